@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 45] = [
+const MIGRATIONS: [Script; 44] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -183,12 +183,6 @@ const MIGRATIONS: [Script; 45] = [
             "m0048_payables_and_sales",
             include_str!("../sql/m0048_payables_and_sales.sql"),
         )
-    },
-    // `corrects` also tells by which kind of reference the invoice is named.
-    Script {
-        sqlite: include_str!("../sql/m0049_references.sqlite.sql"),
-        postgres: include_str!("../sql/m0049_references.postgres.sql"),
-        ..Script::new("m0049_references", "")
     },
 ];
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use actix::Addr;
 use jiff::SignedDuration;
-use supervision::watchdog::Watchdog;
+use supervision::watchdog;
 use supervision::{Period, PeriodicActor};
 
 use crate::actors::checkpoint::{self, Checkpointer};
@@ -159,13 +159,12 @@ impl BuildContext<'_> {
                 .timeout_s
                 .max(settings.webhooks.timeout_s),
         );
-        let watchdog = Arc::new(Watchdog::new(JANITOR_INTERVAL));
         let period = Period::new(kinds::JANITOR, "janitor", JANITOR_INTERVAL);
         self.start_periodic(period, async move || {
             let now = Instant::now();
             taxpayers.registry().passivate_idle(now, idle, active_max);
             taxpayers.registry().allow_restart(now, RESTART_PAUSE);
-            watchdog.scan(
+            watchdog::scan(
                 &tree,
                 |kind| kinds::watchdog_limits(kind, external_timeout),
                 now,

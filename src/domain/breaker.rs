@@ -63,7 +63,7 @@ pub struct BreakerFigures {
     /// flight, or the next call is the probe.
     pub next_probe_at: Option<Timestamp>,
     /// The cause of the last call's failure, or of most failures while the breaker is open. `None` if the last call
-    /// succeeded and the breaker is closed.
+    /// succeeded and the breaker is closed, or if the fault is ours but other calls are answered.
     pub cause: Option<String>,
     /// The number of calls within the last 30 s. `failures` is the number of them that failed.
     pub calls: u32,

@@ -15,6 +15,9 @@ const STOPPING_FOR: SignedDuration = SignedDuration::from_secs(30);
 /// A missing replica is listed for this long, unless a replica of the same name starts.
 pub const REMEMBERED_FOR: SignedDuration = SignedDuration::from_hours(1);
 
+/// The cause that a breaker reports if the authority refuses the key.
+const KEY_REFUSED: &str = "key_refused";
+
 /// Identifies a process. The id is new at each start; the name stays the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaIdentity {
@@ -65,6 +68,31 @@ pub struct ReplicaFigures {
     /// values are left out of them.
     pub worst_actors: Vec<Value>,
     pub breakers: Vec<BreakerFigures>,
+}
+
+impl Replica {
+    /// Returns the refusal of the replica's key. A replica of an older version does not report it. Then it shows in the
+    /// breakers, and is known since the last heartbeat.
+    pub fn refused_key(&self) -> Option<RefusedKey> {
+        let reported = self.figures.refused_key.clone();
+        reported.or_else(|| {
+            let breakers = self.figures.breakers.iter();
+            let refused = breakers.filter(|one| one.cause.as_deref() == Some(KEY_REFUSED));
+            let operations: Vec<_> = refused.map(|one| one.operation.clone()).collect();
+            (!operations.is_empty()).then_some(RefusedKey {
+                since: self.seen_at,
+                operations,
+            })
+        })
+    }
+
+    /// True if the replica goes on, and calls of it were answered lately with a key that the authority accepts.
+    pub fn has_accepted_key(&self) -> bool {
+        let mut breakers = self.figures.breakers.iter();
+        !self.figures.is_stopping
+            && self.refused_key().is_none()
+            && breakers.any(|one| one.calls > one.failures)
+    }
 }
 
 /// The refusal of a replica's key by the authority.
@@ -256,6 +284,59 @@ mod tests {
         }
         let unread = ReplicaList::default();
         assert_eq!(unread.state(&replica(0, ready)), ReplicaState::Ready);
+    }
+
+    /// The figures of a replica as JSON, the operations for which its key is refused, and whether it has one that is
+    /// accepted.
+    type KeyCase = (&'static str, &'static [&'static str], bool);
+
+    #[test]
+    fn only_answered_calls_show_that_the_key_of_a_replica_is_accepted() {
+        let cases: [KeyCase; 8] = [
+            ("{}", &[], false),
+            (
+                r#"{"breakers":[{"operation":"sign","calls":3,"failures":2}]}"#,
+                &[],
+                true,
+            ),
+            (
+                r#"{"breakers":[{"operation":"sign","calls":3,"failures":3}]}"#,
+                &[],
+                false,
+            ),
+            (
+                r#"{"breakers":[{"operation":"sign","calls":3,"failures":3,"cause":"down"},{"operation":"pull","calls":1}]}"#,
+                &[],
+                true,
+            ),
+            (
+                r#"{"is_stopping":true,"breakers":[{"operation":"sign","calls":3}]}"#,
+                &[],
+                false,
+            ),
+            // An older version reports the cause of the breaker alone.
+            (
+                r#"{"breakers":[{"operation":"sign","calls":3,"failures":2,"cause":"key_refused"},{"operation":"pull"}]}"#,
+                &["sign"],
+                false,
+            ),
+            (
+                r#"{"breakers":[{"operation":"sign","cause":"key_refused"}]}"#,
+                &["sign"],
+                false,
+            ),
+            (
+                r#"{"refused_key":{"operations":["pull"]},"breakers":[{"operation":"sign","calls":3}]}"#,
+                &["pull"],
+                false,
+            ),
+        ];
+        for (text, refused, is_accepted) in cases {
+            let replica = replica(100, strict_json::from_trusted(text).unwrap());
+            let operations = replica.refused_key().map(|key| key.operations);
+            assert_eq!(operations.unwrap_or_default(), refused, "{text}");
+            assert_eq!(replica.has_accepted_key(), is_accepted, "{text}");
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! Reports actors that spend too long on one batch: `Busy`, then `Stuck`. It cannot stop a thread that hangs. Time in
-//! which the whole process stood still, such as between SIGSTOP and SIGCONT, is no actor's work and does not count.
+//! Reports actors that spend too long on one batch: `Busy`, then `Stuck`. It cannot stop a thread that hangs.
+//!
+//! An actor is stuck only if two scans, some time apart, find the same batch beyond its limit. If the whole process
+//! stood still, such as between SIGSTOP and SIGCONT, the batch in hand seems overdue to the first scan, and has ended
+//! before the second one.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::node_state::NodeKind;
@@ -23,6 +24,9 @@ impl Default for WatchdogLimits {
         }
     }
 }
+
+/// The time between the two scans is at least `stuck_after` divided by this: two seconds for ten.
+const CONFIRMATION_PART: u32 = 5;
 
 /// The duration of the current batch, compared with the watchdog's two limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +61,8 @@ impl BatchLoad {
 pub(crate) struct Heartbeat {
     since: AtomicU64,
     level: AtomicU8,
+    /// The milliseconds for which the batch had run when a scan first found it beyond its limit; 0 if none did.
+    overdue_ms: AtomicU32,
 }
 
 impl Heartbeat {
@@ -69,6 +75,7 @@ impl Heartbeat {
     pub(crate) fn finish(&self, kind: &str, actor: &str) -> Option<u64> {
         let since = self.since.swap(0, Ordering::Relaxed);
         let level = self.level.swap(BatchLoad::Light as u8, Ordering::Relaxed);
+        self.overdue_ms.store(0, Ordering::Relaxed);
         if BatchLoad::from_byte(level) != BatchLoad::Light {
             tracing::info!(kind, actor, "actor finished its long batch");
         }
@@ -89,24 +96,34 @@ impl Heartbeat {
     }
 
     /// Computes and stores the actor's level at `moment`. Returns the new level and the previous one.
-    fn classify(
-        &self,
-        moment: u64,
-        standstills: &Standstills,
-        limits: WatchdogLimits,
-    ) -> (BatchLoad, BatchLoad) {
+    fn classify(&self, moment: u64, limits: WatchdogLimits) -> (BatchLoad, BatchLoad) {
         let since = self.since.load(Ordering::Relaxed);
         let elapsed = if since == 0 {
             0
         } else {
-            let lost = standstills.micros_since(since);
-            moment.saturating_sub(since).saturating_sub(lost)
+            moment.saturating_sub(since)
         };
-        let level = BatchLoad::after(Duration::from_micros(elapsed), limits);
+        let elapsed = Duration::from_micros(elapsed);
+        let mut level = BatchLoad::after(elapsed, limits);
+        if level == BatchLoad::Stuck && !self.is_overdue_for_long(elapsed, limits) {
+            level = BatchLoad::Busy;
+        }
         (
             level,
             BatchLoad::from_byte(self.level.swap(level as u8, Ordering::Relaxed)),
         )
+    }
+
+    /// True if an earlier scan found the batch beyond its limit, too. Records the first such scan.
+    fn is_overdue_for_long(&self, elapsed: Duration, limits: WatchdogLimits) -> bool {
+        let millis = u32::try_from(elapsed.as_millis()).unwrap_or(u32::MAX);
+        let recorded =
+            self.overdue_ms
+                .compare_exchange(0, millis, Ordering::Relaxed, Ordering::Relaxed);
+        recorded.is_err_and(|first| {
+            let passed = Duration::from_millis(u64::from(millis.saturating_sub(first)));
+            passed >= limits.stuck_after / CONFIRMATION_PART
+        })
     }
 }
 
@@ -117,109 +134,26 @@ pub struct WatchdogScan {
     pub stuck: usize,
 }
 
-/// A scan that comes later than this after its time shows that the whole process stood still.
-const STANDSTILL_MIN: Duration = Duration::from_secs(2);
-/// The number of standstills that are remembered, the latest ones.
-const STANDSTILLS_MAX: usize = 16;
-
-/// A time in which the process did not run, in microseconds since the tree was created.
-#[derive(Debug, Clone, Copy)]
-struct Standstill {
-    ended_at: u64,
-    micros: u64,
-}
-
-/// The last standstills of the process, oldest first.
-#[derive(Debug, Clone, Default)]
-struct Standstills {
-    scanned_at: Option<Instant>,
-    latest: VecDeque<Standstill>,
-}
-
-impl Standstills {
-    /// Records the time since the previous scan as a standstill if this scan, at `now`, is late by seconds.
-    fn record_scan(&mut self, tree: &Tree, every: Duration, now: Instant) {
-        let previous = self.scanned_at.replace(now).unwrap_or(now);
-        let late = now
-            .saturating_duration_since(previous)
-            .saturating_sub(every);
-        if late < STANDSTILL_MIN {
-            return;
+/// Computes and stores the level of each actor in the tree. `limits` returns the limits for a kind of actor.
+pub fn scan(
+    tree: &Tree,
+    limits: impl Fn(NodeKind) -> WatchdogLimits,
+    now: Instant,
+) -> WatchdogScan {
+    let moment = tree.micros_at(now);
+    let mut found = WatchdogScan::default();
+    tree.for_each_node(|node| {
+        let (level, before) = node.heartbeat().classify(moment, limits(node.kind));
+        match level {
+            BatchLoad::Light => {}
+            BatchLoad::Busy => found.busy += 1,
+            BatchLoad::Stuck => found.stuck += 1,
         }
-        tracing::warn!(
-            seconds = late.as_secs(),
-            "the process stood still: it was stopped, or got no processor"
-        );
-        if self.latest.len() == STANDSTILLS_MAX {
-            self.latest.pop_front();
+        if level != before {
+            log_load(tree, node.kind, node.name(), level);
         }
-        self.latest.push_back(Standstill {
-            ended_at: tree.micros_at(now),
-            micros: u64::try_from(late.as_micros()).unwrap_or(u64::MAX),
-        });
-    }
-
-    /// Returns the length of all standstills after the moment `since`.
-    fn micros_since(&self, since: u64) -> u64 {
-        let parts = self.latest.iter().map(|one| {
-            let after = one.ended_at.saturating_sub(since);
-            after.min(one.micros)
-        });
-        parts.sum()
-    }
-}
-
-/// Scans the tree at an interval.
-#[derive(Debug)]
-pub struct Watchdog {
-    every: Duration,
-    standstills: Mutex<Standstills>,
-}
-
-impl Watchdog {
-    /// Returns a watchdog whose caller scans at this interval.
-    #[must_use]
-    pub fn new(every: Duration) -> Self {
-        Self {
-            every,
-            standstills: Mutex::default(),
-        }
-    }
-
-    /// Computes and stores the level of each actor in the tree. `limits` returns the limits for a kind of actor.
-    pub fn scan(
-        &self,
-        tree: &Tree,
-        limits: impl Fn(NodeKind) -> WatchdogLimits,
-        now: Instant,
-    ) -> WatchdogScan {
-        let standstills = self.record_scan(tree, now);
-        let moment = tree.micros_at(now);
-        let mut found = WatchdogScan::default();
-        tree.for_each_node(|node| {
-            let (level, before) =
-                node.heartbeat()
-                    .classify(moment, &standstills, limits(node.kind));
-            match level {
-                BatchLoad::Light => {}
-                BatchLoad::Busy => found.busy += 1,
-                BatchLoad::Stuck => found.stuck += 1,
-            }
-            if level != before {
-                log_load(tree, node.kind, node.name(), level);
-            }
-        });
-        found
-    }
-
-    fn record_scan(&self, tree: &Tree, now: Instant) -> Standstills {
-        let mut standstills = self
-            .standstills
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        standstills.record_scan(tree, self.every, now);
-        standstills.clone()
-    }
+    });
+    found
 }
 
 fn log_load(tree: &Tree, kind: NodeKind, actor: &str, level: BatchLoad) {

@@ -18,7 +18,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunState};
 use crate::domain::reconciliation::comparison::{ComparisonResult, Difference, Repair, compare};
 use crate::domain::reconciliation::day::{
-    Finding, FindingAction, Reconciliation, ReconciliationCounts, day_span,
+    DayFindings, Finding, FindingAction, Reconciliation, ReconciliationCounts, day_span,
 };
 use crate::domain::reconciliation::finding_kind::FindingKind;
 use crate::domain::reconciliation::records::{LocalRecord, RemoteRecord};
@@ -38,7 +38,7 @@ struct DayComparison<'r> {
     taxpayer: TaxpayerId,
     listing: AuthorityListing,
     counts: ReconciliationCounts,
-    findings: Vec<Finding>,
+    found: DayFindings,
 }
 
 impl Reconciler {
@@ -46,7 +46,7 @@ impl Reconciler {
     pub(super) async fn compare_day(
         &self,
         reconciliation: &Reconciliation,
-    ) -> Result<(ReconciliationCounts, Vec<Finding>), ReconciliationError> {
+    ) -> Result<(ReconciliationCounts, DayFindings), ReconciliationError> {
         let taxpayer = taxpayers::with_id(self.store.reader(), reconciliation.taxpayer_id).await?;
         let taxpayer = taxpayer.ok_or(ReconciliationError::UnknownTaxpayer)?;
         let listing = self.read_listing(&taxpayer, reconciliation.day).await?;
@@ -54,17 +54,17 @@ impl Reconciler {
             .find_keys(taxpayer.id, reconciliation.day, &listing.signed_on_day)
             .await?;
         let counts = ReconciliationCounts::default();
-        let findings = Vec::new();
+        let found = DayFindings::default();
         let mut comparison = DayComparison {
             reconciler: self,
             taxpayer: taxpayer.id,
             listing,
             counts,
-            findings,
+            found,
         };
         comparison.compare_all(keys).await?;
         comparison.add_unreadable_findings();
-        Ok((comparison.counts, comparison.findings))
+        Ok((comparison.counts, comparison.found))
     }
 
     /// Returns the keys of the invoices to compare for a day, of which the authority has signed `signed`.
@@ -185,7 +185,10 @@ impl DayComparison<'_> {
             None => None,
         };
         match compare(local.as_ref(), remote.as_ref()) {
-            ComparisonResult::Agreed => self.counts.agreed += 1,
+            ComparisonResult::Agreed => {
+                self.counts.agreed += 1;
+                self.found.compared_keys.insert(key.to_owned());
+            }
             ComparisonResult::InProgress => self.counts.in_progress += 1,
             ComparisonResult::Differs(_) => return self.confirm_difference(key, &irn, local).await,
         }
@@ -210,12 +213,16 @@ impl DayComparison<'_> {
         match compare(after.as_ref(), remote.as_ref()) {
             ComparisonResult::InProgress => self.counts.in_progress += 1,
             comparison => {
-                let mut found = comparison.differences();
-                found.retain(|difference| first.contains(&difference.kind));
-                if found.is_empty() {
+                let mut differences = comparison.differences();
+                let count = differences.len();
+                differences.retain(|difference| first.contains(&difference.kind));
+                if differences.len() == count {
+                    self.found.compared_keys.insert(key.to_owned());
+                }
+                if differences.is_empty() {
                     self.counts.agreed += 1;
                 }
-                for difference in found {
+                for difference in differences {
                     self.repair_or_report(irn, difference, after.as_ref(), remote.as_ref())
                         .await?;
                 }
@@ -248,7 +255,7 @@ impl DayComparison<'_> {
             FindingAction::Repaired => self.counts.repaired += 1,
             FindingAction::Listed => self.counts.listed += 1,
         }
-        self.findings.push(Finding {
+        self.found.findings.push(Finding {
             kind,
             irn: irn.to_string(),
             local: local.map(LocalRecord::description),
@@ -291,7 +298,7 @@ impl DayComparison<'_> {
     fn add_unreadable_findings(&mut self) {
         for irn in &self.listing.unreadable {
             self.counts.listed += 1;
-            self.findings.push(Finding {
+            self.found.findings.push(Finding {
                 kind: FindingKind::Unreadable,
                 irn: irn.clone(),
                 local: None,

@@ -17,8 +17,8 @@ use crate::actors::dispatch::WorkStatus;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
-    ATTEMPTS_MAX, AskedBy, Finding, Reconciliation, ReconciliationCounts, day_at, day_span, is_due,
-    recent_days,
+    ATTEMPTS_MAX, AskedBy, DayFindings, Reconciliation, ReconciliationCounts, day_at, day_span,
+    is_due, recent_days,
 };
 use crate::store::Store;
 use crate::store::lanes::fair_queue::BlockedStep;
@@ -213,9 +213,9 @@ impl Reconciler {
             self.compare_day(&reconciliation).await
         };
         match compared {
-            Ok((counts, findings)) => {
+            Ok((counts, found)) => {
                 let reconciliation = reconciliation.finish(counts, self.clock.now());
-                log(&self.finish(lease, reconciliation, findings).await?);
+                log(&self.finish(lease, reconciliation, found).await?);
                 Ok(false)
             }
             Err(ReconciliationError::Store(StoreError::Stale)) => Err(StoreError::Stale),
@@ -245,10 +245,10 @@ impl Reconciler {
         &self,
         lease: &Lease,
         reconciliation: Reconciliation,
-        findings: Vec<Finding>,
+        found: DayFindings,
     ) -> Result<Reconciliation, StoreError> {
         let tx = self.begin_as_holder(lease).await?;
-        let reconciliation = reconciliations::finish(&tx, reconciliation, findings).await?;
+        let reconciliation = reconciliations::finish(&tx, reconciliation, found).await?;
         tx.commit().await?;
         Ok(reconciliation)
     }

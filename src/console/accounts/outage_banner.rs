@@ -81,6 +81,7 @@ mod tests {
                     count: 1,
                     blame: None,
                     since: None,
+                    is_since_first_sight: false,
                     until: None,
                 },
                 since: Timestamp::UNIX_EPOCH,

@@ -112,6 +112,7 @@ mod tests {
                 count: 3,
                 blame: None,
                 since: None,
+                is_since_first_sight: false,
                 until: None,
             },
             since: Timestamp::UNIX_EPOCH,

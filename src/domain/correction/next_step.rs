@@ -4,6 +4,7 @@ use crate::domain::correction::amounts::Amounts;
 use crate::domain::correction::record::{Correction, DocumentPurpose, PlannedDocument};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
+use crate::domain::invoice::corrected_reference::CorrectedReference;
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::pipeline::{Run, RunState};
 use crate::domain::reference::catalog::Catalog;
@@ -36,8 +37,8 @@ impl NextDocument<'_> {
     /// True if the document is still the planned credit note: it credits the original invoice with the planned amounts.
     fn is_planned_credit_note(self, catalog: &Catalog) -> bool {
         let document = self.document;
-        let is_of_original =
-            document.corrected_reference() == Some(self.correction.original_irn.key());
+        let original = CorrectedReference::by_irn(&self.correction.original_irn);
+        let is_of_original = document.corrected_reference() == Some(original);
         let amounts = Breakdown::from_invoice(document, catalog).map(Amounts::from);
         let has_amounts = amounts.is_ok_and(|amounts| {
             amounts.totals.payable_amount == self.planned.payable

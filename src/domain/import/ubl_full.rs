@@ -264,7 +264,8 @@ impl ChargeMembers {
     }
 }
 
-/// True if the charge has a rate that the form takes, and its amount is this percentage of quantity × price, rounded.
+/// True if the charge has a rate that the form takes, and its amount is this percentage of quantity × price, rounded to
+/// the nearest. With an amount that was cut off, the line would not be what its rate comes to.
 fn follows_from_rate(line: &Line, charge: &Charge, unit: Decimal) -> bool {
     let Some(rate) = charge.rate else {
         return false;
@@ -273,7 +274,7 @@ fn follows_from_rate(line: &Line, charge: &Charge, unit: Decimal) -> bool {
     let gross = gross.and_then(|product| product.checked_div(line.base_quantity));
     let exact = gross.and_then(|gross| gross.checked_mul(rate)?.checked_div(Decimal::ONE_HUNDRED));
     let is_percentage = rate > Decimal::ZERO && rate <= Decimal::ONE_HUNDRED;
-    is_percentage && exact.is_some_and(|exact| (exact - charge.amount).abs() <= unit)
+    is_percentage && exact.is_some_and(|exact| (exact - charge.amount).abs() <= unit / Decimal::TWO)
 }
 
 fn line(
@@ -542,6 +543,11 @@ mod tests {
             (
                 vec![one(false, "9", Some("10"))],
                 json!({ "discount_amount": 9 }),
+            ),
+            // 9.999, cut off.
+            (
+                vec![one(false, "9.99", Some("10"))],
+                json!({ "discount_amount": 9.99 }),
             ),
             (
                 vec![one(true, "149.99", Some("150"))],

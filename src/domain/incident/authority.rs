@@ -128,9 +128,8 @@ fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
     let keys = refused.iter().map(|(_, key)| &key.operations);
     let operations: BTreeSet<_> = keys.flatten().map(String::as_str).collect();
     let operations: Vec<_> = operations.into_iter().collect();
-    let present = situation.replicas.present_replicas().count();
     let concerned = names.join(", ");
-    let (cause, extent) = if names.len() < present {
+    let (cause, extent) = if situation.authority.has_accepted_key {
         let extent = format!("Only the calls of {concerned} are refused.");
         (SOME_REPLICAS, extent)
     } else {

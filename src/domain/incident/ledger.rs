@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use crate::domain::incident::situation::Situation;
+use crate::domain::incident::situation::{CountAndOldest, Situation};
 use crate::domain::incident::work::{find_in_work, group_finding};
 use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
 
@@ -28,8 +28,8 @@ fn invoices_missing_remotely(situation: &Situation) -> Vec<Finding> {
             .iter()
             .filter(|(kind, _)| kind == MISSING_REMOTELY);
         missing
-            .flat_map(|(_, group)| {
-                group_finding(*group, |count| {
+            .filter_map(|(_, group)| {
+                difference_finding(*group, |count| {
                     let invoices = count_phrase(count, "invoice", "invoices");
                     format!("The authority does not have {invoices} that it accepted.")
                 })
@@ -61,20 +61,28 @@ fn ledger_differs(situation: &Situation) -> Vec<Finding> {
             .iter()
             .filter(|(kind, _)| kind != MISSING_REMOTELY);
         others
-            .flat_map(|(kind, group)| {
-                let found = group_finding(*group, |count| {
+            .filter_map(|(kind, group)| {
+                let found = difference_finding(*group, |count| {
                     let differences = count_phrase(count, "difference", "differences");
                     format!(
                         "{differences} from the authority's ledger to decide: {}.",
                         kind.replace('_', " ")
                     )
                 });
-                found
-                    .into_iter()
-                    .map(move |finding| finding.caused_by(kind.clone()))
+                found.map(|finding| finding.caused_by(kind.clone()))
             })
             .collect()
     })
+}
+
+/// Returns the finding of differences of one kind; none if there are none. Their time is only that of the latest
+/// comparison, because it takes the place of the earlier ones.
+fn difference_finding(
+    group: CountAndOldest,
+    summary: impl FnOnce(u64) -> String,
+) -> Option<Finding> {
+    let found = group_finding(group, summary).pop();
+    found.map(Finding::since_first_sight)
 }
 
 pub(super) const REFERENCE_LISTS_OLD: IncidentKind = IncidentKind {

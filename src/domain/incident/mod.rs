@@ -79,6 +79,8 @@ pub struct Finding {
     pub blame: Option<Blame>,
     /// The time at which the incident began, if the data shows it.
     pub since: Option<Timestamp>,
+    /// True if `since` is not the beginning, but only a time at which the incident was seen.
+    pub is_since_first_sight: bool,
     /// The time at which the incident ends by itself, or of the next attempt, if it is known.
     pub until: Option<Timestamp>,
 }
@@ -90,7 +92,7 @@ pub struct Incident {
     pub finding: Finding,
     /// The time at which the incident began, or at which it was first seen.
     pub since: Timestamp,
-    /// True if `since` is only the time at which this process first saw the incident.
+    /// True if `since` is only the time of a first sight: by this process, or by a comparison with the ledger.
     pub is_since_first_sight: bool,
 }
 
@@ -103,6 +105,7 @@ impl Finding {
             count,
             blame: None,
             since: None,
+            is_since_first_sight: false,
             until: None,
         }
     }
@@ -131,6 +134,14 @@ impl Finding {
 
     fn since(self, since: Option<Timestamp>) -> Self {
         Self { since, ..self }
+    }
+
+    /// Says that `since` is only a first sight.
+    fn since_first_sight(self) -> Self {
+        Self {
+            is_since_first_sight: true,
+            ..self
+        }
     }
 
     fn until(self, until: Option<Timestamp>) -> Self {

@@ -71,7 +71,8 @@ pub struct WorkFacts {
     /// The deliveries that became dead letters within the last 24 hours.
     pub dead_letters: CountAndOldest,
     /// The differences from the authority's ledger that await an operator, by kind. `since` is the time of the oldest
-    /// comparison that found them.
+    /// comparison that found them. It moves on when the day is compared again, because only the latest comparison of a
+    /// day counts.
     pub differences: Vec<(String, CountAndOldest)>,
     pub oldest_list_fetched_at: Option<Timestamp>,
     /// The time at which the open outage of the authority began; `None` if there is no outage.
@@ -145,6 +146,9 @@ pub struct AuthorityFacts {
     pub last_causes: Vec<(&'static str, UpstreamCause)>,
     /// The replicas whose key the authority refuses, by name: this one as it is now, the others as they last reported.
     pub refused_keys: Vec<(String, RefusedKey)>,
+    /// True if a replica that goes on has a key that the authority accepts: calls of it were answered within the last
+    /// 30 s.
+    pub has_accepted_key: bool,
     /// The number of recent calls that the authority throttled.
     pub throttled_calls: u64,
     pub calls: Vec<CallFacts>,

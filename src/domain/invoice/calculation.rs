@@ -14,7 +14,7 @@ use crate::domain::invoice::calculation_taxes::{
     subtotal_faults,
 };
 use crate::domain::invoice::calculation_terms::{
-    amount_member, document_charges, is_stated, join_terms, off_fault, to_amount,
+    amount_member, document_charges, has_charges, is_stated, join_terms, off_fault, to_amount,
 };
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
@@ -254,10 +254,11 @@ impl CalculationWork {
         taxes: &[CategoryTax],
     ) -> Option<Amount> {
         let computed = Amount::sum(taxes.iter().map(|part| part.tax))?;
+        let has_charges = has_charges(document);
         let stated = document.get_mut("tax_total").and_then(Value::as_array_mut);
         if let Some(totals) = stated.filter(|totals| !totals.is_empty()) {
             complete_tax_totals(totals, taxes, self.digits);
-            let off = subtotal_faults(totals, taxes);
+            let off = subtotal_faults(totals, taxes, has_charges);
             for fault in off.iter() {
                 self.faults.push(fault.clone());
             }
@@ -561,6 +562,35 @@ mod tests {
                     "{allowance}, {stated:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_base_is_that_of_the_lines_unless_the_document_has_charges_of_its_own() {
+        let off = "The tax_total.0.tax_subtotal.0.taxable_amount field is off: 90.00 ≠ 100.00, the lines of ZERO_VAT.";
+        let charge = |is_charge: bool| json!([{ "charge_indicator": is_charge, "amount": 10 }]);
+        for (charges, base, expected) in [
+            (charge(false), 90, vec![]),
+            (charge(true), 110, vec![]),
+            (charge(false), 100, vec![]),
+            (json!([]), 90, vec![off]),
+            (Value::Null, 90, vec![off]),
+            (Value::Null, 100, vec![]),
+        ] {
+            let mut exempt = line("1", "100");
+            exempt["tax_category"] = json!("ZERO_VAT");
+            let mut document = document(&[exempt]);
+            let subtotal = json!({
+                "taxable_amount": base, "tax_amount": 0,
+                "tax_category": { "id": "ZERO_VAT", "percent": 0 },
+            });
+            let totals = json!([{ "tax_amount": 0, "tax_subtotal": [subtotal] }]);
+            document.insert("tax_total".to_owned(), totals);
+            document.insert("allowance_charge".to_owned(), charges);
+            let found = complete(&mut document, DocumentForm::Full, &catalog());
+            let faults = found.err().map(|faults| texts(&faults));
+            let charges = &document["allowance_charge"];
+            assert_eq!(faults.unwrap_or_default(), expected, "{charges}, {base}");
         }
     }
 

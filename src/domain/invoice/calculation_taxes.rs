@@ -87,8 +87,13 @@ pub(super) fn complete_tax_totals(totals: &mut [Value], taxes: &[CategoryTax], d
 }
 
 /// Returns the faults of stated percents, bases and taxes that are not those of the lines. The amounts of a category
-/// that several subtotals name are not compared, because nothing says how they are divided.
-pub(super) fn subtotal_faults(totals: &[Value], taxes: &[CategoryTax]) -> Faults {
+/// that several subtotals name are not compared, because nothing says how they are divided. Nor are the bases, if the
+/// document has charges or allowances of its own (`has_charges`): a base may include them.
+pub(super) fn subtotal_faults(
+    totals: &[Value],
+    taxes: &[CategoryTax],
+    has_charges: bool,
+) -> Faults {
     let uses = count_uses(totals);
     let mut faults = Faults::default();
     for (at, total) in totals.iter().enumerate() {
@@ -102,7 +107,8 @@ pub(super) fn subtotal_faults(totals: &[Value], taxes: &[CategoryTax]) -> Faults
                 faults.push(fault);
             }
             if uses.get(&tax.category) == Some(&1) {
-                for fault in amount_faults(part, tax, &path).into_iter().flatten() {
+                let base = base_fault(part, tax, &path).filter(|_| !has_charges);
+                for fault in base.into_iter().chain(tax_fault(part, tax, &path)) {
                     faults.push(fault);
                 }
             }
@@ -121,21 +127,21 @@ fn percent_fault(part: &Value, tax: &CategoryTax, path: &str) -> Option<Fault> {
     (stated != tax.percent).then(|| Fault::field(format!("{path}.tax_category.percent"), rule))
 }
 
-fn amount_faults(part: &Value, tax: &CategoryTax, path: &str) -> [Option<Fault>; 2] {
-    let base = tax.base.to_grouped_text();
-    let of_base = amount_member(part, "taxable_amount").and_then(|stated| {
-        let path = format!("{path}.taxable_amount");
-        off_fault(path, stated, tax.base.into(), || {
-            format!("{base}, the lines of {}", tax.category)
-        })
-    });
-    let of_tax = amount_member(part, "tax_amount").and_then(|stated| {
-        let path = format!("{path}.tax_amount");
-        off_fault(path, stated, tax.tax.into(), || {
-            format!("{} % of {base}", tax.percent)
-        })
-    });
-    [of_base, of_tax]
+fn base_fault(part: &Value, tax: &CategoryTax, path: &str) -> Option<Fault> {
+    let stated = amount_member(part, "taxable_amount")?;
+    let path = format!("{path}.taxable_amount");
+    off_fault(path, stated, tax.base.into(), || {
+        let base = tax.base.to_grouped_text();
+        format!("{base}, the lines of {}", tax.category)
+    })
+}
+
+fn tax_fault(part: &Value, tax: &CategoryTax, path: &str) -> Option<Fault> {
+    let stated = amount_member(part, "tax_amount")?;
+    let path = format!("{path}.tax_amount");
+    off_fault(path, stated, tax.tax.into(), || {
+        format!("{} % of {}", tax.percent, tax.base.to_grouped_text())
+    })
 }
 
 /// Returns the number of subtotals that name each category.
@@ -289,26 +295,25 @@ mod tests {
         let base = field("taxable_amount", "50.00 ≠ 100.00, the lines of VAT");
         let due = field("tax_amount", "5.00 ≠ 7.5 % of 100.00");
         let twice = format!("{},{}", part("5", "50", "3"), part("7.50", "50", "3"));
-        for (parts, expected) in [
-            (part("7.50", "100", "7.51"), vec![]),
-            (part("null", "null", "null"), vec![]),
-            (part("5", "null", "null"), vec![&percent]),
-            (part("7.5", "50", "7.5"), vec![&base]),
-            (part("7.5", "100", "5"), vec![&due]),
-            (part("5", "50", "5"), vec![&percent, &base, &due]),
+        let odd = r#"{"tax_category":{"id":"ODD","percent":5}}"#.to_owned();
+        for (parts, has_charges, expected) in [
+            (part("7.50", "100", "7.51"), false, vec![]),
+            (part("null", "null", "null"), false, vec![]),
+            (part("5", "null", "null"), false, vec![&percent]),
+            (part("7.5", "50", "7.5"), false, vec![&base]),
+            (part("7.5", "100", "5"), false, vec![&due]),
+            (part("5", "50", "5"), false, vec![&percent, &base, &due]),
+            (part("5", "50", "5"), true, vec![&percent, &due]),
             // Nothing says how the base and the tax are divided between two subtotals of one category.
-            (twice, vec![&percent]),
-            (
-                r#"{"tax_category":{"id":"ODD","percent":5}}"#.to_owned(),
-                vec![],
-            ),
+            (twice, false, vec![&percent]),
+            (odd, false, vec![]),
         ] {
             let totals = format!(r#"[{{"tax_subtotal":[{parts}]}}]"#);
             let totals: Vec<Value> = strict_json::from_trusted(&totals).unwrap();
-            let found = subtotal_faults(&totals, &[tax("VAT", "100.00", "7.50")]);
+            let found = subtotal_faults(&totals, &[tax("VAT", "100.00", "7.50")], has_charges);
             let found: Vec<_> = found.iter().map(ToString::to_string).collect();
             let expected: Vec<_> = expected.into_iter().cloned().collect();
-            assert_eq!(found, expected, "{parts}");
+            assert_eq!(found, expected, "{parts}, {has_charges}");
         }
     }
 }

@@ -37,6 +37,12 @@ pub(super) fn document_charges(document: &Map<String, Value>) -> Option<(Amount,
     Some((sum, terms))
 }
 
+/// True if the document has charges or allowances beside those of its lines.
+pub(super) fn has_charges(document: &Map<String, Value>) -> bool {
+    let listed = document.get("allowance_charge").and_then(Value::as_array);
+    listed.is_some_and(|listed| !listed.is_empty())
+}
+
 pub(super) fn amount_member(object: &Value, name: &str) -> Option<Amount> {
     to_amount(object.get(name)?)
 }

@@ -1,35 +1,59 @@
-//! The reference by which a credit note or debit note names the invoice that it corrects, in one spelling for each kind
-//! of reference. The column `invoices.corrects` stores it, so that a query finds the notes of an invoice.
+//! The reference by which a credit note or debit note names the invoice that it corrects.
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::InvoiceId;
 
-/// A reference by the number of the invoice begins with this text.
-pub const NUMBER_PREFIX: &str = "number:";
-/// A reference by the portal id begins with this text. No invoice number or IRN is taken for an id.
-pub const ID_PREFIX: &str = "id:";
+/// The identifier of the invoice that a reference holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReferencedBy {
+    Irn,
+    Number,
+    PortalId,
+}
 
-/// Returns the reference in the spelling that is stored. `None` if the text cannot name an invoice in this way.
-pub fn to_stored(kind: UniqueNoType, text: &str) -> Option<String> {
-    match kind {
-        UniqueNoType::Irn => Irn::parse(text).ok().map(|irn| irn.key()),
-        UniqueNoType::PortalId => text.parse().ok().map(by_id),
-        UniqueNoType::ExternalInvoiceNo | UniqueNoType::InternalInvoiceNo => Some(by_number(text)),
+/// A reference to an invoice. The same text may name one invoice as a number and another one as a portal id.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CorrectedReference {
+    pub by: ReferencedBy,
+    /// The text that the column `invoices.corrects` stores: an IRN as its key, anything else as it was sent.
+    pub text: String,
+}
+
+impl CorrectedReference {
+    pub fn new(kind: UniqueNoType, text: &str) -> Self {
+        match kind {
+            UniqueNoType::Irn => Self {
+                by: ReferencedBy::Irn,
+                text: Irn::parse(text).map_or_else(|_| text.to_owned(), |irn| irn.key()),
+            },
+            UniqueNoType::PortalId => Self {
+                by: ReferencedBy::PortalId,
+                text: text.to_owned(),
+            },
+            UniqueNoType::ExternalInvoiceNo | UniqueNoType::InternalInvoiceNo => Self {
+                by: ReferencedBy::Number,
+                text: text.to_owned(),
+            },
+        }
+    }
+
+    pub fn by_irn(irn: &Irn) -> Self {
+        Self {
+            by: ReferencedBy::Irn,
+            text: irn.key(),
+        }
     }
 }
 
 /// Returns all references that name this invoice.
-pub fn all_for(irn_key: &str, invoice_no: &str, id: InvoiceId) -> [String; 3] {
-    [irn_key.to_owned(), by_number(invoice_no), by_id(id.0)]
-}
-
-fn by_number(invoice_no: &str) -> String {
-    format!("{NUMBER_PREFIX}{invoice_no}")
-}
-
-fn by_id(id: i64) -> String {
-    format!("{ID_PREFIX}{id}")
+pub fn all_for(irn_key: &str, invoice_no: &str, id: InvoiceId) -> [CorrectedReference; 3] {
+    [
+        (ReferencedBy::Irn, irn_key.to_owned()),
+        (ReferencedBy::Number, invoice_no.to_owned()),
+        (ReferencedBy::PortalId, id.to_string()),
+    ]
+    .map(|(by, text)| CorrectedReference { by, text })
 }
 
 #[cfg(test)]
@@ -46,18 +70,16 @@ mod tests {
             (UniqueNoType::Irn, irn, true, false),
             (UniqueNoType::Irn, "42-5a0d0001-20260115", true, false),
             (UniqueNoType::Irn, "42", false, false),
-            (UniqueNoType::Irn, "id:42", false, false),
             (UniqueNoType::InternalInvoiceNo, "42", true, false),
             (UniqueNoType::ExternalInvoiceNo, irn, false, true),
             (UniqueNoType::ExternalInvoiceNo, "7", false, false),
             (UniqueNoType::PortalId, "7", true, false),
-            (UniqueNoType::PortalId, "042", false, true),
+            (UniqueNoType::PortalId, "42", false, true),
             (UniqueNoType::PortalId, "INV7", false, false),
         ] {
-            let stored = to_stored(kind, text);
-            let names = |all: &[String; 3]| stored.as_ref().is_some_and(|one| all.contains(one));
-            assert_eq!(names(&own), is_own, "{kind} {text}");
-            assert_eq!(names(&other), is_other, "{kind} {text}");
+            let reference = CorrectedReference::new(kind, text);
+            assert_eq!(own.contains(&reference), is_own, "{kind} {text}");
+            assert_eq!(other.contains(&reference), is_other, "{kind} {text}");
         }
     }
 }

@@ -42,6 +42,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::domain::invoice::corrected_reference::CorrectedReference;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
@@ -205,26 +206,31 @@ impl Invoice {
         Ok(self)
     }
 
-    /// Returns the reference by which a credit note or debit note names the invoice that it corrects, as
-    /// `corrected_reference::to_stored` spells it.
-    pub fn corrected_reference(&self) -> Option<String> {
+    /// Returns the reference by which a credit note or debit note names the invoice that it corrects.
+    pub fn corrected_reference(&self) -> Option<CorrectedReference> {
         let standard = self.extras.get("original_invoice_reference");
         let full = || self.extras.get("billing_reference")?.get(0)?.get("irn");
         let text = standard.or_else(full)?.as_str()?;
         let stated = self.extras.get("original_invoice_reference_type");
         let kind = stated.and_then(Value::as_str).and_then(UniqueNoType::parse);
-        corrected_reference::to_stored(kind.unwrap_or(UniqueNoType::Irn), text)
+        let kind = kind.unwrap_or(UniqueNoType::Irn);
+        Some(CorrectedReference::new(kind, text))
     }
 
-    /// Returns all references by which a credit note or debit note may name this invoice.
+    /// Returns the texts of all references by which a credit note or debit note may name this invoice. Another invoice
+    /// may be named by the same text, as a reference of another kind.
     pub fn own_references(&self) -> [String; 3] {
+        self.references().map(|reference| reference.text)
+    }
+
+    fn references(&self) -> [CorrectedReference; 3] {
         corrected_reference::all_for(&self.irn.key(), &self.invoice_no, self.id)
     }
 
     /// True if this invoice corrects the other one, by any of the references that name it.
     pub fn corrects(&self, other: &Self) -> bool {
         let reference = self.corrected_reference();
-        reference.is_some_and(|reference| other.own_references().contains(&reference))
+        reference.is_some_and(|reference| other.references().contains(&reference))
     }
 
     /// Applies a payment change. If the invoice is then fully paid, its workflow status changes, too. Also returns the

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::civil::Date;
 
-use crate::domain::invoice::corrected_reference;
+use crate::domain::invoice::corrected_reference::{self, CorrectedReference};
 use crate::domain::kernel::ids::{CustomerId, InvoiceId};
 use crate::domain::money::Amount;
 use crate::domain::party::InvoiceCustomer;
@@ -22,13 +22,13 @@ pub struct OwedInvoice {
     pub left: Amount,
     pub due_date: Option<Date>,
     pub is_credit_note: bool,
-    /// For a credit note: the reference to the invoice that it credits, as `Invoice::corrected_reference` returns it.
-    pub corrects: Option<String>,
+    /// For a credit note: the reference to the invoice that it credits.
+    pub corrects: Option<CorrectedReference>,
 }
 
 impl OwedInvoice {
     /// Returns all references by which a credit note may name the document.
-    fn references(&self) -> [String; 3] {
+    fn references(&self) -> [CorrectedReference; 3] {
         corrected_reference::all_for(&self.irn_key, &self.invoice_no, self.id)
     }
 
@@ -53,7 +53,7 @@ impl OwedInvoice {
 pub fn set_off(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice> {
     let with_places = documents.iter().enumerate();
     let invoices = with_places.filter(|(_, one)| !one.is_credit_note);
-    let places: HashMap<String, usize> = invoices
+    let places: HashMap<CorrectedReference, usize> = invoices
         .flat_map(|(at, one)| one.references().map(|reference| (reference, at)))
         .collect();
     for at in 0..documents.len() {
@@ -198,6 +198,7 @@ impl Balance {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::invoice::corrected_reference::ReferencedBy;
 
     const TODAY: Date = Date::constant(2026, 3, 31);
 
@@ -221,6 +222,13 @@ mod tests {
         }
     }
 
+    fn by_irn(irn_key: &str) -> CorrectedReference {
+        CorrectedReference {
+            by: ReferencedBy::Irn,
+            text: irn_key.to_owned(),
+        }
+    }
+
     fn credit_note(invoice: &OwedInvoice, left: &str) -> OwedInvoice {
         OwedInvoice {
             id: InvoiceId(2),
@@ -228,7 +236,7 @@ mod tests {
             invoice_no: format!("{}CN1", invoice.invoice_no),
             left: Amount::parse(left).unwrap(),
             is_credit_note: true,
-            corrects: Some(invoice.irn_key.clone()),
+            corrects: Some(by_irn(&invoice.irn_key)),
             ..invoice.clone()
         }
     }
@@ -241,7 +249,7 @@ mod tests {
             ..credit_note(&due, "30")
         };
         let unknown = OwedInvoice {
-            corrects: Some("INV9".to_owned()),
+            corrects: Some(by_irn("INV9")),
             ..credit_note(&due, "30")
         };
         for (notes, left, owed, overdue) in [
@@ -282,7 +290,7 @@ mod tests {
                 .iter()
                 .map(|one| one.left.to_string())
                 .collect();
-            assert_eq!(rests, ["70"], "{reference}");
+            assert_eq!(rests, ["70"], "{reference:?}");
         }
     }
 

@@ -10,6 +10,7 @@
 //! | done | all invoices of the day were compared |
 //! | failed | the reconciliation is not retried any more; `error` has the reason |
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::civil::Date;
@@ -101,6 +102,15 @@ impl Finding {
             && self.local == other.local
             && self.remote == other.remote
     }
+}
+
+/// The findings of the comparison of a day, and the invoices of which it had a definite result.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DayFindings {
+    pub findings: Vec<Finding>,
+    /// The keys of the IRNs that agree or whose differences all are findings. An invoice with work in progress is not
+    /// among them.
+    pub compared_keys: BTreeSet<String>,
 }
 
 /// An operator's decision that a listed difference needs no further action.

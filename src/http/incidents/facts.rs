@@ -13,7 +13,7 @@ use crate::domain::incident::{
     ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, ProcessFacts, Situation, TrafficFacts,
 };
 use crate::domain::kernel::upstream::UpstreamCause;
-use crate::domain::replica::RefusedKey;
+use crate::domain::replica::{RefusedKey, Replica};
 use crate::http::incidents::log::lock;
 use crate::http::incidents::samples::{AnsweredCalls, CounterSample};
 use crate::http::metrics::process::ProcessStats;
@@ -147,13 +147,15 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
         Some((breaker.operation.name(), cause))
     });
     let last_causes: Vec<_> = last_causes.collect();
+    let own_key = record_own_key(state, &last_causes);
     let open = breakers
         .iter()
         .filter(|breaker| breaker.state != BreakerState::Closed);
     AuthorityFacts {
         // If the authority still answers calls, it is not silent, even if the probes fail.
         is_silent: state.health.is_authority_silent() && !moment.has_answers(),
-        refused_keys: refused_keys(state, &last_causes),
+        has_accepted_key: has_accepted_key(state, &breakers, own_key.is_some()),
+        refused_keys: refused_keys(state, own_key),
         last_causes,
         throttled_calls: moment.throttled_calls,
         calls: call_facts(moment),
@@ -165,18 +167,22 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
     }
 }
 
-/// Returns the replicas whose key the authority refuses, ordered by name. Records the refusal of this process's key.
-fn refused_keys(
+/// Records whether the authority refuses the key of this process. Returns the refusal.
+fn record_own_key(
     state: &ApiState,
     last_causes: &[(&'static str, UpstreamCause)],
-) -> Vec<(String, RefusedKey)> {
+) -> Option<RefusedKey> {
     let operations = last_causes
         .iter()
         .filter(|(_, cause)| *cause == UpstreamCause::Credentials)
         .map(|(operation, _)| (*operation).to_owned());
-    let own_key = state
+    state
         .incidents
-        .record_refused_key(operations.collect(), state.now());
+        .record_refused_key(operations.collect(), state.now())
+}
+
+/// Returns the replicas whose key the authority refuses, ordered by name: this one always counts as present.
+fn refused_keys(state: &ApiState, own_key: Option<RefusedKey>) -> Vec<(String, RefusedKey)> {
     let identity = state.replicas.identity();
     let own = own_key.map(|key| (identity.name.clone(), key));
     let list = state.replicas.last_list();
@@ -184,12 +190,25 @@ fn refused_keys(
         .present_replicas()
         .filter(|replica| replica.identity.id != identity.id)
         .filter_map(|replica| {
-            let key = replica.figures.refused_key.clone()?;
+            let key = replica.refused_key()?;
             Some((replica.identity.name.clone(), key))
         });
     let mut refused: Vec<_> = own.into_iter().chain(others).collect();
     refused.sort_by(|(one, _), (other, _)| one.cmp(other));
     refused
+}
+
+/// True if calls of this process, or of another replica that goes on, were answered lately with an accepted key.
+fn has_accepted_key(state: &ApiState, breakers: &[BreakerView], is_own_refused: bool) -> bool {
+    let is_own_accepted = !is_own_refused
+        && !state.stopping.is_requested()
+        && breakers.iter().any(|one| one.calls > one.failures);
+    let own_id = &state.replicas.identity().id;
+    let list = state.replicas.last_list();
+    let mut others = list
+        .present_replicas()
+        .filter(|replica| replica.identity.id != *own_id);
+    is_own_accepted || others.any(Replica::has_accepted_key)
 }
 
 /// Returns the operations whose breaker is open for everybody. Leaves out a breaker without a failure in the last

@@ -23,7 +23,7 @@ pub(crate) struct IncidentReport {
 #[derive(Debug, Clone, Copy)]
 struct Beginning {
     at: Timestamp,
-    /// True if the time is only that at which this process first saw the incident.
+    /// True if the time is only that of a first sight: by this process, or by a comparison with the ledger.
     is_first_sight: bool,
 }
 
@@ -125,14 +125,16 @@ impl IncidentLog {
     }
 }
 
-/// Returns when an incident began. `known` is what was known of it before: it stays if the data no longer shows the
-/// beginning.
+/// Returns when an incident began. `known` is what was known of it before. The earlier time counts: the data may no
+/// longer show the beginning, or only that of what is left of the incident.
 fn find_beginning(finding: &Finding, known: Option<Beginning>, now: Timestamp) -> Beginning {
     let from_data = finding.since.map(|at| Beginning {
         at: at.min(now),
-        is_first_sight: false,
+        is_first_sight: finding.is_since_first_sight,
     });
-    from_data.or(known).unwrap_or(Beginning {
+    let beginnings = [known, from_data].into_iter().flatten();
+    let earliest = beginnings.min_by_key(|one| (one.at, one.is_first_sight));
+    earliest.unwrap_or(Beginning {
         at: now,
         is_first_sight: true,
     })
@@ -147,7 +149,7 @@ mod tests {
     use jiff::SignedDuration;
 
     use super::*;
-    use crate::domain::incident::{DatabaseFault, WorkFacts};
+    use crate::domain::incident::{CountAndOldest, DatabaseFault, WorkFacts};
 
     /// A moment of an incident: its second, the change of the facts, and the kind of the incident with its beginning in
     /// seconds. The last word says if this beginning is only the first sight.
@@ -161,7 +163,18 @@ mod tests {
         situation.work.get_or_insert_default()
     }
 
-    const LIVES: [&[Moment]; 4] = [
+    fn since(second: i64) -> CountAndOldest {
+        CountAndOldest {
+            count: 1,
+            since: Some(at(second)),
+        }
+    }
+
+    fn differing_since(second: i64) -> Vec<(String, CountAndOldest)> {
+        vec![("state_differs".to_owned(), since(second))]
+    }
+
+    const LIVES: [&[Moment]; 6] = [
         // Another cause is no other incident.
         &[
             (
@@ -202,6 +215,38 @@ mod tests {
                 9,
                 |now| work(now).outage_since = None,
                 Some(("authority-out", 1, false)),
+            ),
+        ],
+        // A later comparison of a day that still differs begins nothing, and what is over is forgotten.
+        &[
+            (
+                0,
+                |now| work(now).differences = differing_since(-100),
+                Some(("ledger-differs", -100, true)),
+            ),
+            (
+                5,
+                |now| work(now).differences = differing_since(3),
+                Some(("ledger-differs", -100, true)),
+            ),
+            (7, |now| work(now).differences.clear(), None),
+            (
+                9,
+                |now| work(now).differences = differing_since(8),
+                Some(("ledger-differs", 8, true)),
+            ),
+        ],
+        // The oldest of several is settled, and the others remain.
+        &[
+            (
+                0,
+                |now| work(now).paused = since(-60),
+                Some(("runs-paused", -60, false)),
+            ),
+            (
+                5,
+                |now| work(now).paused = since(-10),
+                Some(("runs-paused", -60, false)),
             ),
         ],
         // Each operation is an incident of its own.

@@ -36,7 +36,7 @@ pub(crate) struct IncidentView<'a> {
     effect: &'static str,
     /// Time at which it began, or was first seen.
     since: String,
-    /// True if `since` is only the time at which the answering process first saw it.
+    /// True if `since` is only the time of a first sight: by the answering process, or by a comparison with the ledger.
     is_since_first_sight: bool,
     /// Time of the next try or of the end, where it is known.
     until: Option<String>,

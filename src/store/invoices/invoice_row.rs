@@ -133,7 +133,9 @@ impl From<&Invoice> for Model {
             edited_at: invoice.edited_at.map(Timestamp::as_microsecond),
             customer_no: invoice.customer.external_customer_no.clone(),
             search_text: search_text(invoice),
-            corrects: invoice.corrected_reference(),
+            corrects: invoice
+                .corrected_reference()
+                .map(|reference| reference.text),
             is_credit_note: invoice.is_credit_note(),
             signed_payable: invoice
                 .payment

@@ -8,7 +8,6 @@ use jiff::civil::Date;
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
 use sea_orm::{ColumnTrait, Condition, DbBackend, IdenStatic, Order};
 
-use crate::domain::invoice::corrected_reference::{ID_PREFIX, NUMBER_PREFIX};
 use crate::domain::kernel::codes::{AuthorityStatus, Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
@@ -16,6 +15,7 @@ use crate::store::invoices::invoice_row::{Column, Entity};
 use crate::store::invoices::list_sort::{
     InvoiceSort, SortBy, SortPlace, date_value, payable_value,
 };
+use crate::store::invoices::reference_kind::corrects_condition;
 
 /// A list of invoices: the taxpayer, the filters and the order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -271,43 +271,11 @@ pub(in crate::store) fn still_owed_condition(table: &str) -> String {
         "{table}.status NOT IN ('draft', 'cancelled') AND {table}.is_sale AND NOT {table}.is_credit_note \
          AND CAST({table}.paid AS numeric) < {payable} \
          AND NOT COALESCE((SELECT SUM({credit} - CAST(note.paid AS numeric)) + {LESS_THAN_ANY_COIN} > {left} FROM invoices AS note \
-         WHERE note.taxpayer_id = {table}.taxpayer_id AND note.corrects IN ({}) AND note.currency = {table}.currency \
+         WHERE note.taxpayer_id = {table}.taxpayer_id AND {} AND note.currency = {table}.currency \
          AND {}), 1 = 0)",
-        references(table),
+        corrects_condition("note", table),
         open_credit_condition("note")
     )
-}
-
-/// Returns the references by which the column `corrects` of a credit note may name a row of this table.
-fn references(table: &str) -> String {
-    format!(
-        "{table}.irn_key, '{NUMBER_PREFIX}' || {table}.invoice_no, '{ID_PREFIX}' || CAST({table}.id AS text)"
-    )
-}
-
-/// Returns the condition that a row of the table `invoices` is a credit note of an invoice whose payment status is
-/// REJECTED. There is one part for each kind of reference, so that each uses the index of its column.
-pub(super) fn credits_rejected_condition() -> String {
-    let number_from = NUMBER_PREFIX.len() + 1;
-    let id_from = ID_PREFIX.len() + 1;
-    let parts = [
-        "credited.irn_key = invoices.corrects".to_owned(),
-        format!(
-            "credited.invoice_no = CASE WHEN invoices.corrects LIKE '{NUMBER_PREFIX}%' \
-             THEN substr(invoices.corrects, {number_from}) END"
-        ),
-        format!(
-            "credited.id = CASE WHEN invoices.corrects LIKE '{ID_PREFIX}%' \
-             THEN CAST(substr(invoices.corrects, {id_from}) AS bigint) END"
-        ),
-    ];
-    let parts = parts.map(|part| {
-        format!(
-            "EXISTS (SELECT 1 FROM invoices AS credited WHERE credited.taxpayer_id = invoices.taxpayer_id \
-             AND {part} AND credited.payment_status = 'REJECTED')"
-        )
-    });
-    format!("(invoices.is_credit_note AND ({}))", parts.join(" OR "))
 }
 
 /// Returns the payable that counts for payments of a row of this table, as `Payment::payable_as_signed` does.

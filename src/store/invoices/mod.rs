@@ -16,6 +16,7 @@ pub(in crate::store) mod list_query;
 pub mod list_sort;
 pub mod owed;
 pub mod payments;
+mod reference_kind;
 pub mod timeline;
 pub mod ubl_parts;
 pub mod verify_links;

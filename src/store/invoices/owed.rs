@@ -10,15 +10,17 @@ use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::domain::invoice::Invoice;
+use crate::domain::invoice::corrected_reference::CorrectedReference;
 use crate::domain::invoice::owed::{OwedInvoice, set_off};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::store::Store;
 use crate::store::invoices::invoice_row::{Column, Entity};
-use crate::store::invoices::list_query::{
-    IndexHint, InvoiceFilter, InvoiceList, credits_rejected_condition,
-};
+use crate::store::invoices::list_query::{IndexHint, InvoiceFilter, InvoiceList};
 use crate::store::invoices::list_sort::{DUE_DATE_SQL, InvoiceSort};
+use crate::store::invoices::reference_kind::{
+    credits_rejected_condition, kind_expression, parse_kind,
+};
 
 /// The invoices that were read. `is_cut` is true if there are more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +46,7 @@ struct OwedRow {
     paid: String,
     due_date: Option<String>,
     corrects: Option<String>,
+    reference_kind: Option<String>,
     is_credit_note: bool,
     signed: bool,
 }
@@ -57,6 +60,10 @@ impl TryFrom<OwedRow> for OwedInvoice {
             id: row.id,
         };
         let payable: Amount = at.parse(row.signed_payable.as_ref().unwrap_or(&row.payable))?;
+        let kind = row.reference_kind.as_deref().map(parse_kind);
+        let corrects = kind
+            .zip(row.corrects)
+            .map(|(by, text)| CorrectedReference { by, text });
         let due_date = row.due_date.map(|text| at.parse(&text)).transpose()?;
         Ok(Self {
             id: InvoiceId(row.id),
@@ -67,7 +74,7 @@ impl TryFrom<OwedRow> for OwedInvoice {
             left: payable.minus(at.parse(&row.paid)?).unwrap_or(Amount::ZERO),
             due_date,
             is_credit_note: row.is_credit_note,
-            corrects: row.corrects.filter(|_| row.signed),
+            corrects: corrects.filter(|_| row.signed),
         })
     }
 }
@@ -96,6 +103,7 @@ pub async fn load_unsettled(
     let rows = Entity::find()
         .select_only()
         .columns(columns)
+        .column_as(Expr::cust(kind_expression()), "reference_kind")
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::IsSale.eq(true))
         .filter(Expr::cust(OWED_CONDITION))

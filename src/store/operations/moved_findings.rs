@@ -1,53 +1,59 @@
 //! A difference is listed once, on the day that was compared last. An invoice with entries of our log on several days is
 //! compared for each of them. So the comparison of a day takes over what the latest comparisons of the other days list
-//! of the same differences, with the operators' decisions on them.
+//! of the same differences, with the operators' decisions on them. It also ends what they list of the invoices that it
+//! has compared and no longer finds. A decided difference stays where it is, with its reason, unless it is listed again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use database::{StoreError, Transaction, statement_portions};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QuerySelect,
-    QueryTrait,
+    ColumnTrait, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
 };
 
-use crate::domain::reconciliation::day::{Finding, FindingAction, Reconciliation, RecordedFinding};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::reconciliation::day::{
+    DayFindings, FindingAction, Reconciliation, RecordedFinding,
+};
 use crate::store::operations::reconciliation_finding_row as finding;
 use crate::store::operations::reconciliation_row::{Column, Entity};
 
-/// Removes the findings of the same kinds about the same invoices as `findings` from the latest reconciliations of the
-/// taxpayer's other days, and from their counts. Returns what was removed.
+/// Removes the findings that this comparison replaces from the latest reconciliations of the taxpayer's other days, and
+/// from their counts. Returns what was removed.
 pub(super) async fn take_over(
     tx: &Transaction,
     one: &Reconciliation,
-    findings: &[Finding],
+    found: &DayFindings,
 ) -> Result<Vec<RecordedFinding>, StoreError> {
-    let mut taken = Vec::new();
-    for portion in statement_portions(findings) {
-        let condition = elsewhere_condition(one, portion);
-        if !lock_reconciliations(tx, one, condition.clone()).await? {
-            continue;
-        }
-        let rows = finding::Entity::find()
-            .filter(condition)
-            .order_by_asc(finding::Column::ReconciliationId)
-            .order_by_asc(finding::Column::Number)
-            .all(tx)
-            .await?;
-        let repeated: Vec<_> = rows
-            .into_iter()
-            .filter(|row| is_repeated(row, portion))
-            .collect();
-        remove_from_reports(tx, one, &repeated).await?;
-        for row in repeated {
-            taken.push(RecordedFinding::try_from(row)?);
-        }
+    if found.findings.is_empty() && found.compared_keys.is_empty() {
+        return Ok(Vec::new());
     }
-    Ok(taken)
+    let before = find_replaced(tx, one, found).await?;
+    let ids: BTreeSet<String> = before
+        .into_iter()
+        .map(|row| row.reconciliation_id)
+        .collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    lock_reconciliations(tx, one, &ids).await?;
+    // Until the lock, an operator may have decided one of them or opened it again.
+    let mut replaced = find_replaced(tx, one, found).await?;
+    replaced.retain(|row| ids.contains(&row.reconciliation_id));
+    remove_from_reports(tx, one, &replaced).await?;
+    replaced
+        .into_iter()
+        .map(RecordedFinding::try_from)
+        .collect()
 }
 
-/// Selects what the latest reconciliations of the other days list about the invoices of `findings`.
-fn elsewhere_condition(one: &Reconciliation, findings: &[Finding]) -> Condition {
+/// Selects what the latest reconciliations of the other days list and this comparison replaces. The lists are short
+/// beside the invoices of a day, so they are read whole.
+async fn find_replaced(
+    tx: &Transaction,
+    one: &Reconciliation,
+    found: &DayFindings,
+) -> Result<Vec<finding::Model>, StoreError> {
     let latest = Entity::find()
         .select_only()
         .column(Column::Id)
@@ -55,65 +61,94 @@ fn elsewhere_condition(one: &Reconciliation, findings: &[Finding]) -> Condition 
         .filter(Column::IsLatest.eq(true))
         .filter(Column::Day.ne(one.day.to_string()))
         .into_query();
-    let irns = findings.iter().map(|found| found.irn.as_str());
-    Condition::all()
-        .add(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
-        .add(finding::Column::Action.eq(FindingAction::Listed.as_str()))
-        .add(finding::Column::Irn.is_in(irns))
-        .add(finding::Column::ReconciliationId.in_subquery(latest))
+    let mut rows = finding::Entity::find()
+        .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .filter(finding::Column::Action.eq(FindingAction::Listed.as_str()))
+        .filter(finding::Column::ReconciliationId.in_subquery(latest))
+        .order_by_asc(finding::Column::ReconciliationId)
+        .order_by_asc(finding::Column::Number)
+        .all(tx)
+        .await?;
+    let present = PresentDifferences::new(found);
+    rows.retain(|row| present.has_replaced(row));
+    Ok(rows)
 }
 
-/// Locks the reconciliations that have such findings, so that an operator's decision on one of them comes before or
-/// after this. Returns true if there are any.
+/// The differences that a comparison has found, each as its IRN and its kind.
+struct PresentDifferences<'f> {
+    listed: BTreeSet<(&'f str, &'f str)>,
+    repaired: BTreeSet<(&'f str, &'f str)>,
+    compared_keys: &'f BTreeSet<String>,
+}
+
+impl<'f> PresentDifferences<'f> {
+    fn new(found: &'f DayFindings) -> Self {
+        Self {
+            listed: differences_with(found, FindingAction::Listed),
+            repaired: differences_with(found, FindingAction::Repaired),
+            compared_keys: &found.compared_keys,
+        }
+    }
+
+    /// True if this row of an earlier comparison is out of date now. A decided one only is if it is listed again: the
+    /// report of its day shows what was decided and why, also after the difference is gone.
+    fn has_replaced(&self, row: &finding::Model) -> bool {
+        let difference = (row.irn.as_str(), row.kind.as_str());
+        if self.listed.contains(&difference) {
+            return true;
+        }
+        row.decided_at.is_none()
+            && (self.repaired.contains(&difference) || self.has_compared(&row.irn))
+    }
+
+    fn has_compared(&self, irn: &str) -> bool {
+        Irn::parse(irn).is_ok_and(|irn| self.compared_keys.contains(&irn.key()))
+    }
+}
+
+fn differences_with(found: &DayFindings, action: FindingAction) -> BTreeSet<(&str, &str)> {
+    let findings = found.findings.iter();
+    let findings = findings.filter(|finding| finding.action == action);
+    findings
+        .map(|finding| (finding.irn.as_str(), finding.kind.as_str()))
+        .collect()
+}
+
+/// Locks these reconciliations, so that an operator's decision on one of their findings comes before or after this.
 async fn lock_reconciliations(
     tx: &Transaction,
     one: &Reconciliation,
-    condition: Condition,
-) -> Result<bool, StoreError> {
-    let ids: Vec<String> = finding::Entity::find()
-        .select_only()
-        .column(finding::Column::ReconciliationId)
-        .filter(condition)
-        .into_tuple()
-        .all(tx)
-        .await?;
-    let ids: BTreeSet<String> = ids.into_iter().collect();
-    if ids.is_empty() {
-        return Ok(false);
-    }
+    ids: &BTreeSet<String>,
+) -> Result<(), StoreError> {
     Entity::update_many()
         .col_expr(Column::IsLatest, Expr::value(true))
         .filter(Column::TaxpayerId.eq(one.taxpayer_id.0))
-        .filter(Column::Id.is_in(ids))
+        .filter(Column::Id.is_in(ids.iter().map(String::as_str)))
         .filter(Column::IsLatest.eq(true))
         .exec(tx)
         .await?;
-    Ok(true)
-}
-
-fn is_repeated(row: &finding::Model, findings: &[Finding]) -> bool {
-    findings
-        .iter()
-        .any(|found| found.irn == row.irn && found.kind.as_str() == row.kind)
+    Ok(())
 }
 
 async fn remove_from_reports(
     tx: &Transaction,
     one: &Reconciliation,
-    repeated: &[finding::Model],
+    replaced: &[finding::Model],
 ) -> Result<(), StoreError> {
     let mut by_reconciliation: BTreeMap<&str, Vec<&finding::Model>> = BTreeMap::new();
-    for row in repeated {
+    for row in replaced {
         let id = row.reconciliation_id.as_str();
         by_reconciliation.entry(id).or_default().push(row);
     }
     for (id, rows) in by_reconciliation {
-        finding::Entity::delete_many()
-            .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
-            .filter(finding::Column::ReconciliationId.eq(id))
-            .filter(finding::Column::Number.is_in(rows.iter().map(|row| row.number)))
-            .exec(tx)
-            .await?;
+        for portion in statement_portions(&rows) {
+            finding::Entity::delete_many()
+                .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
+                .filter(finding::Column::ReconciliationId.eq(id))
+                .filter(finding::Column::Number.is_in(portion.iter().map(|row| row.number)))
+                .exec(tx)
+                .await?;
+        }
         let decided = rows.iter().filter(|row| row.decided_at.is_some()).count();
         let open = rows.len() - decided;
         let decided = i64::try_from(decided).unwrap_or(i64::MAX);
@@ -138,7 +173,7 @@ mod tests {
     use super::*;
     use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::domain::reconciliation::day::{AskedBy, Decision, ReconciliationCounts};
+    use crate::domain::reconciliation::day::{AskedBy, Decision, Finding, ReconciliationCounts};
     use crate::domain::reconciliation::finding_kind::FindingKind;
     use crate::store::Store;
     use crate::store::operations::finding_decisions::{self, DecisionOutcome};
@@ -149,10 +184,11 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
+    /// The service id is in lower case, which is not the spelling of a key.
     fn listed(no: &str) -> Finding {
         Finding {
             kind: FindingKind::MissingRemotely,
-            irn: format!("{no}-94AD90FB-20261121"),
+            irn: format!("{no}-94ad90fb-20261121"),
             local: Some("submit succeeded".to_owned()),
             remote: None,
             action: FindingAction::Listed,
@@ -164,21 +200,20 @@ mod tests {
         store: &Store,
         taxpayer: i64,
         day: &str,
-        findings: &[Finding],
+        found: &DayFindings,
     ) -> Reconciliation {
         let id = clock::new_id();
         let day = day.parse().unwrap();
         let asked = Reconciliation::new(id, TaxpayerId(taxpayer), day, AskedBy::Operator, at(1));
-        let listed = findings
-            .iter()
-            .filter(|one| one.action == FindingAction::Listed);
+        let listed = found.findings.iter();
+        let listed = listed.filter(|one| one.action == FindingAction::Listed);
         let counts = ReconciliationCounts {
             listed: u32::try_from(listed.count()).unwrap(),
             ..ReconciliationCounts::default()
         };
         let one = asked.begin(at(1)).finish(counts, at(2));
         let tx = store.begin().await.unwrap();
-        let one = reconciliations::finish(&tx, one, findings.to_vec())
+        let one = reconciliations::finish(&tx, one, found.clone())
             .await
             .unwrap();
         tx.commit().await.unwrap();
@@ -213,9 +248,26 @@ mod tests {
         assert_eq!(outcome.unwrap(), DecisionOutcome::Changed(1));
     }
 
-    /// One day lists the invoices A and B, and A is decided. The comparison of the next day finds this.
-    #[tokio::test]
-    async fn a_difference_is_listed_on_the_day_that_was_compared_last_and_decided_once() {
+    /// The findings of a comparison that had a definite result for these invoices.
+    fn day_findings(findings: Vec<Finding>, compared: &str) -> DayFindings {
+        let keys = compared.split_whitespace();
+        let keys = keys.map(|no| format!("{no}-94AD90FB-20261121"));
+        DayFindings {
+            findings,
+            compared_keys: keys.collect(),
+        }
+    }
+
+    /// The name, what the second day finds and which invoices it compared, and the counts of both days after it.
+    type Case = (
+        &'static str,
+        Vec<Finding>,
+        &'static str,
+        [usize; 3],
+        [usize; 3],
+    );
+
+    fn cases() -> Vec<Case> {
         let other_kind = Finding {
             kind: FindingKind::PaymentDiffers,
             ..listed("B")
@@ -224,34 +276,76 @@ mod tests {
             local: Some("invoice cancelled".to_owned()),
             ..listed("A")
         };
-        let repaired = Finding {
+        let repaired = |no: &str| Finding {
             action: FindingAction::Repaired,
-            ..listed("B")
+            ..listed(no)
         };
-        let cases = [
-            ("nothing", vec![], [1, 1, 2], [0, 0, 0]),
-            ("the decided one", vec![listed("A")], [1, 0, 1], [0, 1, 1]),
-            ("both", vec![listed("B"), listed("A")], [0, 0, 0], [1, 1, 2]),
-            ("it changed", vec![changed], [1, 0, 1], [1, 0, 1]),
-            ("a repair", vec![repaired], [0, 1, 1], [0, 0, 1]),
-            ("another kind", vec![other_kind], [1, 1, 2], [1, 0, 1]),
-            ("another invoice", vec![listed("C")], [1, 1, 2], [1, 0, 1]),
-        ];
+        let other = vec![other_kind];
+        let both = vec![listed("B"), listed("A")];
+        vec![
+            ("nothing", vec![], "", [1, 1, 2], [0, 0, 0]),
+            ("agreed", vec![], "B", [0, 1, 1], [0, 0, 0]),
+            ("both agreed", vec![], "A B", [0, 1, 1], [0, 0, 0]),
+            ("others agreed", vec![], "C", [1, 1, 2], [0, 0, 0]),
+            (
+                "the decided one",
+                vec![listed("A")],
+                "A",
+                [1, 0, 1],
+                [0, 1, 1],
+            ),
+            ("both", both, "A B", [0, 0, 0], [1, 1, 2]),
+            ("it changed", vec![changed], "A", [1, 0, 1], [1, 0, 1]),
+            ("a repair", vec![repaired("B")], "B", [0, 1, 1], [0, 0, 1]),
+            (
+                "a repair in part",
+                vec![repaired("B")],
+                "",
+                [0, 1, 1],
+                [0, 0, 1],
+            ),
+            (
+                "a decided repair",
+                vec![repaired("A")],
+                "A",
+                [1, 1, 2],
+                [0, 0, 1],
+            ),
+            ("another kind", other.clone(), "B", [0, 1, 1], [1, 0, 1]),
+            ("another kind in part", other, "", [1, 1, 2], [1, 0, 1]),
+            (
+                "another invoice",
+                vec![listed("C")],
+                "C",
+                [1, 1, 2],
+                [1, 0, 1],
+            ),
+        ]
+    }
+
+    /// One day lists the invoices A and B, and A is decided. The comparison of the next day finds this.
+    #[tokio::test]
+    async fn a_difference_is_listed_on_the_day_that_was_compared_last_and_decided_once() {
+        let cases = cases();
+        let both = day_findings(vec![listed("A"), listed("B")], "A B");
         for test in stores().await {
             let store = &test.store;
-            for (taxpayer, (name, found, first_after, second_after)) in (100..).zip(&cases) {
-                let both = [listed("A"), listed("B")];
+            let mut expected_open = 0;
+            for (taxpayer, case) in (100..).zip(&cases) {
+                let (name, found, compared, first_after, second_after) = case;
+                let found = day_findings(found.clone(), compared);
                 let first = compare(store, taxpayer, "2026-11-29", &both).await;
                 decide_first(store, &first).await;
                 compare(store, taxpayer + 1_000, "2026-11-29", &both).await;
-                let second = compare(store, taxpayer, "2026-11-30", found).await;
+                let second = compare(store, taxpayer, "2026-11-30", &found).await;
                 assert_eq!(counted(store, &first).await, *first_after, "{name}");
                 assert_eq!(counted(store, &second).await, *second_after, "{name}");
+                // Both differences of the other taxpayer stay open.
+                expected_open += first_after[0] + second_after[0] + 2;
             }
             let open = open_findings_by_kind(store).await.unwrap();
             let sum: u64 = open.iter().map(|(_, group)| group.count).sum();
-            // The cases have 9 open differences, and both of each other taxpayer are open.
-            assert_eq!(sum, 9 + 2 * 7, "each once");
+            assert_eq!(usize::try_from(sum).unwrap(), expected_open, "each once");
         }
     }
 }

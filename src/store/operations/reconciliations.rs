@@ -15,7 +15,7 @@ use sea_orm::{
 use crate::domain::incident::CountAndOldest;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
-    self, AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState, RecordedFinding,
+    self, AskedBy, DayFindings, FindingAction, Reconciliation, ReconciliationState, RecordedFinding,
 };
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
@@ -65,16 +65,16 @@ const CHANGING_COLUMNS: [Column; 11] = [
 ];
 
 /// Writes a completed reconciliation with its findings, as the latest of its taxpayer and day. Takes over operators'
-/// decisions from the previous one, and what other days list of the same differences. Returns the reconciliation with
+/// decisions from the previous one, and what other days list of the compared invoices. Returns the reconciliation with
 /// its final counts.
 pub async fn finish(
     tx: &Transaction,
     one: Reconciliation,
-    findings: Vec<Finding>,
+    found: DayFindings,
 ) -> Result<Reconciliation, StoreError> {
     let mut earlier = supersede_previous(tx, &one).await?;
-    earlier.extend(moved_findings::take_over(tx, &one, &findings).await?);
-    let recorded = day::number_findings(findings, &earlier);
+    earlier.extend(moved_findings::take_over(tx, &one, &found).await?);
+    let recorded = day::number_findings(found.findings, &earlier);
     let carried = recorded.iter().filter(|found| found.decision.is_some());
     let one = one.count_decided(u32::try_from(carried.count()).unwrap_or(u32::MAX));
     save(tx, &one).await?;
@@ -314,7 +314,7 @@ mod tests {
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
     use crate::domain::pipeline::{Operation, Run, RunRequest};
-    use crate::domain::reconciliation::day::{Decision, ReconciliationCounts};
+    use crate::domain::reconciliation::day::{Decision, Finding, ReconciliationCounts};
     use crate::domain::reconciliation::finding_kind::FindingKind;
     use crate::store::lanes::leases::{self, LaneRelease};
     use crate::store::lanes::{self, QueuedLane, views};
@@ -373,8 +373,12 @@ mod tests {
             ..ReconciliationCounts::default()
         };
         let one = one.begin(at(second)).finish(counts, at(second + 1));
+        let found = DayFindings {
+            findings: found.to_vec(),
+            ..DayFindings::default()
+        };
         let tx = store.begin().await.unwrap();
-        let one = finish(&tx, one, found.to_vec()).await.unwrap();
+        let one = finish(&tx, one, found).await.unwrap();
         tx.commit().await.unwrap();
         one
     }
@@ -579,7 +583,7 @@ mod tests {
             let mut differs = one.clone();
             differs.counts.listed = 1;
             let tx = test.store.begin().await.unwrap();
-            finish(&tx, differs, Vec::new()).await.unwrap();
+            finish(&tx, differs, DayFindings::default()).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(for_operator().await, 1);
             assert_eq!(count(Some(TaxpayerId(7)), Some(one.day)).await, 1);

@@ -62,7 +62,8 @@ pub struct BreakerView {
     /// The time at which the breaker last opened or closed; `None` if it never did.
     pub since: Option<Timestamp>,
     /// Why calls fail: while the breaker is open for everybody, the cause of most failures within 30 s; otherwise the
-    /// cause of the last counted call. `None` if that call was answered and the breaker is closed.
+    /// cause of the last counted call. `None` if that call was answered and the breaker is closed, and if the cause is
+    /// ours although other calls are answered.
     pub cause: Option<CauseKind>,
     /// The number of calls within the last 30 s, and how many of these calls failed.
     pub calls: u32,
@@ -252,7 +253,7 @@ impl Breaker {
             is_outage: self.is_outage(),
             is_tripped: self.is_tripped(),
             since: self.since,
-            cause: self.causes.current(self.is_outage(), is_lane_open),
+            cause: self.causes.current(self.is_outage(), is_lane_open, now),
             calls: total.calls(),
             failures: total.failures(),
             next_probe_at: match &self.open {

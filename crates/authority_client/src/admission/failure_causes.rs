@@ -15,11 +15,18 @@ struct SecondCauses {
     failures: [u32; CauseKind::ALL.len()],
 }
 
-/// Old failures are forgotten at the next failure. So the causes stay known while no call is made.
+/// A cause that is ours is told after so many failures in a row, even if calls were answered shortly before.
+const OURS_IN_A_ROW: u32 = 3;
+
+/// Old failures are forgotten at the next failure. So in an outage the causes stay known while no call is made.
 #[derive(Debug, Default)]
 pub(crate) struct FailureCauses {
     /// Why the last counted call failed; `None` if it was answered.
     last: Option<CauseKind>,
+    /// The second in which a call was last answered.
+    answered_at_s: Option<i64>,
+    /// The number of calls that failed since then.
+    failures_in_a_row: u32,
     seconds: VecDeque<SecondCauses>,
 }
 
@@ -28,7 +35,11 @@ impl FailureCauses {
     pub(crate) fn note(&mut self, cause: Option<CauseKind>, now: Timestamp) {
         self.last = cause;
         if let Some(cause) = cause {
+            self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
             self.record(cause, now);
+        } else {
+            self.failures_in_a_row = 0;
+            self.answered_at_s = Some(now.as_second());
         }
     }
 
@@ -53,38 +64,57 @@ impl FailureCauses {
         }
     }
 
-    /// Returns the cause of most failures. Of two causes that are equally frequent, one that is ours counts: nobody must
-    /// be told of an outage that may be ours.
-    fn most_frequent(&self) -> Option<CauseKind> {
-        CauseKind::ALL
-            .into_iter()
-            .map(|cause| (self.failures(cause), cause))
-            .filter(|(failures, _)| *failures > 0)
-            .max_by_key(|(failures, cause)| (*failures, cause.is_ours()))
-            .map(|(_, cause)| cause)
-    }
-
     /// Returns why calls fail: in an outage the cause of most failures, otherwise that of the last call. If the last
-    /// call was answered although the lane of a payer is still open, the cause of most failures counts then, too.
-    pub(crate) fn current(&self, is_outage: bool, is_lane_open: bool) -> Option<CauseKind> {
+    /// call was answered although the lane of a payer is still open, the cause of most failures within the window
+    /// counts.
+    ///
+    /// Outside an outage, a cause that is ours is not told while calls are answered: some callers meet it, but the
+    /// authority accepts our key and certificate.
+    pub(crate) fn current(
+        &self,
+        is_outage: bool,
+        is_lane_open: bool,
+        now: Timestamp,
+    ) -> Option<CauseKind> {
         if is_outage {
-            self.most_frequent().or(self.last)
-        } else {
-            let earlier = self.most_frequent().filter(|_| is_lane_open);
-            self.last.or(earlier)
+            return most_frequent(&self.seconds).or(self.last);
         }
+        let number = now.as_second();
+        let recent = self.seconds.iter();
+        let recent = recent.filter(|second| is_within(WINDOW_S, second.second, number));
+        let earlier = most_frequent(recent).filter(|_| is_lane_open);
+        let cause = self.last.or(earlier);
+        cause.filter(|cause| !cause.is_ours() || !self.has_answers(number))
     }
 
     pub(crate) fn forget_failures(&mut self) {
         self.seconds.clear();
     }
 
-    fn failures(&self, cause: CauseKind) -> u32 {
-        let failures = self.seconds.iter();
-        failures
-            .map(|second| second.failures[cause as usize])
-            .fold(0, u32::saturating_add)
+    /// True if calls were answered within the window, and no failures in a row have followed them since.
+    fn has_answers(&self, now: i64) -> bool {
+        self.failures_in_a_row < OURS_IN_A_ROW
+            && self
+                .answered_at_s
+                .is_some_and(|second| is_within(WINDOW_S, second, now))
     }
+}
+
+/// Returns the cause of most failures. Of two causes that are equally frequent, one that is ours counts: nobody must be
+/// told of an outage that may be ours.
+fn most_frequent<'a>(seconds: impl IntoIterator<Item = &'a SecondCauses>) -> Option<CauseKind> {
+    let mut failures = [0_u32; CauseKind::ALL.len()];
+    for second in seconds {
+        for (sum, count) in failures.iter_mut().zip(second.failures) {
+            *sum = sum.saturating_add(count);
+        }
+    }
+    CauseKind::ALL
+        .into_iter()
+        .map(|cause| (failures[cause as usize], cause))
+        .filter(|(count, _)| *count > 0)
+        .max_by_key(|(count, cause)| (*count, cause.is_ours()))
+        .map(|(_, cause)| cause)
 }
 
 #[cfg(test)]
@@ -121,16 +151,57 @@ mod tests {
             for (cause, second) in failures {
                 window.record(*cause, at(*second));
             }
-            assert_eq!(window.most_frequent(), expected, "{failures:?}");
+            let in_outage = |window: &FailureCauses| window.current(true, false, at(60));
+            assert_eq!(in_outage(&window), expected, "{failures:?}");
             window.note(None, at(60));
-            let current = |window: &FailureCauses| {
-                [(false, false), (false, true), (true, false)]
-                    .map(|(is_outage, is_lane_open)| window.current(is_outage, is_lane_open))
-            };
-            let hidden_by_no_answer = [None, expected, expected];
-            assert_eq!(current(&window), hidden_by_no_answer, "{failures:?}");
+            assert_eq!(in_outage(&window), expected, "{failures:?}");
             window.forget_failures();
-            assert_eq!(current(&window), [None; 3]);
+            assert_eq!(in_outage(&window), None);
+        }
+    }
+
+    /// The calls of a closed breaker or an open lane, each with its second; whether a lane is open; the second in which
+    /// somebody looks; and the cause that is told.
+    type Look = (&'static [Call], bool, i64, Option<CauseKind>);
+    type Call = (Option<CauseKind>, i64);
+
+    #[test]
+    fn outside_an_outage_a_cause_is_told_for_its_window_and_ours_only_while_nothing_is_answered() {
+        use CauseKind::{Down, KeyRefused, Untrusted};
+        const REFUSED: Call = (Some(KeyRefused), 1);
+        let cases: [Look; 15] = [
+            (&[], true, 0, None),
+            // The refusals of one payer, and all night the answers of others.
+            (&[REFUSED, REFUSED, REFUSED, (None, 2)], true, 2, None),
+            (&[REFUSED, REFUSED, REFUSED, (None, 2)], true, 36_000, None),
+            (&[REFUSED, (None, 2), (Some(Untrusted), 3)], true, 3, None),
+            (&[REFUSED, REFUSED, (None, 2), REFUSED], false, 2, None),
+            // An open lane has the cause of the window.
+            (&[(Some(Down), 0), (None, 5)], true, 29, Some(Down)),
+            (&[(Some(Down), 0), (None, 5)], true, 30, None),
+            (&[(Some(Down), 0), (None, 5)], false, 5, None),
+            (&[(None, 0), (Some(Down), 1)], false, 1, Some(Down)),
+            // A key that is refused from now on is told soon, and stays known while no call is made.
+            (&[(None, 0), REFUSED, REFUSED], false, 1, None),
+            (&[(None, 0), REFUSED], false, 30, Some(KeyRefused)),
+            (
+                &[(None, 0), REFUSED, REFUSED, REFUSED],
+                false,
+                1,
+                Some(KeyRefused),
+            ),
+            (&[REFUSED], false, 1, Some(KeyRefused)),
+            (&[REFUSED], false, 36_000, Some(KeyRefused)),
+            // A clock that is set back makes no answer recent.
+            (&[(None, 600), REFUSED], false, 1, Some(KeyRefused)),
+        ];
+        for (calls, is_lane_open, looked_at_s, expected) in cases {
+            let mut window = FailureCauses::default();
+            for (cause, second) in calls {
+                window.note(*cause, at(*second));
+            }
+            let told = window.current(false, is_lane_open, at(looked_at_s));
+            assert_eq!(told, expected, "{calls:?} at {looked_at_s} s");
         }
     }
 }

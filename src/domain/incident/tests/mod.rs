@@ -247,22 +247,22 @@ fn an_outage_that_this_process_did_not_see_is_told_by_who_may_have_seen_it() {
 }
 
 #[test]
-fn a_refused_key_is_told_of_the_replicas_that_have_it_and_stops_all_only_if_all_have_it() {
+fn a_refused_key_is_told_of_the_replicas_that_have_it_and_stops_all_unless_another_is_answered() {
     let only = "Only the calls of b:8080 are refused.";
     let all = "No invoice reaches the authority: the calls of a:8080, b:8080 are refused.";
     let alone = "No invoice reaches the authority: the calls of a:8080 are refused.";
-    // The replicas, those with a refused key and the seconds since then, the end of the sentence, and the oldest time.
+    // Whether another replica has an accepted key, those with a refused key and the seconds since then, the end of the
+    // sentence, and the oldest time.
     let cases = [
-        (2, &[("b:8080", 9)][..], only, 9),
-        (2, &[("a:8080", 3), ("b:8080", 7)], all, 7),
-        (1, &[("a:8080", 5)], alone, 5),
-        // The database has not answered yet.
-        (0, &[("a:8080", 5)], alone, 5),
+        (true, &[("b:8080", 9)][..], only, 9),
+        (false, &[("a:8080", 3), ("b:8080", 7)], all, 7),
+        // The other replica has made no call, or its calls fail.
+        (false, &[("a:8080", 5)], alone, 5),
     ];
-    for (replicas, refused, end, ago_s) in cases {
+    for (has_accepted_key, refused, end, ago_s) in cases {
         let mut situation = Situation::calm();
         situation.replicas = replica_list(REPLICA_STARTED, ReplicaFigures::default());
-        situation.replicas.replicas.truncate(replicas);
+        situation.authority.has_accepted_key = has_accepted_key;
         let keys = refused
             .iter()
             .map(|(name, ago_s)| refused_key(name, *ago_s));

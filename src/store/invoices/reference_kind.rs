@@ -1,0 +1,70 @@
+//! SQL conditions that link a credit note to the invoice that it corrects. The column `corrects` has the text of the
+//! reference; its kind is in `extras`. Only rows whose text fits are looked at there.
+
+use crate::domain::invoice::corrected_reference::ReferencedBy;
+
+/// Returns the condition that a row of this table refers to its invoice by an identifier of this kind. A text in
+/// `extras` cannot look like the member, because JSON escapes its quotes.
+fn is_by(by: ReferencedBy, note: &str) -> String {
+    let of_kind = |kind: &str| {
+        format!(r#"{note}.extras LIKE '%"original_invoice_reference_type":"{kind}"%'"#)
+    };
+    // Each `_` stands for one letter of INTERNAL or EXTERNAL.
+    let by_number = of_kind("__TERNAL_INVOICE_NO");
+    let by_id = of_kind("PORTAL_ID");
+    match by {
+        ReferencedBy::Irn => format!("NOT ({by_number} OR {by_id})"),
+        ReferencedBy::Number => by_number,
+        ReferencedBy::PortalId => by_id,
+    }
+}
+
+/// Returns the condition that a row of the table `note` corrects a row of the table `invoice`, of the same taxpayer.
+pub(super) fn corrects_condition(note: &str, invoice: &str) -> String {
+    format!(
+        "{note}.corrects IN ({invoice}.irn_key, {invoice}.invoice_no, CAST({invoice}.id AS text)) \
+         AND (({note}.corrects = {invoice}.irn_key AND {}) OR ({note}.corrects = {invoice}.invoice_no AND {}) \
+         OR ({note}.corrects = CAST({invoice}.id AS text) AND {}))",
+        is_by(ReferencedBy::Irn, note),
+        is_by(ReferencedBy::Number, note),
+        is_by(ReferencedBy::PortalId, note),
+    )
+}
+
+/// Returns the condition that a row of the table `invoices` is a credit note of an invoice whose payment status is
+/// REJECTED. There is one part for each kind of reference, so that each uses the index of its column; for a portal id,
+/// that of the payment status.
+pub(super) fn credits_rejected_condition() -> String {
+    let parts = [
+        (ReferencedBy::Irn, "credited.irn_key"),
+        (ReferencedBy::Number, "credited.invoice_no"),
+        (ReferencedBy::PortalId, "CAST(credited.id AS text)"),
+    ];
+    let parts = parts.map(|(by, column)| {
+        format!(
+            "({} AND EXISTS (SELECT 1 FROM invoices AS credited WHERE credited.taxpayer_id = invoices.taxpayer_id \
+             AND {column} = invoices.corrects AND credited.payment_status = 'REJECTED'))",
+            is_by(by, "invoices")
+        )
+    });
+    format!("(invoices.is_credit_note AND ({}))", parts.join(" OR "))
+}
+
+/// Returns the kind of the reference of a credit note in the table `invoices`: `irn`, `number` or `id`; null for any
+/// other row, whose `extras` are not read.
+pub(super) fn kind_expression() -> String {
+    format!(
+        "CASE WHEN NOT is_credit_note OR corrects IS NULL THEN NULL WHEN {} THEN 'number' WHEN {} THEN 'id' ELSE 'irn' END",
+        is_by(ReferencedBy::Number, "invoices"),
+        is_by(ReferencedBy::PortalId, "invoices"),
+    )
+}
+
+/// Reads a result of `kind_expression`.
+pub(super) fn parse_kind(text: &str) -> ReferencedBy {
+    match text {
+        "number" => ReferencedBy::Number,
+        "id" => ReferencedBy::PortalId,
+        _ => ReferencedBy::Irn,
+    }
+}
