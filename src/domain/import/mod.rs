@@ -10,13 +10,14 @@
 //! | numbers of a CSV that may be meant otherwise | `thousands` |
 //! | bodies of the API in JSON and NDJSON | `json_documents`, `array_elements` |
 //! | a large file in pieces | `pieces` |
-//! | documents from UBL, their parties, and the parts without a field | `ubl_document`, `ubl_standard`, `ubl_full`, `ubl_parties`, `ubl_beside` |
+//! | documents from UBL, their parties, and the parts without a field | `ubl_document`, `ubl_standard`, `ubl_full`, `ubl_full_lines`, `body_members`, `ubl_parties`, `ubl_beside` |
 //! | the warnings about a document | `warnings` |
 //! | the values that a taxpayer gives in advance | `profile` |
 //! | the result of an import | `record`, `assembly`, `causes`, `error_file` |
 
 mod array_elements;
 mod assembly;
+mod body_members;
 mod causes;
 pub mod csv_table;
 pub mod error_file;
@@ -33,6 +34,7 @@ pub mod thousands;
 mod ubl_beside;
 pub mod ubl_document;
 mod ubl_full;
+mod ubl_full_lines;
 pub mod ubl_parties;
 mod ubl_standard;
 pub mod warnings;

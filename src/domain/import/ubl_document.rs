@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
-use serde_json::{Map, Number, Value};
-use trade_document::{Party, ReferenceKind, Tax, Totals, TradeDocument};
+use serde_json::{Map, Value};
+use trade_document::{Tax, Totals, TradeDocument};
 use ubl::{Cause, Change, Limits, ReadDocument, SplitCharges};
 
+use crate::domain::import::body_members::to_amount;
 use crate::domain::import::profile::{set_at, text_at};
 use crate::domain::import::source::{
     CUSTOMER_ELEMENT, ImportForm, Places, SUPPLIER_ELEMENT, SourceDocument, SourceFile,
@@ -18,7 +19,6 @@ use crate::domain::import::{ubl_full, ubl_standard};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::is_self_billed;
 use crate::domain::kernel::fault::Fault;
-use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
 /// The maximum number of elements and attributes of a file.
@@ -209,10 +209,6 @@ fn stated_sums(document: &TradeDocument, catalog: &Catalog) -> Option<StatedSums
     })
 }
 
-pub(super) fn to_amount(sum: Decimal) -> Option<Amount> {
-    Amount::parse(&sum.to_string()).ok()
-}
-
 fn xml_places(root: &str, customer: &'static str, lines: usize) -> Places {
     let name = if root == "CreditNote" {
         "cac:CreditNoteLine"
@@ -335,48 +331,11 @@ fn set_irn(body: &mut Map<String, Value>, warnings: &mut Vec<String>, service_id
     }
 }
 
-/// Returns a decimal as a JSON number, without zeros at its end.
-pub(super) fn json_number(value: Decimal) -> Value {
-    let number = value.normalize().to_string().parse::<Number>();
-    number.map_or(Value::Null, Value::Number)
-}
-
-/// Adds those members that have a value.
-pub(super) fn add_members<const N: usize>(
-    object: &mut Map<String, Value>,
-    members: [(&str, Option<Value>); N],
-) {
-    for (name, value) in members {
-        if let Some(value) = value {
-            object.insert(name.to_owned(), value);
-        }
-    }
-}
-
-/// Returns the text as a value; `None` if it is missing or blank.
-pub(super) fn optional_value(text: Option<&str>) -> Option<Value> {
-    text.and_then(value_if_filled)
-}
-
-/// Returns the text as a value; `None` if it is blank.
-pub(super) fn value_if_filled(text: &str) -> Option<Value> {
-    (!text.trim().is_empty()).then(|| Value::from(text))
-}
-
-pub(super) fn party_name(party: &Party) -> Option<Value> {
-    value_if_filled(&party.name)
-}
-
-/// Returns the id of the invoice that a document corrects.
-pub(super) fn corrected_id(document: &TradeDocument) -> Option<&str> {
-    let mut references = document.references.iter();
-    let found = references.find(|reference| reference.kind == ReferenceKind::Preceding);
-    found.map(|reference| reference.id.as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use trade_document::Coded;
+
+    use trade_document::Party;
 
     use super::*;
     use crate::domain::reference::catalog::ReferenceList;

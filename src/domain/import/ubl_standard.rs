@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use trade_document::{ItemKind, Line, Party, ReferenceKind, TradeDocument};
 
-use crate::domain::import::ubl_document::{
-    add_members, corrected_id, json_number, optional_value, party_name, value_if_filled,
+use crate::domain::import::body_members::{
+    add_members, json_number, optional_value, party_name, value_if_filled,
 };
 use crate::domain::import::ubl_parties::counterparty;
 use crate::domain::invoice::irn::Irn;
@@ -171,6 +171,13 @@ fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
         ],
     );
     Value::Object(body)
+}
+
+/// Returns the id of the invoice that a document corrects.
+fn corrected_id(document: &TradeDocument) -> Option<&str> {
+    let mut references = document.references.iter();
+    let found = references.find(|reference| reference.kind == ReferenceKind::Preceding);
+    found.map(|reference| reference.id.as_str())
 }
 
 /// Returns the classification code of a line if it has the pattern of the authority's codes.

@@ -70,9 +70,7 @@ pub fn read_document(
         issue_date: root
             .date("issue_date")
             .ok_or(UnreadableDocument("issue_date"))?,
-        issue_time: root
-            .text("issue_time")
-            .and_then(|text| text.parse::<Time>().ok()),
+        issue_time: root.time("issue_time"),
         due_date: root.date("due_date"),
         tax_point_date: root.date("tax_point_date"),
         delivery_date: root.date("actual_delivery_date"),
@@ -152,6 +150,10 @@ impl<'a> Node<'a> {
 
     fn date(self, name: &str) -> Option<Date> {
         parse_date_prefix(self.value.get(name)?.as_str()?)
+    }
+
+    fn time(self, name: &str) -> Option<Time> {
+        self.text(name)?.parse().ok()
     }
 
     pub(super) fn amount(self, name: &str) -> Option<Decimal> {

@@ -139,7 +139,7 @@ mod tests {
                 Some(KeyRefused),
             ),
             (&[(KeyRefused, 0), (Down, 1)], Some(KeyRefused)),
-            // What is older than the window does not count, and neither does what the clock has yet to reach.
+            // Failures from before the window do not count, and neither do those from after a clock that was set back.
             (
                 &[(KeyRefused, 0), (KeyRefused, 0), (TimedOut, 30)],
                 Some(TimedOut),

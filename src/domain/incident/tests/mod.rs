@@ -251,8 +251,8 @@ fn a_refused_key_is_told_of_the_replicas_that_have_it_and_stops_all_unless_anoth
     let only = "Only the calls of b:8080 are refused.";
     let all = "No invoice reaches the authority: the calls of a:8080, b:8080 are refused.";
     let alone = "No invoice reaches the authority: the calls of a:8080 are refused.";
-    // Whether another replica has an accepted key, those with a refused key and the seconds since then, the end of the
-    // sentence, and the oldest time.
+    // Each case: true if another replica has an accepted key; the replicas with a refused key and the seconds since then;
+    // the end of the sentence; and the oldest time in seconds.
     let cases = [
         (true, &[("b:8080", 9)][..], only, 9),
         (false, &[("a:8080", 3), ("b:8080", 7)], all, 7),
