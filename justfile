@@ -34,4 +34,4 @@ bench *args:
 
 # Rewrite the pages that are generated from the code.
 docs:
-    EINVOICE_WRITE_DOCS=1 cargo test -p einvoice -p authority_client --lib --test api -- openapi::fields answers_page app::explain
+    EINVOICE_WRITE_DOCS=1 cargo test -p einvoice -p authority_client --lib --test api -- openapi::fields answers_page app::explain import_corpus incident::document_tests

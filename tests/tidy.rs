@@ -85,8 +85,13 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["http::password"],
     &["http::state"],
+    &["http::testing"],
     &["http::extract", "http::invitations", "http::onboarding"],
-    &["http::stored_invoice", "http::paper_texts"],
+    &[
+        "http::stored_invoice",
+        "http::paper_texts",
+        "http::invoice_page",
+    ],
     &[
         "http::approval",
         "http::document_body",

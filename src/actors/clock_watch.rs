@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use crate::store::Store;
 use crate::store::lanes::leases::{self, LeasesToEnd};
 use crate::store::lanes::{self, WaitingLanes};
+use crate::store::operations::{mails, notices};
 use crate::store::webhooks::delivery_queue;
 
 pub const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -18,6 +19,8 @@ pub const LOOK_EVERY: Duration = Duration::from_secs(5);
 const TOLERANCE: SignedDuration = SignedDuration::from_millis(1_000);
 /// A lease that ends later than now plus this many lease durations was granted before the clock was set back.
 const LEASE_DURATIONS: u32 = 2;
+/// A mail waits for less than this between two attempts.
+const MAIL_WAIT_MAX: SignedDuration = SignedDuration::from_hours(24);
 
 #[derive(Clone)]
 pub struct ClockWatch {
@@ -67,8 +70,9 @@ impl ClockWatch {
         let readings = self.read_both_clocks().await?;
         let last = *self.lock_last_readings();
         let Some(last) = last else {
-            *self.lock_last_readings() = Some(readings);
+            // If the repair fails, the next call repeats it.
             self.repair_future_times().await?;
+            *self.lock_last_readings() = Some(readings);
             return Ok(Some(Duration::ZERO));
         };
         let back = readings
@@ -116,7 +120,7 @@ impl ClockWatch {
 
     /// Makes waiting work due now, and expires leases that end too far in the future unless a live process renews them.
     async fn repair_after_set_back(&self) -> Result<(), StoreError> {
-        delivery_queue::restore_delays_after_clock_set_back(&self.store, self.clock.now()).await?;
+        self.restore_waits(SignedDuration::ZERO).await?;
         lanes::make_waiting_due(&self.store, WaitingLanes::All).await?;
         sleep(self.lease / LEASE_DURATIONS).await;
         leases::end_leases(
@@ -127,10 +131,20 @@ impl ClockWatch {
         Ok(())
     }
 
+    /// Restores the delays of deliveries, and makes mails due that wait for longer than `mail_wait_max`. Returns the
+    /// number of changed deliveries and mails.
+    async fn restore_waits(&self, mail_wait_max: SignedDuration) -> Result<u64, StoreError> {
+        let now = self.clock.now();
+        let deliveries =
+            delivery_queue::restore_delays_after_clock_set_back(&self.store, now).await?;
+        let latest = now.saturating_add(mail_wait_max).unwrap_or(Timestamp::MAX);
+        let made_due = mails::make_due_after_clock_set_back(&self.store, now, latest).await?;
+        notices::move_future_times(&self.store, now).await?;
+        Ok(deliveries + made_due)
+    }
+
     async fn repair_future_times(&self) -> Result<(), StoreError> {
-        let moved =
-            delivery_queue::restore_delays_after_clock_set_back(&self.store, self.clock.now())
-                .await?;
+        let moved = self.restore_waits(MAIL_WAIT_MAX).await?;
         sleep(self.lease / LEASE_DURATIONS).await;
         let ended = leases::end_leases(
             &self.store,
@@ -151,11 +165,16 @@ impl ClockWatch {
 
 #[cfg(test)]
 mod tests {
+    use sea_orm::ConnectionTrait as _;
     use timing::clock::MockClock;
 
     use super::*;
+    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::notice::{Notice, NoticeKind, NoticeScope, NoticeTopic};
     use crate::store::lanes::leases::LaneRelease;
     use crate::store::lanes::{self, LaneKind, Lease, Wake};
+    use crate::store::operations::mails::{Letter, MailChannel, NewMail};
+    use crate::store::operations::notices::GatherPolicy;
     use crate::store::testing::{claim_due, stores};
 
     #[test]
@@ -228,6 +247,88 @@ mod tests {
             tokio::select! {
                 () = looks => {}
                 seen = tokio::time::timeout(LOOK_EVERY, due) => assert!(seen.is_ok(), "it waits for ten minutes"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_repair_at_the_start_that_failed_is_repeated() {
+        for test in stores().await {
+            let clock = Arc::new(MockClock::at(
+                Timestamp::from_second(1_800_000_000).unwrap(),
+            ));
+            let watch = ClockWatch::new(test.store.clone(), clock, Duration::from_millis(20));
+            let rename = async |from: &str, to: &str| {
+                let tx = test.store.begin().await.unwrap();
+                let sql = format!("ALTER TABLE {from} RENAME TO {to}");
+                tx.execute_unprepared(&sql).await.unwrap();
+                tx.commit().await.unwrap();
+            };
+            rename("deliveries", "hidden").await;
+            assert!(watch.check_clocks().await.is_err());
+            rename("hidden", "deliveries").await;
+            for delay in [Some(Duration::ZERO), None] {
+                assert_eq!(watch.check_clocks().await.unwrap(), delay);
+            }
+        }
+    }
+
+    /// Adds a mail and a notice that are due now.
+    async fn add_mail_and_notice(store: &Store, now: Timestamp) {
+        let scope = NoticeScope::Taxpayer(TaxpayerId(7));
+        let letter = Letter {
+            subject: "subject".to_owned(),
+            text: "text".to_owned(),
+            html: "text".to_owned(),
+        };
+        let mail = NewMail {
+            recipient: "ada@example.com".to_owned(),
+            topic: NoticeTopic::Invoices,
+            letter,
+            unsubscribe: None,
+            link_for: None,
+            scope,
+            person: None,
+        };
+        let notice = Notice::new(scope, NoticeKind::InvoiceRejected, now);
+        let tx = store.begin().await.unwrap();
+        mails::add(&tx, vec![mail], now).await.unwrap();
+        notices::add(&tx, &[notice]).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Returns the numbers of due mails and of due groups of notices.
+    async fn count_due_mails(store: &Store, now: Timestamp) -> (usize, usize) {
+        let due = mails::load_due(store, now, MailChannel::Mail, 9).await;
+        let policy = GatherPolicy {
+            gather: SignedDuration::ZERO,
+            repeat: SignedDuration::from_hours(1),
+        };
+        let groups = notices::due_groups(store, now, policy).await;
+        (due.unwrap().len(), groups.unwrap().len())
+    }
+
+    #[tokio::test]
+    async fn mails_from_before_a_clock_was_set_back_are_due() {
+        for is_restarted in [false, true] {
+            for test in stores().await {
+                let store = &test.store;
+                let begun = Timestamp::from_second(1_800_000_000).unwrap();
+                let clock = Arc::new(MockClock::at(begun));
+                let lease = Duration::from_millis(20);
+                let ahead = Duration::from_hours(48);
+                let mut watch = ClockWatch::new(store.clone(), clock.clone(), lease);
+                clock.advance(ahead);
+                while watch.check_clocks().await.unwrap().is_some() {}
+                add_mail_and_notice(store, begun + ahead).await;
+                clock.set_back(ahead);
+                assert_eq!(count_due_mails(store, begun).await, (0, 0));
+                if is_restarted {
+                    watch = ClockWatch::new(store.clone(), clock.clone(), lease);
+                }
+                watch.check_clocks().await.unwrap();
+                let due = count_due_mails(store, begun).await;
+                assert_eq!(due, (1, 1), "restarted: {is_restarted}");
             }
         }
     }

@@ -76,6 +76,13 @@ struct WaitingRequests {
     accounts: HashMap<KeyOwner, SecondCounts>,
 }
 
+/// Requests that were taken out of memory to be written. Those that are left when this value is dropped go back: after
+/// an error, and when the future that writes them is dropped, because the client that reads the log has gone.
+struct TakenBatch<'l> {
+    log: &'l RequestLog,
+    requests: Vec<LoggedRequest>,
+}
+
 /// The requests of an account in the present second.
 #[derive(Debug, Default)]
 struct SecondCounts {
@@ -140,39 +147,20 @@ impl RequestLog {
     /// requests go back into memory.
     pub async fn write(&self, store: &Store) -> Result<Option<Duration>, StoreError> {
         let _turn = self.writing.lock().await;
-        let batch = self.lock().take_batch();
-        if batch.is_empty() {
+        let mut batch = TakenBatch {
+            log: self,
+            requests: self.lock().take_batch(),
+        };
+        if batch.requests.is_empty() {
             return Ok(None);
         }
-        match request_log::append(store, &batch).await {
-            Ok(()) => {}
+        match request_log::append(store, &batch.requests).await {
+            Ok(()) => batch.requests.clear(),
             // The database would refuse the same batch each time, and the requests behind it would never be written.
-            Err(StoreError::Broken(_)) => self.write_each(store, batch).await?,
-            Err(error) => {
-                for request in batch {
-                    self.push(request);
-                }
-                return Err(error);
-            }
+            Err(StoreError::Broken(_)) => batch.write_each(store).await?,
+            Err(error) => return Err(error),
         }
         Ok((!self.lock().is_empty()).then_some(PAUSE))
-    }
-
-    /// Writes these requests one by one, and drops those that the database refuses.
-    async fn write_each(&self, store: &Store, batch: Vec<LoggedRequest>) -> Result<(), StoreError> {
-        let mut batch = batch.into_iter();
-        while let Some(request) = batch.next() {
-            match request_log::append(store, std::slice::from_ref(&request)).await {
-                Ok(()) => {}
-                Err(StoreError::Broken(_)) => self.count_dropped(is_failure(&request)),
-                Err(error) => {
-                    self.push(request);
-                    batch.for_each(|request| self.push(request));
-                    return Err(error);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Writes the requests in memory, so that a reader finds the requests that this process has answered. After an
@@ -214,6 +202,29 @@ impl RequestLog {
 
     fn lock(&self) -> MutexGuard<'_, WaitingRequests> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TakenBatch<'_> {
+    /// Writes the requests one by one, and drops those that the database refuses.
+    async fn write_each(&mut self, store: &Store) -> Result<(), StoreError> {
+        while let Some(request) = self.requests.first() {
+            match request_log::append(store, std::slice::from_ref(request)).await {
+                Ok(()) => {}
+                Err(StoreError::Broken(_)) => self.log.count_dropped(is_failure(request)),
+                Err(error) => return Err(error),
+            }
+            self.requests.remove(0);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for TakenBatch<'_> {
+    fn drop(&mut self) {
+        for request in self.requests.drain(..) {
+            self.log.push(request);
+        }
     }
 }
 
@@ -306,6 +317,7 @@ fn body_bytes(request: &LoggedRequest) -> usize {
 #[cfg(test)]
 mod tests {
     use database::page::Page;
+    use futures_util::FutureExt as _;
     use timing::clock;
 
     use super::*;
@@ -387,6 +399,31 @@ mod tests {
             log.push(request(500, body));
             assert_eq!(log.drop_counts(), [("good", 1), ("failed", 1)]);
             assert_eq!(log.lock().len(), room);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_taken_for_a_reader_that_has_gone_is_written_later() {
+        for test in stores().await {
+            let log = RequestLog::new(7);
+            for status in [200, 422] {
+                log.push(request(status, "{}"));
+            }
+            let is_written = log.write(&test.store).now_or_never().is_some();
+            let left = log.lock().len();
+            assert_eq!(left, if is_written { 0 } else { 2 });
+            log.write_all(&test.store).await.unwrap();
+            assert_eq!(log.lock().len(), 0);
+            assert_eq!(log.lock().bytes, 0);
+            let page = Page {
+                number: 1,
+                per_page: 1,
+            };
+            let filter = RequestFilter::default();
+            let found = page_for(&test.store, LogReader::Taxpayer(OWN), filter, page).await;
+            assert_eq!(found.unwrap().1, 2);
+            assert_eq!(log.drop_counts(), [("good", 0), ("failed", 0)]);
+            test.store.close().await;
         }
     }
 

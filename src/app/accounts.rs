@@ -118,6 +118,7 @@ pub async fn set_new_password(settings: Settings, account: KeyOwner) -> Result<V
     let change = PasswordChange {
         owner,
         hash: &hash,
+        replaces: None,
         by: Actor::CommandLine,
     };
     let changed = people::set_password(&store, change, SystemClock.now()).await;

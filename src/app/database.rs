@@ -24,7 +24,7 @@ pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
 pub(super) async fn open_for_service(settings: &Settings) -> Result<Store, StartError> {
     let store = open_store(settings).await?;
     let UnsealedSample { read, unopened } = reseal::open_sample(&store).await?;
-    if read > 0 && unopened == read {
+    if read > 0 && unopened == read && !reseal::opens_any(&store).await? {
         return Err(StartError::OtherEncryptionKey { read });
     }
     if unopened > 0 {
@@ -172,6 +172,45 @@ mod tests {
             open_for_service(&settings(7, "[]")).await.unwrap();
             let old = format!("[\"{}\"]", key(7));
             open_for_service(&settings(8, &old)).await.unwrap();
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_service_with_a_new_key_starts_as_soon_as_it_opens_one_secret_of_many() {
+        let sealed_by = |byte: u8, owner: i64| {
+            let vault = Vault::new(&STANDARD.encode([byte; 32])).unwrap();
+            vault.seal(&owner.to_string(), "whsec").unwrap()
+        };
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            // More endpoints than a sample reads. Only the last one has a secret of the new key.
+            for id in 1..=250 {
+                let secret = sealed_by(8, id);
+                let add = format!(
+                    "INSERT INTO webhooks (taxpayer_id, id, url, enabled_events, is_active, secret, previous_secrets, \
+                     created_at, updated_at) VALUES ({id}, {id}, 'u', '[]', TRUE, '{secret}', '[]', 1, 1)"
+                );
+                tx.execute_unprepared(&add).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+            let pairs = [
+                ("EINVOICE__DATABASE__URL", test.url.clone()),
+                (
+                    "EINVOICE__SECRETS__ENCRYPTION_KEY",
+                    STANDARD.encode([9; 32]),
+                ),
+            ];
+            let pairs = pairs.map(|(name, value)| (name.to_owned(), value));
+            let settings = Settings::load(None, pairs.into_iter()).unwrap();
+            open_for_service(&settings).await.unwrap_err();
+            let replace = format!(
+                "UPDATE webhooks SET secret = '{}' WHERE taxpayer_id = 250",
+                sealed_by(9, 250)
+            );
+            let tx = test.store.begin().await.unwrap();
+            tx.execute_unprepared(&replace).await.unwrap();
+            tx.commit().await.unwrap();
+            open_for_service(&settings).await.unwrap();
         }
     }
 

@@ -143,6 +143,7 @@ async fn create_missing(
             id,
             RotateKey {
                 key: taxpayer_key.clone().into(),
+                keys_max: None,
                 by: Actor::CommandLine,
             },
         )

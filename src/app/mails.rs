@@ -24,9 +24,12 @@ pub(super) fn sends_mails(settings: &Settings) -> bool {
     has_server || settings.environment == Environment::Development
 }
 
-/// Returns the signer of links in mails. All replicas have the same secret, so each accepts the links of the others.
+/// Returns the signer of links in mails. All replicas know the same keys, so each accepts the links of the others, also
+/// while the encryption key is replaced.
 pub(super) fn mail_links(settings: &Settings) -> MailLinks {
-    MailLinks::new(settings.secrets.encryption_key.clone())
+    let secrets = &settings.secrets;
+    MailLinks::new(secrets.encryption_key.clone())
+        .with_other_secrets(secrets.encryption_keys.clone())
 }
 
 impl BuildContext<'_> {

@@ -171,8 +171,8 @@ impl DeploymentChecks {
         self.require(
             !settings.is_metrics_open() || settings.metrics.public_on_network,
             "metrics.public",
-            "be false in production where `http.bind` is open to other machines, so that scrapers send an operator's key; \
-             or set `metrics.public_on_network` where only scrapers get there",
+            "be false in production where `http.bind`, or `http.ops_bind` if it is set, is open to other machines, so that \
+             scrapers send an operator's key; or set `metrics.public_on_network` where only scrapers get there",
         );
         let checkpoints = &settings.checkpoints;
         self.require(
@@ -227,7 +227,7 @@ pub(super) fn is_protected(database: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-fn is_local_name(name: &str) -> bool {
+pub(super) fn is_local_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
@@ -378,7 +378,7 @@ mod tests {
         insta::assert_snapshot!(with("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), @"`secrets.encryption_key` must be random in production, as of `openssl rand -base64 32`");
         insta::assert_snapshot!(with("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="), @"`secrets.encryption_key` must be random in production, as of `openssl rand -base64 32`");
         insta::assert_snapshot!(with("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", "1234567890123456"), @"`authority.notification_token` must be hard to guess in production");
-        insta::assert_snapshot!(with("EINVOICE__HTTP__BIND", "0.0.0.0:8080"), @"`metrics.public` must be false in production where `http.bind` is open to other machines, so that scrapers send an operator's key; or set `metrics.public_on_network` where only scrapers get there");
+        insta::assert_snapshot!(with("EINVOICE__HTTP__BIND", "0.0.0.0:8080"), @"`metrics.public` must be false in production where `http.bind`, or `http.ops_bind` if it is set, is open to other machines, so that scrapers send an operator's key; or set `metrics.public_on_network` where only scrapers get there");
         insta::assert_snapshot!(production_faults("EINVOICE__CHECKPOINTS__KEY_FILE", None), @"`checkpoints.key_file` must be set in production where `checkpoints.file` is: base64 of 32 bytes, as of `openssl rand -base64 32`");
         let mut pairs = production_variables();
         pairs.extend([

@@ -1,9 +1,12 @@
 //! Warnings about risky settings. `config check` shows the warnings, and `serve` logs them at each start.
 
+use std::net::IpAddr;
+
 use secrecy::ExposeSecret;
+use url::Url;
 
 use super::authority::AuthorityMode;
-use super::deployment::is_protected;
+use super::deployment::{is_local_name, is_protected};
 use super::{Environment, LogLevel, SecondFactorPolicy, Settings};
 
 impl Settings {
@@ -78,7 +81,18 @@ impl Settings {
             .map(|(name, _)| format!("`rate_limit.{name}` is 0: there is no limit"))
             .collect();
         if self.is_metrics_open() {
-            found.push("`/metrics` is open to everybody who reaches `http.bind`".to_owned());
+            let listener = match self.http.ops_bind {
+                Some(_) => "http.ops_bind",
+                None => "http.bind",
+            };
+            found.push(format!(
+                "`/metrics` is open to everybody who reaches `{listener}`"
+            ));
+        }
+        if !is_protected_mail(self.mail.smtp_url.expose_secret()) {
+            let what =
+                "others on the network can read the password, the mails and the links in them";
+            found.push(format!("`mail.smtp_url` does not demand TLS: {what}"));
         }
         if self.checkpoints.file.is_none() {
             let what = "anybody who can write to the database can rewrite the event log unnoticed";
@@ -105,10 +119,27 @@ impl Settings {
         }
     }
 
-    /// Returns true if other machines can read `/metrics` without a key.
+    /// Returns true if other machines can read `/metrics` without a key. It is served at the listener of operators, if
+    /// they have one of their own.
     pub(super) fn is_metrics_open(&self) -> bool {
-        self.metrics.public && !self.http.bind.ip().is_loopback()
+        let bind = self.http.ops_bind.unwrap_or(self.http.bind);
+        self.metrics.public && !bind.ip().is_loopback()
     }
+}
+
+/// Returns true if mails go out over TLS only, stay on this machine, or are not sent at all.
+fn is_protected_mail(server: &str) -> bool {
+    let Ok(url) = Url::parse(server) else {
+        return true;
+    };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let is_local = is_local_name(host)
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback());
+    let mut parameters = url.query_pairs();
+    let demands_tls = parameters.any(|(name, value)| name == "tls" && value == "required");
+    is_local || url.scheme() == "smtps" || demands_tls
 }
 
 #[cfg(test)]
@@ -155,6 +186,49 @@ mod tests {
         `log.level` is off: neither failures nor failed sign-ins leave a trace
         `secrets.encryption_keys` has keys besides the current one: they are needed until `einvoice secrets reseal` has run with the new key as `secrets.encryption_key` (docs/operations.md, Keys and secrets)
         ");
+    }
+
+    #[test]
+    fn open_metrics_are_looked_for_where_they_are_served() {
+        let open_at = |listener: &str| {
+            vec![format!(
+                "`/metrics` is open to everybody who reaches `{listener}`"
+            )]
+        };
+        let inside = "127.0.0.1:8081";
+        let outside = "0.0.0.0:8080";
+        for (bind, ops_bind, expected) in [
+            (outside, "", open_at("http.bind")),
+            (outside, inside, Vec::new()),
+            (inside, outside, open_at("http.ops_bind")),
+            (inside, "", Vec::new()),
+        ] {
+            let found = warnings_with(&[
+                ("EINVOICE__HTTP__BIND", bind),
+                ("EINVOICE__HTTP__OPS_BIND", ops_bind),
+                ("EINVOICE__METRICS__PUBLIC_ON_NETWORK", "true"),
+            ]);
+            assert_eq!(found, expected, "{bind} and {ops_bind}");
+        }
+    }
+
+    #[test]
+    fn mails_without_tls_are_warned_about() {
+        for (url, is_open) in [
+            ("", false),
+            ("smtps://user:password@mail.example", false),
+            ("smtp://user:password@mail.example:587?tls=required", false),
+            ("smtp://localhost:25", false),
+            ("smtp://127.0.0.1:25", false),
+            ("smtp://[::1]:25", false),
+            ("smtp://user:password@mail.example:587", true),
+            ("smtp://mail.example?tls=opportunistic", true),
+        ] {
+            let found = warnings_with(&[("EINVOICE__MAIL__SMTP_URL", url)]);
+            assert_eq!(found.len(), usize::from(is_open), "{url}: {found:?}");
+            let text = found.concat();
+            assert!(!text.contains("mail.example"), "{text}");
+        }
     }
 
     #[test]

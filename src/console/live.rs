@@ -190,8 +190,10 @@ async fn next_event(
     Some((Ok(bytes), part_stream))
 }
 
+/// Writes a part as an event. A carriage return alone also ends a line of a stream, so it begins a new line of the event.
 fn stream_event(html: &str) -> Bytes {
-    let lines: Vec<_> = html.lines().map(|line| format!("data: {line}")).collect();
+    let lines = html.lines().flat_map(|line| line.split('\r'));
+    let lines: Vec<_> = lines.map(|line| format!("data: {line}")).collect();
     Bytes::from(lines.join("\n") + "\n\n")
 }
 
@@ -201,6 +203,16 @@ mod tests {
 
     #[test]
     fn each_line_of_a_part_is_a_line_of_the_event() {
-        assert_eq!(stream_event("<p>\nx</p>"), "data: <p>\ndata: x</p>\n\n");
+        for (html, event) in [
+            ("<p>\nx</p>", "data: <p>\ndata: x</p>\n\n"),
+            ("<p>\r\nx</p>\n", "data: <p>\ndata: x</p>\n\n"),
+            ("<p>\rretry: 1</p>", "data: <p>\ndata: retry: 1</p>\n\n"),
+            (
+                "<p>\r\rx</p>\ny",
+                "data: <p>\ndata: \ndata: x</p>\ndata: y\n\n",
+            ),
+        ] {
+            assert_eq!(stream_event(html), event, "{html:?}");
+        }
     }
 }

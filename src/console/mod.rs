@@ -43,6 +43,7 @@ mod filters;
 mod forgotten;
 mod form_values;
 mod frame;
+mod hidden_path;
 mod invitation;
 mod kept_filters;
 mod landing;

@@ -21,8 +21,8 @@ use crate::http::extract::role::NeedsRole;
 use crate::http::middleware::access_log::MatchedRoute;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::redirect::remove_notice;
-pub(crate) use crate::http::respond::redirect::{go_to, redirect};
+pub(crate) use crate::http::respond::redirect::{add_notice, go_to, redirect};
+use crate::http::respond::redirect::{remove_notice, secure_notice};
 use crate::http::state::ApiState;
 
 /// The result of a handler of a page.
@@ -129,7 +129,11 @@ pub(crate) async fn error_pages(
     if !is_page(response.request()) {
         return Ok(response);
     }
-    let response = remove_read_notice(response);
+    let mut response = remove_read_notice(response);
+    let state = ApiState::from_request(response.request());
+    if state.is_ok_and(|state| state.settings.sessions.is_secure) {
+        secure_notice(response.response_mut());
+    }
     let Some(error) = response.response().error() else {
         return Ok(response);
     };

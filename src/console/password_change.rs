@@ -9,13 +9,12 @@ use serde::Deserialize;
 
 use crate::console::frame::Frame;
 use crate::console::landing::home_path;
-use crate::console::page::{Answer, Form, go_to, show_with_status};
+use crate::console::page::{Answer, Form, add_notice, redirect, show_with_status};
 use crate::console::session::SignedIn;
 use crate::console::session_start::{PasswordProof, start_session};
 use crate::console::sign_in::is_own_password;
 use crate::domain::access::password;
 use crate::http::endpoint::{Path, path};
-use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::people::{self, PasswordChange};
 
@@ -76,6 +75,7 @@ async fn change_password(
     if let Some(refusal) = password_refusal(present, new, again) {
         return password_answer(&signed_in, Some(refusal));
     }
+    let replaced = people::password_hash(&state.store, person.owner).await?;
     if !is_own_password(&state, &request, person, present.clone()).await? {
         return password_answer(
             &signed_in,
@@ -87,21 +87,23 @@ async fn change_password(
     let change = PasswordChange {
         owner: person.owner,
         hash: &hash,
+        replaces: replaced.as_deref(),
         by: person.owner.actor(),
     };
-    people::set_password(&state.store, change, state.now()).await?;
+    if people::set_password(&state.store, change, state.now())
+        .await?
+        .is_none()
+    {
+        return Ok(redirect("/sign-in"));
+    }
     let proof = PasswordProof {
         owner: person.owner,
         password_hash: hash,
+        has_code: person.has_second_factor,
     };
     let mut answer = start_session(&state, &request, &proof, &home_path(person.owner)).await?;
-    let noticed = go_to(
-        &home_path(person.owner),
-        "Your password is changed. You are signed out everywhere else.",
-    );
-    for cookie in noticed.cookies() {
-        answer.add_cookie(&cookie).map_err(ApiError::internal)?;
-    }
+    let notice = "Your password is changed. You are signed out everywhere else.";
+    add_notice(&mut answer, notice);
     Ok(answer)
 }
 

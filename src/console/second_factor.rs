@@ -13,7 +13,7 @@ use timing::clock;
 
 use crate::console::frame::Frame;
 use crate::console::landing::{home_path, is_own_path};
-use crate::console::page::{Answer, Form, go_to, redirect, show, show_with_status};
+use crate::console::page::{Answer, Form, add_notice, redirect, show, show_with_status};
 use crate::console::session::{self, AwaitsCode, Confirmed, SignedIn};
 use crate::console::session_start::{
     PasswordProof, add_session_cookie, new_token, open_session, start_session,
@@ -348,13 +348,7 @@ async fn switch_off(
     };
     second_factors::remove(&state.store, removal).await?;
     let mut answer = start_session(&state, &request, &proof, PATH).await?;
-    for cookie in go_to(
-        PATH,
-        "Your second factor is off. You are signed out everywhere else.",
-    )
-    .cookies()
-    {
-        answer.add_cookie(&cookie).map_err(ApiError::internal)?;
-    }
+    let notice = "Your second factor is off. You are signed out everywhere else.";
+    add_notice(&mut answer, notice);
     Ok(answer)
 }

@@ -1,4 +1,5 @@
-//! Opens a session for a person whose password was right. Opens none if the password was changed since it was checked.
+//! Opens a session for a person whose password was right. Opens none if the password was changed since it was checked,
+//! or if the person has set up a second factor since and entered no code.
 
 use actix_web::{HttpRequest, HttpResponse};
 use base64::Engine as _;
@@ -20,10 +21,13 @@ use crate::store::accounts::sessions::{self, NewSession};
 pub(super) struct PasswordProof {
     pub(super) owner: SessionOwner,
     pub(super) password_hash: String,
+    /// True if the person has entered a code, too, or is about to.
+    pub(super) has_code: bool,
 }
 
 impl PasswordProof {
     /// Returns a proof with the stored password hash of `owner`; `None` if this request has no open session of `owner`.
+    /// The caller checks a code before it opens a session with the proof.
     pub(super) async fn from_open_session(
         state: &ApiState,
         request: &HttpRequest,
@@ -42,6 +46,7 @@ impl PasswordProof {
         Ok(password_hash.filter(|_| is_open).map(|password_hash| Self {
             owner,
             password_hash,
+            has_code: true,
         }))
     }
 
@@ -55,13 +60,14 @@ impl PasswordProof {
             token,
             owner: self.owner,
             password_hash: &self.password_hash,
+            has_code: self.has_code,
             place,
             replaces,
         }
     }
 }
 
-/// Opens a session and leads to a page. Leads to the sign-in if the password of the proof no longer opens the account.
+/// Opens a session and leads to a page. Leads to the sign-in if the proof no longer opens the account.
 pub(super) async fn start_session(
     state: &ApiState,
     request: &HttpRequest,
@@ -77,8 +83,8 @@ pub(super) async fn start_session(
     Ok(answer)
 }
 
-/// Opens a session with this token, and ends the session that the browser had. Returns `None` if the password of the
-/// proof no longer opens the account.
+/// Opens a session with this token, and ends the session that the browser had. Returns `None` if the proof no longer
+/// opens the account.
 pub(super) async fn open_session(
     state: &ApiState,
     request: &HttpRequest,

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use crate::console::accounts::{DeliveryLine, event_text};
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::hidden_path::hide_path;
 use crate::console::page::{Answer, show_with_status};
 use crate::domain::integration::origin::Origin;
 use crate::http::delivery_links;
@@ -42,7 +43,8 @@ struct SharedLine {
 /// GET /shared/deliveries/{token}. All invalid tokens get the same answer.
 async fn show_shared(state: web::Data<ApiState>, token: web::Path<String>) -> Answer {
     let (status, shared) = match delivery_links::open_link(&state, &token).await? {
-        Some(shared) => {
+        Some(mut shared) => {
+            hide_path(&mut shared.logged.attempts, &shared.endpoint.url);
             let delivery = &shared.logged.delivery;
             let body = event_text(&state, delivery.taxpayer_id, delivery.sequence).await?;
             let origin = Origin::from_url(&shared.endpoint.url);

@@ -205,6 +205,7 @@ async fn sign_in(
     let proof = PasswordProof {
         owner: person.owner,
         password_hash: account.password_hash,
+        has_code: false,
     };
     let path = if is_own_path(&next) {
         next

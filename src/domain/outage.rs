@@ -18,7 +18,7 @@ use crate::domain::kernel::ids::OutageId;
 const SILENCE_BEFORE_PROBE: SignedDuration = SignedDuration::from_mins(5);
 /// The clocks of two replicas differ by less than this. A timestamp further in the future shows that a clock was set
 /// back.
-const CLOCK_DIFFERENCE_MAX: SignedDuration = SignedDuration::from_secs(10);
+pub const CLOCK_DIFFERENCE_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// Failed notifications are retried for this long after the outage started or ended. A later notification would be
 /// useless.
 const NOTICE_LIFETIME: SignedDuration = SignedDuration::from_hours(1);

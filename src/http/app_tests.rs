@@ -3,19 +3,30 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::time::Duration;
 
 use actix_web::App;
 use actix_web::dev::Service as _;
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, init_service, read_body};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::domain::kernel::ids::IntegratorId;
+use crate::http::corrections::undo_batch_invoices;
 use crate::http::forms::testing::with_member;
-use crate::http::testing::{INTEGRATOR_KEY, OPERATOR_KEY, TestApp, start_app};
+use crate::http::limits::AnswerHolder;
+use crate::http::respond::code::ErrorCode;
+use crate::http::testing::{INTEGRATOR_KEY, OPERATOR_KEY, TAXPAYER, TestApp, start_app};
 
 /// Returns the status and the body of an answer.
 async fn ask(test_app: &TestApp, request: TestRequest) -> (u16, String) {
+    let (status, _, text) = ask_with_warnings(test_app, request).await;
+    (status, text)
+}
+
+/// Returns the status, the warnings and the body of an answer.
+async fn ask_with_warnings(test_app: &TestApp, request: TestRequest) -> (u16, Vec<String>, String) {
     let state = test_app.state.clone();
     let app = App::new()
         .app_data(state)
@@ -24,10 +35,11 @@ async fn ask(test_app: &TestApp, request: TestRequest) -> (u16, String) {
     let app = init_service(app).await;
     let response = app.call(request.to_request()).await.unwrap();
     let status = response.status().as_u16();
-    (
-        status,
-        String::from_utf8(read_body(response).await.to_vec()).unwrap(),
-    )
+    let warnings = response.headers().get_all("x-system-warning");
+    let warnings = warnings.map(|value| value.to_str().unwrap().to_owned());
+    let warnings = warnings.collect();
+    let text = String::from_utf8(read_body(response).await.to_vec()).unwrap();
+    (status, warnings, text)
 }
 
 fn get(path: &str, key: &str) -> TestRequest {
@@ -67,6 +79,23 @@ async fn a_password_is_hashed_only_where_the_names_are_free() {
     assert!(status == 503 && text.contains("OVERLOADED"), "{text}");
     drop(all);
     assert_eq!(ask(&test_app, onboard(&new)).await.0, 201);
+}
+
+#[actix_web::test]
+async fn operators_are_told_of_fields_that_have_no_effect() {
+    let test_app = start_app().await;
+    for path in [
+        "/ops/taxpayers/7/pause",
+        "/ops/taxpayers/7/resume",
+        "/ops/taxpayers/7/contacts/1/invitation",
+    ] {
+        let request = TestRequest::post().uri(path);
+        let request = request.insert_header(("x-api-key", OPERATOR_KEY));
+        let request = request.set_json(json!({ "reason": "maintenance", "until": "noon" }));
+        let (status, warnings, text) = ask_with_warnings(&test_app, request).await;
+        assert_eq!(status, 200, "{path}: {text}");
+        assert_eq!(warnings, ["unknown field: until"], "{path}");
+    }
 }
 
 #[actix_web::test]
@@ -127,4 +156,18 @@ fn each_metric_of_the_dashboard_is_registered() {
     };
     let absent: Vec<_> = named.iter().filter(|name| !is_registered(name)).collect();
     assert!(absent.is_empty(), "{absent:?} are not registered");
+}
+
+#[actix_web::test]
+async fn a_batch_is_not_read_before_there_is_memory_for_a_page_of_it() {
+    let app = start_app().await;
+    let holder = AnswerHolder::for_taxpayer(TAXPAYER, None);
+    let room = app.state.answers.reserve(holder, usize::MAX).await;
+    assert!(room.is_some());
+    let undo = undo_batch_invoices(&app.state, TAXPAYER, None, "UNKNOWN", true);
+    let mut undo = Box::pin(undo);
+    let early = timeout(Duration::from_millis(200), &mut undo).await;
+    assert!(early.is_err(), "the account's memory is taken");
+    drop(room);
+    assert_eq!(undo.await.unwrap_err().code, ErrorCode::BatchNotFound);
 }

@@ -28,7 +28,13 @@ pub(crate) const VALID_FOR_S_MAX: u32 = 2_592_000;
 const PURPOSE: &str = "link to a delivery v1";
 const SIGNED_BYTES: usize = 32;
 
-/// A link that was just made.
+/// A link that was just made, and the command that records who made it. Only a recorded link may be shown.
+pub(crate) struct NewDeliveryLink {
+    pub(crate) link: DeliveryLink,
+    pub(crate) record: ShareDelivery,
+}
+
+/// The path of a link, and its end.
 pub(crate) struct DeliveryLink {
     pub(crate) path: String,
     pub(crate) expires_at: Timestamp,
@@ -78,13 +84,13 @@ impl LinkClaim {
     }
 }
 
-/// Makes a link to a delivery that is valid for `valid_for_s` seconds, and records who made it.
+/// Makes a link to a delivery that is valid for `valid_for_s` seconds.
 pub(crate) async fn make_link(
     state: &ApiState,
     delivery: &Delivery,
     valid_for_s: u32,
     by: Actor,
-) -> Result<DeliveryLink, ApiError> {
+) -> Result<NewDeliveryLink, ApiError> {
     let now = state.now();
     let (_, secret) = find_endpoint(state, delivery.endpoint)
         .await?
@@ -96,17 +102,18 @@ pub(crate) async fn make_link(
     };
     let expires_at = Timestamp::from_second(claim.expires_at).map_err(ApiError::internal)?;
     let signature = state.store.sign(PURPOSE, &claim.signed_text(&secret))?;
-    let command = ShareDelivery {
-        delivery: delivery.id,
-        endpoint: delivery.endpoint,
-        expires_at,
-        by,
-    };
-    state.taxpayers.send(delivery.taxpayer_id, command).await?;
     let token = [&claim.to_bytes()[..], &signature].concat();
-    Ok(DeliveryLink {
-        path: format!("{PATH}{}", URL_SAFE_NO_PAD.encode(token)),
-        expires_at,
+    Ok(NewDeliveryLink {
+        link: DeliveryLink {
+            path: format!("{PATH}{}", URL_SAFE_NO_PAD.encode(token)),
+            expires_at,
+        },
+        record: ShareDelivery {
+            delivery: delivery.id,
+            endpoint: delivery.endpoint,
+            expires_at,
+            by,
+        },
     })
 }
 

@@ -292,7 +292,9 @@ async fn ubl_parts_beside(
     document: &TradeDocument,
 ) -> Result<Vec<UnmappedPart>, ApiError> {
     let parts = ubl_parts::for_invoice(&state.store, &stored.invoice).await?;
-    Ok(parts.map_or_else(Vec::new, |parts| parts.fitting_parts(document)))
+    let customer = stored.invoice.customer.id;
+    let fitting = parts.map(|parts| parts.fitting_parts(document, customer));
+    Ok(fitting.unwrap_or_default())
 }
 
 /// Returns the address of the public page of a signed invoice, at the host of this request; `None` if the invoice is

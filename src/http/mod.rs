@@ -20,6 +20,7 @@
 //! | `approval` | the submission that begins with an approval |
 //! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
 //! | `document_body`, `stored_invoice` | the document that the body of a call stands for; a stored invoice and its document |
+//! | `invoice_page` | the memory of a page of invoices |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `invitations` | one-time links with which people choose a password |
 //! | `onboarding` | the accounts of new taxpayers |
@@ -55,6 +56,7 @@ pub(crate) mod import_files;
 pub(crate) mod incidents;
 pub(crate) mod invitations;
 pub(crate) mod invoice_files;
+pub(crate) mod invoice_page;
 pub(crate) mod key_generation;
 mod known_paths;
 pub(crate) mod limits;
@@ -76,7 +78,7 @@ mod stopping;
 pub(crate) mod stored_invoice;
 pub(crate) mod suggest_patch;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub(crate) mod views;
 
 use std::sync::OnceLock;

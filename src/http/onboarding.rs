@@ -1,10 +1,11 @@
 //! Builds the accounts of new taxpayers, for the API and for the pages of integrators: looks for values that are taken,
-//! checks the quota and hashes the password.
+//! checks the quota and hashes the password. Also bounds how many emails can be tried with the other changes that tell
+//! whether an email is taken.
 
 use crate::actors::taxpayer::commands::Onboard;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
-use crate::domain::party::NewContact;
+use crate::domain::party::{NewContact, ProfileChange, Taxpayer};
 use crate::http::forms::taxpayer::{ContactPerson, NewTaxpayer};
 use crate::http::limits;
 use crate::http::respond::code::ErrorCode;
@@ -55,6 +56,50 @@ pub(crate) async fn build_account(
         );
     }
     Ok(onboarding)
+}
+
+/// The rule of the fault for a value that another account has.
+const TAKEN_RULE: &str = "unique";
+
+/// Returns the integrator for which `count_if_taken` counts a change of a profile; `None` if the change sets no new
+/// email.
+pub(crate) fn counted_integrator(
+    taxpayer: &Taxpayer,
+    change: &ProfileChange,
+) -> Option<IntegratorId> {
+    let sets_email = change
+        .email
+        .as_ref()
+        .is_some_and(|email| *email != taxpayer.email);
+    sets_email.then_some(taxpayer.integrator_id)
+}
+
+/// Makes a change that is refused if its email is taken. Such a refusal counts against the allowance of the integrator,
+/// if there is one to count for. The change is counted before it is made, and given back if it was not refused so:
+/// beyond the allowance, a free email is answered like a taken one, and the answer tells nothing.
+pub(crate) async fn count_if_taken<T>(
+    state: &ApiState,
+    integrator: Option<IntegratorId>,
+    change: impl Future<Output = Result<T, ApiError>>,
+) -> Result<T, ApiError> {
+    let Some(integrator) = integrator else {
+        return change.await;
+    };
+    state
+        .limits
+        .count_refused_create(integrator, state.now())
+        .map_err(limits::limit_error)?;
+    let changed = change.await;
+    if !changed.as_ref().is_err_and(is_about_taken_value) {
+        state
+            .limits
+            .give_back_refused_create(integrator, state.now());
+    }
+    changed
+}
+
+fn is_about_taken_value(error: &ApiError) -> bool {
+    error.faults.iter().any(|fault| fault.rule() == TAKEN_RULE)
 }
 
 /// Refuses a taxpayer beyond the integrator's quota. Taxpayers that are created at the same moment may exceed it.

@@ -124,14 +124,21 @@ pub async fn open_sample(store: &Store) -> Result<UnsealedSample, StoreError> {
     let mut sample = UnsealedSample::default();
     for texts in &SEALED_COLUMNS {
         let mut rows = texts.rows_after(store, texts.value_before_first()).await?;
-        // An empty list contains nothing sealed, so it says nothing about the key.
-        rows.retain(|row| row.sealed != "[]");
-        let is_shut =
-            |row: &&SealedRow| (texts.reseal)(store.vault(), &row.id, &row.sealed).is_err();
+        rows.retain(SealedRow::has_sealed_text);
         sample.read += rows.len();
-        sample.unopened += rows.iter().filter(is_shut).count();
+        sample.unopened += rows.iter().filter(|row| !texts.opens(store, row)).count();
     }
     Ok(sample)
+}
+
+/// Returns true if a known key opens at least one sealed text of the whole database. Reads until it finds one.
+pub async fn opens_any(store: &Store) -> Result<bool, StoreError> {
+    for texts in &SEALED_COLUMNS {
+        if texts.opens_any(store).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A row with a sealed text, as read from the table.
@@ -141,7 +148,33 @@ struct SealedRow {
     sealed: String,
 }
 
+impl SealedRow {
+    /// True unless the row is an empty list, which holds nothing sealed and so says nothing about the key.
+    fn has_sealed_text(&self) -> bool {
+        self.sealed != "[]"
+    }
+}
+
 impl SealedColumn {
+    fn opens(&self, store: &Store, row: &SealedRow) -> bool {
+        (self.reseal)(store.vault(), &row.id, &row.sealed).is_ok()
+    }
+
+    async fn opens_any(&self, store: &Store) -> Result<bool, StoreError> {
+        let mut after = self.value_before_first();
+        loop {
+            let rows = self.rows_after(store, after).await?;
+            let Some(last) = rows.last() else {
+                return Ok(false);
+            };
+            after = last.key.clone();
+            let mut sealed = rows.iter().filter(|row| row.has_sealed_text());
+            if sealed.any(|row| self.opens(store, row)) {
+                return Ok(true);
+            }
+        }
+    }
+
     async fn reseal_all(&self, store: &Store) -> Result<ResealReport, StoreError> {
         let mut resealed = 0;
         let mut passes = 0;

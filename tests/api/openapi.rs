@@ -207,6 +207,7 @@ const SHOW_SECRETS: &[&str] = &[
     "rotate_api_key",
     "rotate_webhook_endpoint_secret",
     "rotate_webhook_secret",
+    "share_delivery",
 ];
 
 /// Told in a format of its own.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::patience::eventually;
-use testkit::receiver::Receiver;
+use testkit::receiver::{Receiver, Reply};
 use testkit::roles::{Integrator, Taxpayer, webhook};
 use testkit::{each_database, on_sqlite};
 
@@ -54,6 +54,28 @@ async fn share(
 }
 
 #[each_database]
+async fn a_link_is_shown_once_whatever_the_key(world: &World) {
+    let (taxpayer, integrator, _receiver, all) = with_deliveries(world).await;
+    let id = all[0]["id"].as_str().unwrap();
+    let path = format!("{}/deliveries/{id}/link", webhook(taxpayer.id));
+    let [key, other] = [format!("{id}-1"), format!("{id}-2")];
+    let post = async |key: &str| {
+        let body = json!({});
+        integrator.send_keyed(key, "POST", &path, &body).await
+    };
+    let first = post(&key).await.expect_status(201);
+    let url = first.data()["url"].as_str().unwrap().to_owned();
+    let again = post(&key).await;
+    let again = again.expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
+    assert!(!again.text.contains(&url), "{}", again.text);
+    // Nothing was done a second time.
+    let audit = format!("/v1/system-integrators/audit?subject={id}");
+    let audit = integrator.get(&audit).await.expect_status(200);
+    assert_eq!(audit.data()["total"], 1, "{}", audit.text);
+    post(&other).await.expect_status(201);
+}
+
+#[each_database]
 async fn a_link_shows_one_delivery_and_no_secret(world: &World) {
     let (taxpayer, integrator, receiver, all) = with_deliveries(world).await;
     let secret = integrator.rotate_secret(taxpayer.id).await;
@@ -81,6 +103,23 @@ async fn a_link_shows_one_delivery_and_no_secret(world: &World) {
     ] {
         assert_eq!(answer.headers()[name], value, "{name}");
     }
+}
+
+#[on_sqlite]
+async fn a_link_does_not_show_the_path_that_the_receiver_repeats(world: &World) {
+    let (taxpayer, integrator, receiver, _) = with_deliveries(world).await;
+    receiver.answer_next(&[Reply::Text(404, "Cannot POST /hook/with-a-secret")]);
+    taxpayer.invoice(&documents::invoice()).await;
+    let refused = async || {
+        let log = integrator.deliveries(taxpayer.id, "").await;
+        let newest = log.expect_status(200).data()["data"][0].clone();
+        (newest["attempts"][0]["status"] == 404).then_some(newest)
+    };
+    let refused = eventually("a refused delivery", refused).await;
+    let link = share(world, &integrator, &taxpayer, &refused).await;
+    let page = Visitor::new(world).get(&link).await.expect(200);
+    page.shows_all(&["Cannot POST (hidden)"])
+        .hides_all(&["with-a-secret"]);
 }
 
 #[each_database]

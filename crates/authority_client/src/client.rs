@@ -333,11 +333,10 @@ mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE;
     use timing::clock::{MockClock, SystemClock};
-    use tokio::io::AsyncWriteExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::admission::breaker::BreakerState;
-    use crate::admission::open_breaker::HeldCallers;
+    use crate::admission::open_breaker::{BreakerState, HeldCallers};
     use crate::operation::ResourceList;
     use crate::testing::{Behaviour, PUBLIC_PART, Server, authority, encrypt, http, settings};
 
@@ -420,25 +419,33 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_tls_failure_is_reported_separately() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let authority = authority(
-            &format!("https://{}", listener.local_addr().unwrap()),
-            Arc::new(SystemClock),
-        );
-        let no_tls = async {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            stream
-                .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-                .await
-                .unwrap();
-            stream
-        };
-        let (_stream, result) = tokio::join!(no_tls, authority.sign(&Value::Null));
-        let failure = result.unwrap_err();
-        let sentence = "no trusted TLS connection to the authority could be made";
-        assert_eq!(failure.to_string(), sentence);
-        assert!(matches!(failure, AuthorityFailure::Retryable { .. }));
+    async fn a_tls_failure_is_told_from_a_connection_that_was_closed() {
+        for (answer, sentence) in [
+            (
+                "HTTP/1.1 400 Bad Request\r\n\r\n",
+                "no trusted TLS connection to the authority could be made",
+            ),
+            (
+                "",
+                "the authority could not be reached: no connection could be made",
+            ),
+        ] {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let authority = authority(
+                &format!("https://{}", listener.local_addr().unwrap()),
+                Arc::new(SystemClock),
+            );
+            let no_tls = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut hello = [0; 4_096];
+                assert!(stream.read(&mut hello).await.unwrap() > 0);
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            };
+            let ((), result) = tokio::join!(no_tls, authority.sign(&Value::Null));
+            let failure = result.unwrap_err();
+            assert_eq!(failure.to_string(), sentence);
+            assert!(matches!(failure, AuthorityFailure::Retryable { .. }));
+        }
     }
 
     #[tokio::test]

@@ -31,11 +31,11 @@ pub mod testing;
 mod transport;
 mod wire;
 
-pub use admission::breaker::{BreakerState, BreakerView, RecentCalls};
+pub use admission::breaker::{BreakerView, RecentCalls};
 pub use admission::call_limits::LimitView;
 pub use admission::call_origin::CallerAccount;
 pub use admission::call_stats::CallOutcome;
-pub use admission::open_breaker::HeldCallers;
+pub use admission::open_breaker::{BreakerState, HeldCallers};
 pub use client::{Authority, HealthAnswer};
 pub use client_settings::{AuthorityBuildError, ClientSettings};
 pub use crypto::keys::{CryptoError, CryptoKeys};

@@ -21,7 +21,8 @@ pub fn write_percent(percent: Decimal) -> String {
 fn write_decimal(number: Decimal, digits_min: u32) -> String {
     let number = number.normalize();
     let digits = usize::try_from(number.scale().max(digits_min)).unwrap_or_default();
-    let plain = format!("{:.digits$}", number.abs());
+    // A precision in the format would make a number of 29 digits longer than a `Decimal` can print.
+    let plain = number.abs().to_string();
     let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
     let mut text = String::with_capacity(plain.len() + plain.len() / 3 + 4);
     if number.is_sign_negative() && !number.is_zero() {
@@ -33,9 +34,10 @@ fn write_decimal(number: Decimal, digits_min: u32) -> String {
         }
         text.push(digit);
     }
-    if !fraction.is_empty() {
+    if digits > 0 {
         text.push('.');
         text.push_str(fraction);
+        text.extend(std::iter::repeat_n('0', digits - fraction.len()));
     }
     text
 }
@@ -77,6 +79,11 @@ mod tests {
                 "79228162514264337593543950335",
                 "NGN",
                 "79,228,162,514,264,337,593,543,950,335.00",
+            ),
+            (
+                "79228162514264337593543950335",
+                "CLF",
+                "79,228,162,514,264,337,593,543,950,335.0000",
             ),
             (
                 "0.0000000000000000000000000001",

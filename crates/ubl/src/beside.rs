@@ -2,17 +2,17 @@
 //! the document is written as UBL later.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
-use trade_document::TradeDocument;
 
 use crate::element::{Attribute, Element, number_repeated_names, step};
 use crate::fixed_texts::{IRN_DESCRIPTION, TAX_CURRENCY_DESCRIPTION};
 use crate::order;
 use crate::parse::{CAC, CBC, EXT, Limits, parse};
 use crate::serialize::serialize_fragment;
-use crate::write::to_element;
+
+/// The end of the path of a base quantity. The writer leaves out a base quantity of one.
+const BASE_QUANTITY: &str = "/cbc:BaseQuantity";
 
 /// A part of a UBL document for which a trade document has no field: an element or an attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,38 +38,6 @@ impl UnmappedPart {
         });
         step.split('[').next().unwrap_or_default()
     }
-}
-
-/// Returns the unmapped parts of `emptied`, a copy of `document` with some of its fields emptied. `parts` are those of
-/// `document`. Each element directly below the root that `emptied` no longer writes, or writes differently, becomes a
-/// part that contains the parts inside it. The other parts stay as they are. If a document cannot be written, returns
-/// `parts`.
-pub fn empty_fields(
-    document: &TradeDocument,
-    emptied: &TradeDocument,
-    parts: &[UnmappedPart],
-) -> Vec<UnmappedPart> {
-    let (Ok(mut whole), Ok(rest)) = (to_element(document), to_element(emptied)) else {
-        return parts.to_vec();
-    };
-    let rest: HashSet<_> = rest.children.iter().map(serialize_fragment).collect();
-    let children = whole.children.iter().enumerate();
-    let gone = children.filter(|(_, child)| !rest.contains(&serialize_fragment(child)));
-    let gone: Vec<_> = gone
-        .map(|(place, child)| (place, child.name.clone()))
-        .collect();
-    let names: BTreeSet<_> = gone.iter().map(|(_, name)| name.as_str()).collect();
-    let (own, others): (Vec<_>, Vec<_>) = parts
-        .iter()
-        .cloned()
-        .partition(|part| !part.is_root_child() && names.contains(part.root_child()));
-    merge_parts(&mut whole, &own);
-    let path = format!("/{}", whole.name);
-    let elements = gone.iter().map(|(place, _)| UnmappedPart {
-        path: path.clone(),
-        value: serialize_fragment(&whole.children[*place]),
-    });
-    elements.chain(others).collect()
 }
 
 /// Returns everything in the tree that was not read into a field. Parts inside of elements that were read come first.
@@ -112,9 +80,11 @@ fn is_mapped(element: &Element) -> bool {
     element.is_read() || element.is_gone() || element.children.iter().any(is_mapped)
 }
 
+/// True unless the element says nothing. A basic element of UBL without a text says nothing, also with attributes.
 fn has_content(element: &Element) -> bool {
+    let is_basic = element.name.starts_with("cbc:");
     !element.text.trim().is_empty()
-        || !element.attributes.is_empty()
+        || !(is_basic || element.attributes.is_empty())
         || element.children.iter().any(has_content)
 }
 
@@ -145,7 +115,7 @@ pub(crate) fn merge_parts(root: &mut Element, parts: &[UnmappedPart]) {
 }
 
 /// True if the writer made the reference for a field of the document, so that it refers to no other document.
-fn is_own_reference(element: &Element) -> bool {
+pub(crate) fn is_own_reference(element: &Element) -> bool {
     let own = [IRN_DESCRIPTION, TAX_CURRENCY_DESCRIPTION];
     element.name == "cac:AdditionalDocumentReference"
         && own.contains(&element.peek_at("cbc:DocumentDescription").as_str())
@@ -158,6 +128,16 @@ fn merge_part(root: &mut Element, lines: &[usize], part: &UnmappedPart) -> Optio
         None => (&*part.path, None),
     };
     let steps = path.trim_start_matches('/').split('/').skip(1);
+    if attribute.is_some() && !path.ends_with(BASE_QUANTITY) {
+        // An element that is made for its attribute alone would be empty.
+        let mut own = steps.clone();
+        own.try_fold(&*root, |element, step| {
+            let (name, number) = split_step(step)?;
+            let name = translate_name(name, is_credit_note);
+            let place = child_place(element, lines, &name, number)?;
+            element.children.get(place)
+        })?;
+    }
     let mut parent = root;
     for step in steps {
         parent = child_at_step(parent, lines, step, is_credit_note)?;
@@ -172,7 +152,7 @@ fn merge_part(root: &mut Element, lines: &[usize], part: &UnmappedPart) -> Optio
         }
         return add_element(parent, element);
     };
-    if parent.name == "cbc:BaseQuantity" && parent.text.is_empty() {
+    if path.ends_with(BASE_QUANTITY) && parent.text.is_empty() {
         // The writer leaves out a base quantity of one, so it is added for the attribute.
         "1".clone_into(&mut parent.text);
     }
@@ -188,6 +168,25 @@ fn remove_odd_rates(element: &mut Element) {
     element.children.iter_mut().for_each(remove_odd_rates);
 }
 
+/// Returns the name and the number in a step of a path. A step without a number is the first of its name.
+pub(crate) fn split_step(step: &str) -> Option<(&str, usize)> {
+    match step.strip_suffix(']').and_then(|step| step.split_once('[')) {
+        Some((name, number)) => Some((name, number.parse().ok()?)),
+        None => Some((step, 1)),
+    }
+}
+
+/// Returns the place of the child with this name and number among the children of an element.
+fn child_place(parent: &Element, lines: &[usize], name: &str, number: usize) -> Option<usize> {
+    let index = number.checked_sub(1)?;
+    if is_line(name) {
+        return lines.get(index).copied();
+    }
+    let children = parent.children.iter().enumerate();
+    let mut same = children.filter(|(_, child)| child.name == name);
+    same.nth(index).map(|(place, _)| place)
+}
+
 /// Returns the child at a step of a path. Adds an empty one if it is the next of its name. `lines` holds the positions
 /// of the lines among the root's children, so that documents with many lines are fast.
 fn child_at_step<'a>(
@@ -196,28 +195,19 @@ fn child_at_step<'a>(
     step: &str,
     is_credit_note: bool,
 ) -> Option<&'a mut Element> {
-    let (name, number) = match step.strip_suffix(']').and_then(|step| step.split_once('[')) {
-        Some((name, number)) => (name, number.parse().ok()?),
-        None => (step, 1_usize),
-    };
+    let (name, number) = split_step(step)?;
     let name = translate_name(name, is_credit_note);
-    let index = number.checked_sub(1)?;
-    if is_line(&name) {
-        return parent.children.get_mut(*lines.get(index)?);
-    }
-    let count = parent.children_named(&name).count();
-    if index == count {
-        let place = order::child_place(&parent.name, &name)?;
-        if count > 0 && !place.repeats {
+    let place = child_place(parent, lines, &name, number);
+    if let (None, false) = (place, is_line(&name)) {
+        let count = parent.children_named(&name).count();
+        let allowed = order::child_place(&parent.name, &name)?;
+        if number != count + 1 || (count > 0 && !allowed.repeats) {
             return None;
         }
         parent.children.push(Element::new(&name));
+        return parent.children.last_mut();
     }
-    parent
-        .children
-        .iter_mut()
-        .filter(|child| child.name == name)
-        .nth(index)
+    parent.children.get_mut(place?)
 }
 
 fn is_line(name: &str) -> bool {
@@ -268,7 +258,7 @@ fn add_element(parent: &mut Element, element: Element) -> Option<()> {
         .iter_mut()
         .find(|child| child.name == element.name);
     match same {
-        Some(child) if child.is_default => *child = element,
+        Some(child) if child.is_default || is_named_text(child, &element) => *child = element,
         // The writer has made the element for other fields, so it gets the children of this one.
         Some(child) if !repeats => {
             for part in element.children {
@@ -280,7 +270,14 @@ fn add_element(parent: &mut Element, element: Element) -> Option<()> {
     Some(())
 }
 
-fn parse_fragment(xml: &str) -> Option<Element> {
+/// True if the writer's text is the name of this code, from which the reader took it.
+fn is_named_text(text: &Element, code: &Element) -> bool {
+    let mut attributes = code.attributes.iter();
+    code.name == "cbc:IndustryClassificationCode"
+        && attributes.any(|one| one.name == "name" && one.value.trim() == text.text)
+}
+
+pub(crate) fn parse_fragment(xml: &str) -> Option<Element> {
     let whole = format!(
         "<beside xmlns:cbc=\"{CBC}\" xmlns:cac=\"{CAC}\" xmlns:ext=\"{EXT}\">{xml}</beside>"
     );

@@ -103,19 +103,21 @@ impl Element {
     }
 
     /// Returns the text with its white space folded, and marks it as read. `None` if there is no
-    /// text.
+    /// text: then it is not marked, because no field holds it, and the writer does not write it again.
     pub fn folded_text(&self) -> Option<String> {
         let text = fold_spaces(&self.text);
+        let text = Some(text).filter(|text| !text.is_empty())?;
         self.mark_read();
-        (!text.is_empty()).then_some(text)
+        Some(text)
     }
 
-    /// Returns the text with the white space of each line folded, and marks it as read.
+    /// Returns the text with the white space of each line folded, and marks it as read. `None` if there is no text.
     pub fn folded_lines(&self) -> Option<String> {
         let lines: Vec<_> = self.text.lines().map(fold_spaces).collect();
-        self.mark_read();
         let text = lines.join("\n").trim().to_owned();
-        (!text.is_empty()).then_some(text)
+        let text = Some(text).filter(|text| !text.is_empty())?;
+        self.mark_read();
+        Some(text)
     }
 
     /// Returns the text at a path with its white space folded, without marking it.

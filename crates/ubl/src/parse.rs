@@ -287,11 +287,7 @@ fn decode_text(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
             )
         });
     }
-    let declaration = String::from_utf8_lossy(&bytes[..bytes.len().min(100)]).to_lowercase();
-    let declares_latin_1 = declaration
-        .split_once("?>")
-        .is_some_and(|(start, _)| start.contains("iso-8859-1"));
-    if declares_latin_1 {
+    if declares_latin_1(bytes) {
         return Ok(bytes.iter().map(|byte| char::from(*byte)).collect());
     }
     std::str::from_utf8(bytes)
@@ -303,6 +299,15 @@ fn decode_text(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
             );
             fault(Cause::Xml, sentence)
         })
+}
+
+/// True if the XML declares ISO 8859-1. Other parts of ISO 8859, such as ISO 8859-15, have other letters.
+fn declares_latin_1(bytes: &[u8]) -> bool {
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(100)]).to_lowercase();
+    let declaration = start.split_once("?>").map_or("", |(inside, _)| inside);
+    ["\"iso-8859-1\"", "'iso-8859-1'"]
+        .iter()
+        .any(|name| declaration.contains(name))
 }
 
 fn fault(cause: Cause, sentence: String) -> Fault {

@@ -6,6 +6,9 @@ use crate::element::Element;
 use crate::fault::UnwritableDocument;
 use crate::parse::{CAC, CBC, CREDIT_NOTE, EXT, INVOICE};
 
+/// The namespace of attributes such as `xml:lang`. No prefix but `xml` may be bound to it.
+const XML: &str = "http://www.w3.org/XML/1998/namespace";
+
 /// Writes a whole document, each element on a line of its own.
 pub(crate) fn serialize_document(root: &Element) -> Result<String, UnwritableDocument> {
     check_characters(root)?;
@@ -44,6 +47,7 @@ fn write(xml: &mut String, element: &Element, declarations: &str, level: Option<
     }
     for (index, attribute) in element.attributes.iter().enumerate() {
         match split_foreign(&attribute.name) {
+            Some((XML, local)) => write_attribute(xml, &format!("xml:{local}"), &attribute.value),
             Some((namespace, local)) => {
                 write_attribute(xml, &format!("xmlns:n{index}"), namespace);
                 write_attribute(xml, &format!("n{index}:{local}"), &attribute.value);

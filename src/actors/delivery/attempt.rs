@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use rand::RngExt;
 use timing::clock;
 use timing::trace::{Span, SpanKind, TRACEPARENT};
+use tokio::time::timeout;
 use webhook_client::auth::{AuthFault, Credentials, NonceAndTime, NtlmLogin};
 use webhook_client::format::{FormattedRequest, interpret_body};
 use webhook_client::{
@@ -163,8 +164,7 @@ impl DeliveryDeps {
                     .await
             }
             Auth::OAuth2 { .. } | Auth::ClientCredentials { .. } => {
-                self.with_timeout(self.post_with_token(&client, to, post))
-                    .await
+                measure(self.post_with_token(&client, to, post)).await
             }
             Auth::Ntlm {
                 username,
@@ -180,33 +180,37 @@ impl DeliveryDeps {
                     nonce: clock::system_rng().random(),
                     now: self.clock.now(),
                 };
-                self.with_timeout(self.tokens.ntlm.post(&client, post, login, nonce_and_time))
-                    .await
+                measure(self.tokens.ntlm.post(&client, post, login, nonce_and_time)).await
             }
         }
     }
 
     /// Makes an attempt with an access token. If the endpoint answers 401, makes a second attempt with a new token.
+    /// Both together take no longer than one attempt may.
     async fn post_with_token(
         &self,
         client: &GuardedClient,
         to: &DeliveryTarget,
         post: PostRequest<'_>,
     ) -> AttemptResult {
-        let token = match self.access_token_for(to, None).await {
-            Ok(token) => token,
-            Err(fault) => return AttemptResult::from_auth_fault(fault),
-        };
-        let attempt =
-            post_with_credentials(client, Credentials::bearer(token.expose()), post).await;
-        if attempt.status != Some(UNAUTHORIZED) {
-            return attempt;
-        }
-        match self.access_token_for(to, Some(token)).await {
-            Ok(fresh) => {
-                post_with_credentials(client, Credentials::bearer(fresh.expose()), post).await
+        let started = Instant::now();
+        let mut refused = None;
+        loop {
+            let is_second = refused.is_some();
+            let rest = client.for_rest_of_attempt(started);
+            let token = self.access_token_for(to, refused.take());
+            let token = match timeout(rest.timeout(), token).await {
+                Ok(Ok(token)) => token,
+                Ok(Err(fault)) => return AttemptResult::from_auth_fault(fault),
+                Err(_) => return AttemptResult::without_response(AttemptOutcome::TimedOut),
+            };
+            let rest = client.for_rest_of_attempt(started);
+            let credentials = Credentials::bearer(token.expose());
+            let attempt = post_with_credentials(&rest, credentials, post).await;
+            if attempt.status != Some(UNAUTHORIZED) || is_second {
+                return attempt;
             }
-            Err(fault) => AttemptResult::from_auth_fault(fault),
+            refused = Some(token);
         }
     }
 
@@ -226,16 +230,15 @@ impl DeliveryDeps {
         };
         self.token(to.endpoint.taxpayer_id, wanted).await
     }
+}
 
-    async fn with_timeout(&self, attempt: impl Future<Output = AttemptResult>) -> AttemptResult {
-        let started = Instant::now();
-        let made = tokio::time::timeout(self.client.timeout(), attempt).await;
-        let made =
-            made.unwrap_or_else(|_| AttemptResult::without_response(AttemptOutcome::TimedOut));
-        AttemptResult {
-            duration: started.elapsed(),
-            ..made
-        }
+/// Makes an attempt of several requests. Its duration is the time of all of them.
+async fn measure(attempt: impl Future<Output = AttemptResult>) -> AttemptResult {
+    let started = Instant::now();
+    let made = attempt.await;
+    AttemptResult {
+        duration: started.elapsed(),
+        ..made
     }
 }
 

@@ -216,9 +216,23 @@ async fn idle_lane_releases(
         return Ok(Vec::new());
     }
     let keys: Vec<_> = resting.iter().map(|(report, _)| report.endpoint).collect();
+    let loaded_as_parked = resting
+        .iter()
+        .filter(|(_, state)| matches!(state, CircuitState::Parked(_)));
+    let parked: Vec<_> = loaded_as_parked
+        .map(|(report, _)| report.endpoint)
+        .collect();
+    let still_failing = webhooks::keys_with_failure_streak(tx, &parked).await?;
     let is_replaying = delivery_queue::has_replay_by_active_endpoint(tx, &keys).await?;
     let due = delivery_queue::next_due_by_endpoint(tx, &keys).await?;
-    let releases = resting.into_iter().filter_map(|(report, circuit_state)| {
+    let releases = resting.into_iter().filter_map(|(report, loaded_state)| {
+        // The endpoint may have recovered, or may have been enabled, since it was loaded. Then it is not parked any
+        // more.
+        let circuit_state = if still_failing.contains(&report.endpoint) {
+            loaded_state
+        } else {
+            CircuitState::Closed
+        };
         let delay = idle_time(report.endpoint, circuit_state, &is_replaying, &due, now);
         if delay == Some(Duration::ZERO) {
             return None;
@@ -256,9 +270,11 @@ fn idle_time(
 
 #[cfg(test)]
 mod tests {
-    use timing::clock::SystemClock;
+    use timing::clock::{Clock as _, SystemClock};
 
     use super::*;
+    use crate::domain::kernel::crash::CrashHistory;
+    use crate::domain::kernel::ids::TaxpayerId;
     use crate::store::lanes::{self, LaneKind, LaneName, Wake};
     use crate::store::testing::{claim_due, stores};
 
@@ -314,6 +330,89 @@ mod tests {
                 matches!(written[..], [Ok(LaneStatus::Released)]),
                 "{written:?}"
             );
+        }
+    }
+
+    /// Adds a parked endpoint with a delivery that is due.
+    async fn add_parked(store: &Store, now: Timestamp) -> Endpoint {
+        let taxpayer = TaxpayerId(7);
+        let endpoint = Endpoint::new(1, taxpayer, "https://a.example/".to_owned(), now);
+        let streak = FailureStreak {
+            since: now,
+            last: now,
+            failures: 5,
+            probes: 1,
+            parked_until: Some(now + Duration::from_hours(1)),
+            last_failure: None,
+            last_status: None,
+        };
+        let delivery = Delivery {
+            id: Uuid::from_u128(1),
+            taxpayer_id: taxpayer,
+            endpoint: endpoint.key,
+            event_id: Uuid::from_u128(2),
+            sequence: 1,
+            order_key: "IRN".to_owned(),
+            state: DeliveryState::Pending,
+            attempts: 0,
+            attempts_before: 0,
+            next_attempt_at: Some(now),
+            crash_history: CrashHistory::default(),
+        };
+        let tx = store.begin().await.unwrap();
+        webhooks::save(store, &tx, &endpoint, "whsec_x")
+            .await
+            .unwrap();
+        webhooks::set_failure_streak(&tx, &endpoint, Some(&streak))
+            .await
+            .unwrap();
+        let added = [(delivery, EventKind::InvoiceCreated)];
+        deliveries::add(&tx, &added, now).await.unwrap();
+        let keys = [endpoint.key.to_string()];
+        lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+        endpoint
+    }
+
+    #[tokio::test]
+    async fn an_endpoint_that_is_parked_no_more_does_not_rest() {
+        for (ends_here, is_enabled, expected) in [
+            (false, false, LaneStatus::Released),
+            (true, false, LaneStatus::Held),
+            (false, true, LaneStatus::Held),
+        ] {
+            for test in stores().await {
+                let store = &test.store;
+                let now = SystemClock.now();
+                let endpoint = add_parked(store, now).await;
+                let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 1)
+                    .await
+                    .unwrap();
+                if is_enabled {
+                    let tx = store.begin().await.unwrap();
+                    let enabled = endpoint.clone().enable(now);
+                    webhooks::save(store, &tx, &enabled, "whsec_x")
+                        .await
+                        .unwrap();
+                    tx.commit().await.unwrap();
+                }
+                let report = OutcomeReport {
+                    failure_streak: ends_here.then_some((endpoint, None)),
+                    has_recovered: ends_here,
+                    rest: Some(CircuitState::Parked(now + Duration::from_hours(1))),
+                    ..OutcomeReport::without_endpoint(&leases.remove(0), ID)
+                };
+                let writer = OutcomeWriter {
+                    store: store.clone(),
+                    clock: Arc::new(SystemClock),
+                    incidents: Arc::default(),
+                };
+                let mut written = writer.run(&[&Arc::new(report)]).await.unwrap();
+                let status = written.remove(0).unwrap();
+                assert_eq!(status, expected, "{ends_here} {is_enabled}");
+            }
         }
     }
 

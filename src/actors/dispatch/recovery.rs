@@ -157,6 +157,12 @@ impl Dispatcher {
         }
         let going_on = match (self.record_crashes)(crashed.clone()).await {
             Ok(going_on) => going_on,
+            // The crashes may be counted already. When the leases end, the lanes show whether they are.
+            Err(error @ StoreError::Unsettled) => {
+                let kind = self.config.kind.as_str();
+                tracing::warn!(kind, %error, "failed to count crashes; will retry");
+                Vec::new()
+            }
             // One faulty lane makes the call fail for all lanes.
             Err(_) => self.count_crashes_one_by_one(crashed).await,
         };
@@ -191,6 +197,8 @@ fn is_crashed(claimed: &ClaimedLane) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use futures_util::future::pending;
     use tokio::sync::mpsc;
 
@@ -295,6 +303,34 @@ mod tests {
                 drop(alone);
                 assert!(third.claim_isolated().await.unwrap());
                 assert!(work.try_recv().unwrap().turn.is_some(), "{kind:?}");
+            }
+        }
+    }
+
+    #[actix::test]
+    async fn crashes_that_may_be_counted_already_are_not_counted_again_at_once() {
+        for test in stores().await {
+            let store = &test.store;
+            let lanes = usize::try_from(LANES).unwrap();
+            for (kind, error, expected) in [
+                (LaneKind::Pull, StoreError::Unsettled, 1),
+                (LaneKind::Outage, StoreError::Locked, 1 + lanes),
+            ] {
+                make_due(store, kind).await;
+                let (first, _work) = process(store, kind, "first");
+                assert_eq!(first.dispatch_due().await.unwrap(), lanes);
+                crash().await;
+                let (second, mut work) = process(store, kind, "second");
+                let calls = Arc::new(AtomicUsize::new(0));
+                let counted = Arc::clone(&calls);
+                let second = second.with_crash_counter(move |_| {
+                    counted.fetch_add(1, Ordering::SeqCst);
+                    let error = error.clone();
+                    async move { Err::<Vec<Lease>, _>(error) }.boxed_local()
+                });
+                assert_eq!(second.take_over().await.unwrap(), lanes);
+                assert_eq!(calls.load(Ordering::SeqCst), expected, "{kind:?}");
+                assert!(work.try_recv().is_err(), "{kind:?}: nothing begins");
             }
         }
     }

@@ -83,15 +83,23 @@ impl Inbound {
         taxpayer: TaxpayerId,
         irn: &Irn,
     ) -> Result<SupplierInvoice, InboxError> {
+        let command = self.tell_authority(taxpayer, irn).await?;
+        Ok(self.taxpayers.send(taxpayer, command).await?)
+    }
+
+    /// Acknowledges an invoice to the authority, and returns the command that records this. May be repeated after a
+    /// crash.
+    pub async fn tell_authority(
+        &self,
+        taxpayer: TaxpayerId,
+        irn: &Irn,
+    ) -> Result<AcknowledgeSupplierInvoice, InboxError> {
         let invoice = self.find_in_inbox(taxpayer, irn).await?;
         if invoice.acknowledged_at.is_some() {
             return Err(Refusal::AlreadyAcknowledged.into());
         }
         self.relay_acknowledgement(taxpayer, &invoice.irn).await?;
-        Ok(self
-            .taxpayers
-            .send(taxpayer, AcknowledgeSupplierInvoice { irn: invoice.irn })
-            .await?)
+        Ok(AcknowledgeSupplierInvoice { irn: invoice.irn })
     }
 
     async fn find_in_inbox(

@@ -30,7 +30,8 @@ const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
 const SWEEP_LOOKBACK: SignedDuration = SignedDuration::from_hours(31 * 24);
 /// A withheld invoice is tried again after this time, because its buyer may be verified by then.
 const WITHHELD_RETRY: SignedDuration = SignedDuration::from_mins(5);
-/// An invoice whose buyer is unknown is tried again after this time, because the buyer may be onboarded by then.
+/// An invoice whose buyer is unknown, or whose document cannot be read, is tried again after this time: the buyer may be
+/// onboarded by then, and the authority may have another document.
 const UNKNOWN_RETRY: SignedDuration = SignedDuration::from_hours(1);
 /// The maximum number of lines processed in one poll.
 const POLL_LINES_MAX: usize = 500;
@@ -43,9 +44,16 @@ pub struct TransitPoller {
     clock: SharedClock,
     /// The interval between polls.
     every: Duration,
-    /// The lines that need no processing now, each with the time of the next try; `None` if the line is done. A lost
-    /// entry only means that the line is processed again.
-    processed: Arc<Mutex<HashMap<TransitLine, Option<Timestamp>>>>,
+    history: Arc<Mutex<LineHistory>>,
+}
+
+/// The tries of this process at the lines of the list. A lost entry only means that the line is processed again.
+#[derive(Debug, Default)]
+struct LineHistory {
+    /// The lines that need no processing now, each with the time of the next try; `None` if the line is done.
+    processed: HashMap<TransitLine, Option<Timestamp>>,
+    /// The lines of which the last try failed.
+    failed: HashSet<TransitLine>,
 }
 
 /// A line of the list: the IRN of an invoice, and whether the invoice is acknowledged.
@@ -71,7 +79,7 @@ impl TransitPoller {
             inbound,
             clock,
             every,
-            processed: Arc::default(),
+            history: Arc::default(),
         }
     }
 
@@ -139,8 +147,8 @@ impl TransitPoller {
                 }
             }
         }
-        self.process_lines(self.unprocessed_lines(lines, now), after)
-            .await
+        let unprocessed = self.lock_history().unprocessed_lines(lines, now);
+        self.process_lines(unprocessed, after).await
     }
 
     /// Reads two lists and joins them: the invoices that are still in transit and those already acknowledged. Each has
@@ -168,50 +176,26 @@ impl TransitPoller {
         Ok(lines)
     }
 
-    /// Returns the lines that are new or due for another try. Forgets processed lines that are no longer listed.
-    fn unprocessed_lines(&self, lines: HashSet<TransitLine>, now: Timestamp) -> Vec<TransitLine> {
-        let mut processed = self.lock_processed();
-        let latest = now.saturating_add(UNKNOWN_RETRY).unwrap_or(Timestamp::MAX);
-        processed.retain(|line, again| {
-            let is_later = again.is_none_or(|at| now < at && at <= latest);
-            lines.contains(line) && is_later
-        });
-        lines
-            .into_iter()
-            .filter(|line| !processed.contains_key(line))
-            .collect()
-    }
-
     /// Processes lines one by one. `FAILURES_MAX` failures in succession end the poll.
     async fn process_lines(&self, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
         let total = lines.len();
         let mut failures = 0;
         for line in lines.into_iter().take(POLL_LINES_MAX) {
-            match self
+            let processed = self
                 .inbound
                 .process_line(&line.irn, line.is_delivered)
-                .await
+                .await;
+            if let Err(failure) = &processed
+                && !matches!(failure, NoticeError::UnknownInvoice | NoticeError::Withheld)
             {
-                Ok(()) => drop(self.lock_processed().insert(line, None)),
-                Err(unresolved @ (NoticeError::UnknownInvoice | NoticeError::Withheld)) => {
-                    let wait = if matches!(unresolved, NoticeError::UnknownInvoice) {
-                        UNKNOWN_RETRY
-                    } else {
-                        WITHHELD_RETRY
-                    };
-                    let again = self.clock.now().saturating_add(wait).ok();
-                    self.lock_processed().insert(line, again);
-                }
-                Err(failure) => {
-                    tracing::warn!(irn = %line.irn, %failure, "failed to process an invoice in transit; will retry");
-                    failures += 1;
-                    if failures == FAILURES_MAX {
-                        return PollResult::Interrupted;
-                    }
-                    continue;
-                }
+                tracing::warn!(irn = %line.irn, %failure, "failed to process an invoice in transit; will retry");
             }
-            failures = 0;
+            let now = self.clock.now();
+            let is_settled = self.lock_history().record(line, &processed, now);
+            failures = if is_settled { 0 } else { failures + 1 };
+            if failures == FAILURES_MAX {
+                return PollResult::Interrupted;
+            }
         }
         if total > POLL_LINES_MAX {
             PollResult::MoreDue
@@ -220,13 +204,149 @@ impl TransitPoller {
         }
     }
 
-    fn lock_processed(&self) -> MutexGuard<'_, HashMap<TransitLine, Option<Timestamp>>> {
-        self.processed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock_history(&self) -> MutexGuard<'_, LineHistory> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LineHistory {
+    /// Returns the lines that are new or due for another try. Those of which the last try failed come last, so that
+    /// they do not hold up the others. Forgets lines that are no longer listed.
+    fn unprocessed_lines(
+        &mut self,
+        lines: HashSet<TransitLine>,
+        now: Timestamp,
+    ) -> Vec<TransitLine> {
+        let latest = now.saturating_add(UNKNOWN_RETRY).unwrap_or(Timestamp::MAX);
+        self.processed.retain(|line, again| {
+            let is_later = again.is_none_or(|at| now < at && at <= latest);
+            lines.contains(line) && is_later
+        });
+        self.failed.retain(|line| lines.contains(line));
+        let mut unprocessed: Vec<_> = lines
+            .into_iter()
+            .filter(|line| !self.processed.contains_key(line))
+            .collect();
+        unprocessed.sort_by_key(|line| self.failed.contains(line));
+        unprocessed
+    }
+
+    /// Records a try at a line. Returns false if it failed for a reason that may concern other lines as well.
+    fn record(
+        &mut self,
+        line: TransitLine,
+        result: &Result<(), NoticeError>,
+        now: Timestamp,
+    ) -> bool {
+        let again = match result {
+            Ok(()) => None,
+            Err(unresolved) => {
+                let Some(wait) = retry_wait(unresolved) else {
+                    self.failed.insert(line);
+                    return false;
+                };
+                now.saturating_add(wait).ok()
+            }
+        };
+        self.failed.remove(&line);
+        self.processed.insert(line, again);
+        true
+    }
+}
+
+/// Returns how long a line waits for its next try if the authority has answered, but the answer leads to nothing. `None`
+/// if the line failed for a reason that may concern other lines as well.
+fn retry_wait(unresolved: &NoticeError) -> Option<SignedDuration> {
+    match unresolved {
+        NoticeError::Withheld => Some(WITHHELD_RETRY),
+        NoticeError::UnknownInvoice
+        | NoticeError::Undecryptable(_)
+        | NoticeError::WrongDocument(_) => Some(UNKNOWN_RETRY),
+        NoticeError::Busy
+        | NoticeError::TimedOut
+        | NoticeError::Authority(_)
+        | NoticeError::Taxpayer(_) => None,
     }
 }
 
 fn moment_before(at: Timestamp, by: SignedDuration) -> Timestamp {
     at.saturating_sub(by).unwrap_or(Timestamp::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use authority_client::CryptoError;
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::supplier_invoice::SupplierDocument;
+
+    fn line(no: u32) -> TransitLine {
+        TransitLine {
+            irn: Irn::parse(&format!("INV{no}-94AD90FB-20260115")).unwrap(),
+            is_delivered: false,
+        }
+    }
+
+    #[test]
+    fn a_line_that_fails_waits_or_comes_last() {
+        let now = Timestamp::UNIX_EPOCH;
+        let wrong = SupplierDocument::from_document(&line(0).irn, json!({})).unwrap_err();
+        for (result, is_settled, waits_for) in [
+            (Ok(()), true, None),
+            (
+                Err(NoticeError::Withheld),
+                true,
+                Some(SignedDuration::from_mins(5)),
+            ),
+            (
+                Err(NoticeError::UnknownInvoice),
+                true,
+                Some(SignedDuration::from_hours(1)),
+            ),
+            (
+                Err(NoticeError::Undecryptable(CryptoError::WrongKey)),
+                true,
+                Some(SignedDuration::from_hours(1)),
+            ),
+            (
+                Err(NoticeError::WrongDocument(wrong)),
+                true,
+                Some(SignedDuration::from_hours(1)),
+            ),
+            (
+                Err(NoticeError::Authority(AuthorityFailure::Paused)),
+                false,
+                None,
+            ),
+            (Err(NoticeError::TimedOut), false, None),
+        ] {
+            let listed: HashSet<_> = (0..9).map(line).collect();
+            let mut history = LineHistory::default();
+            for no in 0..8 {
+                let recorded = history.record(line(no), &result, now);
+                assert_eq!(recorded, is_settled, "{result:?}");
+            }
+            let soon = history.unprocessed_lines(listed.clone(), now);
+            assert_eq!(soon.first(), Some(&line(8)), "{result:?}");
+            assert_eq!(soon.len(), if is_settled { 1 } else { 9 }, "{result:?}");
+            if let Some(wait) = waits_for {
+                let due = history.unprocessed_lines(listed.clone(), now + wait);
+                assert_eq!(due.len(), 9, "{result:?}");
+            }
+            history.unprocessed_lines(HashSet::new(), now);
+            assert!(history.failed.is_empty() && history.processed.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_line_that_succeeds_after_a_failure_is_done() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut history = LineHistory::default();
+        assert!(!history.record(line(1), &Err(NoticeError::Busy), now));
+        assert!(history.record(line(1), &Ok(()), now));
+        assert!(history.failed.is_empty());
+        let listed = HashSet::from([line(1)]);
+        assert!(history.unprocessed_lines(listed, now).is_empty());
+    }
 }

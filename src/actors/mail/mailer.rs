@@ -20,6 +20,7 @@ use crate::store::Store;
 use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};
 use crate::store::operations::mails::{self, MailChannel, NewMail};
+use crate::store::operations::near_deadlines;
 use crate::store::operations::notices::{self, GatherPolicy, NoticeGroup};
 
 /// The key of the lane whose holder writes and sends mails.
@@ -78,7 +79,7 @@ impl Mailer {
             || !notices::due_groups(store, now, self.policy.gather)
                 .await?
                 .is_empty()
-            || notices::has_near_deadlines(store, now, self.policy.deadline_before).await?)
+            || near_deadlines::has_any(store, now, self.policy.deadline_before).await?)
     }
 
     async fn has_due(&self, channel: MailChannel, now: Timestamp) -> Result<bool, StoreError> {
@@ -114,13 +115,13 @@ impl Mailer {
     async fn add_deadline_notices(&self, lease: &Lease) -> Result<(), StoreError> {
         let now = self.clock.now();
         let before = self.policy.deadline_before;
-        if !notices::has_near_deadlines(&self.store, now, before).await? {
+        if !near_deadlines::has_any(&self.store, now, before).await? {
             return Ok(());
         }
         let tx = self.store.begin().await?;
         let held = leases::fence(&tx, from_ref(lease), IfTaken::Await).await?;
         held.require(lease)?;
-        notices::add_near_deadline_notices(&tx, now, before).await?;
+        near_deadlines::add_notices(&tx, now, before).await?;
         tx.commit().await
     }
 

@@ -96,12 +96,13 @@ impl Mailer {
         }
         Ok(match self.with_link(mail).await? {
             Some(mail) => self.transport.send(&mail).await,
-            None => Err(SendFailure::Refused("the person is gone".to_owned())),
+            None => Err(SendFailure::NotTold),
         })
     }
 
     /// Creates the invitation for the one-time link of a mail and puts its secret, of which only the hash is stored,
-    /// into the mail. Returns a mail without a link unchanged. Returns `None` if the person no longer exists.
+    /// into the mail. Returns a mail without a link unchanged. Returns `None` if the person is gone or needs the link no
+    /// longer.
     async fn with_link(&self, mail: &Mail) -> Result<Option<Mail>, StoreError> {
         let Some(NoticeScope::Person(owner)) = mail.link_for else {
             return Ok(Some(mail.clone()));
@@ -115,7 +116,7 @@ impl Mailer {
             claim: None,
             now: self.clock.now(),
         };
-        let made = invitations::add(&self.store, new).await?;
+        let made = invitations::add_for_mail(&self.store, new, mail.created_at).await?;
         Ok(made.map(|_| {
             let mut mail = mail.clone();
             mail.letter.text = mail.letter.text.replace(LINK_PLACEHOLDER, token.text());

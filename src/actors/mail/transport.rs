@@ -34,7 +34,7 @@ pub(super) enum SendFailure {
     Later(String),
     /// The mail will never be accepted, so it is not tried again.
     Refused(String),
-    /// The recipient should no longer get mails about this topic.
+    /// The recipient should no longer get this mail.
     NotTold,
 }
 

@@ -85,6 +85,12 @@ impl OutageDetector {
             IfTaken::Await,
         )
         .await?;
+        // The time is read again, because this process may have waited since the observation. Otherwise an end that
+        // another replica has recorded meanwhile would look like one from before the clock was set back.
+        let observation = &Observation {
+            now: self.clock.now(),
+            ..*observation
+        };
         let last = outages::open_or_last(&tx).await?;
         let Some(after) = observation
             .current_outage(last.as_ref())

@@ -359,6 +359,50 @@ mod tests {
     }
 
     #[actix_rt::test]
+    async fn an_observation_that_is_written_late_begins_no_outage_again() {
+        for (stopped_for, is_failing_again) in [
+            (Duration::ZERO, false),
+            (Duration::from_secs(15), false),
+            (Duration::from_secs(15), true),
+        ] {
+            for test in stores().await {
+                let slow = Replica::new(&test, "one", &clock());
+                let other = Replica::new(&test, "two", &slow.clock);
+                slow.observe_failure().await;
+                let begun = last(&test).await;
+                let held_since = Some(slow.now());
+                let failed = OperationCalls {
+                    operation: "sign",
+                    held_since,
+                    failed_at: held_since,
+                    answered_at: None,
+                };
+                slow.clock.advance(Duration::from_mins(5));
+                // While this replica probes the authority, the other one records the end of the outage.
+                slow.detector
+                    .observe(&[failed], async || {
+                        slow.clock.advance(stopped_for);
+                        other.observe_answer().await;
+                        if is_failing_again {
+                            slow.clock.advance(Duration::from_secs(1));
+                            other.observe_failure().await;
+                        }
+                        false
+                    })
+                    .await
+                    .unwrap();
+                let outage = last(&test).await;
+                let case = format!("{stopped_for:?} {is_failing_again}");
+                assert_eq!(outage.is_open(), is_failing_again, "{case}");
+                assert_eq!(outage.id == begun.id, !is_failing_again, "{case}");
+                slow.close().await;
+                other.close().await;
+                test.store.close().await;
+            }
+        }
+    }
+
+    #[actix_rt::test]
     async fn a_replica_notifies_the_taxpayers_that_another_did_not_reach() {
         for test in stores().await {
             let replica = Replica::new(&test, "one", &clock());

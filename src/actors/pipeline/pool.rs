@@ -105,8 +105,8 @@ impl RunPool {
     }
 }
 
-/// Counts a panic for the lane's run. If counting fails, the lane keeps its lease until the lease expires, because the
-/// run must not continue uncounted.
+/// Counts a panic for the lane's run. If counting fails, the lane keeps its lease until the lease expires, so that the
+/// run does not panic again at once.
 async fn count_panic(deps: &PipelineDeps, lease: &Lease) -> WorkStatus {
     match deps.count_panic(lease).await {
         Ok(()) => WorkStatus::Unfinished,

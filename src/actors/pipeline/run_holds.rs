@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use authority_client::BreakerView;
+use authority_client::{BreakerView, Operation as AuthorityOperation};
 
 use crate::actors::pipeline::blocked_steps;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -26,6 +26,12 @@ pub struct HeldRuns {
     pub taxpayer_paused: u64,
     pub calls_stopped: u64,
     pub outage: u64,
+}
+
+/// True if steps of runs call this operation.
+pub fn is_called_by_runs(operation: AuthorityOperation) -> bool {
+    let mut steps = Step::ALL.iter();
+    steps.any(|step| blocked_steps::called_operation(*step) == operation)
 }
 
 impl RunHolds {
@@ -89,7 +95,7 @@ impl HeldRuns {
 
 #[cfg(test)]
 mod tests {
-    use authority_client::{BreakerState, HeldCallers, Operation as AuthorityOperation};
+    use authority_client::{BreakerState, HeldCallers};
     use jiff::Timestamp;
     use uuid::Uuid;
 
@@ -108,6 +114,7 @@ mod tests {
             },
             is_outage,
             is_tripped,
+            has_callers: true,
             since: None,
             cause: None,
             calls: 0,
@@ -148,6 +155,17 @@ mod tests {
         ] {
             let found = holds.find(TaxpayerId(taxpayer), step);
             assert_eq!(found, hold, "{taxpayer} {step:?}");
+        }
+    }
+
+    #[test]
+    fn runs_do_not_call_what_the_service_polls() {
+        for (operation, is_called) in [
+            (AuthorityOperation::Sign, true),
+            (AuthorityOperation::UpdatePayment, true),
+            (AuthorityOperation::Pull, false),
+        ] {
+            assert_eq!(is_called_by_runs(operation), is_called, "{operation:?}");
         }
     }
 

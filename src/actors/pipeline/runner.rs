@@ -371,9 +371,13 @@ impl PipelineDeps {
                 failure: None,
             });
         }
-        self.record_steps(session)
-            .await
-            .map(|_| WorkStatus::Released)
+        let session = self.record_steps(session).await?;
+        // If a caller has replaced the run's document meanwhile, the run goes on, and its lane is still held.
+        Ok(if session.run.callable_step().is_some() {
+            WorkStatus::Unfinished
+        } else {
+            WorkStatus::Released
+        })
     }
 
     /// Releases a lane whose run does not exist.

@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use authority_client::AuthorityFailure;
+use authority_client::{AuthorityFailure, Confirmation};
 use jiff::civil::Date;
 
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
-use crate::actors::reconciliation::search::AuthorityListing;
+use crate::actors::reconciliation::search::{AuthorityListing, to_printable};
 use crate::actors::taxpayer::commands::{RecheckRun, RecordTransmission, StoppedRun};
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::invoice::irn::Irn;
@@ -142,12 +142,7 @@ impl Reconciler {
     ) -> Result<Option<RemoteRecord>, ReconciliationError> {
         let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer).await?;
         match authority.confirm(irn.as_str()).await {
-            Ok(confirmation) => Ok(Some(RemoteRecord {
-                irn: irn.clone(),
-                payment_status: confirmation.payment_status,
-                is_transmitted: confirmation.transmitted,
-                is_delivered: confirmation.delivered,
-            })),
+            Ok(confirmation) => Ok(Some(confirmed_record(irn, &confirmation))),
             Err(AuthorityFailure::NotFound { .. }) => Ok(None),
             Err(failure) => Err(failure.into()),
         }
@@ -310,6 +305,16 @@ impl DayComparison<'_> {
     }
 }
 
+/// Returns the record that `confirm` gives of an invoice, with a payment status that the database can store.
+fn confirmed_record(irn: &Irn, confirmation: &Confirmation) -> RemoteRecord {
+    RemoteRecord {
+        irn: irn.clone(),
+        payment_status: to_printable(&confirmation.payment_status),
+        is_transmitted: confirmation.transmitted,
+        is_delivered: confirmation.delivered,
+    }
+}
+
 /// Returns the keys of a day: those of our log, and those that the authority signed on this day. The authority may date
 /// a signature a day before our log, because its time zone is not certain: what is in our log of the next day belongs to
 /// that day, which is compared later.
@@ -349,6 +354,29 @@ fn finding_kinds(comparison: ComparisonResult) -> Vec<FindingKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_payment_status_of_any_text_can_be_stored() {
+        let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+        let long = "x".repeat(1_000);
+        for (told, kept) in [
+            ("PAID", "PAID"),
+            ("PA\u{0}ID\n", "PAID"),
+            (long.as_str(), &long[..300]),
+        ] {
+            let confirmation = Confirmation {
+                issue_date: None,
+                due_date: None,
+                sync_date: None,
+                payment_status: told.to_owned(),
+                transmitted: true,
+                delivered: false,
+            };
+            let record = confirmed_record(&irn, &confirmation);
+            assert_eq!(record.payment_status, kept);
+            assert_eq!((record.is_transmitted, record.is_delivered), (true, false));
+        }
+    }
 
     #[test]
     fn an_invoice_that_the_authority_dates_a_day_early_belongs_to_the_day_of_our_log() {

@@ -17,8 +17,8 @@ use crate::actors::dispatch::WorkStatus;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
-    ATTEMPTS_MAX, AskedBy, DayFindings, Reconciliation, ReconciliationCounts, day_at, day_span,
-    is_due, recent_days,
+    ATTEMPTS_MAX, AskedBy, DayFindings, Reconciliation, ReconciliationCounts, ReconciliationState,
+    day_at, day_span, is_due, recent_days,
 };
 use crate::store::Store;
 use crate::store::lanes::fair_queue::BlockedStep;
@@ -237,6 +237,9 @@ impl Reconciler {
     async fn save(&self, lease: &Lease, reconciliation: &Reconciliation) -> Result<(), StoreError> {
         let tx = self.begin_as_holder(lease).await?;
         reconciliations::save(&tx, reconciliation).await?;
+        if reconciliation.state == ReconciliationState::Failed {
+            reconciliations::delete_earlier_failures(&tx, reconciliation).await?;
+        }
         tx.commit().await
     }
 

@@ -143,7 +143,7 @@ fn parse_date(text: &str, zone: Offset) -> Option<Date> {
 
 /// Removes control characters from a text of the authority, so that the database accepts the text, and cuts it to
 /// `TEXT_CHARS_MAX` characters.
-fn to_printable(text: &str) -> String {
+pub(super) fn to_printable(text: &str) -> String {
     text.chars()
         .filter(|letter| !letter.is_control())
         .take(TEXT_CHARS_MAX)

@@ -13,6 +13,8 @@ use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::unique_values::find_conflicts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::write_set::WriteSet;
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::caller::KeyKind;
 use crate::domain::correction::record::Correction;
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::Replay;
@@ -28,6 +30,7 @@ use crate::domain::kernel::tracked::Tracked;
 use crate::domain::party::Customer;
 use crate::domain::pipeline::Run;
 use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::store::accounts::keys;
 use crate::store::invoices::customers_and_items;
 use crate::store::invoices::{self, corrections, imports, payments};
 use crate::store::operations::outages::{self, OutageEvent};
@@ -55,7 +58,7 @@ pub(super) async fn load(
     let mut units = Vec::with_capacity(starts.len());
     for start in starts {
         let id = start.id;
-        let rare = RareRows::load(start.wanted, &deps.store, tx, id).await?;
+        let rare = RareRows::load(start.wanted, &deps.store, tx, id, now).await?;
         let CachedState {
             version,
             taxpayer,
@@ -88,6 +91,7 @@ pub(super) async fn load(
             acknowledged: rare.acknowledged,
             last_postings: rare.last_postings,
             integration: Tracked::from_stored(rare.integration),
+            valid_keys: rare.valid_keys,
             replays: rare.replays,
             corrections: rare.corrections,
             correcting: rows.correcting.take(id),
@@ -197,6 +201,7 @@ struct RareRows {
     acknowledged: Vec<Irn>,
     last_postings: Vec<payments::Model>,
     integration: Option<Integration>,
+    valid_keys: usize,
     replays: Vec<Replay>,
     corrections: Vec<Correction>,
     sent_outages: Vec<OutageEvent>,
@@ -210,6 +215,7 @@ impl RareRows {
         store: &Store,
         tx: &Transaction,
         id: TaxpayerId,
+        now: Timestamp,
     ) -> Result<Self, StoreError> {
         let kind = EventKind::InvoiceAcknowledged;
         Ok(Self {
@@ -225,6 +231,15 @@ impl RareRows {
                 integrations::owned_by(store, tx, id).await?
             } else {
                 None
+            },
+            valid_keys: if wanted.valid_keys {
+                let owner = KeyOwner {
+                    kind: KeyKind::Taxpayer,
+                    id: id.0,
+                };
+                keys::count_valid(tx, owner, now).await?
+            } else {
+                0
             },
             replays: if wanted.replays {
                 replays::open_owned_by(tx, id).await?

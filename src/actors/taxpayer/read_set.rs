@@ -27,6 +27,7 @@ pub struct ReadSet {
     pub(super) ledgers: Ledgers,
     pub(super) replays: bool,
     pub(super) integration: bool,
+    pub(super) valid_keys: bool,
     pub(super) outages: Vec<OutageEvent>,
     /// Invoices whose corrections are read.
     pub(super) corrected: Vec<InvoiceId>,
@@ -123,6 +124,11 @@ impl ReadSet {
 
     pub(crate) fn add_integration(&mut self) {
         self.integration = true;
+    }
+
+    /// Asks how many valid keys the taxpayer has.
+    pub(crate) fn add_valid_keys(&mut self) {
+        self.valid_keys = true;
     }
 
     /// Asks whether the taxpayer has received this event.

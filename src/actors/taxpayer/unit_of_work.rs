@@ -74,6 +74,8 @@ pub struct UnitOfWork {
     pub(crate) last_postings: Vec<payments::Model>,
     /// The settings for sending notifications to the ERP. Loaded only if a command of the batch reads them.
     pub(crate) integration: Tracked<Option<Integration>>,
+    /// The number of valid keys when the batch started. Counted only if a command of the batch asks for it.
+    pub(crate) valid_keys: usize,
     /// The replays that were open when the batch started. Loaded only if a command of the batch reads them.
     pub(crate) replays: Vec<Replay>,
     /// The corrections of the invoices that a command of the batch corrects, the newest first.

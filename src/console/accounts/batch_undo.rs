@@ -112,7 +112,7 @@ async fn preview(
     ids: web::Path<(String, String)>,
 ) -> Answer {
     let batch_no = ids.1.clone();
-    let planned = undo_batch_invoices(&state, session.taxpayer, &batch_no, true).await?;
+    let planned = undo_batch_invoices(&state, session.taxpayer, None, &batch_no, true).await?;
     show(&UndoPage::new(&state, &session, batch_no, planned, true))
 }
 
@@ -125,7 +125,7 @@ async fn undo_batch(
     form: Form<FormValues>,
 ) -> Answer {
     let batch_no = ids.1.clone();
-    let planned = undo_batch_invoices(&state, session.taxpayer, &batch_no, true).await?;
+    let planned = undo_batch_invoices(&state, session.taxpayer, None, &batch_no, true).await?;
     if planned.digest() != form.0.text("plan") {
         let page = UndoPage {
             has_changed: true,
@@ -133,6 +133,6 @@ async fn undo_batch(
         };
         return show_with_status(StatusCode::PRECONDITION_FAILED, &page);
     }
-    let done = undo_batch_invoices(&state, session.taxpayer, &batch_no, false).await?;
+    let done = undo_batch_invoices(&state, session.taxpayer, None, &batch_no, false).await?;
     show(&UndoPage::new(&state, &session, batch_no, done, false))
 }

@@ -20,6 +20,10 @@ words! {
     }
 }
 
+/// The statuses at the authority of an invoice that an act can be done with.
+pub(super) const STATUSES_AT_REST: [AuthorityStatus; 2] =
+    [AuthorityStatus::Pending, AuthorityStatus::Rejected];
+
 impl BulkAct {
     pub(super) fn label(self) -> &'static str {
         match self {
@@ -60,10 +64,7 @@ impl BulkAct {
 
     /// Returns why the act cannot be done with this invoice; `None` if it can be done.
     pub(super) fn obstacle(self, invoice: &Invoice) -> Option<&'static str> {
-        let is_at_rest = matches!(
-            invoice.authority.status,
-            AuthorityStatus::Pending | AuthorityStatus::Rejected
-        );
+        let is_at_rest = STATUSES_AT_REST.contains(&invoice.authority.status);
         match (self.approves(), invoice.status) {
             (true, WorkflowStatus::Draft) | (false, WorkflowStatus::Approved) if is_at_rest => None,
             (true, WorkflowStatus::Draft) | (false, WorkflowStatus::Approved) => {
@@ -132,7 +133,7 @@ impl InvoiceSelection {
 }
 
 /// Returns the ids of the ticked invoices. Fails if there are none.
-pub(super) fn ticked_ids(values: &FormValues) -> Result<Vec<InvoiceId>, ApiError> {
+fn ticked_ids(values: &FormValues) -> Result<Vec<InvoiceId>, ApiError> {
     ticked_rows(values, |text| parse_number(text).map(InvoiceId))
 }
 

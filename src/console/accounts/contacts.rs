@@ -25,7 +25,7 @@ use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader;
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::invitations::{self, InvitationRequest};
-use crate::http::limits;
+use crate::http::onboarding;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -175,19 +175,21 @@ async fn add_person(
         email: entered.email,
         role: entered.role,
     };
-    let added = contacts::add(&state.store, contact_change(state, session), &person).await?;
-    if let Some(id) = added {
-        return Ok(id);
-    }
     // Without this limit, the form would tell which emails sign in to other accounts.
-    if let Some(integrator) = taxpayers::load_payer(&state.store, session.taxpayer).await? {
-        state
-            .limits
-            .count_refused_create(integrator, state.now())
-            .map_err(limits::limit_error)?;
-    }
+    let integrator = taxpayers::load_payer(&state.store, session.taxpayer).await?;
+    let added = store_person(state, session, &person);
+    onboarding::count_if_taken(state, integrator, added).await
+}
+
+/// Stores a person. Fails if somebody signs in with the email already.
+async fn store_person(
+    state: &ApiState,
+    session: &AccountSession,
+    person: &NewPerson,
+) -> Result<ContactId, ApiError> {
+    let added = contacts::add(&state.store, contact_change(state, session), person).await?;
     let sentence = "Somebody signs in with this email already.";
-    Err(Fault::new("email", "unique", sentence).into())
+    added.ok_or_else(|| Fault::new("email", "unique", sentence).into())
 }
 
 /// POST …/invitation: shows a link with which a person chooses a first password, or a new one after forgetting it.

@@ -88,11 +88,10 @@ async fn list_deliveries(
 ) -> Answer {
     let page = query.page(PER_PAGE);
     let endpoints = webhooks::all_owned_by(state.store.reader(), session.taxpayer).await?;
+    let keys: Vec<_> = endpoints.iter().map(|(one, _)| one.key).collect();
     let name = query.trimmed_text("endpoint");
-    let mut keys = endpoints.iter().map(|(one, _)| one.key);
-    // The list shows one endpoint: the named one, or the first if none is named.
-    let endpoint = keys.find(|key| name.as_ref().is_none_or(|name| key.name() == *name));
-    let shown = endpoint.map(EndpointKey::name).unwrap_or_default();
+    let endpoint = shown_endpoint(session.taxpayer, &keys, name.as_deref())?;
+    let shown = endpoint.name();
     let values = FormValues::from(&query).with_fields([("endpoint", shown.as_str())].into());
     let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed_words);
     let (found, filter) = match wanted {
@@ -104,7 +103,7 @@ async fn list_deliveries(
                 event,
                 irn,
                 since: None,
-                endpoint,
+                endpoint: Some(endpoint),
             };
             let found =
                 delivery_log::page_owned_by(&state.store, session.taxpayer, filter, page).await?;
@@ -140,6 +139,24 @@ async fn list_deliveries(
         rows: found.0.into_iter().map(DeliveryLine::from).collect(),
     };
     show_list(&page.pages, &page)
+}
+
+/// Returns the endpoint whose deliveries the list shows: the named one, or the first if none is named. `keys` are those of
+/// the taxpayer's endpoints. An account without a webhook has the list of its default endpoint, which is empty. Fails if
+/// the named endpoint does not exist any more: the list of another one would look like its own.
+fn shown_endpoint(
+    taxpayer: TaxpayerId,
+    keys: &[EndpointKey],
+    name: Option<&str>,
+) -> Result<EndpointKey, Refusal> {
+    let default = EndpointKey::from(taxpayer);
+    let Some(name) = name else {
+        return Ok(keys.first().copied().unwrap_or(default));
+    };
+    let mut known = keys.iter().copied().chain([default]);
+    known
+        .find(|key| key.name() == name)
+        .ok_or(Refusal::EndpointNotFound)
 }
 
 /// Returns the address of the list with this query.
@@ -254,6 +271,32 @@ impl From<LoggedDelivery> for DeliveryLine {
             badge: logged.delivery.state.into(),
             last: last.unwrap_or_default(),
             logged,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_a_removed_endpoint_is_not_that_of_another_one() {
+        let taxpayer = TaxpayerId(7);
+        let default = EndpointKey::from(taxpayer);
+        let [added, other] = [12, 13].map(EndpointKey::for_added);
+        for (keys, name, expected) in [
+            (&[default, added][..], None, Some(default)),
+            (&[default, added], Some("default"), Some(default)),
+            (&[default, added], Some("12"), Some(added)),
+            (&[default, added], Some("13"), None),
+            (&[default, added], Some("odd"), None),
+            (&[other], None, Some(other)),
+            (&[other], Some("default"), Some(default)),
+            (&[], None, Some(default)),
+            (&[], Some("12"), None),
+        ] {
+            let found = shown_endpoint(taxpayer, keys, name).ok();
+            assert_eq!(found, expected, "{keys:?} {name:?}");
         }
     }
 }

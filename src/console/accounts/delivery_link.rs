@@ -11,7 +11,9 @@ use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show};
 use crate::console::session::accounts::Owner;
-use crate::http::delivery_links::{VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make_link};
+use crate::http::delivery_links::{
+    NewDeliveryLink, VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make_link,
+};
 use crate::http::endpoint::{Path, path};
 use crate::http::state::ApiState;
 
@@ -40,7 +42,9 @@ async fn create_link(
     let delivery = find(&state, &session, &ids.1).await?.delivery;
     let asked = form.0.text("valid_for_s").parse().ok();
     let valid_for_s = asked.unwrap_or(VALID_FOR_S_DEFAULT).min(VALID_FOR_S_MAX);
-    let link = make_link(&state, &delivery, valid_for_s, session.by).await?;
+    let NewDeliveryLink { link, record } =
+        make_link(&state, &delivery, valid_for_s, session.by).await?;
+    state.taxpayers.send(delivery.taxpayer_id, record).await?;
     let origin = state.origin(&request).unwrap_or_default();
     show(&LinkPage {
         frame: Frame::for_account(&session, "Link to a delivery").with_section("Deliveries"),

@@ -6,8 +6,8 @@ use authority_client::encode_path_segment;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::Value;
 
+use crate::console::accounts::bulk_act::error_text;
 use crate::console::accounts::bulk_selection::ticked_rows;
-use crate::console::accounts::invoices_bulk::error_text;
 use crate::console::accounts::navigation::base;
 use crate::console::filters;
 use crate::console::form_values::FormValues;

@@ -8,13 +8,13 @@ use askama::Template;
 use serde_json::{Map, Value};
 
 use crate::console::accounts::correction::{self, RefusedRun, Suggestion};
-use crate::console::accounts::invoice_correct::PlanTable;
 use crate::console::accounts::invoice_developer;
 use crate::console::accounts::invoice_fields::{
     EditField, field_name, named_fields, present_values,
 };
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
 use crate::console::accounts::navigation::base;
+use crate::console::accounts::plan_table::PlanTable;
 use crate::console::accounts::timeline::TimelineItem;
 use crate::console::actor_name::actor_name;
 use crate::console::badges::{Badge, badge};
@@ -102,6 +102,8 @@ struct CorrectionProgress {
 
 /// The paid amount of an invoice, the amounts of its credit notes, and the remaining amount.
 struct PaymentSummary {
+    /// The payable of the signed document; `None` if it is that of the stored one.
+    signed_payable: Option<Amount>,
     paid: Amount,
     /// The amount and the number of each signed credit note.
     credited: Vec<(Amount, String)>,
@@ -120,11 +122,13 @@ impl PaymentSummary {
         digits: u32,
     ) -> Self {
         let left = credits.left_to_pay(invoice);
-        let notes = credits.signed.iter();
+        let notes = credits.notes_in_currency(&invoice.currency);
         let mut documents = correction.iter().flat_map(|one| &one.documents);
         let replacement =
             documents.find(|one| one.kind == DocumentPurpose::Replacement && one.id.is_some());
+        let signed_payable = invoice.payment.signed_payable;
         Self {
+            signed_payable: signed_payable.map(|amount| amount.with_digits(digits)),
             paid: invoice.payment.paid.with_digits(digits),
             credited: notes
                 .map(|note| {

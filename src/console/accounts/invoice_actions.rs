@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, web};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::actors::taxpayer::commands::{IfUnchanged, Pay, SetStatus};
+use crate::actors::taxpayer::commands::{IfUnchanged, PaidInvoice, Pay, SetStatus};
 use crate::console::accounts::invoice::{InvoiceForms, find, go_to_invoice, render};
 use crate::console::accounts::seen_invoice;
 use crate::console::form_values::{FormState, FormValues};
@@ -110,11 +110,12 @@ async fn set_payment(
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
     match record_payment(&state, &session, &invoice, &form.0).await {
-        Ok(changed) => Ok(go_to_invoice(
-            &session,
-            &changed,
-            "The payment was recorded.",
-        )),
+        Ok(paid) => {
+            let notes = paid.warnings.iter();
+            let notes = notes.map(|warning| format!(" Note: {warning}."));
+            let notice = format!("The payment was recorded.{}", notes.collect::<String>());
+            Ok(go_to_invoice(&session, &paid.invoice, &notice))
+        }
         Err(error) => {
             let forms = InvoiceForms {
                 payment: FormState::from_refusal(error, form.0)?,
@@ -130,9 +131,11 @@ async fn record_payment(
     session: &AccountSession,
     invoice: &Invoice,
     form: &FormValues,
-) -> Result<Invoice, ApiError> {
+) -> Result<PaidInvoice, ApiError> {
     let catalog = state.catalog.get();
-    let amount = payment_amount(form, catalog.currency_digits(&invoice.currency))?;
+    let digits = catalog.currency_digits(&invoice.currency);
+    check_payable_seen(form, invoice.payment.payable_as_signed(), digits)?;
+    let amount = payment_amount(form, digits)?;
     let fields = form.to_object(&["payment_status", "reference", "remark"]);
     let mut body = with_invoice_id(invoice, fields);
     if let Some(amount) = amount {
@@ -143,7 +146,26 @@ async fn record_payment(
     if form.text(CONFIRMATION_FIELD) != "yes" {
         check_not_repeated(state, session, invoice, &read.value).await?;
     }
-    Ok(session.send(state, Pay(read.value)).await?.invoice)
+    Ok(session.send(state, Pay(read.value)).await?)
+}
+
+/// Refuses "paid in full" if the amount of the invoice has changed since the page of the form was rendered: it would
+/// record an amount that nobody has seen.
+fn check_payable_seen(
+    form: &FormValues,
+    payable: Amount,
+    currency_digits: u32,
+) -> Result<(), Fault> {
+    let seen = form.text("payable");
+    let is_in_full = PaymentStatus::parse(form.text("payment_status")) == Some(PaymentStatus::Paid);
+    if !is_in_full || seen.is_empty() || Amount::parse(seen).ok() == Some(payable) {
+        return Ok(());
+    }
+    let present = payable.with_digits(currency_digits).to_grouped_text();
+    let message = format!(
+        "The amount of the invoice has changed: it is {present} now. Nothing was recorded; record the payment again."
+    );
+    Err(Fault::new("payment_status", "changed", message))
 }
 
 /// Reads the amount of a part payment; `None` if none was typed. Fails if an amount was typed for another kind of
@@ -244,6 +266,29 @@ mod tests {
             let found = read.map_err(|fault| fault.rule());
             let expected = expected.map(|text| text.and_then(|text| Amount::parse(text).ok()));
             assert_eq!(found, expected, "{status} {typed}");
+        }
+    }
+
+    #[test]
+    fn a_payment_of_an_amount_that_nobody_has_seen_is_refused() {
+        for (status, seen, payable, expected) in [
+            ("paid", "1075", "1075", None),
+            ("paid", "1075.00", "1075", None),
+            ("paid", "", "1075", None),
+            ("paid", "100", "1075.5", Some("it is 1,075.50 now")),
+            ("paid", "odd", "7", Some("it is 7.00 now")),
+            ("partial", "100", "1075.5", None),
+            ("rejected", "100", "1075.5", None),
+            ("", "100", "1075.5", None),
+        ] {
+            let form = FormValues::from([("payment_status", status), ("payable", seen)]);
+            let checked = check_payable_seen(&form, Amount::parse(payable).unwrap(), 2);
+            let told = checked.err().map(|fault| fault.to_string());
+            match (told, expected) {
+                (None, None) => {}
+                (Some(told), Some(part)) => assert!(told.contains(part), "{told}"),
+                (told, _) => panic!("{status} {seen} of {payable}: {told:?}"),
+            }
         }
     }
 

@@ -3,12 +3,14 @@
 use crate::console::accounts::invoice_fields::LINES_MAX;
 use crate::console::accounts::pause_cause::InvoiceRuns;
 use crate::domain::correction::credits::Credits;
+use crate::domain::correction::signed_invoice::SignedContent;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
     AuthorityStatus, DocumentKind, PaymentStatus, SettableStatus, WorkflowStatus, is_self_billed,
 };
-use crate::domain::pipeline::{Operation, RunState};
+use crate::domain::pipeline::{Operation, Run, RunState};
+use crate::domain::reference::catalog::Catalog;
 use crate::http::corrections::refund_words;
 
 /// An act with a button of its own in the head of the page. The first one is the main act.
@@ -73,14 +75,23 @@ const TRANSMIT: HeadAct = HeadAct {
     effect: "The signed invoice goes to the customer.",
 };
 
+/// The facts, besides the invoice itself, that decide if its credit note can be made here.
+#[derive(Clone, Copy)]
+pub(super) struct CreditFacts<'a> {
+    /// The invoice type code; `None` if it is unknown.
+    pub(super) code: Option<&'a str>,
+    pub(super) credits: &'a Credits,
+    /// The runs of the invoice. The one that submitted it has the signed document.
+    pub(super) runs: &'a [Run],
+    pub(super) catalog: &'a Catalog,
+}
+
 impl InvoiceActs {
-    /// `code` is the invoice type code; `None` if it is unknown.
     pub(super) fn new(
         invoice: &Invoice,
-        code: Option<&str>,
         runs: InvoiceRuns<'_>,
         submits_after_approval: bool,
-        credits: &Credits,
+        facts: CreditFacts<'_>,
     ) -> Self {
         let submission = runs.state(Operation::Submit);
         let transmission = runs.state(Operation::Transmit);
@@ -120,29 +131,42 @@ impl InvoiceActs {
             in_head,
             is_payable: may_be_paid && invoice.payment.status != PaymentStatus::Paid,
             is_editable,
-            is_creditable: is_signed && credit_obstacle(invoice, code, credits).is_none(),
+            is_creditable: is_signed && credit_obstacle(invoice, facts).is_none(),
             statuses: status_acts(invoice),
         }
     }
 }
 
-/// Returns why no credit note for a signed invoice can be made here; `None` if one can. `code` is its invoice type
-/// code.
-pub(super) fn credit_obstacle(
-    invoice: &Invoice,
-    code: Option<&str>,
-    credits: &Credits,
-) -> Option<&'static str> {
-    correction_obstacle(code).or({
-        if !credits.signed.is_empty() {
-            Some("This invoice has a credit note already. Correct it: that credits only what is left.")
-        } else if invoice.lines.len() > LINES_MAX {
-            Some("This invoice has many lines. Create the credit note in the system that made the invoice.")
-        } else {
-            None
+/// Returns why no credit note for a signed invoice can be made here; `None` if one can.
+pub(super) fn credit_obstacle(invoice: &Invoice, facts: CreditFacts<'_>) -> Option<&'static str> {
+    if let Some(obstacle) = correction_obstacle(facts.code) {
+        return Some(obstacle);
+    }
+    if !facts.credits.signed.is_empty() {
+        return Some(
+            "This invoice has a credit note already. Correct it: that credits only what is left.",
+        );
+    }
+    let signed = facts.runs.iter().find_map(|run| run.payload.submission());
+    let signed = signed.and_then(|document| document.as_json().as_object());
+    let content = signed.map_or(SignedContent::AsStored, |document| {
+        SignedContent::compare(invoice, document, facts.catalog)
+    });
+    match content {
+        SignedContent::Unknown => Some(
+            "The authority signed other lines or amounts than are stored here. Create the credit note in the system that sent the document.",
+        ),
+        SignedContent::Other => Some(SIGNED_OTHERWISE),
+        SignedContent::AsStored if invoice.payment.signed_payable.is_some() => {
+            Some(SIGNED_OTHERWISE)
         }
-    })
+        SignedContent::AsStored => (invoice.lines.len() > LINES_MAX).then_some(
+            "This invoice has many lines. Create the credit note in the system that made the invoice.",
+        ),
+    }
 }
+
+const SIGNED_OTHERWISE: &str = "The authority signed other lines or amounts than are stored here. Correct the invoice: that credits what was signed.";
 
 /// Returns why this service makes no credit note for an invoice of this type; `None` if it does.
 pub(super) fn correction_obstacle(code: Option<&str>) -> Option<&'static str> {

@@ -12,17 +12,17 @@ use crate::console::accounts::invoice_fields::{
     FieldGroup, LINES_MAX, UpdateBody, field_groups, form_field_name, present_values,
 };
 use crate::console::accounts::navigation::base;
+use crate::console::accounts::plan_table::{PlanTable, plan_words};
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::correction::plan::CorrectionWish;
-use crate::domain::correction::record::{Correction, DocumentPurpose, PlannedDocument};
+use crate::domain::correction::record::Correction;
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::fault::Faults;
-use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::corrections::correct_command;
 use crate::http::endpoint::{Path, path};
@@ -35,6 +35,8 @@ use crate::http::stored_invoice::StoredInvoice;
 
 /// The form field that cancels the invoice instead of changing it.
 const CANCEL: &str = "cancel";
+/// The form field with the documents that the preview showed, so that a changed plan is noticed.
+const PLAN: &str = "plan";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -102,54 +104,48 @@ struct PreviewPage {
     frame: Frame,
     address: String,
     number: String,
+    /// True if the plan has changed since the person confirmed it.
+    has_changed: bool,
     changes: Vec<FieldChange>,
     plan: PlanTable,
     /// The values of the form, which the confirmation sends again.
     fields: Vec<(String, String)>,
 }
 
-/// The documents of a correction and its amounts, as pages show them.
-pub(super) struct PlanTable {
-    pub(super) documents: Vec<DocumentLine>,
-    pub(super) currency: String,
-    pub(super) before: Amount,
-    pub(super) after: Amount,
-    pub(super) paid: Amount,
-    /// The amount that is still to be paid or, if `is_refund`, to be paid back.
-    pub(super) balance: Amount,
-    pub(super) is_refund: bool,
-}
-
-pub(super) struct DocumentLine {
-    pub(super) document: PlannedDocument,
-    pub(super) name: &'static str,
-}
-
-impl PlanTable {
-    pub(super) fn new(correction: &Correction, catalog: &Catalog) -> Self {
-        let digits = catalog.currency_digits(&correction.currency);
-        let shown = |amount: Amount| amount.with_digits(digits);
-        let balance = correction.balance();
-        let is_refund = balance.is_negative();
-        let documents = correction.documents.iter().map(|document| DocumentLine {
-            name: match document.kind {
-                DocumentPurpose::CreditNote if correction.is_whole => "Credit note, in full",
-                DocumentPurpose::CreditNote => "Credit note, for a part",
-                DocumentPurpose::Replacement => "Replacement",
-            },
-            document: PlannedDocument {
-                payable: shown(document.payable),
-                ..document.clone()
-            },
-        });
+impl PreviewPage {
+    fn new(
+        session: &AccountSession,
+        wanted: &WantedCorrection,
+        correction: &Correction,
+        catalog: &Catalog,
+    ) -> Self {
+        let WantedCorrection {
+            stored,
+            present,
+            values,
+        } = wanted;
+        let invoice = &stored.invoice;
+        let is_cancelled = !values.text(CANCEL).is_empty();
+        let names = if is_cancelled {
+            vec![CANCEL.to_owned()]
+        } else {
+            field_names(invoice)
+        };
+        let mut fields = confirmation_fields(names, present, values);
+        fields.push((PLAN.to_owned(), plan_words(correction)));
         Self {
-            documents: documents.collect(),
-            currency: correction.currency.clone(),
-            before: shown(correction.before),
-            after: shown(correction.after),
-            paid: shown(correction.paid),
-            balance: shown(balance.abs()),
-            is_refund,
+            frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
+                .with_section("Invoices"),
+            address: format!("{}/invoices/{}", base(session), invoice.id),
+            number: invoice.invoice_no.clone(),
+            has_changed: false,
+            changes: if is_cancelled {
+                Vec::new()
+            } else {
+                list_changes(invoice, present, values)
+            },
+            plan: PlanTable::new(correction, catalog),
+            fields,
         }
     }
 }
@@ -174,53 +170,76 @@ async fn preview(
     show_preview(&state, &session, &ids.1, form.0).await
 }
 
+/// A correction as a form asks for it: the stored invoice, its values, and those of the form.
+struct WantedCorrection {
+    stored: StoredInvoice,
+    present: FormValues,
+    values: FormValues,
+}
+
+impl WantedCorrection {
+    async fn read(
+        state: &ApiState,
+        session: &AccountSession,
+        id: &str,
+        sent: FormValues,
+    ) -> Result<Self, ApiError> {
+        let stored = find_stored(state, session, id).await?;
+        let present = present_values(&stored, &state.catalog.get());
+        let values = present.clone().with_fields(sent.with_plain_line_breaks());
+        Ok(Self {
+            stored,
+            present,
+            values,
+        })
+    }
+
+    /// Returns what the correction would do, and changes nothing.
+    async fn plan(
+        &self,
+        state: &ApiState,
+        session: &AccountSession,
+    ) -> Result<Correction, ApiError> {
+        let wish = read_wish(state, &self.stored, &self.values)?;
+        let command = correct_command(state, &self.stored.invoice, wish, true);
+        Ok(state.taxpayers.send(session.taxpayer, command).await?)
+    }
+
+    fn show_refusal(self, session: &AccountSession, error: ApiError) -> Answer {
+        show_refusal(session, &self.stored.invoice, error, self.values)
+    }
+}
+
 async fn show_preview(
     state: &ApiState,
     session: &AccountSession,
     id: &str,
     sent: FormValues,
 ) -> Answer {
-    let stored = find_stored(state, session, id).await?;
-    let sent = sent.with_plain_line_breaks();
-    let catalog = state.catalog.get();
-    let present = present_values(&stored, &catalog);
-    let is_cancelled = !sent.text(CANCEL).is_empty();
-    let values = present.clone().with_fields(sent);
-    let planned = match read_wish(state, &stored, &values) {
-        Ok(wish) => {
-            let command = correct_command(state, &stored.invoice, wish, true);
-            let sent = state.taxpayers.send(session.taxpayer, command).await;
-            sent.map_err(ApiError::from)
+    let wanted = WantedCorrection::read(state, session, id, sent).await?;
+    match wanted.plan(state, session).await {
+        Ok(correction) => {
+            let catalog = state.catalog.get();
+            show(&PreviewPage::new(session, &wanted, &correction, &catalog))
         }
-        Err(error) => Err(error),
-    };
-    let correction = match planned {
-        Ok(correction) => correction,
-        Err(error) => return show_refusal(session, &stored.invoice, error, values),
-    };
-    let invoice = &stored.invoice;
-    let names = if is_cancelled {
-        vec![CANCEL.to_owned()]
-    } else {
-        field_names(invoice)
-    };
+        Err(error) => wanted.show_refusal(session, error),
+    }
+}
+
+/// Returns the fields with which the confirmation asks for the correction that the preview shows. Cleared fields are
+/// among them, because a field that is not sent keeps its present value.
+fn confirmation_fields(
+    names: Vec<String>,
+    present: &FormValues,
+    values: &FormValues,
+) -> Vec<(String, String)> {
     let fields = names.into_iter().map(|name| {
         let value = values.text(&name).to_owned();
         (name, value)
     });
-    show(&PreviewPage {
-        frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
-            .with_section("Invoices"),
-        address: format!("{}/invoices/{}", base(session), invoice.id),
-        number: invoice.invoice_no.clone(),
-        changes: if is_cancelled {
-            Vec::new()
-        } else {
-            list_changes(invoice, &present, &values)
-        },
-        plan: PlanTable::new(&correction, &catalog),
-        fields: fields.filter(|(_, value)| !value.is_empty()).collect(),
-    })
+    fields
+        .filter(|(name, value)| !value.is_empty() || !present.text(name).is_empty())
+        .collect()
 }
 
 /// Shows the form again if the refusal is about its fields, or if nothing can be changed now.
@@ -246,31 +265,43 @@ fn field_names(invoice: &Invoice) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// POST of the confirmed preview: starts the correction.
+/// POST of the confirmed preview: starts the correction. If the plan has changed since, starts nothing and shows the new
+/// plan.
 async fn start_correction(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
     form: Form<FormValues>,
 ) -> Answer {
-    let stored = find_stored(&state, &session, &ids.1).await?;
-    let present = present_values(&stored, &state.catalog.get());
-    let values = present.with_fields(form.0.with_plain_line_breaks());
-    let wish = match read_wish(&state, &stored, &values) {
+    let wanted = WantedCorrection::read(&state, &session, &ids.1, form.0).await?;
+    let wish = match read_wish(&state, &wanted.stored, &wanted.values) {
         Ok(wish) => wish,
-        Err(error) => return show_refusal(&session, &stored.invoice, error, values),
+        Err(error) => return wanted.show_refusal(&session, error),
     };
-    let command = correct_command(&state, &stored.invoice, wish, false);
+    if !wanted.values.text(PLAN).is_empty() {
+        let planned = match wanted.plan(&state, &session).await {
+            Ok(planned) => planned,
+            Err(error) => return wanted.show_refusal(&session, error),
+        };
+        if plan_words(&planned) != wanted.values.text(PLAN) {
+            let page = PreviewPage {
+                has_changed: true,
+                ..PreviewPage::new(&session, &wanted, &planned, &state.catalog.get())
+            };
+            return show_with_status(StatusCode::PRECONDITION_FAILED, &page);
+        }
+    }
+    let command = correct_command(&state, &wanted.stored.invoice, wish, false);
     let correction = match session.send(&state, command).await {
         Ok(correction) => correction,
-        Err(error) => return show_refusal(&session, &stored.invoice, error.into(), values),
+        Err(error) => return wanted.show_refusal(&session, error.into()),
     };
     let notice = if correction.documents.is_empty() {
         "Nothing was changed: the invoice was like this already."
     } else {
         "The correction was started."
     };
-    Ok(go_to_invoice(&session, &stored.invoice, notice))
+    Ok(go_to_invoice(&session, &wanted.stored.invoice, notice))
 }
 
 fn read_wish(
@@ -324,15 +355,60 @@ fn corrected_invoice_body(invoice: &Invoice, update: &UpdateBody) -> Map<String,
     body
 }
 
-/// Adds the note and the descriptions of lines, for which Create Invoice (Standard) has no fields.
+/// Adds the note and the descriptions of lines, for which Create Invoice (Standard) has no fields. One that the form has
+/// cleared is null, so that it is not taken from the invoice again.
 fn add_note_and_descriptions(draft: &mut Draft, body: &Map<String, Value>) {
-    if let Some(note) = body.get("note") {
-        draft.extras.insert("note".to_owned(), note.clone());
-    }
+    let note = body.get("note").cloned().unwrap_or_default();
+    draft.extras.insert("note".to_owned(), note);
     let lines = body.get("lines").and_then(Value::as_array);
     for (line, sent) in draft.lines.iter_mut().zip(lines.into_iter().flatten()) {
-        if let Some(text) = sent.get("description") {
-            line.extras.insert("description".to_owned(), text.clone());
+        let description = sent.get("description").cloned().unwrap_or_default();
+        line.extras.insert("description".to_owned(), description);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_confirmation_asks_for_the_correction_that_the_preview_showed() {
+        let names = [
+            "due_date",
+            "note",
+            "lines.0.quantity",
+            "lines.0.discount_amount",
+            "lines.0.remove",
+            CANCEL,
+        ];
+        let present = FormValues::from([
+            ("due_date", "2026-02-01"),
+            ("note", ""),
+            ("lines.0.quantity", "2"),
+            ("lines.0.discount_amount", "50"),
+        ]);
+        for (name, typed) in [
+            ("lines.0.quantity", "1"),
+            ("lines.0.discount_amount", ""),
+            ("due_date", " "),
+            ("note", "As agreed"),
+            ("lines.0.remove", "yes"),
+            (CANCEL, "yes"),
+        ] {
+            let typed_fields = FormValues::from([(name, typed)]);
+            let values = present.clone().with_fields(typed_fields);
+            let fields = confirmation_fields(names.map(str::to_owned).into(), &present, &values);
+            let sent = fields
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()));
+            let confirmed = present.clone().with_fields(sent.collect());
+            for field in names {
+                assert_eq!(
+                    confirmed.text(field),
+                    values.text(field),
+                    "{field} after {name}={typed}"
+                );
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::actors::taxpayer::commands::{
 };
 use crate::console::accounts::field_changes::{FieldChange, list_changes, list_lost_lines};
 use crate::console::accounts::invoice::{InvoiceForms, find_stored, go_to_invoice, render};
-use crate::console::accounts::invoice_acts::credit_obstacle;
+use crate::console::accounts::invoice_acts::{CreditFacts, credit_obstacle};
 use crate::console::accounts::invoice_fields::{
     FieldGroup, LINES_MAX, UpdateBody, field_groups, present_values,
 };
@@ -24,9 +24,9 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
-use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::invoice::stored_document::type_code;
+use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::{
     AuthorityStatus, CREDIT_NOTE_CODE, UniqueNoType, WorkflowStatus,
 };
@@ -37,7 +37,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
-use crate::store::invoices;
+use crate::store::{invoices, runs};
 
 /// The maximum number of invoice numbers that are tried for a credit note.
 const CREDIT_NOTES_MAX: u32 = 99;
@@ -272,7 +272,15 @@ async fn make_credit_note(
     let catalog = state.catalog.get();
     let code = type_code(&stored.invoice, &catalog);
     let credits = find_credit_notes(&state, &stored.invoice).await?;
-    if let Some(obstacle) = credit_obstacle(&stored.invoice, code.as_deref(), &credits) {
+    let keys = vec![stored.invoice.irn.key()];
+    let runs = runs::find_owned_by_irn_keys(state.store.reader(), session.taxpayer, keys).await?;
+    let facts = CreditFacts {
+        code: code.as_deref(),
+        credits: &credits,
+        runs: &runs,
+        catalog: &catalog,
+    };
+    if let Some(obstacle) = credit_obstacle(&stored.invoice, facts) {
         return Err(ApiError::new(ErrorCode::InvalidTransition, obstacle));
     }
     if let Some(note) = credits.unsigned.first() {
@@ -289,7 +297,8 @@ async fn make_credit_note(
     let number = find_unused_number(&state, &session, &stored.invoice).await?;
     let body = credit_note_body(&state, &stored, &number);
     let form = reader::read(&body, &catalog, standard_invoice::read)?;
-    let draft = form.value.draft;
+    let mut draft = form.value.draft;
+    copy_descriptions(&mut draft.lines, &stored.invoice.lines);
     if draft.payable != stored.invoice.payment.payable {
         let message = "This invoice has fees or allowances that its credit note has to repeat. Create the credit note in the system that made the invoice.";
         return Err(ApiError::new(ErrorCode::InvalidTransition, message));
@@ -298,6 +307,15 @@ async fn make_credit_note(
     let address = format!("{}/invoices/{}/edit", base(&session), made.invoice.id);
     let notice = "The credit note is a draft over the whole invoice. Remove what is not credited, and save it.";
     Ok(go_to(&address, notice))
+}
+
+/// Copies the descriptions of the lines, for which Create Invoice (Standard) has no field.
+fn copy_descriptions(lines: &mut [Line], originals: &[Line]) {
+    for (line, original) in lines.iter_mut().zip(originals) {
+        if let Some(text) = original.extras.get("description") {
+            line.extras.insert("description".to_owned(), text.clone());
+        }
+    }
 }
 
 /// Returns an unused invoice number: the number of the invoice followed by `CN` and digits, because the authority
@@ -341,4 +359,24 @@ fn credit_note_body(state: &ApiState, stored: &StoredInvoice, number: &str) -> M
         ("invoice_lines".to_owned(), lines),
     ]);
     body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credit_note_has_the_descriptions_of_its_invoice() {
+        let line = |description: Option<&str>| {
+            let extras = description.map(|text| ("description".to_owned(), json!(text)));
+            Line {
+                extras: extras.into_iter().collect(),
+                ..Line::sample()
+            }
+        };
+        let originals = [line(Some("Light\nand fast")), line(None)];
+        let mut lines = [line(None), line(None)];
+        copy_descriptions(&mut lines, &originals);
+        assert_eq!(lines, originals);
+    }
 }

@@ -1,7 +1,7 @@
 //! The head of the pages of one invoice: its number, customer and amount, its progress, the acts that are possible, and
 //! links to the next invoices of the list.
 
-use crate::console::accounts::invoice_acts::{InvoiceActs, correction_obstacle};
+use crate::console::accounts::invoice_acts::{CreditFacts, InvoiceActs, correction_obstacle};
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::accounts::navigation::base;
 use crate::console::accounts::pause_cause::{InvoiceRuns, OperatorPauses};
@@ -40,6 +40,7 @@ pub(super) struct InvoiceHead {
     /// The address of the list of the customer's invoices.
     pub(super) customer_address: String,
     pub(super) currency: String,
+    /// The payable that counts for payments.
     pub(super) payable: Amount,
     pub(super) lifecycle: Badge,
     pub(super) payment: Badge,
@@ -76,6 +77,12 @@ impl InvoiceHead {
             runs,
             pauses: &pauses,
         };
+        let facts = CreditFacts {
+            code: code.as_deref(),
+            credits: &credits,
+            runs: runs.runs,
+            catalog: &catalog,
+        };
         let is_something_left = !credits.left_to_pay(invoice).max(Amount::ZERO).is_zero();
         Ok(Self {
             address: format!("{base}/invoices/{}", invoice.id),
@@ -86,7 +93,7 @@ impl InvoiceHead {
             customer: invoice.customer.name.clone(),
             customer_address: format!("{base}/customers/{}", invoice.customer.id),
             currency: invoice.currency.clone(),
-            payable: invoice.payment.payable.with_digits(digits),
+            payable: invoice.payment.payable_as_signed().with_digits(digits),
             lifecycle: Lifecycle::from(invoice).into(),
             payment: invoice.payment.status.into(),
             is_overdue: is_something_left && invoice.is_overdue(state.today()),
@@ -94,7 +101,7 @@ impl InvoiceHead {
             is_correctable: invoice.authority.signed
                 && correction_obstacle(code.as_deref()).is_none(),
             steps: lifecycle::steps(invoice.status, &invoice.authority),
-            acts: InvoiceActs::new(invoice, code.as_deref(), runs, submits, &credits),
+            acts: InvoiceActs::new(invoice, runs, submits, facts),
             credits,
             newer: neighbour_invoice(state, invoice, false).await?,
             older: neighbour_invoice(state, invoice, true).await?,
@@ -104,14 +111,12 @@ impl InvoiceHead {
     }
 }
 
-/// Returns the credit notes of an invoice. Only a signed invoice has any.
+/// Returns the credit notes of an invoice. An invoice that is not signed here may have some, too: its credit note may be
+/// signed before it, or it was signed through another system.
 pub(super) async fn find_credit_notes(
     state: &ApiState,
     invoice: &Invoice,
 ) -> Result<Credits, ApiError> {
-    if !invoice.authority.signed {
-        return Ok(Credits::default());
-    }
     let references = invoice.own_references();
     let reader = state.store.reader();
     let correcting =

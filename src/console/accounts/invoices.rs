@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use actix_web::http::StatusCode;
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 use askama::Template;
 use database::page::Page;
 use url::form_urlencoded::Serializer;
@@ -23,7 +23,7 @@ use crate::console::frame::Frame;
 use crate::console::kept_filters::{KeptFilters, ListForm};
 use crate::console::list_pages::{Pages, show_list_with_status};
 use crate::console::page::Answer;
-use crate::console::session::accounts::{AccountSession, Reader};
+use crate::console::session::accounts::{self, AccountSession, Reader};
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{AuthorityStatus, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::InvoiceId;
@@ -154,6 +154,7 @@ const SORT_COLUMNS: [(&str, &str, &str); 3] = [
 /// Sends the invoices as a file: all that match the filters, or the ticked ones.
 async fn download_invoices(
     state: web::Data<ApiState>,
+    request: HttpRequest,
     Reader(session): Reader,
     query: Query,
     ids: web::Path<(String, String)>,
@@ -168,7 +169,8 @@ async fn download_invoices(
         asked.into_list(session.taxpayer)
     };
     let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
-    exports::invoices_file(&state, holder, list, format).await
+    let right = accounts::reading_right(&request, &state, session.taxpayer);
+    exports::invoices_file(&state, holder, right, list, format).await
 }
 
 /// The page of the list that is shown, with the counts and totals.

@@ -1,19 +1,25 @@
 //! Approves or submits many invoices of the list at once. An accountant ticks rows, or selects all that match the
 //! filter. The next page shows how many and which invoices these are. Its form has the id of each, so that no other
-//! invoice is affected. The last page shows the outcome of each. Each invoice is a command of its own, like pressing
-//! its own button, so a failure does not undo the others.
+//! invoice is affected, and the time of its last change, so that one that was changed since is left out. The last page
+//! shows the outcome of each. Each invoice is a command of its own, like pressing its own button, so a failure does not
+//! undo the others.
+
+use std::collections::HashMap;
 
 use actix_web::web;
 use askama::Template;
 use futures_util::stream::{self, StreamExt as _};
+use jiff::Timestamp;
 
-use crate::actors::taxpayer::commands::{IfUnchanged, OpenAuditedRun, SetStatus};
-use crate::console::accounts::bulk_selection::{BulkAct, InvoiceSelection, ticked_ids};
-use crate::console::accounts::invoice_submission::prepare_submission;
+use crate::console::accounts::bulk_act::{ActOutcome, apply_act, error_text};
+use crate::console::accounts::bulk_selection::{
+    BulkAct, InvoiceSelection, STATUSES_AT_REST, ticked_rows,
+};
 use crate::console::accounts::invoices::COUNTED_MAX;
 use crate::console::accounts::lifecycle::Lifecycle;
 use crate::console::accounts::navigation::base;
 use crate::console::accounts::profile::load_taxpayer;
+use crate::console::accounts::seen_invoice::{id_with_seen_time, parse_id_with_seen_time};
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::FormValues;
@@ -21,13 +27,13 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, redirect, show};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::invoice::Invoice;
-use crate::domain::invoice::invoice_ref::InvoiceRef;
-use crate::domain::kernel::codes::{SettableStatus, UniqueNoType};
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
-use crate::http::approval;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::invoice_page::{PAGE_INVOICES, reserve_page};
+use crate::http::limits::AnswerHolder;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -39,8 +45,6 @@ const INVOICES_MAX: u64 = 1_000;
 const SHOWN_MAX: usize = 100;
 /// The number of invoices that are changed concurrently.
 const AT_A_TIME: usize = 16;
-/// The remark that is stored with the new status of each invoice.
-const REMARK: &str = "Set in the dashboard, with others";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -51,9 +55,12 @@ pub(super) fn endpoints() -> Vec<Path> {
 }
 
 /// The invoices of a selection.
+#[derive(Default)]
 struct SelectedInvoices {
-    /// The invoices with which the act can be done.
-    invoices: Vec<Invoice>,
+    /// The ids of the invoices with which the act can be done, each with the time of its last change.
+    ids: Vec<String>,
+    /// The first `SHOWN_MAX` of these invoices.
+    lines: Vec<PreviewLine>,
     /// The reasons why the act cannot be done with the other invoices, each with their number.
     obstacles: Vec<(&'static str, usize)>,
     /// The number of invoices beyond the first `INVOICES_MAX` that match, too.
@@ -62,6 +69,28 @@ struct SelectedInvoices {
     is_more: bool,
 }
 
+impl SelectedInvoices {
+    /// Adds an invoice: to those with which the act can be done, or to a reason why it cannot be done.
+    fn add(&mut self, act: BulkAct, invoice: Invoice, catalog: &Catalog) {
+        if let Some(reason) = act.obstacle(&invoice) {
+            match self
+                .obstacles
+                .iter_mut()
+                .find(|(known, _)| *known == reason)
+            {
+                Some((_, count)) => *count += 1,
+                None => self.obstacles.push((reason, 1)),
+            }
+            return;
+        }
+        self.ids.push(id_with_seen_time(&invoice));
+        if self.lines.len() < SHOWN_MAX {
+            self.lines.push(PreviewLine::new(invoice, catalog));
+        }
+    }
+}
+
+/// Finds the invoices page by page, because the memory of a thousand whole invoices is not bounded.
 async fn find_selected_invoices(
     state: &ApiState,
     session: &AccountSession,
@@ -69,35 +98,40 @@ async fn find_selected_invoices(
     values: &FormValues,
 ) -> Result<SelectedInvoices, ApiError> {
     let mut list = InvoiceSelection::read(values)?.into_list(state, session.taxpayer)?;
-    // Without this filter, invoices with which the act cannot be done would fill the limit.
-    if list.filters.ids.is_none() && list.filters.status.is_none() {
-        list.filters.status = Some(act.required_status());
-    }
-    let total = list.count_up_to(&state.store, COUNTED_MAX + 1).await?;
-    let part = PagePart {
-        start: PageStart::At(0),
-        limit: INVOICES_MAX,
-    };
-    let page = list
-        .counted_page(&state.store, part, total, Fields::Shown)
-        .await?;
-    let mut obstacles: Vec<(&'static str, usize)> = Vec::new();
-    let mut invoices = Vec::new();
-    for invoice in page.invoices {
-        match act.obstacle(&invoice) {
-            None => invoices.push(invoice),
-            Some(reason) => match obstacles.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, count)) => *count += 1,
-                None => obstacles.push((reason, 1)),
-            },
+    // Without these filters, invoices with which the act cannot be done would fill the limit.
+    if list.filters.ids.is_none() {
+        let filters = &mut list.filters;
+        filters.status = filters.status.or(Some(act.required_status()));
+        if filters.authority_statuses.is_empty() {
+            filters.authority_statuses = STATUSES_AT_REST.to_vec();
         }
     }
-    Ok(SelectedInvoices {
-        invoices,
-        obstacles,
+    let total = list.count_up_to(&state.store, COUNTED_MAX + 1).await?;
+    let mut found = SelectedInvoices {
         others: total.min(COUNTED_MAX).saturating_sub(INVOICES_MAX),
         is_more: total > COUNTED_MAX,
-    })
+        ..SelectedInvoices::default()
+    };
+    let catalog = state.catalog.get();
+    let _room = reserve_page(state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
+    let mut start = PageStart::At(0);
+    for _ in 0..INVOICES_MAX / PAGE_INVOICES {
+        let part = PagePart {
+            start,
+            limit: PAGE_INVOICES,
+        };
+        let page = list
+            .counted_page(&state.store, part, total, Fields::Shown)
+            .await?;
+        for invoice in page.invoices {
+            found.add(act, invoice, &catalog);
+        }
+        let Some(next) = page.next else {
+            break;
+        };
+        start = PageStart::After(next);
+    }
+    Ok(found)
 }
 
 #[derive(Template)]
@@ -126,6 +160,22 @@ struct PreviewLine {
     badge: Badge,
 }
 
+impl PreviewLine {
+    fn new(invoice: Invoice, catalog: &Catalog) -> Self {
+        Self {
+            badge: Lifecycle::from(&invoice).into(),
+            payable: invoice
+                .payment
+                .payable
+                .with_digits(catalog.currency_digits(&invoice.currency)),
+            id: invoice.id,
+            number: invoice.invoice_no,
+            customer: invoice.customer.name,
+            currency: invoice.currency,
+        }
+    }
+}
+
 /// Shows what an act would do, and changes nothing.
 async fn preview(
     state: web::Data<ApiState>,
@@ -139,25 +189,12 @@ async fn preview(
     };
     let found = find_selected_invoices(&state, &session, act, &values).await?;
     let settings = load_taxpayer(&state, &session).await?.settings;
-    let count = found.invoices.len();
-    let ids = found.invoices.iter().map(|invoice| invoice.id);
+    let count = found.ids.len();
     let mut fields = vec![
         ("act", act.as_str().to_owned()),
         ("filter", values.text("filter").to_owned()),
     ];
-    fields.extend(ids.map(|id| ("id", id.to_string())));
-    let catalog = state.catalog.get();
-    let line = |invoice: Invoice| PreviewLine {
-        badge: Lifecycle::from(&invoice).into(),
-        payable: invoice
-            .payment
-            .payable
-            .with_digits(catalog.currency_digits(&invoice.currency)),
-        id: invoice.id,
-        number: invoice.invoice_no,
-        customer: invoice.customer.name,
-        currency: invoice.currency,
-    };
+    fields.extend(found.ids.into_iter().map(|id| ("id", id)));
     show(&PreviewPage {
         frame: Frame::for_account(&session, act.label()).with_section("Invoices"),
         list_address: list_address(&base, &values),
@@ -168,12 +205,7 @@ async fn preview(
         others: found.others,
         is_more: found.is_more,
         obstacles: found.obstacles,
-        lines: found
-            .invoices
-            .into_iter()
-            .take(SHOWN_MAX)
-            .map(line)
-            .collect(),
+        lines: found.lines,
         fields,
     })
 }
@@ -204,32 +236,6 @@ struct ResultLine {
     outcome: ActOutcome,
 }
 
-/// The outcome of an act for one of many things.
-pub(super) struct ActOutcome {
-    pub(super) is_done: bool,
-    pub(super) badge: Badge,
-    /// A message about the outcome, or the reason why nothing was done.
-    pub(super) text: String,
-}
-
-impl ActOutcome {
-    pub(super) fn success(text: String) -> Self {
-        Self {
-            is_done: true,
-            badge: badge("ok", "Done"),
-            text,
-        }
-    }
-
-    pub(super) fn not_done(badge: Badge, text: String) -> Self {
-        Self {
-            is_done: false,
-            badge,
-            text,
-        }
-    }
-}
-
 /// Does the act with the invoices that the preview showed.
 async fn perform_act(
     state: web::Data<ApiState>,
@@ -238,31 +244,27 @@ async fn perform_act(
 ) -> Answer {
     let values = form.0;
     let act = BulkAct::parse(values.text("act")).ok_or_else(ApiError::route_not_found)?;
-    let ids = ticked_ids(&values)?;
-    let count = u64::try_from(ids.len()).unwrap_or(u64::MAX);
+    let shown = ticked_rows(&values, parse_id_with_seen_time)?;
+    let count = u64::try_from(shown.len()).unwrap_or(u64::MAX);
     if count > INVOICES_MAX {
         let message = format!("At most {INVOICES_MAX} invoices can be changed at once.");
         return Err(ApiError::new(ErrorCode::ValidationFailed, message));
     }
-    let list = InvoiceSelection::Ticked(ids).into_list(&state, session.taxpayer)?;
-    let part = PagePart {
-        start: PageStart::At(0),
-        limit: count,
-    };
-    let page = list
-        .counted_page(&state.store, part, count, Fields::Shown)
-        .await?;
-    let work = page.invoices.into_iter().map(|invoice| {
-        let (state, session) = (&state, &session);
-        async move {
-            ResultLine {
-                outcome: apply_act(state, session, act, &invoice).await,
-                id: invoice.id,
-                number: invoice.invoice_no,
-            }
+    let room = reserve_page(&state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
+    let mut lines = Vec::new();
+    for part in shown.chunks(usize::try_from(PAGE_INVOICES).unwrap_or(usize::MAX)) {
+        match apply_to_part(&state, &session, act, part).await {
+            Ok(done) => lines.extend(done),
+            Err(error) if lines.is_empty() => return Err(error),
+            // The other parts are done, so their outcomes are shown.
+            Err(error) => lines.extend(part.iter().map(|(id, _)| ResultLine {
+                id: *id,
+                number: id.to_string(),
+                outcome: ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
+            })),
         }
-    });
-    let mut lines: Vec<_> = stream::iter(work).buffered(AT_A_TIME).collect().await;
+    }
+    drop(room);
     let failed = lines.iter().filter(|line| !line.outcome.is_done).count();
     let all = lines.len();
     lines.sort_by_key(|line| line.outcome.is_done);
@@ -280,107 +282,33 @@ async fn perform_act(
     })
 }
 
-/// Does the act with one invoice, unless the invoice was changed so that the act cannot be done any more.
-async fn apply_act(
+/// Does the act with some of the invoices that the preview showed.
+async fn apply_to_part(
     state: &ApiState,
     session: &AccountSession,
     act: BulkAct,
-    invoice: &Invoice,
-) -> ActOutcome {
-    if let Some(reason) = act.obstacle(invoice) {
-        let text = format!("It has changed meanwhile: {reason}.");
-        return ActOutcome::not_done(badge("warn", "Left out"), text);
-    }
-    let mut approved = None;
-    if act.approves() {
-        match approve(state, session, invoice).await {
-            Ok(text) if act == BulkAct::Approve => return ActOutcome::success(text),
-            Ok(text) => approved = Some(text),
-            Err(error) => return ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
+    part: &[(InvoiceId, Option<Timestamp>)],
+) -> Result<Vec<ResultLine>, ApiError> {
+    let ids = part.iter().map(|(id, _)| *id).collect();
+    let list = InvoiceSelection::Ticked(ids).into_list(state, session.taxpayer)?;
+    let seen: HashMap<_, _> = part.iter().copied().collect();
+    let total = u64::try_from(part.len()).unwrap_or(u64::MAX);
+    let whole = PagePart {
+        start: PageStart::At(0),
+        limit: PAGE_INVOICES,
+    };
+    let page = list
+        .counted_page(&state.store, whole, total, Fields::Shown)
+        .await?;
+    let work = page.invoices.into_iter().map(|invoice| {
+        let seen_at = seen.get(&invoice.id).copied().flatten();
+        async move {
+            ResultLine {
+                outcome: apply_act(state, session, act, &invoice, seen_at).await,
+                id: invoice.id,
+                number: invoice.invoice_no,
+            }
         }
-    }
-    match (submit(state, session, invoice).await, approved) {
-        (Ok(()), None) => ActOutcome::success("Sent to the authority.".to_owned()),
-        (Ok(()), Some(text)) => ActOutcome::success(format!("{text} Sent to the authority.")),
-        (Err(error), None) => ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
-        (Err(error), Some(_)) => {
-            let text = format!("Approved, but not submitted. {}", error_text(&error));
-            ActOutcome::not_done(badge("warn", "Approved only"), text)
-        }
-    }
-}
-
-/// Approves an invoice. Returns warnings for the approver.
-async fn approve(
-    state: &ApiState,
-    session: &AccountSession,
-    invoice: &Invoice,
-) -> Result<String, ApiError> {
-    let which = InvoiceRef {
-        kind: UniqueNoType::PortalId,
-        text: invoice.id.to_string(),
-    };
-    let status = SettableStatus::Approved;
-    let approval = approval::prepare_approval(state, session.taxpayer, &which, status).await?;
-    let done = if approval.submission.is_some() {
-        "Approved. The account submits what is approved."
-    } else {
-        "Approved."
-    };
-    let notes = approval.warnings.iter();
-    let notes: Vec<_> = notes.map(|warning| format!(" Note: {warning}.")).collect();
-    let text = format!("{done}{}", notes.concat());
-    let command = SetStatus {
-        invoice: which,
-        status,
-        remark: REMARK.to_owned(),
-        submission: approval.submission,
-    };
-    state.taxpayers.send(session.taxpayer, command).await?;
-    Ok(text)
-}
-
-async fn submit(
-    state: &ApiState,
-    session: &AccountSession,
-    invoice: &Invoice,
-) -> Result<(), ApiError> {
-    let IfUnchanged { seen, command } = prepare_submission(state, session, invoice).await?;
-    let command = IfUnchanged {
-        seen,
-        command: OpenAuditedRun(command),
-    };
-    state.taxpayers.send(session.taxpayer, command).await?;
-    Ok(())
-}
-
-/// Returns the message of an error followed by its faults. Without the message if it only summarises the faults.
-pub(super) fn error_text(error: &ApiError) -> String {
-    let summary = error.faults.summary();
-    let message = Some(error.message.to_string());
-    let message = message.filter(|message| error.faults.is_empty() || *message != summary);
-    let faults = error.faults.iter().map(ToString::to_string);
-    message
-        .into_iter()
-        .chain(faults)
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::kernel::fault::{Fault, Faults};
-
-    #[test]
-    fn an_error_tells_its_message_before_its_faults() {
-        let faults = || Faults::from(Fault::new("irn", "odd", "The number is odd."));
-        let message = "Nothing was sent.";
-        let told = ApiError::new(ErrorCode::ValidationFailed, message).with_faults(faults());
-        assert_eq!(error_text(&told), "Nothing was sent. The number is odd.");
-        assert_eq!(
-            error_text(&ApiError::invalid(faults())),
-            "The number is odd."
-        );
-    }
+    });
+    Ok(stream::iter(work).buffered(AT_A_TIME).collect().await)
 }

@@ -20,11 +20,11 @@ use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, KeyTerms, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::{key_terms, reader};
 use crate::http::key_generation;
 use crate::http::limits::{self, SensitiveOperation};
-use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys;
@@ -173,8 +173,7 @@ async fn create_key(
     let keys = load_keys(state, session.taxpayer).await?;
     let keys_max = state.settings.keys_per_taxpayer_max;
     if keys.iter().filter(|key| key.is_valid(now)).count() >= keys_max {
-        let message = format!("An account has at most {keys_max} valid keys. Revoke one first.");
-        return Err(ApiError::new(ErrorCode::InvalidTransition, message));
+        return Err(Refusal::TooManyKeys(keys_max).into());
     }
     create_or_replace_key(state, session, form, true).await
 }
@@ -233,6 +232,7 @@ async fn create_or_replace_key(
             state,
             RotateKey {
                 key: new,
+                keys_max: keeps_others.then_some(state.settings.keys_per_taxpayer_max),
                 by: session.by,
             },
         )

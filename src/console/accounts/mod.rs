@@ -5,13 +5,13 @@
 //! | the navigation, and the address that the pages of a taxpayer begin with | `navigation` |
 //! | what is to be done, and how the account fares | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
 //! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
-//! | the list of invoices, its totals, its filters, those that people keep, and acts on many of them | `invoices`, `invoice_sums`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection` |
+//! | the list of invoices, its totals, its filters, those that people keep, and acts on many of them | `invoices`, `invoice_sums`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection`, `bulk_act` |
 //! | one invoice: its page, the head of it, its developer's view, its timeline | `invoice`, `invoice_head`, `invoice_developer`, `timeline` |
 //! | how far an invoice has come, and its payment, in one word; why one of its runs is paused | `lifecycle`, `payment_word`, `pause_cause` |
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
 //! | what can be done with an invoice, what an accountant does with it, and whether it has changed meanwhile | `invoice_acts`, `invoice_actions`, `invoice_submission`, `seen_invoice` |
 //! | the change of a stored invoice, its fields, and what a form would change | `invoice_edit`, `invoice_fields`, `field_changes` |
-//! | the correction of a signed invoice; the undoing of a batch | `invoice_correct`, `batch_undo` |
+//! | the correction of a signed invoice, and its documents; the undoing of a batch | `invoice_correct`, `plan_table`, `batch_undo` |
 //! | files of invoices, what an import of them would do, and the answers that they lack | `import`, `import_answers` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | customers, with what they owe | `customers` |
@@ -28,6 +28,7 @@
 mod activity;
 mod batch_undo;
 mod batches;
+mod bulk_act;
 mod bulk_selection;
 mod contacts;
 mod correction;
@@ -64,6 +65,7 @@ mod overview_part;
 mod overview_work;
 mod pause_cause;
 mod payment_word;
+mod plan_table;
 mod profile;
 mod reports;
 mod request_resend;

@@ -167,7 +167,7 @@ fn tasks(needs: &TaskCounts, webhook: &WebhookSummary) -> Vec<Task> {
             needs.unacknowledged,
             "received and not acknowledged",
             "Acknowledge",
-            "/inbox",
+            "/inbox?open=true",
         ),
     ];
     let (what, path) = match webhook.failing {
@@ -244,6 +244,44 @@ impl StatusCount {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::console::accounts::webhook_health::WebhookHealth;
+
+    #[test]
+    fn each_task_leads_to_the_things_that_it_counts() {
+        let needs = TaskCounts {
+            rejected: 1,
+            in_progress: 0,
+            stopped: StoppedCounts {
+                paused: 3,
+                ..StoppedCounts::default()
+            },
+            unacknowledged: 2,
+        };
+        let webhook = WebhookSummary {
+            health: WebhookHealth::from_endpoint(None, None),
+            endpoint: String::new(),
+            path: "/webhooks".to_owned(),
+            failing: 0,
+            dead: Vec::new(),
+        };
+        let tasks = tasks(&needs, &webhook);
+        let found: Vec<_> = tasks
+            .iter()
+            .map(|task| (task.count.as_str(), task.path.as_str()))
+            .collect();
+        let expected = [
+            (
+                "1",
+                "/invoices?authority_status=REJECTED&without_cancelled=true",
+            ),
+            (
+                "3",
+                "/invoices?authority_status=FAILED&without_cancelled=true",
+            ),
+            ("2", "/inbox?open=true"),
+        ];
+        assert_eq!(found, expected);
+    }
 
     #[test]
     fn a_run_that_an_operator_holds_back_is_not_called_failed() {

@@ -14,10 +14,11 @@ use crate::console::form_values::{FormState, FormValues, retain_changes};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
-use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::{UnverifiedReason, Verification};
+use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::{profile, reader};
+use crate::http::onboarding;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
@@ -127,12 +128,8 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
     retain_changes(&mut body, &form.0.values_before().to_object(&FIELDS));
     let changed = match reader::read(&body, &state.catalog.get(), profile::read) {
         Ok(read) => {
-            let command = ChangeProfile {
-                change: read.value,
-                by: session.by,
-            };
-            let sent = session.send(&state, command).await;
-            sent.map(|_| read.warnings).map_err(ApiError::from)
+            let sent = change_profile(&state, &session, read.value).await;
+            sent.map(|()| read.warnings)
         }
         Err(faults) => Err(faults.into()),
     };
@@ -158,6 +155,21 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
             )
         }
     }
+}
+
+async fn change_profile(
+    state: &ApiState,
+    session: &AccountSession,
+    change: ProfileChange,
+) -> Result<(), ApiError> {
+    let taxpayer = load_taxpayer(state, session).await?;
+    let counted = onboarding::counted_integrator(&taxpayer, &change);
+    let by = session.by;
+    let changed = async {
+        let sent = session.send(state, ChangeProfile { change, by }).await;
+        sent.map(drop).map_err(ApiError::from)
+    };
+    onboarding::count_if_taken(state, counted, changed).await
 }
 
 /// Loads the taxpayer of the session.

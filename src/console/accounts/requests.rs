@@ -40,6 +40,7 @@ const FORM: ListForm = ListForm {
     fields: &["status", "path", "error_code", "request_id", "since"],
     chips: &[
         ("route", "Route"),
+        ("method", "Method"),
         ("invoice", "Invoice"),
         ("taxpayer_id", "Taxpayer"),
     ],
@@ -162,11 +163,12 @@ async fn render_list(
     show_list(&page.pages, &page)
 }
 
-/// Adds the filters that only links of pages set: the invoice by its id or IRN, and the taxpayer.
+/// Adds the filters that only links of pages set: the method, the invoice by its id or IRN, and the taxpayer.
 fn with_page_filters(filter: RequestFilter, query: &Query) -> RequestFilter {
     let invoice = query.trimmed_text("invoice");
     let irn = query.trimmed_text("irn");
     RequestFilter {
+        method: query.trimmed_text("method"),
         invoice: invoice.map(|id| [id, irn.unwrap_or_default()]),
         taxpayer: query.taxpayer_id("taxpayer_id"),
         ..filter
@@ -286,6 +288,7 @@ impl GroupLine {
         let query = Serializer::new(String::new())
             .append_pair("error_code", &group.error_code)
             .append_pair("route", &group.route)
+            .append_pair("method", &group.method)
             .finish();
         Self {
             address: format!("{here}?{query}"),

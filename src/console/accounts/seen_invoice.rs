@@ -1,11 +1,13 @@
 //! The form field `seen`: the time of the invoice's last change when the page was rendered. With it, a form that was
-//! open for long does nothing if the invoice was changed meanwhile.
+//! open for long does nothing if the invoice was changed meanwhile. A form about many invoices has this time beside the
+//! id of each.
 
 use jiff::Timestamp;
 
 use crate::actors::taxpayer::commands::SeenInvoice;
 use crate::console::form_values::FormValues;
 use crate::domain::invoice::Invoice;
+use crate::domain::kernel::ids::{InvoiceId, parse_number};
 use crate::domain::kernel::refusal::Refusal;
 
 /// Returns the value of the field for the invoice as it is now.
@@ -25,6 +27,17 @@ pub(super) fn read_seen_version(
     } else {
         Err(Refusal::InvoiceChanged)
     }
+}
+
+/// Returns the id of an invoice together with the time of its last change, for a form about many invoices.
+pub(super) fn id_with_seen_time(invoice: &Invoice) -> String {
+    format!("{}-{}", invoice.id, seen_field_value(invoice))
+}
+
+/// Reads the text of `id_with_seen_time`. The time is `None` in a text with only an id.
+pub(super) fn parse_id_with_seen_time(text: &str) -> Option<(InvoiceId, Option<Timestamp>)> {
+    let (id, seen) = text.split_once('-').unwrap_or((text, ""));
+    Some((InvoiceId(parse_number(id)?), parse(seen)))
 }
 
 fn parse(text: &str) -> Option<Timestamp> {
@@ -48,6 +61,22 @@ mod tests {
             ("99999999999999999999", None),
         ] {
             assert_eq!(parse(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_form_about_many_invoices_has_the_time_beside_each_id() {
+        let at = Timestamp::from_microsecond(1_764_000_000_000_001).ok();
+        for (text, expected) in [
+            ("42-1764000000000001", Some((InvoiceId(42), at))),
+            ("42", Some((InvoiceId(42), None))),
+            ("42-", Some((InvoiceId(42), None))),
+            ("42-soon", Some((InvoiceId(42), None))),
+            ("-42", None),
+            ("x-1764000000000001", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_id_with_seen_time(text), expected, "{text}");
         }
     }
 }

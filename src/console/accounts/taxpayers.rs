@@ -18,7 +18,6 @@ use crate::console::session::accounts::SignedInIntegrator;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::ids::IntegratorId;
-use crate::domain::party::normal_form;
 use crate::domain::party::verification::VerificationStatus;
 use crate::http::endpoint::{Path, path};
 use crate::http::exports::usage_file;
@@ -174,8 +173,8 @@ async fn download_usage(
     Ok(usage_file(name, &rows)?.respond_to(&request))
 }
 
-/// GET /dashboard/taxpayers/open: redirects to the taxpayer with exactly this name or tax number, or to the only one
-/// that matches; otherwise to the list of those that match.
+/// GET /dashboard/taxpayers/open: redirects to the taxpayer with exactly this name, tax number or email, or to the only
+/// one that matches; otherwise to the list of those that match.
 async fn open_taxpayer(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
@@ -185,21 +184,8 @@ async fn open_taxpayer(
         need: None,
         ..read_list_filters(&query, integrator.id, state.now())?
     };
-    let some = Page {
-        number: 1,
-        per_page: PER_PAGE,
-    };
-    let found = list.page(&state.store, some).await?;
-    let text = normal_form::fold(list.search.as_deref().unwrap_or_default());
-    let only = found.first().filter(|_| found.len() == 1);
-    let target = only.or_else(|| {
-        found.iter().find(|line| {
-            let known = [&line.taxpayer.name, &line.taxpayer.tin];
-            known.iter().any(|known| normal_form::fold(known) == text)
-        })
-    });
-    Ok(redirect(&match target {
-        Some(line) => format!("/dashboard/{}", line.taxpayer.id),
+    Ok(redirect(&match list.find_meant(&state.store).await? {
+        Some(id) => format!("/dashboard/{id}"),
         None => format!("{LIST_PATH}?{}", filter_text(list.search.as_deref(), None)),
     }))
 }

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Map, Value};
 
-use crate::console::accounts::invoices_bulk::{ActOutcome, error_text};
+use crate::console::accounts::bulk_act::{ActOutcome, error_text};
 use crate::console::badges::badge;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;

@@ -9,7 +9,7 @@ use database::page::Page;
 use futures_util::stream::{self, StreamExt as _};
 
 use crate::actors::taxpayer::commands::{EnableEndpoint, SetWebhook};
-use crate::console::accounts::invoices_bulk::{ActOutcome, error_text};
+use crate::console::accounts::bulk_act::{ActOutcome, error_text};
 use crate::console::accounts::taxpayers::{read_list_filters, webhook_badge};
 use crate::console::accounts::taxpayers_onboarding::{ResultLine, ResultPage};
 use crate::console::accounts::webhook_form::{EventChoice, event_choices};

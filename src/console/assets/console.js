@@ -79,11 +79,17 @@
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : start()));
   window.addEventListener("pagehide", stop);
   document.addEventListener("toggle", reach, true);
-  document.addEventListener("click", (event) => {
+  document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;
-    navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-    button.textContent = button.dataset.copied;
+    const text = document.getElementById(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      button.textContent = button.dataset.copied;
+    } catch {
+      // The browser does not allow it. The text is selected, so that the reader can copy it.
+      getSelection().selectAllChildren(text);
+    }
   });
   // The key / leads to the search, except where somebody types.
   document.addEventListener("keydown", (event) => {
@@ -133,22 +139,27 @@
     xml: "application/xml", csv: "text/csv", ndjson: "application/x-ndjson", jsonl: "application/x-ndjson", json: "application/json",
     xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
   };
-  // Reloads an import or a correction in progress until it is done.
+  // Reloads an import or a correction in progress until it is done. The header says that nobody asked for this page, so that
+  // a page that is merely open does not keep the session alive.
   const FOLLOW_MS = 2000;
   const follow = (result) => {
-    const address = result.querySelector("[data-follow]")?.dataset.follow;
+    const shown = () => result.querySelector("[data-follow]")?.dataset.follow;
+    const address = shown();
     if (!address) return;
     setTimeout(async () => {
       try {
-        const answer = await fetch(address);
+        const answer = await fetch(address, { headers: { "x-follows": "true" } });
+        // After the session has ended. The page of a correction has forms in which somebody may be writing.
+        if (answer.redirected) return result.id === "correction" ? undefined : location.assign(answer.url);
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         const next = page.getElementById(result.id);
-        if (answer.ok && next && result.querySelector("[data-follow]")) updateChildren(result, next);
+        if (answer.ok && next && shown() === address) updateChildren(result, next);
       } catch {
         // The next try may reach the service again.
       }
       reach();
-      follow(result);
+      // Another import that is shown by now is followed already.
+      if (shown() === address) follow(result);
     }, FOLLOW_MS);
   };
   document.querySelectorAll("#import-result, #correction").forEach(follow);
@@ -158,15 +169,23 @@
     const send = async (isPreview) => {
       const [file] = form.elements.file.files;
       const type = FILE_TYPES[file.name.split(".").pop().toLowerCase()] ?? "application/octet-stream";
-      const query = new URLSearchParams({ form: form.elements.form.value, preview: isPreview });
+      const kind = form.elements.form.value;
+      const query = new URLSearchParams({ form: kind, preview: isPreview });
+      // A preview of a file that is not the chosen one any more is not shown: its button would import the other file.
+      const isOutdated = () => isPreview && (form.elements.file.files[0] !== file || form.elements.form.value !== kind);
       buttons().forEach((button) => { button.disabled = true; });
       try {
         const answer = await fetch(`${form.getAttribute("action")}?${query}`, {
           method: "POST", body: file, headers: { "content-type": type, "x-csrf-token": form.dataset.token },
         });
+        // After the session has ended the answer is the sign-in, which is no part of this page.
+        if (answer.redirected) return location.assign(answer.url);
         const isPart = answer.ok || answer.status === 422;
-        result.innerHTML = isPart ? await answer.text() : "";
-        if (!isPart) result.textContent = `The file was not read (${answer.status}). Reload the page and try again.`;
+        const part = isPart ? await answer.text() : "";
+        if (!isOutdated()) {
+          result.innerHTML = part;
+          if (!isPart) result.textContent = `The file was not read (${answer.status}). Reload the page and try again.`;
+        }
       } catch {
         result.textContent = "The file could not be sent. Try again.";
       }
@@ -218,40 +237,53 @@
   // The tokens that make a form take effect only once are stored in the page's history entry. A page that Back reloads
   // gets its old tokens again, so that sending its form again has no second effect.
   const tokens = () => [...document.querySelectorAll("form input[name=once]")];
-  const nameOf = (token) => [token.form.getAttribute("action"), ...token.form.querySelectorAll("input[type=hidden]")]
-    .map((part) => (part?.name === "once" || part?.name === "csrf" ? "" : part?.value ?? part)).join(" ");
+  // The fields with an id hold a chosen file.
+  const nameOf = (form, besides) => [form.getAttribute("action"), ...form.querySelectorAll("input[type=hidden]:not([id])")]
+    .map((part) => (besides.includes(part?.name) ? "" : part?.value ?? part)).join(" ");
+  const TOKENS = ["once", "csrf"];
+  const nameOfToken = (token) => nameOf(token.form, TOKENS);
   const isBack = performance.getEntriesByType("navigation")[0]?.type === "back_forward";
   const kept = (isBack && history.state?.once) || {};
-  tokens().forEach((token) => { token.value = kept[nameOf(token)] ?? token.value; });
-  history.replaceState({ once: Object.fromEntries(tokens().map((token) => [nameOf(token), token.value])) }, "");
+  tokens().forEach((token) => { token.value = kept[nameOfToken(token)] ?? token.value; });
+  history.replaceState({ once: Object.fromEntries(tokens().map((token) => [nameOfToken(token), token.value])) }, "");
   // Keeps what was typed into a form while the person signs in again or confirms the password, and puts it back afterwards:
   // only in this tab, for at most an hour, and without passwords and codes.
   const TYPED_FOR_MS = 3600 * 1000;
-  const fieldsOf = (form) => [...form.elements].filter(({ name, type }) => name && !["hidden", "password", "file", "submit"].includes(type)
-    && name !== "code");
-  const here = () => location.pathname + location.search;
+  // Hidden fields that say which stored values the page showed. They go with what was typed, so that the server still
+  // notices what was changed meanwhile.
+  const SHOWN = ["seen", "before", "payable"];
+  const fieldsOf = (form) => [...form.elements].filter(({ name, type }) => name && name !== "code"
+    && (SHOWN.includes(name) || !["hidden", "password", "file", "submit"].includes(type)));
+  const isBox = ({ type }) => type === "checkbox" || type === "radio";
+  const nameOfTyped = (form) => nameOf(form, [...TOKENS, ...SHOWN]);
   // A form that is too large to be kept is sent all the same.
   const keep = (typed) => { try { sessionStorage.setItem("typed", JSON.stringify(typed)); } catch { sessionStorage.removeItem("typed"); } };
+  // The pages that lead back to the form. What is typed there is not kept, and takes no place of what is.
+  const ON_THE_WAY = /^\/(sign-in|account\/confirm)/;
   const keepTyped = (form) => {
-    if (!form.elements.csrf) return;
+    if (!form.elements.csrf || ON_THE_WAY.test(location.pathname)) return;
     const fields = fieldsOf(form).map((field) => [field.name, field.value, field.checked ?? null]);
-    keep({ page: here(), action: form.getAttribute("action"), fields, until: Date.now() + TYPED_FOR_MS });
+    keep({ form: nameOfTyped(form), action: form.getAttribute("action"), fields, until: Date.now() + TYPED_FOR_MS });
   };
   const putBackTyped = () => {
     const typed = JSON.parse(sessionStorage.getItem("typed"));
     if (!typed) return;
-    if (/^\/(sign-in|account\/confirm)/.test(location.pathname)) {
+    if (ON_THE_WAY.test(location.pathname)) {
       const isLost = typed.isLost || location.search.includes("ended=true") || location.pathname === "/account/confirm";
       return keep({ ...typed, isLost });
     }
     sessionStorage.removeItem("typed");
-    const form = [...document.forms].find((one) => one.getAttribute("action") === typed.action);
-    if (!form || !typed.isLost || typed.page !== here() || typed.until < Date.now()) return;
-    const fields = fieldsOf(form);
-    typed.fields.forEach(([name, value, isChecked], place) => {
-      const field = fields[place];
-      if (field?.name !== name) return;
-      if (field.type === "checkbox" || field.type === "radio") field.checked = isChecked;
+    // Forms with the same address differ in their hidden fields.
+    const alike = [...document.forms].filter((one) => one.getAttribute("action") === typed.action);
+    const form = alike.find((one) => nameOfTyped(one) === typed.form) ?? (alike.length === 1 ? alike[0] : null);
+    if (!form || !typed.isLost || typed.until < Date.now()) return;
+    const left = fieldsOf(form);
+    typed.fields.forEach(([name, value, isChecked]) => {
+      // Rows may have come or gone, so a box is known by its value, not by its place.
+      const place = left.findIndex((field) => field.name === name && (!isBox(field) || field.value === value));
+      if (place < 0) return;
+      const [field] = left.splice(place, 1);
+      if (isBox(field)) field.checked = isChecked;
       else field.value = value;
     });
     const told = document.createElement("p");
@@ -260,7 +292,7 @@
     told.textContent = "What you typed is here again. It was not sent yet.";
     form.prepend(told);
     for (let folded = form.closest("details"); folded; folded = folded.parentElement.closest("details")) folded.open = true;
-    fields[0]?.focus();
+    fieldsOf(form).find(({ type }) => type !== "hidden")?.focus();
   };
   putBackTyped();
   // A page that comes back from the browser's memory has forms that can be sent again.

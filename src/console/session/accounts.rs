@@ -3,18 +3,21 @@
 //! `Accountant`, and one that changes the account an `Owner`.
 
 use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpMessage, HttpRequest};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use secrecy::SecretString;
 
 use crate::actors::taxpayer::acting::name_actor;
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::handle::{OnceClaim, TaxpayerError};
-use crate::console::session::{Refusal, SignedIn, admit, needs_second_factor, notice};
+use crate::console::session::{
+    Refusal, SignedIn, admit, needs_second_factor, notice, session_token,
+};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Actor, ActorWithName};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
+use crate::http::extract::reading_right::ReadingRight;
 use crate::http::extract::role::NeedsRole;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
@@ -173,6 +176,21 @@ pub(crate) async fn may_view_account(
             owned.is_some()
         }
         SessionOwner::Operator(_) => false,
+    })
+}
+
+/// Returns the right that the session of the request gives to read an answer about this account.
+pub(crate) fn reading_right(
+    request: &HttpRequest,
+    state: &web::Data<ApiState>,
+    taxpayer: TaxpayerId,
+) -> ReadingRight {
+    let token = session_token(request).unwrap_or_default();
+    let state = state.clone();
+    ReadingRight::new(move || {
+        let state = state.clone();
+        let token = token.clone();
+        Box::pin(async move { may_view_account(&state, &token, taxpayer).await })
     })
 }
 

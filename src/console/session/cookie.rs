@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::domain::access::session::SignInPlace;
 use crate::http::middleware::access_log;
 use crate::http::middleware::client_address::client_address;
-use crate::http::respond::redirect::NOTICE_COOKIE;
+use crate::http::respond::redirect::notice_cookie_name;
 use crate::http::respond::render::ResponsePrefs;
 use crate::http::state::{ApiState, SessionSettings};
 
@@ -50,12 +50,9 @@ pub(crate) struct NoticeRead;
 
 /// Returns the notice of the action that led to this page.
 pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
-    let cookie = request.cookie(NOTICE_COOKIE)?;
-    let text = cookie.value().to_owned();
-    let read = url::form_urlencoded::parse(text.as_bytes())
-        .next()?
-        .0
-        .into_owned();
+    let state = ApiState::from_request(request).ok()?;
+    let cookie = request.cookie(notice_cookie_name(state.settings.sessions.is_secure))?;
+    let read = cookie.value().to_owned();
     if read.is_empty() {
         return None;
     }
@@ -108,4 +105,30 @@ pub(crate) fn request_id(request: &HttpRequest) -> String {
         .get::<ResponsePrefs>()
         .map(|prefs| prefs.request_id.clone())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::{COOKIE, SET_COOKIE};
+    use actix_web::test::TestRequest;
+
+    use super::*;
+    use crate::http::respond::redirect::go_to;
+    use crate::http::testing::start_app;
+
+    #[actix_web::test]
+    async fn a_page_shows_the_whole_notice() {
+        let app = start_app().await;
+        for sentence in ["Saved.", "Ada & Sons = 100% + \u{1ecc};", ""] {
+            let answer = go_to("/a", sentence);
+            let sent = answer.headers().get(SET_COOKIE).unwrap().to_str().unwrap();
+            let pair = sent.split(';').next().unwrap().to_owned();
+            let request = TestRequest::default()
+                .app_data(app.state.clone())
+                .insert_header((COOKIE, pair))
+                .to_http_request();
+            let expected = Some(sentence).filter(|text| !text.is_empty());
+            assert_eq!(notice(&request).as_deref(), expected);
+        }
+    }
 }

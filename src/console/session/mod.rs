@@ -20,6 +20,7 @@ pub(super) use csrf::{check_csrf, check_origin, csrf_token};
 pub(crate) use device::{known_device, remember_device};
 pub(crate) use refusal::Refusal;
 
+use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest, dev::Payload};
 use futures_util::future::LocalBoxFuture;
 use secrecy::SecretString;
@@ -30,6 +31,9 @@ use crate::http::listener::Listener;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
+
+/// The header of a request that a page sends by itself, to show how far an import or a correction is.
+const FOLLOWS: HeaderName = HeaderName::from_static("x-follows");
 
 /// A person who is signed in, also one who has to set up a second factor first.
 #[derive(Debug)]
@@ -115,13 +119,12 @@ async fn stored_session(
         .remembered_session(token)
         .filter(|_| only_looks);
     let limits = state.settings.sessions.limits;
-    // Live parts do not extend the session: a page that is merely open must not keep it alive.
-    let is_live = request.path().contains("/live/");
+    let extends = extends_session(request);
     let lookup = async {
-        if is_live {
-            sessions::find_without_extending(&state.store, token, limits, state.now()).await
-        } else {
+        if extends {
             sessions::find(&state.store, token, limits, state.now()).await
+        } else {
+            sessions::find_without_extending(&state.store, token, limits, state.now()).await
         }
     };
     let found = match remembered {
@@ -136,6 +139,12 @@ async fn stored_session(
         .remembered_operators
         .note_session(token, found.as_ref());
     Ok(found)
+}
+
+/// True unless the page itself sent the request. Live parts and the progress of an import do not extend the session: a
+/// page that is merely open must not keep it alive.
+fn extends_session(request: &HttpRequest) -> bool {
+    !request.path().contains("/live/") && !request.headers().contains_key(FOLLOWS)
 }
 
 /// Returns the person who is signed in, unless a second factor has to be set up first.
@@ -153,4 +162,29 @@ async fn admit(request: &HttpRequest) -> Result<SignedIn, Refusal> {
 /// True if the deployment requires a second factor of this person.
 pub(super) fn needs_second_factor(state: &ApiState, owner: SessionOwner) -> bool {
     owner.acts_for_others() && state.settings.sessions.needs_second_factor
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[test]
+    fn a_page_that_is_merely_open_does_not_extend_the_session() {
+        for (path, header, expected) in [
+            ("/dashboard/7/invoices/9", None, true),
+            ("/dashboard/7/invoices/9", Some(FOLLOWS), false),
+            ("/dashboard/7/imports/IMP1", Some(FOLLOWS), false),
+            ("/console/live/supervision", None, false),
+        ] {
+            let request = TestRequest::with_uri(path);
+            let request = match header {
+                Some(name) => request.insert_header((name, "true")),
+                None => request,
+            };
+            let found = extends_session(&request.to_http_request());
+            assert_eq!(found, expected, "{path}");
+        }
+    }
 }

@@ -25,23 +25,31 @@ impl Credits {
         Self { signed, unsigned }
     }
 
-    /// Returns the amount by which the signed credit notes reduce the invoice.
-    pub fn credited(&self) -> Amount {
+    /// Returns the signed credit notes in a currency. Those in another currency than the invoice are set off nowhere,
+    /// because their amounts cannot be compared.
+    pub fn notes_in_currency(&self, currency: &str) -> impl Iterator<Item = &Invoice> {
         let notes = self.signed.iter();
+        notes.filter(move |note| note.currency == currency)
+    }
+
+    /// Returns the amount by which the signed credit notes reduce the invoice.
+    pub fn credited(&self, invoice: &Invoice) -> Amount {
+        let notes = self.notes_in_currency(&invoice.currency);
         sum(notes.map(|note| note.payment.payable_as_signed()))
     }
 
     /// Returns the amount that the taxpayer has received for the invoice: the amount paid, less the amounts paid back
     /// or set off through its credit notes.
     pub fn received(&self, invoice: &Invoice) -> Amount {
-        let back = sum(self.signed.iter().map(|note| note.payment.paid));
+        let notes = self.notes_in_currency(&invoice.currency);
+        let back = sum(notes.map(|note| note.payment.paid));
         invoice.payment.paid.minus(back).unwrap_or_default()
     }
 
     /// Returns the amount that is still to be paid; below zero if the taxpayer has to pay it back.
     pub fn left_to_pay(&self, invoice: &Invoice) -> Amount {
         let owed = invoice.payment.payable_as_signed();
-        let owed = owed.minus(self.credited());
+        let owed = owed.minus(self.credited(invoice));
         owed.and_then(|owed| owed.minus(self.received(invoice)))
             .unwrap_or_default()
     }
@@ -59,6 +67,7 @@ mod tests {
     use crate::domain::correction::testing::{draft, signed};
     use crate::domain::invoice::Line;
     use crate::domain::kernel::codes::PaymentStatus;
+    use crate::domain::kernel::ids::InvoiceId;
     use crate::domain::payment::Payment;
 
     fn with_amounts(invoice: &Invoice, payable: &str, paid: &str) -> Invoice {
@@ -75,6 +84,7 @@ mod tests {
 
     fn credit_note(invoice: &Invoice, payable: &str, paid: &str, is_signed: bool) -> Invoice {
         let mut note = with_amounts(invoice, payable, paid);
+        note.id = InvoiceId(2);
         note.invoice_type = "380".to_owned();
         note.authority.signed = is_signed;
         let reference = json!(invoice.irn.as_str());
@@ -109,7 +119,7 @@ mod tests {
             documents.push(with_amounts(&invoice, "5", "0"));
             let credits = Credits::new(&invoice, documents);
             let found = [
-                credits.credited(),
+                credits.credited(&invoice),
                 credits.received(&invoice),
                 credits.left_to_pay(&invoice),
             ];
@@ -139,6 +149,28 @@ mod tests {
                 amount(left),
                 "{of_invoice} {of_note}"
             );
+        }
+    }
+
+    #[test]
+    fn a_credit_note_counts_for_another_invoice_in_its_currency() {
+        let invoice = with_amounts(&signed(draft(vec![Line::sample()])), "100", "0");
+        let note = credit_note(&invoice, "30", "10", true);
+        let foreign = Invoice {
+            currency: "USD".to_owned(),
+            ..note.clone()
+        };
+        let itself = Invoice {
+            id: invoice.id,
+            ..note.clone()
+        };
+        // The document, how many signed credit notes it is, and what it leaves to pay.
+        for (document, count, left) in [(note, 1, "80"), (foreign, 1, "100"), (itself, 0, "100")] {
+            let name = format!("{} {}", document.id, document.currency);
+            let credits = Credits::new(&invoice, vec![document]);
+            assert_eq!(credits.signed.len(), count, "{name}");
+            let left = Amount::parse(left).unwrap();
+            assert_eq!(credits.left_to_pay(&invoice), left, "{name}");
         }
     }
 }

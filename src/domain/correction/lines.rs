@@ -135,6 +135,37 @@ fn subtract_part(line: &Line, credited: &Line) -> Option<Line> {
     None
 }
 
+/// Returns for each wanted line the line of the original with the same item; `None` if there is none. Lines with the
+/// same quantity and price are matched first, then the others in their order. A line of the original is used again only
+/// if no other one is left.
+pub fn find_known_lines<'a>(original: &'a [Line], wanted: &[Line]) -> Vec<Option<&'a Line>> {
+    let mut unused: Vec<&Line> = original.iter().collect();
+    let mut found: Vec<Option<&Line>> = vec![None; wanted.len()];
+    let conditions: [fn(&Line, &Line) -> bool; 2] = [is_same_amount, is_named_alike];
+    for is_match in conditions {
+        for (line, known) in wanted.iter().zip(&mut found) {
+            if known.is_none() {
+                let at = unused.iter().position(|unused| is_match(unused, line));
+                *known = at.map(|at| unused.remove(at));
+            }
+        }
+    }
+    for (line, known) in wanted.iter().zip(&mut found) {
+        let mut lines = original.iter();
+        *known = known.or_else(|| lines.find(|original| is_named_alike(original, line)));
+    }
+    found
+}
+
+fn is_named_alike(one: &Line, other: &Line) -> bool {
+    one.item_no == other.item_no && one.item_name == other.item_name
+}
+
+fn is_same_amount(one: &Line, other: &Line) -> bool {
+    let is_equal = one.quantity == other.quantity && one.unit_price == other.unit_price;
+    is_equal && is_named_alike(one, other)
+}
+
 /// True if a line has this tax category.
 pub fn has_category(lines: &[Line], category: &str) -> bool {
     lines.iter().any(|line| line.tax_category == category)
@@ -282,5 +313,40 @@ mod tests {
         assert_eq!(texts(left), texts(Some(wanted.to_vec())));
         let strange = [line("C", "1", "7")];
         assert_eq!(remaining_lines(&original, &strange), None);
+    }
+
+    /// The wanted lines, and the places of the original lines.
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [Option<usize>]);
+
+    #[test]
+    fn a_wanted_line_is_matched_with_the_line_that_it_was() {
+        let original = [
+            line("A", "2", "5"),
+            line("B", "1", "7"),
+            line("A", "3", "5"),
+        ];
+        let cases: [Case<'_>; 7] = [
+            (
+                &[("A", "2"), ("B", "1"), ("A", "3")],
+                &[Some(0), Some(1), Some(2)],
+            ),
+            (&[("A", "2"), ("A", "1")], &[Some(0), Some(2)]),
+            (&[("A", "1"), ("A", "3")], &[Some(0), Some(2)]),
+            (&[("A", "1"), ("A", "2")], &[Some(2), Some(0)]),
+            (&[("A", "3")], &[Some(2)]),
+            (
+                &[("A", "9"), ("A", "9"), ("A", "9")],
+                &[Some(0), Some(2), Some(0)],
+            ),
+            (&[("C", "1")], &[None]),
+        ];
+        for (wanted, expected) in cases {
+            let lines = wanted.iter();
+            let lines: Vec<_> = lines.map(|(item, count)| line(item, count, "5")).collect();
+            let found = find_known_lines(&original, &lines).into_iter();
+            let place = |known: &Line| original.iter().position(|one| std::ptr::eq(one, known));
+            let places: Vec<_> = found.map(|known| known.and_then(place)).collect();
+            assert_eq!(places, expected, "{wanted:?}");
+        }
     }
 }

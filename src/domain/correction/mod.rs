@@ -4,7 +4,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the invoice with the lines and amounts of the document that was signed | `signed_invoice` |
+//! | the invoice with the lines and amounts of the document that was signed, and their comparison | `signed_invoice` |
 //! | the amounts of a document | `amounts` |
 //! | the credit notes of an invoice, and the amounts that they leave | `credits` |
 //! | the lines that credit notes have left, and those that a new one must credit | `lines` |
@@ -25,4 +25,4 @@ mod plan_tests;
 pub mod record;
 pub mod signed_invoice;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;

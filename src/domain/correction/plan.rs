@@ -6,12 +6,15 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::correction::amounts::Amounts;
 use crate::domain::correction::credit_note::CreditNotes;
-use crate::domain::correction::lines::{credited_lines, has_category, remaining_lines};
+use crate::domain::correction::lines::{
+    credited_lines, find_known_lines, has_category, remaining_lines,
+};
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::stored_document::invoice_type_code_for;
 use crate::domain::invoice::totals::TotalTooLarge;
 use crate::domain::invoice::{Draft, Invoice, Line};
 use crate::domain::kernel::codes::DeclaredPaymentStatus;
+use crate::domain::kernel::digest;
 use crate::domain::reference::catalog::Catalog;
 
 /// The fields that are not compared as they are. Amounts and type are compared in another way. The declared payment and
@@ -125,23 +128,19 @@ impl<'a> CorrectionCase<'a> {
     }
 
     /// Adds the data of the original that Create Invoice (Standard) cannot send: its note, and the descriptions of
-    /// lines with the same item.
+    /// lines with the same item. A caller that knows these fields sends null for one that it has cleared.
     fn complete(self, wanted: &Draft) -> Draft {
         let mut wanted = wanted.clone();
         if self.original.is_full() {
             return wanted;
         }
-        if let Some(note) = self.original.extras.get(NOTE) {
-            let kept = wanted.extras.entry(NOTE.to_owned());
-            kept.or_insert_with(|| note.clone());
-        }
-        for line in &mut wanted.lines {
-            let mut known = self.original.lines.iter();
-            let same = known
-                .find(|known| known.item_no == line.item_no && known.item_name == line.item_name);
-            if let Some(same) = same.filter(|_| line.extras.is_empty()) {
-                line.extras.clone_from(&same.extras);
-            }
+        add_missing(&mut wanted.extras, self.original.extras.get_key_value(NOTE));
+        let known = find_known_lines(&self.original.lines, &wanted.lines);
+        for (line, known) in wanted.lines.iter_mut().zip(known) {
+            add_missing(
+                &mut line.extras,
+                known.iter().flat_map(|known| &known.extras),
+            );
         }
         wanted
     }
@@ -263,10 +262,24 @@ impl<'a> CorrectionCase<'a> {
     }
 }
 
-fn comparable_extras(extras: &Map<String, Value>) -> Map<String, Value> {
-    extras
+/// Adds the known fields that are missing. Then removes those that are null.
+fn add_missing<'a>(
+    fields: &mut Map<String, Value>,
+    known: impl IntoIterator<Item = (&'a String, &'a Value)>,
+) {
+    for (name, value) in known {
+        let field = fields.entry(name.clone());
+        field.or_insert_with(|| value.clone());
+    }
+    fields.retain(|_, value| !value.is_null());
+}
+
+/// Returns the compared fields as text. The spelling of a number, such as `75` or `75.00`, does not change the text.
+fn comparable_extras(extras: &Map<String, Value>) -> String {
+    let compared: Map<_, _> = extras
         .iter()
         .filter(|(name, _)| !UNCOMPARED_EXTRAS.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+        .collect();
+    digest::canonical_text(&Value::Object(compared))
 }

@@ -109,6 +109,96 @@ fn each_wish_has_the_smallest_plan() {
 }
 
 #[test]
+fn another_spelling_of_a_number_is_no_difference() {
+    let full = |allowance: &str| {
+        let mut draft = full_draft(vec![line(1, 10.into(), 100.into(), CATEGORIES[0])]);
+        let charge = json!([{ "charge_indicator": false, "amount": amount(allowance) }]);
+        draft.extras.insert("allowance_charge".into(), charge);
+        draft
+    };
+    let original = signed(full("75.00"));
+    let cases: [(&str, &[&str]); 4] = [
+        ("75.00", &[]),
+        ("75", &[]),
+        ("75.000", &[]),
+        ("74.99", &["whole 1075.00", "replacement 1075.00"]),
+    ];
+    for (allowance, expected) in cases {
+        let found = plan(&original, &[], &become_draft(full(allowance))).unwrap();
+        assert_eq!(words(&found), expected, "{allowance}");
+    }
+}
+
+/// Returns a line with a description; null is one that the caller has cleared.
+fn described(quantity: i64, description: Option<Value>) -> Line {
+    let mut line = line(1, quantity.into(), 100.into(), CATEGORIES[0]);
+    let description = description.map(|text| ("description".to_owned(), text));
+    line.extras.extend(description);
+    line
+}
+
+#[test]
+fn each_line_keeps_its_own_description_unless_it_is_cleared() {
+    let with_note = |lines: Vec<Line>, note: Option<Value>| {
+        let mut draft = draft(lines);
+        let note = note.map(|text| ("note".to_owned(), text));
+        draft.extras.extend(note);
+        draft
+    };
+    let lines = vec![
+        described(2, Some(json!("March"))),
+        described(3, Some(json!("April"))),
+    ];
+    let original = signed(with_note(lines, Some(json!("As agreed"))));
+    let plain = || vec![described(2, None), described(3, None)];
+    let cleared = vec![
+        described(2, Some(json!("March"))),
+        described(3, Some(Value::Null)),
+    ];
+    // The wanted invoice, the documents, and the note and the descriptions of the replacement.
+    let cases: [(Draft, &[&str], &[&str]); 5] = [
+        (with_note(plain(), None), &[], &[]),
+        (
+            with_note(vec![described(2, None), described(1, None)], None),
+            &["part 215.00"],
+            &[],
+        ),
+        (
+            with_note(vec![described(4, None), described(2, None)], None),
+            &["whole 537.50", "replacement 645.00"],
+            &["As agreed", "April", "March"],
+        ),
+        (
+            with_note(plain(), Some(Value::Null)),
+            &["whole 537.50", "replacement 537.50"],
+            &["", "March", "April"],
+        ),
+        (
+            with_note(cleared, None),
+            &["whole 537.50", "replacement 537.50"],
+            &["As agreed", "March", ""],
+        ),
+    ];
+    for (wanted, documents, expected) in cases {
+        let name = format!("{wanted:?}");
+        let found = plan(&original, &[], &become_draft(wanted)).unwrap();
+        assert_eq!(words(&found), documents, "{name}");
+        let Some(replacement) = &found.replacement else {
+            continue;
+        };
+        let lines = replacement
+            .lines
+            .iter()
+            .map(|line| line.extras.get("description"));
+        let texts = [replacement.extras.get("note")].into_iter().chain(lines);
+        let texts: Vec<_> = texts
+            .map(|text| text.map_or("", |text| text.as_str().unwrap()))
+            .collect();
+        assert_eq!(texts, expected, "{name}");
+    }
+}
+
+#[test]
 fn earlier_credit_notes_count() {
     let vat = CATEGORIES[0];
     let lines = |quantity: i64| vec![line(1, quantity.into(), 100.into(), vat)];

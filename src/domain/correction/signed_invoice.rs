@@ -56,6 +56,26 @@ pub struct SignedOtherwiseError {
     stored: String,
 }
 
+/// The lines and amounts of a signed document, compared with those of the stored invoice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignedContent {
+    AsStored,
+    /// Others were signed, which `signed_invoice` copies into the invoice.
+    Other,
+    /// Others were signed, which the stored invoice cannot have.
+    Unknown,
+}
+
+impl SignedContent {
+    pub fn compare(stored: &Invoice, document: &Map<String, Value>, catalog: &Catalog) -> Self {
+        match signed_invoice(stored, document, catalog) {
+            Ok(signed) if signed == *stored => Self::AsStored,
+            Ok(_) => Self::Other,
+            Err(_) => Self::Unknown,
+        }
+    }
+}
+
 /// Returns the payable of a signed document, in the currency of the stored invoice. `None` if the document is in another
 /// currency, in which no payment of the invoice is recorded.
 pub fn signed_payable(stored: &Invoice, document: &Value) -> Option<Amount> {
@@ -271,6 +291,36 @@ mod tests {
             let cancelled = cancelled.credit_note.unwrap();
             assert_eq!(cancelled.payable.to_string(), payable);
             assert_eq!(cancelled.lines, original.lines);
+        }
+    }
+
+    #[test]
+    fn what_was_signed_is_compared_in_currency_lines_and_taxes() {
+        let stored = signed(draft(vec![laptops()]));
+        let two_lines = signed(draft(vec![laptops(), mouse()]));
+        // As much in all as two laptops with VAT, in other parts.
+        let untaxed = Line {
+            tax_category: "ZERO_VAT".to_owned(),
+            unit_price: Amount::parse("537.5").unwrap(),
+            ..laptops()
+        };
+        let mut foreign = document(&stored);
+        foreign["document_currency_code"] = json!("USD");
+        let mut split = document(&stored);
+        split["legal_monetary_total"]["tax_inclusive_amount"] = json!(1_080);
+        for (document, content) in [
+            (document(&stored), SignedContent::AsStored),
+            (Map::new(), SignedContent::AsStored),
+            (
+                document(&signed(draft(vec![untaxed]))),
+                SignedContent::Other,
+            ),
+            (document(&two_lines), SignedContent::Unknown),
+            (foreign, SignedContent::Unknown),
+            (split, SignedContent::Unknown),
+        ] {
+            let found = SignedContent::compare(&stored, &document, &catalog());
+            assert_eq!(found, content, "{document:?}");
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) fn line(item: usize, quantity: Amount, price: Amount, category: &str)
     }
 }
 
-pub(super) fn draft(lines: Vec<Line>) -> Draft {
+pub(crate) fn draft(lines: Vec<Line>) -> Draft {
     Draft {
         payable: totals::payable_amount(&lines, "NGN", &catalog()).unwrap(),
         invoice_no: "1".into(),
@@ -87,7 +87,7 @@ pub(super) fn full_draft(lines: Vec<Line>) -> Draft {
     draft
 }
 
-pub(super) fn signed(draft: Draft) -> Invoice {
+pub(crate) fn signed(draft: Draft) -> Invoice {
     let identity = InvoiceIdentity {
         id: InvoiceId(1),
         taxpayer_id: TaxpayerId(1),

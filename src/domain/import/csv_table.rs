@@ -164,8 +164,7 @@ impl Record<'_> {
     /// Returns the cells of the record, after checking them. `number` is the number of the line that faults name.
     pub fn cells(&self, number: u64) -> Result<Vec<String>, Fault> {
         if self.fields.len() > COLUMNS_MAX {
-            let message = format!("Line {number} has more than {COLUMNS_MAX} columns.");
-            return Err(file_fault("max", message));
+            return Err(width_fault(number));
         }
         let cells = self.fields.iter().enumerate().map(|(index, cell)| {
             let cell = String::from_utf8_lossy(cell);
@@ -176,6 +175,43 @@ impl Record<'_> {
         });
         cells.collect()
     }
+}
+
+/// Refuses a text with a record of more than `COLUMNS_MAX` cells. The reader would take memory for each of the cells
+/// before they can be counted.
+pub fn check_width(bytes: &[u8]) -> Result<(), Fault> {
+    let delimiter = delimiter(bytes);
+    let mut start = 0;
+    let mut columns = 1;
+    let mut is_quoted = false;
+    let mut may_open = true;
+    for (at, byte) in bytes.iter().enumerate() {
+        if is_quoted {
+            // A quote that belongs to the text is written twice: the second one opens the cell again.
+            is_quoted = *byte != b'"';
+            may_open = true;
+            continue;
+        }
+        is_quoted = may_open && *byte == b'"';
+        let is_record_end = b"\r\n".contains(byte);
+        may_open = is_record_end || *byte == delimiter;
+        if is_record_end {
+            start = at + 1;
+            columns = 1;
+        } else if *byte == delimiter {
+            columns += 1;
+        }
+        if columns > COLUMNS_MAX {
+            let lines_before = u64::try_from(count(&bytes[..start], b'\n'));
+            return Err(width_fault(1 + lines_before.unwrap_or_default()));
+        }
+    }
+    Ok(())
+}
+
+fn width_fault(line: u64) -> Fault {
+    let message = format!("Line {line} has more than {COLUMNS_MAX} columns.");
+    file_fault("max", message)
 }
 
 /// Returns the text of a cell without the blanks around it and without the apostrophe that guards against formulas.
@@ -236,11 +272,12 @@ impl LineCounter<'_> {
     }
 }
 
-/// Returns the delimiter that is most frequent in the header, outside of quotes.
+/// Returns the delimiter that is most frequent in the header, outside of quotes. The reader skips empty lines before
+/// the header.
 fn delimiter(bytes: &[u8]) -> u8 {
     let header = bytes
         .split(|byte| matches!(byte, b'\n' | b'\r'))
-        .next()
+        .find(|line| !line.is_empty())
         .unwrap_or_default();
     let mut is_quoted = false;
     let bare: Vec<u8> = header
@@ -270,15 +307,20 @@ mod tests {
 
     #[test]
     fn each_delimiter_is_recognised() {
-        for (text, cells) in [
-            ("a,b\n1,2\n", ["1", "2"]),
-            ("\u{feff}a;b\r\n1,5;2\r\n", ["1,5", "2"]),
-            ("a\tb\n1\t2", ["1", "2"]),
-            ("\"a,;;;x\",b\n\"1\n\",\"2 \"\"x\"\"\"", ["1\n", "2 \"x\""]),
+        for (text, cells, line) in [
+            ("a,b\n1,2\n", ["1", "2"], 2),
+            ("\u{feff}a;b\r\n1,5;2\r\n", ["1,5", "2"], 2),
+            ("a\tb\n1\t2", ["1", "2"], 2),
+            ("\r\n\na;b\n1,5;2\n", ["1,5", "2"], 4),
+            (
+                "\"a,;;;x\",b\n\"1\n\",\"2 \"\"x\"\"\"",
+                ["1\n", "2 \"x\""],
+                2,
+            ),
         ] {
             let table = read(text.as_bytes()).unwrap();
             assert_eq!(table.rows[0].cells, cells, "{text}");
-            assert_eq!(table.rows[0].number, 2);
+            assert_eq!(table.rows[0].number, line, "{text}");
         }
     }
 
@@ -299,6 +341,32 @@ mod tests {
         let table = read(b"a,b\n\"x\ny\",2\n\n3,4\n").unwrap();
         let numbers: Vec<_> = table.rows.iter().map(|row| row.number).collect();
         assert_eq!(numbers, [2, 5]);
+    }
+
+    #[test]
+    fn a_record_with_too_many_cells_is_found_before_it_is_read() {
+        let most = "x,".repeat(COLUMNS_MAX - 1);
+        let commas = ",".repeat(COLUMNS_MAX);
+        for (text, line) in [
+            (format!("{most}x\n{most}\r\n"), None),
+            (format!("a,b\n\"{commas}\"\n"), None),
+            (format!("a,b\n\"\"\"{commas}\"\"\",\"{commas}\"\n"), None),
+            (format!("a,b\n\"{commas}"), None),
+            (format!("a;b\n{commas};{commas}\n"), None),
+            (format!("{most}x,x\n"), Some(1)),
+            (format!("a,b\n\"x\ny\",2\n{commas}\n"), Some(4)),
+            // A quote within a cell, or behind a quoted part of it, opens nothing.
+            (format!("a,b\n6\" pipe,{commas}\n"), Some(2)),
+            (format!("a,b\n\"x\"y\"{commas}\n"), Some(2)),
+        ] {
+            let said = check_width(text.as_bytes()).err();
+            let said = said.map(|fault| fault.to_string());
+            let expected = line.map(|line| format!("Line {line} has more than 256 columns."));
+            assert_eq!(said, expected, "{text:.40}");
+            let whole = read(text.as_bytes()).err().map(|fault| fault.to_string());
+            let is_wide = whole.is_some_and(|whole| whole.ends_with(" columns."));
+            assert_eq!(is_wide, line.is_some(), "{text:.40}");
+        }
     }
 
     #[test]

@@ -33,13 +33,13 @@ pub fn rows(file: &ImportedFile, import: &Import) -> String {
 }
 
 fn to_csv(records: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut writer = WriterBuilder::new().from_writer(Vec::new());
+    let mut writer = WriterBuilder::new().flexible(true).from_writer(Vec::new());
     for record in records {
         // PostgreSQL keeps no text with a NUL character.
         let cells = record
             .iter()
             .map(|cell| safe_text(cell).replace('\0', "\u{fffd}"));
-        // Writing to memory does not fail, and all records have the same length.
+        // Writing to memory does not fail.
         let _ = writer.write_record(cells);
     }
     let bytes = writer.into_inner().unwrap_or_default();
@@ -55,7 +55,8 @@ fn refused_table_rows(file: &ImportedFile, import: &Import, table: &Table) -> Ve
         for row in rows.filter_map(|at| table.rows.get(*at)) {
             let error = row_error(item, &format!("{} {}", table.word, row.number));
             let cells = kept_cells(table, &row.cells).into_iter();
-            records.push(cells.chain([error]).collect());
+            let stray = stray_cells(table, &row.cells).iter().cloned();
+            records.push(cells.chain([error]).chain(stray).collect());
         }
     }
     records
@@ -82,6 +83,16 @@ fn kept_cells(table: &Table, cells: &[String]) -> Vec<String> {
         .filter(|(_, name)| !name.trim().eq_ignore_ascii_case(ERROR_COLUMN))
         .map(|(at, _)| cells.get(at).cloned().unwrap_or_default())
         .collect()
+}
+
+/// Returns the cells behind the last column, up to the last one with a value. Without them, the row would be read with
+/// the first part of a number such as 1234,50, which stands in two cells.
+fn stray_cells<'c>(table: &Table, cells: &'c [String]) -> &'c [String] {
+    let behind = cells.get(table.header.len()..).unwrap_or_default();
+    let last = behind.iter().rposition(|cell| !cell.trim().is_empty());
+    behind
+        .get(..last.map_or(0, |at| at + 1))
+        .unwrap_or_default()
 }
 
 /// Returns the errors of one row. A row without errors of its own gets all errors of its invoice.
@@ -171,6 +182,38 @@ mod tests {
         assert_eq!(text, expected);
         let again = csv_table::read(text.as_bytes()).unwrap();
         assert_eq!(again.rows[0].cells[1], "@evil");
+    }
+
+    #[test]
+    fn a_row_with_cells_under_no_name_is_refused_again() {
+        for (start, rows) in [
+            (
+                "invoice_no,line.unit_price",
+                ["A,1234,50", "A,1234,ERROR,50"],
+            ),
+            (
+                "invoice_no,line.unit_price",
+                ["A,1234,,50,", "A,1234,ERROR,,50"],
+            ),
+            (
+                "invoice_no,error,line.unit_price",
+                ["A,,1234,50", "A,1234,ERROR,50"],
+            ),
+            ("invoice_no,line.unit_price", ["A,x,", "A,x,ERROR"]),
+        ] {
+            let [uploaded, expected] = rows;
+            let table = csv_table::read(format!("{start}\n{uploaded}\n").as_bytes()).unwrap();
+            let row = &table.rows[0].cells;
+            let kept = kept_cells(&table, row).into_iter();
+            let stray = stray_cells(&table, row).iter().cloned();
+            let record: Vec<_> = kept.chain(["ERROR".to_owned()]).chain(stray).collect();
+            let text = to_csv([record]);
+            assert_eq!(text.trim_end(), expected, "{uploaded}");
+            let again = format!("invoice_no,line.unit_price,error\n{text}");
+            let again = csv_table::read(again.as_bytes()).unwrap();
+            let found = again.rows[0].find_stray_cell(&again.header).is_some();
+            assert_eq!(found, expected.ends_with("50"), "{uploaded}");
+        }
     }
 
     #[test]

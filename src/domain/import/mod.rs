@@ -7,6 +7,7 @@
 //! | the sums that a file states, compared with the computed ones | `stated_sums`, `table_sums` |
 //! | tables, and documents in tables | `table`, `table_documents` |
 //! | tables from CSV and XLSX | `csv_table`, `xlsx_table` |
+//! | what the parts of an XLSX file would become in memory | `xlsx_parts` |
 //! | numbers of a CSV that may be meant otherwise | `thousands` |
 //! | bodies of the API in JSON and NDJSON | `json_documents`, `array_elements` |
 //! | a large file in pieces | `pieces` |
@@ -38,4 +39,5 @@ mod ubl_full_lines;
 pub mod ubl_parties;
 mod ubl_standard;
 pub mod warnings;
+mod xlsx_parts;
 pub mod xlsx_table;

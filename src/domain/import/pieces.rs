@@ -19,6 +19,8 @@ pub const DOCUMENTS_MAX: usize = 100_000;
 pub const PIECE_DOCUMENTS_MAX: usize = 500;
 /// A piece that has this many bytes takes no further document.
 const PIECE_BYTES_MAX: usize = 1 << 20;
+/// The maximum size of the header of a table, because each piece repeats it.
+const HEADER_BYTES_MAX: usize = 64 << 10;
 /// The maximum size of a document, including blank rows within it. It limits the memory that reading a piece needs.
 const DOCUMENT_BYTES_MAX: usize = 2 << 20;
 
@@ -203,22 +205,27 @@ impl Cutter {
     }
 
     /// Cuts a table between its invoices. The rows of an invoice must follow one another. Returns the byte range of the
-    /// header.
+    /// header, without the blank lines around it: each piece repeats the header, and there may be millions of them.
     fn cut_table(
         &mut self,
         text: &str,
         names: &BTreeMap<String, String>,
     ) -> Result<Range<usize>, Fault> {
+        csv_table::check_width(text.as_bytes())?;
         let mut records = Records::new(text.as_bytes());
         let Some(header) = records.read_next()? else {
             return Ok(0..0);
         };
         let column = table_documents::number_column(&header.cells(header.line)?, names)?;
-        let mut head: Option<(usize, u64)> = None;
+        let head = header.bytes;
+        if head.len() > HEADER_BYTES_MAX {
+            self.fault = Some(header_fault());
+        }
+        let head_text = text.get(head.clone()).unwrap_or_default();
+        let head_lines = u64::try_from(head_text.matches('\n').count()).unwrap_or_default();
         let mut seen = HashSet::new();
         let mut last = None;
         while let Some(record) = records.read_next()? {
-            let (_, head_lines) = *head.get_or_insert((record.bytes.start, record.line - 1));
             if record.is_blank() {
                 continue;
             }
@@ -236,7 +243,7 @@ impl Cutter {
             }
             self.add(record.bytes, record.line - 1 - head_lines)?;
         }
-        Ok(0..head.map_or(0, |(end, _)| end))
+        Ok(head)
     }
 
     fn cut_lines(&mut self, text: &str) -> Result<Range<usize>, Fault> {
@@ -265,6 +272,11 @@ impl Cutter {
         }
         Ok(0..0)
     }
+}
+
+fn header_fault() -> Fault {
+    let message = "The first row has more than 64 KiB: shorten the names of the columns.";
+    file_fault("max", message)
 }
 
 fn order_fault(line: u64) -> Fault {
@@ -395,6 +407,39 @@ mod tests {
         let file = piece.read(FileFormat::Xlsx, &BTreeMap::new()).unwrap();
         let cells = file.table.unwrap().rows.swap_remove(0).cells;
         assert_eq!(cells, ["A", "=x y"]);
+    }
+
+    #[test]
+    fn no_piece_repeats_more_than_the_header() {
+        let name = "x".repeat(HEADER_BYTES_MAX / 20);
+        let unread = format!(",{name}").repeat(21);
+        let rows = (0..=PIECE_DOCUMENTS_MAX).map(|number| format!("A{number},1\r\n"));
+        let rows = rows.collect::<String>();
+        let blank = "\r\n".repeat(50_000);
+        for (start, is_refused) in [
+            ("invoice_no,x\r\n".to_owned(), false),
+            (format!("{blank}invoice_no,x\r\n"), false),
+            (format!("invoice_no,x\r\n{blank}"), false),
+            (format!("invoice_no,x\r\n{blank}{blank},\r\n"), false),
+            (format!("\"invoice_no\",\"x\r\ny\"\n{blank}"), false),
+            (format!("invoice_no{unread}\r\n"), true),
+        ] {
+            let text = format!("{start}{rows}");
+            let shown = start.len();
+            let cuts = cut(FileFormat::Csv, &text).unwrap();
+            let checked = cuts.check(FileFormat::Csv, &text, &BTreeMap::new());
+            assert_eq!(checked.is_err(), is_refused, "{shown}");
+            let bytes: usize = cuts.pieces(&text).map(|piece| piece.content.len()).sum();
+            let most = rows.len() + 2 * HEADER_BYTES_MAX;
+            assert_eq!(bytes > most, is_refused, "{shown}");
+            if !is_refused {
+                let whole = csv_table::read(text.as_bytes()).unwrap();
+                let line = whole.rows.last().unwrap().number;
+                let told = told_by_pieces(FileFormat::Csv, &text);
+                let last = format!("line {line} \"A{PIECE_DOCUMENTS_MAX}\"");
+                assert_eq!(told.last(), Some(&last), "{shown}");
+            }
+        }
     }
 
     #[test]

@@ -168,14 +168,18 @@ fn columns(
     header: &[String],
     names: &BTreeMap<String, String>,
 ) -> Result<(Vec<Column>, Vec<String>), Fault> {
+    // A profile may have thousands of names, and each piece of a large file is read with them.
+    let mut fields: HashMap<String, &str> = HashMap::new();
+    for (known, field) in names {
+        fields
+            .entry(known.trim().to_lowercase())
+            .or_insert(field.as_str());
+    }
     let mut columns: Vec<Column> = Vec::new();
     let mut unread = Vec::new();
     for (index, text) in header.iter().enumerate() {
         let text = text.trim();
-        let mapped = names
-            .iter()
-            .find(|(known, _)| known.trim().to_lowercase() == text.to_lowercase())
-            .map(|(_, field)| field.as_str());
+        let mapped = fields.get(&text.to_lowercase()).copied();
         let Some(field) = ColumnField::parse(mapped.unwrap_or(text)) else {
             let is_known = text.is_empty()
                 || text.eq_ignore_ascii_case(ERROR_COLUMN)
@@ -415,6 +419,37 @@ mod tests {
         assert_eq!(file.warnings, ["The column colour is not read."]);
         assert_eq!(file.documents[0].places.source(), "rows 2 to 5");
         assert_eq!(file.documents[0].rows, [0, 3]);
+    }
+
+    #[test]
+    fn a_header_is_found_in_the_profile_in_any_letters_also_among_thousands() {
+        let field = "due_date".to_owned();
+        let mut names: BTreeMap<_, _> = (0..15_000)
+            .map(|number| (format!("Spalte {number}"), field.clone()))
+            .collect();
+        for (name, field) in [
+            ("Nr", "invoice_no"),
+            ("nr", "currency"),
+            ("MENGE", "line.quantity"),
+        ] {
+            names.insert(name.to_owned(), field.to_owned());
+        }
+        // Without a map, comparing these takes minutes.
+        let unread: Vec<String> = (0..250).map(|number| "X".repeat(3_000 + number)).collect();
+        for (known, field) in [
+            ("NR", ColumnField::Invoice("invoice_no")),
+            (" nr ", ColumnField::Invoice("invoice_no")),
+            ("Menge", ColumnField::Line("quantity")),
+            ("spalte 14999", ColumnField::Invoice("due_date")),
+        ] {
+            let given = ["invoice_no".to_owned(), known.to_owned()];
+            let number = usize::from(field == ColumnField::Invoice("invoice_no"));
+            let header: Vec<_> = given[number..].iter().chain(&unread).cloned().collect();
+            let (found, warnings) = columns(&header, &names).unwrap();
+            let found = found.iter().find(|column| column.field == field);
+            assert_eq!(found.unwrap().index, 1 - number, "{known}");
+            assert_eq!(warnings.len(), UNREAD_COLUMNS_SHOWN_MAX + 1, "{known}");
+        }
     }
 
     #[test]

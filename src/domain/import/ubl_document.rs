@@ -338,6 +338,7 @@ mod tests {
     use trade_document::Party;
 
     use super::*;
+    use crate::domain::import::ubl_parties;
     use crate::domain::reference::catalog::ReferenceList;
 
     const EXAMPLES: [(&str, &str); 4] = [
@@ -507,6 +508,55 @@ mod tests {
             refused.faults[0].path,
             "/Invoice/cac:AccountingCustomerParty/cac:Party"
         );
+    }
+
+    #[test]
+    fn a_field_that_the_form_lacks_is_told_and_what_can_be_kept_is() {
+        for code in ["381", "394"] {
+            let mut document = own_document(code);
+            document.issue_date = jiff::civil::date(2018, 4, 12);
+            document.issue_time = Some(jiff::civil::time(10, 15, 30, 0));
+            document.tax_point_date = Some(jiff::civil::date(2018, 4, 13));
+            document.accounting_cost = Some("4500".to_owned());
+            document.lines[0].description = Some("As ordered".to_owned());
+            let customer = ubl_parties::counterparty_mut(&mut document);
+            customer.registration = Some("HRB 7".to_owned());
+            customer.telephone = Some("+491234567".to_owned());
+            customer.address.state = Some("Bayern".to_owned());
+            let xml = ubl::write(&document).unwrap();
+            let standard = [
+                "the time of issue",
+                "the tax point date, 2018-04-13: it became the invoice date, 2018-04-12",
+                "the customer's registration",
+                "the customer's telephone",
+                "the descriptions of lines",
+                "the accounting cost",
+            ];
+            let full = [
+                "the customer's registration",
+                "the customer's state",
+                "the accounting cost",
+            ];
+            for (form, told, kept) in [
+                (
+                    ImportForm::Standard,
+                    &standard[..],
+                    &["10:15:30", "HRB 7", "+491234567", "As ordered"][..],
+                ),
+                (ImportForm::Full, &full[..], &["HRB 7", "Bayern"][..]),
+            ] {
+                let imported = read_text(&xml, form);
+                let warnings = imported.warnings.join(" ");
+                for name in told {
+                    assert!(warnings.contains(name), "{code} {form} {name}: {warnings}");
+                }
+                let parts = format!("{:?}", imported.ubl_parts);
+                for text in kept {
+                    assert!(parts.contains(text), "{code} {form} {text}: {parts}");
+                }
+                assert!(!parts.contains("2018-04-13"), "{code} {form}: {parts}");
+            }
+        }
     }
 
     #[test]

@@ -8,8 +8,9 @@ use crate::domain::import::body_members::{
     add_members, json_number, optional_value, party_name, value_if_filled,
 };
 use crate::domain::import::ubl_full_lines;
-use crate::domain::import::ubl_parties::counterparty;
+use crate::domain::import::ubl_parties::counterparty_mut;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::ubl_parts::counterparty;
 use crate::domain::reference::catalog::Catalog;
 
 /// The members that hold references to other documents. The flag is true for a member that is a list.
@@ -50,7 +51,7 @@ pub(super) fn body(
     let date = |date: Option<Date>| date.map(|date| json!(date.to_string()));
     let digits = catalog.currency_digits(&document.currency);
     let lines = ubl_full_lines::lines(document, digits, warnings);
-    warnings.extend(order_warning(document));
+    warnings.extend(without_field_warning(document));
     add_members(
         &mut body,
         [
@@ -101,14 +102,32 @@ pub(super) fn body(
     body
 }
 
-/// Returns a warning if the document names an order.
-fn order_warning(document: &TradeDocument) -> Option<String> {
+/// Returns a warning that names what the document has and the body has no field for.
+fn without_field_warning(document: &TradeDocument) -> Option<String> {
+    let customer = counterparty(document);
     let mut references = document.references.iter();
-    references
-        .any(|reference| reference.kind == ReferenceKind::Order)
-        .then(|| {
-            "Create Full has no field for the order: kept for the UBL of the invoice.".to_owned()
-        })
+    let parts = [
+        (
+            references.any(|reference| reference.kind == ReferenceKind::Order),
+            "the order",
+        ),
+        (
+            customer.registration.is_some(),
+            "the customer's registration",
+        ),
+        (customer.address.state.is_some(), "the customer's state"),
+        (document.accounting_cost.is_some(), "the accounting cost"),
+        (
+            document.period.is_some() && delivery_period(document).is_none(),
+            "the period",
+        ),
+    ];
+    let parts = parts.into_iter().filter(|(is_present, _)| *is_present);
+    let names: Vec<_> = parts.map(|(_, name)| name).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!("Create Full has no field for {names}: kept for the UBL of the invoice.")
+    })
 }
 
 fn totals(totals: &Totals) -> Value {
@@ -198,7 +217,7 @@ pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
         let usable = all.filter(|one| one.kind == kind && date_value(one).is_some());
         references.extend(usable.take(if is_list { usize::MAX } else { 1 }).cloned());
     }
-    TradeDocument {
+    let mut emptied = TradeDocument {
         references,
         period: document
             .period
@@ -206,7 +225,11 @@ pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
         // The authority requires an amount there, not an account code.
         accounting_cost: None,
         ..document.clone()
-    }
+    };
+    let customer = counterparty_mut(&mut emptied);
+    customer.registration = None;
+    customer.address.state = None;
+    emptied
 }
 
 /// Adds those references that have a date, as the form requires one. An IRN contains its date.

@@ -4,6 +4,7 @@
 
 use trade_document::{Party, TradeDocument};
 
+use crate::domain::invoice::ubl_parts::counterparty;
 use crate::domain::kernel::codes::is_self_billed;
 use crate::domain::party::Taxpayer;
 
@@ -33,13 +34,12 @@ pub struct UblParties {
     counterparty: Party,
 }
 
-/// Returns the party that becomes the customer of the invoice: the supplier if the document is self-billed, otherwise
-/// the customer.
-pub(super) fn counterparty(document: &TradeDocument) -> &Party {
+/// Returns the party that becomes the customer of the invoice, to be changed.
+pub(super) fn counterparty_mut(document: &mut TradeDocument) -> &mut Party {
     if is_self_billed(&document.document_type.code) {
-        &document.supplier
+        &mut document.supplier
     } else {
-        &document.customer
+        &mut document.customer
     }
 }
 

@@ -6,8 +6,9 @@ use trade_document::{ItemKind, Line, Party, ReferenceKind, TradeDocument};
 use crate::domain::import::body_members::{
     add_members, json_number, optional_value, party_name, value_if_filled,
 };
-use crate::domain::import::ubl_parties::counterparty;
+use crate::domain::import::ubl_parties::counterparty_mut;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::ubl_parts::counterparty;
 use crate::domain::kernel::codes::{ItemType, UniqueNoType};
 
 /// Returns the body of a document without charges of its own. Each of its lines has at most one discount.
@@ -48,6 +49,7 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
             ("invoice_lines", Some(Value::Array(lines))),
         ],
     );
+    warnings.extend(tax_point_warning(document));
     let kept = without_field(document);
     if !kept.is_empty() {
         warnings.push(format!(
@@ -58,13 +60,23 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
     body
 }
 
+/// Returns a warning if the date of the tax is another one than that of the issue, which a standard invoice always has.
+fn tax_point_warning(document: &TradeDocument) -> Option<String> {
+    let issued = document.issue_date;
+    let date = document.tax_point_date.filter(|date| *date != issued)?;
+    Some(format!(
+        "Create Standard has no field for the tax point date, {date}: it became the invoice date, {issued}."
+    ))
+}
+
 /// Returns the document without the data that has no field in the body.
 pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
     // Keeps only references by IRN: the number of an invoice that is not stored here means nothing to the authority.
     let references = document.references.iter();
     let references = references.filter(|one| one.kind == ReferenceKind::Preceding);
     let with_irn = references.filter(|one| Irn::parse(&one.id).is_ok());
-    TradeDocument {
+    let mut emptied = TradeDocument {
+        issue_time: None,
         notes: Vec::new(),
         payment_terms: None,
         payment_means: Vec::new(),
@@ -75,13 +87,32 @@ pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
         accounting_cost: None,
         references: with_irn.cloned().collect(),
         ..document.clone()
+    };
+    let customer = counterparty_mut(&mut emptied);
+    customer.registration = None;
+    customer.telephone = None;
+    for line in &mut emptied.lines {
+        line.description = None;
     }
+    emptied
 }
 
 /// Returns the names of the parts of the document that have no field in the body.
 fn without_field(document: &TradeDocument) -> Vec<&'static str> {
+    let customer = counterparty(document);
     let mut references = document.references.iter();
+    let mut lines = document.lines.iter();
     let parts = [
+        (document.issue_time.is_some(), "the time of issue"),
+        (
+            customer.registration.is_some(),
+            "the customer's registration",
+        ),
+        (customer.telephone.is_some(), "the customer's telephone"),
+        (
+            lines.any(|line| line.description.is_some()),
+            "the descriptions of lines",
+        ),
         (!document.notes.is_empty(), "the notes"),
         (document.payment_terms.is_some(), "the terms of payment"),
         (!document.payment_means.is_empty(), "the means of payment"),

@@ -1,28 +1,38 @@
 //! Reads the first visible sheet of an XLSX file as a table. Before that, the file is unpacked once without keeping the
-//! contents, so that a file that unpacks to too many bytes is refused.
+//! contents, so that a file that unpacks to too many bytes, or whose elements would take too much memory, is refused.
 
-use std::io::{Cursor, Read, copy, sink};
+use std::borrow::Cow;
+use std::io::{BufReader, Cursor, Read, copy, sink};
 
 use calamine::{
-    DataRef, ExcelDateTime, Reader, Sheet as SheetEntry, SheetType, SheetVisible, Xlsx,
+    DataRef, ExcelDateTime, Reader, Sheet as SheetEntry, SheetType, SheetVisible, Style, Xlsx,
 };
 use rust_decimal::Decimal;
 use zip::ZipArchive;
 
 use crate::domain::import::source::file_fault;
 use crate::domain::import::table::{
-    COLUMNS_MAX, ROWS_MAX, Row, TABLE_BYTES_MAX, Table, check_length,
+    COLUMNS_MAX, ROWS_MAX, Row, TABLE_BYTES_MAX, Table, check_length, shorten,
 };
+use crate::domain::import::xlsx_parts::PartElements;
 use crate::domain::kernel::fault::Fault;
 
 /// The maximum total size of the unpacked parts of a file.
 pub const UNPACKED_BYTES_MAX: u64 = 32 << 20;
 /// The maximum number of parts of a file.
 const PARTS_MAX: usize = 1_000;
+/// The bytes with which the entry of a part begins in the directory of a ZIP archive.
+const PART_MARK: &[u8] = b"PK\x01\x02";
 /// The numbers of rows and columns that a sheet of XLSX can have. A cell outside of them shows that the file is
 /// damaged.
 const SHEET_ROWS_MAX: u32 = 1_048_576;
 const SHEET_COLUMNS_MAX: u32 = 16_384;
+/// The maximum number of cells of a table, with the empty ones before the last cell of each row. A file may have one
+/// more for every `BYTES_PER_CELL` of its unpacked bytes, so that a large table with long rows is read.
+const CELLS_MAX: u64 = 1_000_000;
+const BYTES_PER_CELL: u64 = 4;
+/// The numbers that a spreadsheet shows as a date, up to the end of 9999. It counts days from 1.
+const DATE_NUMBERS: std::ops::Range<f64> = 1.0..2_958_466.0;
 
 /// The maximum number of sheets that a warning names.
 const SHEETS_SHOWN_MAX: usize = 20;
@@ -37,17 +47,23 @@ pub struct ReadWorkbook {
 /// Reads the first visible sheet. A formula is read as the value that the file stores for it. Any other cell is read as
 /// it is shown, even if its text looks like a formula.
 pub fn read(bytes: &[u8]) -> Result<ReadWorkbook, Fault> {
-    check_unpacked_size(bytes, unpacked_bytes(bytes)?)?;
+    let unpacked = unpacked_bytes(bytes)?;
+    check_parts(bytes, unpacked)?;
     let mut book: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(|_| unreadable_fault())?;
     let sheets = book.sheets_metadata().to_vec();
     let first = sheets
         .iter()
         .position(is_readable)
         .ok_or_else(|| file_fault("xlsx", "The file has no visible sheet."))?;
+    let name = &sheets[first].name;
+    let mut percentages = percentage_places(&mut book, name)?.into_iter().peekable();
     let mut cells = book
-        .worksheet_cells_reader(&sheets[first].name)
+        .worksheet_cells_reader(name)
         .map_err(|_| unreadable_fault())?;
-    let mut sheet = Sheet::default();
+    let mut sheet = Sheet {
+        cells_left: CELLS_MAX + unpacked / BYTES_PER_CELL,
+        ..Sheet::default()
+    };
     while let Some(cell) = cells
         .next_cell_with_formula_metadata()
         .map_err(|_| unreadable_fault())?
@@ -57,7 +73,12 @@ pub fn read(bytes: &[u8]) -> Result<ReadWorkbook, Fault> {
         if cell.formula.is_some() && !has_value {
             return Err(uncomputed_fault(row, column));
         }
-        sheet.add(row, column, &cell.value)?;
+        let text = if percentages.next_if_eq(&cell.pos).is_some() {
+            percentage_text(&cell.value)
+        } else {
+            cell_text(&cell.value)
+        };
+        sheet.add(row, column, &text)?;
     }
     Ok(ReadWorkbook {
         table: sheet.into_table(),
@@ -74,8 +95,10 @@ fn unread_warning(sheets: &[SheetEntry], read: usize) -> Option<String> {
     let others = sheets.iter().enumerate().filter(|(at, _)| *at != read);
     let names: Vec<_> = others
         .map(|(_, sheet)| match sheet.visible {
-            SheetVisible::Visible => sheet.name.clone(),
-            SheetVisible::Hidden | SheetVisible::VeryHidden => format!("{} (hidden)", sheet.name),
+            SheetVisible::Visible => shorten(&sheet.name),
+            SheetVisible::Hidden | SheetVisible::VeryHidden => {
+                format!("{} (hidden)", shorten(&sheet.name))
+            }
         })
         .collect();
     let shown = names[..names.len().min(SHEETS_SHOWN_MAX)].join(", ");
@@ -83,7 +106,7 @@ fn unread_warning(sheets: &[SheetEntry], read: usize) -> Option<String> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let read = &sheets[read].name;
+    let read = shorten(&sheets[read].name);
     (!names.is_empty())
         .then(|| format!("Only the sheet {read} is read, not these sheets: {shown}{more}."))
 }
@@ -100,11 +123,13 @@ fn uncomputed_fault(row: u32, column: u32) -> Fault {
 
 /// Returns the total size of the unpacked parts, as the file states it.
 pub fn unpacked_bytes(bytes: &[u8]) -> Result<u64, Fault> {
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable_fault())?;
-    if archive.len() > PARTS_MAX {
+    // Counted before the directory is read, which takes hundreds of bytes of memory for a part.
+    let marks = bytes.windows(PART_MARK.len());
+    if marks.filter(|mark| *mark == PART_MARK).count() > PARTS_MAX {
         let message = format!("The file has more than {PARTS_MAX} parts.");
         return Err(file_fault("max", message));
     }
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable_fault())?;
     let mut sum: u64 = 0;
     for index in 0..archive.len() {
         let part = archive
@@ -118,16 +143,66 @@ pub fn unpacked_bytes(bytes: &[u8]) -> Result<u64, Fault> {
     Ok(sum)
 }
 
-/// Unpacks every part and counts the bytes, because the sizes that the file states may be false.
-fn check_unpacked_size(bytes: &[u8], stated: u64) -> Result<(), Fault> {
+/// Unpacks every part and counts the bytes, because the sizes that the file states may be false. Also counts the
+/// elements.
+fn check_parts(bytes: &[u8], stated: u64) -> Result<(), Fault> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable_fault())?;
+    let mut elements = PartElements::default();
     let mut left = stated;
     for index in 0..archive.len() {
         let part = archive.by_index(index).map_err(|_| unreadable_fault())?;
-        let size = copy(&mut part.take(left + 1), &mut sink()).map_err(|_| unreadable_fault())?;
+        let most = left + 1;
+        let mut part = BufReader::new(part.take(most));
+        elements.count(&mut part);
+        copy(&mut part, &mut sink()).map_err(|_| unreadable_fault())?;
+        let size = most - part.get_ref().limit();
         left = left.checked_sub(size).ok_or_else(too_large_fault)?;
     }
-    Ok(())
+    elements.check()
+}
+
+/// Returns the places of the numbers that the sheet shows as percentages, in the order of the sheet.
+fn percentage_places(
+    book: &mut Xlsx<Cursor<&[u8]>>,
+    sheet: &str,
+) -> Result<Vec<(u32, u32)>, Fault> {
+    let mut places = Vec::new();
+    let mut cells = book
+        .worksheet_cells_reader(sheet)
+        .map_err(|_| unreadable_fault())?;
+    let styles: Vec<_> = cells.styles().iter().map(is_percentage).collect();
+    if !styles.contains(&true) {
+        return Ok(places);
+    }
+    while let Some((cell, style)) = cells
+        .next_cell_with_style_id()
+        .map_err(|_| unreadable_fault())?
+    {
+        let is_number = matches!(cell.get_value(), DataRef::Float(_));
+        if is_number && styles.get(style) == Some(&true) {
+            places.push(cell.get_position());
+        }
+    }
+    Ok(places)
+}
+
+/// True if the style shows a number as a percentage: its format has a percent sign outside of the texts in it. `_%` is
+/// only a gap as wide as the sign, and `*%` repeats the sign as a filling.
+fn is_percentage(style: &Style) -> bool {
+    let format = style.number_format.as_ref();
+    let mut signs = format
+        .map_or("", |format| format.format_code.as_str())
+        .chars();
+    let mut is_text = false;
+    while let Some(sign) = signs.next() {
+        match sign {
+            '"' => is_text = !is_text,
+            '\\' | '_' | '*' if !is_text => _ = signs.next(),
+            '%' if !is_text => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn too_large_fault() -> Fault {
@@ -145,50 +220,73 @@ fn unreadable_fault() -> Fault {
 struct Sheet {
     rows: Vec<Row>,
     bytes: usize,
+    /// The number of cells that may still be added, with the empty ones before them.
+    cells_left: u64,
 }
 
 impl Sheet {
     /// Adds a cell. Row and column are counted from 0. The cells of a sheet come row by row.
-    fn add(&mut self, row: u32, column: u32, value: &DataRef<'_>) -> Result<(), Fault> {
+    fn add(&mut self, row: u32, column: u32, text: &str) -> Result<(), Fault> {
         if row >= SHEET_ROWS_MAX || column >= SHEET_COLUMNS_MAX {
             return Err(unreadable_fault());
         }
-        let number = u64::from(row) + 1;
-        let text = cell_text(value);
         if text.is_empty() {
             return Ok(());
         }
+        let number = u64::from(row) + 1;
+        // Blanks count, too: many cells may share one long text of them.
         let place = format!("Row {number}, column {}", column_name(column));
-        check_length(&place, &text)?;
+        check_length(&place, text)?;
+        self.bytes += text.len();
+        if self.bytes > TABLE_BYTES_MAX {
+            let message = format!("The cells of the sheet have more than {TABLE_BYTES_MAX} bytes.");
+            return Err(file_fault("max", message));
+        }
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(());
+        }
         let column = usize::try_from(column).unwrap_or(usize::MAX);
         if column >= COLUMNS_MAX {
             let message = format!("Row {number} has more than {COLUMNS_MAX} columns.");
             return Err(file_fault("max", message));
         }
         if self.rows.last().is_none_or(|last| last.number != number) {
-            if self.rows.last().is_some_and(|last| last.number > number) {
-                return Err(unreadable_fault());
-            }
-            if self.rows.len() > ROWS_MAX {
-                let message = format!("The sheet has more than {ROWS_MAX} rows.");
-                return Err(file_fault("max", message));
-            }
-            self.rows.push(Row {
-                number,
-                cells: Vec::new(),
-            });
+            self.start_row(number)?;
         }
-        self.bytes += text.len();
-        if self.bytes > TABLE_BYTES_MAX {
-            let message = format!("The cells of the sheet have more than {TABLE_BYTES_MAX} bytes.");
+        self.set_cell(column, text)
+    }
+
+    fn start_row(&mut self, number: u64) -> Result<(), Fault> {
+        if self.rows.last().is_some_and(|last| last.number > number) {
+            return Err(unreadable_fault());
+        }
+        if self.rows.len() > ROWS_MAX {
+            let message = format!("The sheet has more than {ROWS_MAX} rows.");
             return Err(file_fault("max", message));
         }
-        if let Some(last) = self.rows.last_mut() {
-            if last.cells.len() <= column {
-                last.cells.resize(column + 1, String::new());
-            }
-            last.cells[column] = text;
+        self.rows.push(Row {
+            number,
+            cells: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Sets a cell of the last row.
+    fn set_cell(&mut self, column: usize, text: &str) -> Result<(), Fault> {
+        let Some(last) = self.rows.last_mut() else {
+            return Ok(());
+        };
+        let missing = (column + 1).saturating_sub(last.cells.len());
+        let missing = u64::try_from(missing).unwrap_or(u64::MAX);
+        self.cells_left = self.cells_left.checked_sub(missing).ok_or_else(|| {
+            let message = "The rows of the sheet have too many empty cells: put the columns with values together.";
+            file_fault("max", message)
+        })?;
+        if last.cells.len() <= column {
+            last.cells.resize(column + 1, String::new());
         }
+        text.clone_into(&mut last.cells[column]);
         Ok(())
     }
 
@@ -203,34 +301,51 @@ impl Sheet {
 }
 
 /// Returns the text of a cell as a spreadsheet shows it, a date as YYYY-MM-DD.
-fn cell_text(value: &DataRef<'_>) -> String {
+fn cell_text<'a>(value: &'a DataRef<'_>) -> Cow<'a, str> {
     match value {
-        DataRef::Empty => String::new(),
-        DataRef::String(text) | DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => {
-            text.trim().to_owned()
+        DataRef::Empty => Cow::Borrowed(""),
+        DataRef::String(text) | DataRef::DurationIso(text) => Cow::Borrowed(text),
+        DataRef::DateTimeIso(text) => {
+            Cow::Borrowed(text.split_once('T').map_or(text.as_str(), |(day, _)| day))
         }
-        DataRef::SharedString(text) => text.trim().to_owned(),
-        DataRef::Int(number) => number.to_string(),
-        DataRef::Float(number) => number_text(*number),
-        DataRef::Bool(value) => value.to_string(),
-        DataRef::DateTime(time) => day_text(time),
-        DataRef::Error(error) => error.to_string(),
+        DataRef::SharedString(text) => Cow::from(*text),
+        DataRef::Int(number) => Cow::Owned(number.to_string()),
+        DataRef::Float(number) => Cow::Owned(number_text(*number)),
+        DataRef::Bool(value) => Cow::Owned(value.to_string()),
+        DataRef::DateTime(time) => Cow::Owned(day_text(time)),
+        DataRef::Error(error) => Cow::Owned(error.to_string()),
     }
+}
+
+/// Returns a number that is shown as a percentage with its sign, such as `10%` for 0.1. A column of numbers then refuses
+/// it, because a tenth of a percent would be meant by the number alone.
+fn percentage_text<'a>(value: &'a DataRef<'_>) -> Cow<'a, str> {
+    let shown = match value {
+        DataRef::Float(number) => shown_number(*number),
+        _ => None,
+    };
+    let hundredfold = shown.and_then(|number| number.checked_mul(Decimal::ONE_HUNDRED));
+    hundredfold.map_or_else(
+        || cell_text(value),
+        |number| Cow::Owned(format!("{}%", number.normalize())),
+    )
 }
 
 /// Returns a number with 15 digits, as a spreadsheet shows it. The further digits of a floating-point result such as
 /// 1.1 × 1.1 are not exact.
 fn number_text(number: f64) -> String {
-    let shown = Decimal::from_scientific(&format!("{number:.14e}"));
-    shown.map_or_else(
-        |_| number.to_string(),
-        |shown| shown.normalize().to_string(),
-    )
+    shown_number(number).map_or_else(|| number.to_string(), |shown| shown.normalize().to_string())
 }
 
-/// Returns the day of a date as YYYY-MM-DD, and a duration as a number.
+/// Returns the first 15 digits of a number; `None` if it is too large.
+fn shown_number(number: f64) -> Option<Decimal> {
+    Decimal::from_scientific(&format!("{number:.14e}")).ok()
+}
+
+/// Returns the day of a date as YYYY-MM-DD, and a duration as a number. Also a number: what is no date although its cell
+/// has the format of one, such as the 0 of a formula that refers to an empty cell, or a day typed as 20260115.
 fn day_text(time: &ExcelDateTime) -> String {
-    if !time.is_datetime() {
+    if !time.is_datetime() || !DATE_NUMBERS.contains(&time.as_f64()) {
         return number_text(time.as_f64());
     }
     let (year, month, day, ..) = time.to_ymd_hms_milli();
@@ -284,7 +399,7 @@ mod tests {
             (
                 "xl/styles.xml".to_owned(),
                 format!(
-                    "<styleSheet xmlns=\"{main}\"><cellXfs count=\"2\"><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/></cellXfs></styleSheet>"
+                    "<styleSheet xmlns=\"{main}\"><numFmts><numFmt numFmtId=\"164\" formatCode=\"0.0&quot;%&quot;\"/><numFmt numFmtId=\"165\" formatCode=\"0.0_%\"/></numFmts><cellXfs count=\"5\"><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/><xf numFmtId=\"10\"/><xf numFmtId=\"164\"/><xf numFmtId=\"165\"/></cellXfs></styleSheet>"
                 ),
             ),
         ];
@@ -357,6 +472,32 @@ mod tests {
     }
 
     #[test]
+    fn a_percentage_keeps_its_sign_and_a_day_in_iso_its_day() {
+        for (cell, text) in [
+            ("s=\"2\"><v>0.075</v>", "7.5%"),
+            ("s=\"2\"><f>1/10</f><v>0.1</v>", "10%"),
+            ("s=\"2\" t=\"str\"><v>x</v>", "x"),
+            // The percent signs of these formats are only a text and a gap.
+            ("s=\"3\"><v>7.5</v>", "7.5"),
+            ("s=\"4\"><v>7.5</v>", "7.5"),
+            ("s=\"0\"><v>0.075</v>", "0.075"),
+            ("s=\"1\" t=\"d\"><v>2026-01-15T00:00:00</v>", "2026-01-15"),
+            ("t=\"d\"><v>2026-01-15</v>", "2026-01-15"),
+            ("s=\"1\"><v>46037.999</v>", "2026-01-15"),
+            ("s=\"1\"><v>2958465</v>", "9999-12-31"),
+            // These numbers are no dates, although their cells have the format of dates.
+            ("s=\"1\"><v>20260115</v>", "20260115"),
+            ("s=\"1\"><v>0</v>", "0"),
+            ("s=\"1\"><v>0.5</v>", "0.5"),
+            ("s=\"1\"><v>-1</v>", "-1"),
+        ] {
+            let data = format!("<row r=\"1\"><c r=\"A1\"><v>1</v></c><c r=\"B1\" {cell}</c></row>");
+            let header = read(&workbook(&data)).unwrap().table.header;
+            assert_eq!(header, ["1", text], "{cell}");
+        }
+    }
+
+    #[test]
     fn a_text_is_a_text_and_only_a_formula_is_a_formula() {
         let texts = ["=1+1", "+234", "-5", "@x", "'-5", "'", "''=x"];
         let cells = texts.iter().zip("ABCDEFG".chars());
@@ -410,6 +551,7 @@ mod tests {
         let below = workbook("<row r=\"1\"><c r=\"A1048577\"><v>1</v></c></row>");
         let beside = workbook("<row r=\"1\"><c r=\"XFE1\"><v>1</v></c></row>");
         let formula = workbook("<row r=\"1\"><c r=\"B1\"><f>1+2</f></c></row>");
+        let many = PART_MARK.repeat(PARTS_MAX + 1);
         let backwards = workbook(&format!(
             "<row r=\"2\">{}</row><row r=\"1\">{}</row>",
             text_cell("A2", "x"),
@@ -421,6 +563,7 @@ mod tests {
                 &formula,
                 "Row 1, column B: the file has no value of the formula; open it in a spreadsheet and save it.",
             ),
+            (&many, "The file has more than 1000 parts."),
             (&backwards, "The file is not an XLSX file that can be read."),
             (&farther, "The file is not an XLSX file that can be read."),
             (&below, "The file is not an XLSX file that can be read."),
@@ -433,6 +576,45 @@ mod tests {
         ] {
             assert_eq!(read(file).unwrap_err().to_string(), said);
         }
+    }
+
+    /// Returns an XLSX file with this text as its shared strings.
+    fn workbook_with_strings(sheet_data: &str, strings: &str) -> Vec<u8> {
+        let mut zip = ZipWriter::new_append(Cursor::new(workbook(sheet_data))).unwrap();
+        zip.start_file("xl/sharedStrings.xml", SimpleFileOptions::default())
+            .unwrap();
+        zip.write_all(strings.as_bytes()).unwrap();
+        zip.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn a_small_file_does_not_take_much_memory_or_time() {
+        let row = |row: u32| format!("<row r=\"{row}\"><c r=\"IV{row}\"><v>1</v></c></row>");
+        let far: Vec<_> = (1..=20_000).map(row).collect();
+        let shared = "<row r=\"1\"><c r=\"A1\" t=\"s\"><v>0</v></c></row>";
+        let blanks = format!(
+            "<sst><si><t xml:space=\"preserve\">{}</t></si></sst>",
+            " ".repeat(5_000)
+        );
+        let reserved = "<sst uniqueCount=\"99999999999\"><si><t>x</t></si></sst>";
+        for (file, said) in [
+            (
+                workbook(&far.concat()),
+                "The rows of the sheet have too many empty cells: put the columns with values together.",
+            ),
+            (
+                workbook_with_strings(shared, &blanks),
+                "Row 1, column A: the cell has more than 4000 characters.",
+            ),
+            (
+                workbook_with_strings(shared, reserved),
+                "The file has too many or too long styles, sheets or shared strings.",
+            ),
+        ] {
+            assert_eq!(read(&file).unwrap_err().to_string(), said);
+        }
+        let honest = workbook_with_strings(shared, &reserved.replace("99999999999", "1"));
+        assert_eq!(read(&honest).unwrap().table.header, ["x"]);
     }
 
     #[test]

@@ -207,7 +207,7 @@ fn answers_broken(situation: &Situation) -> Vec<Finding> {
             let requests = count_phrase(broken, "request was", "requests were");
             vec![Finding::new(
                 broken,
-                format!("{requests} answered with 500 within five minutes."),
+                format!("{requests} answered with 500 because of a defect within five minutes."),
             )]
         }
     }

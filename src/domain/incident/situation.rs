@@ -53,8 +53,8 @@ pub struct WorkFacts {
     pub overdue: CountAndOldest,
     pub due_soon: u64,
     pub next_deadline: Option<Timestamp>,
-    /// The due lanes of runs and of endpoints that no replica holds, by kind. `since` is the earliest due time, or the
-    /// time at which a replica last held a lane of this kind if that is later.
+    /// The due lanes of runs and of endpoints that no replica holds, by kind, without the runs of paused taxpayers.
+    /// `since` is the earliest due time, or the time at which a replica last held a lane of this kind if that is later.
     pub untaken: Vec<(&'static str, CountAndOldest)>,
     pub quarantined: Vec<(WorkKind, CountAndOldest)>,
     /// The taxpayers whose documents the authority refused within the last hour, most refusals first.
@@ -156,8 +156,9 @@ pub struct AuthorityFacts {
     pub held_operations: Vec<&'static str>,
     /// The operations whose breaker an operator has tripped, each with the time of the order.
     pub tripped_operations: Vec<(&'static str, Option<Timestamp>)>,
-    /// True if any breaker is open, even if it blocks only one integrator.
-    pub is_held_for_some: bool,
+    /// True if an open breaker holds back runs, even if only those of one integrator. A breaker whose callers have left
+    /// stays open, but holds back nothing.
+    pub has_held_runs: bool,
     pub next_probe_at: Option<Timestamp>,
     /// The operations whose calls wait because the lowered limit is reached: the operation, its limit, and the number
     /// of waiting calls.
@@ -182,7 +183,8 @@ pub struct ActorFacts {
 /// The number of requests that failed in the last minutes, by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrafficFacts {
-    /// The number of responses with status 500 within the last five minutes. Each is a defect.
+    /// The number of responses with status 500 within the last five minutes that a defect has caused. The failures that
+    /// the contract answers with 500, such as a failed Report, do not count.
     pub broken: u64,
     /// The number of commands that were refused within the last minute because the process was busy.
     pub refused_commands: u64,

@@ -164,12 +164,11 @@ pub(super) const WORK_NOT_TAKEN: IncidentKind = IncidentKind {
 
 fn work_not_taken(situation: &Situation) -> Vec<Finding> {
     find_in_work(situation, |work| {
-        // Due runs are rightly not taken while a breaker is open or taxpayers are paused. A paused process takes no
-        // work at all.
-        let has_held_runs =
-            situation.authority.is_held_for_some || !situation.paused_taxpayers.is_empty();
+        // Due runs are rightly not taken while a breaker is open. Those of paused taxpayers are not counted. A paused
+        // process takes no work at all.
         let untaken = work.untaken.iter().filter(|(kind, group)| {
-            let is_held = situation.process.is_paused || *kind == "run" && has_held_runs;
+            let is_held =
+                situation.process.is_paused || *kind == "run" && situation.authority.has_held_runs;
             group.count > 0 && is_old(group, situation.now) && !is_held
         });
         untaken
@@ -214,8 +213,7 @@ fn queue_growing(situation: &Situation) -> Vec<Finding> {
     if lengths.len() <= GROWING_MINUTES
         || !has_grown
         || *last < QUEUE_MIN
-        || situation.authority.is_held_for_some
-        || !situation.paused_taxpayers.is_empty()
+        || situation.authority.has_held_runs
     {
         return Vec::new();
     }

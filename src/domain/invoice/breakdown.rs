@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::invoice::totals::{TotalTooLarge, document_charges, net};
 use crate::domain::invoice::{Draft, Invoice, Line};
-use crate::domain::money::{Amount, apportion};
+use crate::domain::money::{Amount, TOLERANCE, apportion};
 use crate::domain::reference::catalog::Catalog;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,14 +81,15 @@ impl Breakdown {
         Ok(found.ok_or(TotalTooLarge)?.with_digits(digits))
     }
 
-    /// Uses the totals that the document states. If it states no taxes, the taxes are those of its lines.
+    /// Uses the totals that the document states. If it states no taxes, or not all of them, the taxes are those of its
+    /// lines.
     fn from_stated(
         parts: AmountParts<'_>,
         totals: DocumentTotals,
         catalog: &Catalog,
     ) -> Option<Self> {
         let lines: Vec<_> = parts.lines.iter().map(line_amount).collect::<Option<_>>()?;
-        let mut taxes = stated_taxes(parts.extras);
+        let mut taxes = stated_taxes(parts.extras, catalog.currency_digits(parts.currency));
         if taxes.is_empty() {
             taxes = subtotals(parts.lines, &lines, catalog, line_tax)?;
         }
@@ -166,16 +167,35 @@ fn amount_field(object: &Map<String, Value>, name: &str) -> Option<Amount> {
     Amount::deserialize(object.get(name)?).ok()
 }
 
-/// Returns the tax subtotals that the document states. Subtotals without amounts are left out.
-fn stated_taxes(extras: &Map<String, Value>) -> Vec<TaxSubtotal> {
+/// Returns the tax subtotals that the document states. Subtotals without amounts are left out. Returns none if those of
+/// a tax total do not add up to it, because some are missing.
+fn stated_taxes(extras: &Map<String, Value>, digits: u32) -> Vec<TaxSubtotal> {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-    let totals = list(extras.get("tax_total"));
-    let subtotals = totals
-        .iter()
-        .flat_map(|total| list(total.get("tax_subtotal")));
-    subtotals
-        .filter_map(|subtotal| stated_tax(subtotal.as_object()?))
-        .collect()
+    let mut taxes = Vec::new();
+    for total in list(extras.get("tax_total")) {
+        let subtotals = list(total.get("tax_subtotal"));
+        let parts: Vec<_> = subtotals
+            .iter()
+            .filter_map(|subtotal| stated_tax(subtotal.as_object()?))
+            .collect();
+        if !has_all_subtotals(&total, &parts, digits) {
+            return Vec::new();
+        }
+        taxes.extend(parts);
+    }
+    taxes
+}
+
+/// True if the subtotals of a tax total add up to it, or if the document states only one of the two.
+fn has_all_subtotals(total: &Value, parts: &[TaxSubtotal], digits: u32) -> bool {
+    let members = total.as_object();
+    let stated = members.and_then(|total| amount_field(total, "tax_amount"));
+    let sum = Amount::sum(parts.iter().map(|part| part.tax));
+    let tolerance = TOLERANCE.max(Amount::unit(digits));
+    parts.is_empty()
+        || stated
+            .zip(sum)
+            .is_none_or(|(stated, sum)| sum.is_within(tolerance, stated))
 }
 
 fn stated_tax(subtotal: &Map<String, Value>) -> Option<TaxSubtotal> {
@@ -364,6 +384,44 @@ mod tests {
         } });
         let found = Breakdown::from_invoice(&invoice(vec![taxed], &extras), &catalog()).unwrap();
         assert_eq!(texts(&found), ["STANDARD_VAT 7.5: 7.49 of 100.00"]);
+    }
+
+    #[test]
+    fn subtotals_that_are_not_the_whole_tax_give_way_to_the_taxes_of_the_lines() {
+        let taxed = |price: &str, category: &str, tax: &str| {
+            let mut line = line(price, category);
+            let tax = Amount::parse(tax).unwrap();
+            line.extras.insert("total_tax".into(), json!(tax));
+            line
+        };
+        let stated: &[&str] = &["LOCAL 7.5: 7.50 of 100.00"];
+        let from_lines: &[&str] = &[
+            "REDUCED_VAT 5: 2.50 of 50.00",
+            "STANDARD_VAT 7.5: 7.50 of 100.00",
+        ];
+        for (tax, expected) in [
+            (json!(7.5), stated),
+            (json!(7.51), stated),
+            (Value::Null, stated),
+            (json!(10), from_lines),
+            (json!(7.52), from_lines),
+        ] {
+            let extras = json!({
+                "legal_monetary_total": {
+                    "line_extension_amount": 150, "tax_exclusive_amount": 150, "tax_inclusive_amount": 160,
+                    "payable_amount": 160,
+                },
+                "tax_total": [{ "tax_amount": tax, "tax_subtotal": [{
+                    "taxable_amount": 100, "tax_amount": 7.5, "tax_category": { "id": "LOCAL", "percent": 7.5 },
+                }] }],
+            });
+            let lines = vec![
+                taxed("100", "STANDARD_VAT", "7.5"),
+                taxed("50", "REDUCED_VAT", "2.5"),
+            ];
+            let found = Breakdown::from_invoice(&invoice(lines, &extras), &catalog()).unwrap();
+            assert_eq!(texts(&found), expected, "{tax}");
+        }
     }
 
     proptest! {

@@ -14,7 +14,8 @@ use crate::domain::invoice::calculation_taxes::{
     subtotal_faults,
 };
 use crate::domain::invoice::calculation_terms::{
-    amount_member, document_charges, has_charges, is_stated, join_terms, off_fault, to_amount,
+    amount_member, document_charges, has_charges, is_rounded, is_stated, join_terms, off_fault,
+    to_amount,
 };
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
@@ -160,7 +161,9 @@ impl CalculationWork {
         let exact = input.exact_net().ok_or_else(too_large)?;
         let net = match input.stated_net {
             Some(stated) => {
-                self.check(&path, stated, exact, || input.describe());
+                if !is_rounded(stated, exact, self.digits) {
+                    self.check(&path, stated, exact, || input.describe());
+                }
                 stated
             }
             None => self.round(&path, exact).ok_or_else(too_large)?,
@@ -233,9 +236,11 @@ impl CalculationWork {
             DocumentForm::Full => match sums.stated_tax {
                 Some(stated) => {
                     let path = format!("invoice_line.{at}.total_tax");
-                    self.check(&path, stated, sums.tax.into(), || {
-                        format!("{} % of {}", sums.percent, sums.net.to_grouped_text())
-                    });
+                    if !is_rounded(stated, sums.tax_before_rounding, self.digits) {
+                        self.check(&path, stated, sums.tax.into(), || {
+                            format!("{} % of {}", sums.percent, sums.net.to_grouped_text())
+                        });
+                    }
                 }
                 None => put_left_out(line, &[("total_tax", sums.tax)]),
             },
@@ -515,6 +520,56 @@ mod tests {
             "The invoice_line.0.total_tax field is off: 70.00 ≠ 7.5 % of 900.00.",
         ];
         assert_eq!(texts(&refused), expected);
+    }
+
+    #[test]
+    fn an_amount_that_is_rounded_to_the_currency_is_not_off() {
+        let mut catalog = catalog();
+        let currencies =
+            json!([{ "code": "JPY", "decimal_digits": 0 }, { "code": "NGN", "decimal_digits": 2 }]);
+        catalog.load(ReferenceList::Currencies, &currencies);
+        // Each of two lines comes to 3 × 11.111 = 33.333. In JPY the tax of both is 5, of which the first line gets 3.
+        let cases: [(&str, &str, &str, &[&str]); 7] = [
+            ("JPY", "33", "2", &[]),
+            ("JPY", "33", "3", &["invoice_line.1.total_tax"]),
+            (
+                "JPY",
+                "33",
+                "4",
+                &["invoice_line.0.total_tax", "invoice_line.1.total_tax"],
+            ),
+            (
+                "JPY",
+                "32",
+                "2",
+                &[
+                    "invoice_line.0.line_extension_amount",
+                    "invoice_line.1.line_extension_amount",
+                ],
+            ),
+            ("NGN", "33.33", "2.50", &[]),
+            ("NGN", "33.34", "2.50", &[]),
+            (
+                "NGN",
+                "33.35",
+                "2.50",
+                &[
+                    "invoice_line.0.line_extension_amount",
+                    "invoice_line.1.line_extension_amount",
+                ],
+            ),
+        ];
+        for (currency, net, tax, expected) in cases {
+            let mut stated = line("3", "11.111");
+            stated["line_extension_amount"] = number(net);
+            stated["total_tax"] = number(tax);
+            let mut document = document(&[stated.clone(), stated]);
+            document.insert("document_currency_code".to_owned(), json!(currency));
+            let found = complete(&mut document, DocumentForm::Full, &catalog);
+            let faults = found.err().unwrap_or_default();
+            let paths: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
+            assert_eq!(paths, expected, "{currency} {net} {tax}");
+        }
     }
 
     #[test]

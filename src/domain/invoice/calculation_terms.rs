@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rust_decimal::Decimal;
+use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Map, Value};
 
 use crate::domain::kernel::fault::Fault;
@@ -64,6 +64,13 @@ pub(super) fn read_amount(value: &Value) -> Result<Amount, FieldRule> {
 /// True if the caller states this value. Null and a blank text mean the same as leaving the field out.
 pub(super) fn is_stated(value: &Value) -> bool {
     !value.is_null() && !value.as_str().is_some_and(invisible::is_blank)
+}
+
+/// True if the amount is the exact one, rounded half up to this number of digits. In a currency without hundredths,
+/// rounding changes an amount by more than the tolerance.
+pub(super) fn is_rounded(stated: Amount, exact: Decimal, digits: u32) -> bool {
+    let rounded = exact.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero);
+    Decimal::from(stated) == rounded
 }
 
 /// Returns the fault of a stated amount that is off by more than the tolerance. It shows the terms of the correct sum.

@@ -276,7 +276,9 @@ fn stated_value<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Va
 /// True if the value means the same as an absent value.
 fn is_void(name: &str, value: &Value) -> bool {
     match value {
-        Value::Null | Value::Bool(_) => true,
+        Value::Null => true,
+        // `false` says something: an allowance is not a charge.
+        Value::Bool(_) => false,
         Value::Number(_) if name == "base_quantity" => to_amount(value) == Some(1.into()),
         Value::Number(_) => to_amount(value).is_some_and(Amount::is_zero),
         Value::String(text) => text.trim().is_empty(),
@@ -483,6 +485,21 @@ mod tests {
                 "",
                 "{name}"
             );
+        }
+    }
+
+    #[test]
+    fn an_allowance_is_not_a_charge() {
+        let document = |is_charge: bool| json!({ "allowance_charge": [{ "charge_indicator": is_charge, "amount": 75 }] });
+        for (sent, stored) in [(true, true), (false, false), (true, false), (false, true)] {
+            let expected = if sent == stored {
+                String::new()
+            } else {
+                format!(
+                    "the document is not the stored invoice: allowance_charge.0.charge_indicator is {sent} here and {stored} there"
+                )
+            };
+            assert_eq!(warning(&document(sent), &document(stored)), expected);
         }
     }
 

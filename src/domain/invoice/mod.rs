@@ -227,10 +227,12 @@ impl Invoice {
         corrected_reference::all_for(&self.irn.key(), &self.invoice_no, self.id)
     }
 
-    /// True if this invoice corrects the other one, by any of the references that name it.
+    /// True if this invoice corrects the other one, by any of the references that name it. A document that names itself
+    /// corrects nothing.
     pub fn corrects(&self, other: &Self) -> bool {
         let reference = self.corrected_reference();
-        reference.is_some_and(|reference| other.references().contains(&reference))
+        self.id != other.id
+            && reference.is_some_and(|reference| other.references().contains(&reference))
     }
 
     /// Applies a payment change. If the invoice is then fully paid, its workflow status changes, too. Also returns the
@@ -251,6 +253,24 @@ impl Invoice {
         let (payment, posting) = invoice.payment.after(change)?;
         invoice.payment = payment;
         Ok((invoice, posting))
+    }
+
+    /// Applies a payment change as `apply_payment` does, even if the workflow status permits no payment. The workflow
+    /// status then stays.
+    pub fn apply_payment_in_any_status(
+        self,
+        change: PaymentChange,
+        now: Timestamp,
+    ) -> Result<(Self, Posting), Refusal> {
+        self.clone().apply_payment(change, now).or_else(|_| {
+            let (payment, posting) = self.payment.after(change)?;
+            let invoice = Self {
+                payment,
+                updated_at: now,
+                ..self
+            };
+            Ok((invoice, posting))
+        })
     }
 
     /// Returns the kind of the document, according to its invoice type, which is a code or a name.

@@ -48,8 +48,9 @@ impl OwedInvoice {
     }
 }
 
-/// Sets each credit note off against the invoice that it credits, so that only the rest is owed and can become overdue.
-/// Leaves out documents without a rest.
+/// Sets each credit note off against the invoice that it credits in the same currency, so that only the rest is owed and
+/// can become overdue. The customer of the credit note does not matter, as it does not when the invoice is paid. Leaves
+/// out documents without a rest.
 pub fn set_off(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice> {
     let with_places = documents.iter().enumerate();
     let invoices = with_places.filter(|(_, one)| !one.is_credit_note);
@@ -63,9 +64,7 @@ pub fn set_off(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice> {
             continue;
         };
         let invoice = &documents[place];
-        let is_same_debt =
-            invoice.customer.id == note.customer.id && invoice.currency == note.currency;
-        if !is_same_debt {
+        if invoice.currency != note.currency {
             continue;
         }
         let common = note.left.min(invoice.left).max(Amount::ZERO);
@@ -252,8 +251,13 @@ mod tests {
             corrects: Some(by_irn("INV9")),
             ..credit_note(&due, "30")
         };
+        let for_another = OwedInvoice {
+            customer: invoice(2, "NGN", "1", "", "380").customer,
+            ..credit_note(&due, "30")
+        };
         for (notes, left, owed, overdue) in [
             (vec![], "100", "100.00", "100.00"),
+            (vec![for_another], "70", "70.00", "70.00"),
             (vec![credit_note(&due, "30")], "70", "70.00", "70.00"),
             (
                 vec![credit_note(&due, "30"), credit_note(&due, "70")],

@@ -79,7 +79,7 @@ struct Subtotal {
     tax_category: Category,
 }
 
-#[derive(Deserialize)]
+#[derive(PartialEq, Eq, Deserialize)]
 struct Category {
     id: String,
     percent: Option<Amount>,
@@ -96,21 +96,32 @@ impl ReportedVat {
         let (vat, others): (Vec<_>, Vec<_>) = subtotals
             .into_iter()
             .partition(|part| category_status(&part.tax_category.id).is_some());
+        if others.iter().any(|part| is_vat(&part.tax_category.id)) {
+            return Err(NoSingleRate);
+        }
         let other_taxes = Amount::sum(others.iter().map(|part| part.tax_amount));
         let other_taxes = other_taxes.ok_or(NoSingleRate)?;
-        let [part] = vat.as_slice() else {
+        let category = &vat.first().ok_or(NoSingleRate)?.tax_category;
+        // A document may state one rate in several subtotals.
+        if vat.iter().any(|part| part.tax_category != *category) {
             return Err(NoSingleRate);
-        };
+        }
+        let tax = Amount::sum(vat.iter().map(|part| part.tax_amount));
         Ok(Self {
-            status: category_status(&part.tax_category.id).ok_or(NoSingleRate)?,
-            rate: part.tax_category.percent.unwrap_or_default(),
-            tax: part.tax_amount,
+            status: category_status(&category.id).ok_or(NoSingleRate)?,
+            rate: category.percent.unwrap_or_default(),
+            tax: tax.ok_or(NoSingleRate)?,
             other_taxes,
         })
     }
 }
 
-/// Returns the report's word for a category of VAT; `None` for another tax.
+/// True for a category of VAT, also for one for which a report has no word, such as `REDUCED_VAT`.
+fn is_vat(category: &str) -> bool {
+    category.ends_with("_VAT")
+}
+
+/// Returns the report's word for a category of VAT; `None` if it has none, or for another tax.
 fn category_status(category: &str) -> Option<VatStatus> {
     match category {
         "STANDARD_VAT" => Some(VatStatus::StandardVat),
@@ -141,7 +152,7 @@ mod tests {
             &'a [(&'a str, &'a str)],
             Option<(VatStatus, &'a str, &'a str)>,
         );
-        let cases: [Case<'_>; 6] = [
+        let cases: [Case<'_>; 9] = [
             (
                 &[("STANDARD_VAT", "7.5")],
                 Some((VatStatus::StandardVat, "7.5", "0")),
@@ -155,7 +166,13 @@ mod tests {
                 ],
                 Some((VatStatus::StandardVat, "7.5", "3.25")),
             ),
+            (
+                &[("STANDARD_VAT", "7.50"), ("STANDARD_VAT", "2.25")],
+                Some((VatStatus::StandardVat, "9.75", "0")),
+            ),
             (&[("STANDARD_VAT", "7.5"), ("ZERO_VAT", "0")], None),
+            (&[("STANDARD_VAT", "7.5"), ("REDUCED_VAT", "5")], None),
+            (&[("REDUCED_VAT", "5")], None),
             (&[("STAMP_DUTY", "1")], None),
             (&[], None),
         ];
@@ -166,6 +183,16 @@ mod tests {
             let expected =
                 expected.map(|(status, tax, others)| (status, tax.into(), others.into()));
             assert_eq!(found, expected, "{taxes:?}");
+        }
+    }
+
+    #[test]
+    fn two_percents_of_one_category_are_not_one_rate() {
+        for (percent, is_one) in [(json!(7.5), true), (json!(5), false), (Value::Null, false)] {
+            let mut document = document(&[("STANDARD_VAT", "7.5"), ("STANDARD_VAT", "7.5")]);
+            document["tax_total"][0]["tax_subtotal"][1]["tax_category"]["percent"] = percent;
+            let found = ReportedVat::from_document(&document);
+            assert_eq!(found.is_ok(), is_one, "{document}");
         }
     }
 

@@ -42,6 +42,7 @@ impl Node<'_> {
             tax_inclusive = tax_inclusive.checked_add(added)?;
             add_base(&mut taxes, exempt, added)?;
         }
+        check_tax_sum(&taxes)?;
         let (prepaid, rounding) = split_open(tax_inclusive.checked_sub(payable)?);
         Some(DocumentSums {
             charges,
@@ -154,6 +155,13 @@ fn net(charges: &[Charge]) -> Option<Decimal> {
             sum.checked_sub(charge.amount)
         }
     })
+}
+
+/// Returns `None` if the sum of the taxes is too large. `TradeDocument::tax` would panic.
+fn check_tax_sum(taxes: &[TaxSubtotal]) -> Option<()> {
+    let mut amounts = taxes.iter().map(|tax| tax.amount);
+    amounts.try_fold(Decimal::ZERO, Decimal::checked_add)?;
+    Some(())
 }
 
 /// Adds an amount to the base of a tax of zero percent. Returns `None` if the sum is too large.
@@ -289,6 +297,18 @@ mod tests {
                 "tax_inclusive_amount": decimal(exclusive) + decimal("7.5"), "payable_amount": number(payable),
             },
         })
+    }
+
+    #[test]
+    fn taxes_whose_sum_is_too_large_are_refused() {
+        let mut document = document("100", &json!([]), "107.5");
+        let mut huge = document["tax_total"][0]["tax_subtotal"][0].clone();
+        huge["tax_amount"] = Value::Number("7e28".parse().unwrap());
+        for (count, is_readable) in [(1, true), (2, false)] {
+            document["tax_total"][0]["tax_subtotal"] = json!(vec![huge.clone(); count]);
+            let found = read_document(&document, &Catalog::default());
+            assert_eq!(found.is_ok(), is_readable, "{count}");
+        }
     }
 
     #[test]

@@ -3,8 +3,11 @@
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
-use trade_document::{ReferenceKind, TradeDocument};
+use trade_document::{Party, ReferenceKind, TradeDocument};
 use ubl::UnmappedPart;
+
+use crate::domain::kernel::codes::is_self_billed;
+use crate::domain::kernel::ids::CustomerId;
 
 /// The maximum total size of the parts that are kept for one invoice, in bytes. Larger parts, such as embedded files,
 /// are dropped.
@@ -20,9 +23,16 @@ const ABOUT_TAXES: [&str; 6] = [
     "cac:TaxTotal",
     "cac:WithholdingTaxTotal",
 ];
+/// The children that belong to the customer of the invoice, besides its party.
+const ABOUT_CUSTOMER: [&str; 2] = ["cac:BuyerCustomerParty", "cbc:BuyerReference"];
 const TAX_OF_LINE: &str = "/cac:ClassifiedTaxCategory";
 const SUPPLIER: &str = "/cac:AccountingSupplierParty/cac:Party";
-const TAX_NUMBER: &str = "<cac:PartyTaxScheme>";
+const CUSTOMER: &str = "/cac:AccountingCustomerParty/cac:Party";
+const ADDRESS: &str = "/cac:PostalAddress";
+const DESCRIPTION: &str = "<cbc:Description";
+const ITEM: &str = "/cac:Item";
+/// The beginnings of the elements that hold a number or a code of a party.
+const NUMBERS: [&str; 2] = ["<cac:PartyTaxScheme>", "<cbc:IndustryClassificationCode"];
 
 /// The parts, with the amounts of the document from which they were read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,10 +42,20 @@ pub struct UblParts {
     lines: Vec<String>,
     /// The category and the amount of each tax.
     taxes: Vec<String>,
+    /// The id of the customer of the invoice; `None` if it was not recorded.
+    #[serde(default)]
+    customer: Option<i64>,
+    /// The city of the customer; `None` if the document named none.
+    #[serde(default)]
+    city: Option<String>,
+    /// True if no line of the invoice had a description, so that those of the file are among the parts.
+    #[serde(default)]
+    lacks_descriptions: bool,
 }
 
 impl UblParts {
-    /// Keeps parts of a document as long as there is room. Also returns the parts for which there is no room.
+    /// Keeps parts of a document as long as there is room. `document` has only what the invoice has fields for. Also
+    /// returns the parts for which there is no room.
     pub fn split_by_room(
         document: &TradeDocument,
         parts: Vec<UnmappedPart>,
@@ -50,8 +70,20 @@ impl UblParts {
             parts,
             lines: lines(document),
             taxes: taxes(document),
+            customer: None,
+            city: counterparty(document).address.city.clone(),
+            lacks_descriptions: !has_descriptions(document),
         };
         (kept, others)
+    }
+
+    /// Records the customer of the new invoice.
+    #[must_use]
+    pub fn with_customer(self, customer: CustomerId) -> Self {
+        Self {
+            customer: Some(customer.0),
+            ..self
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -59,10 +91,16 @@ impl UblParts {
     }
 
     /// Returns the parts that still fit the document. If its amounts have changed since the import, parts of lines and
-    /// of taxes are left out, because they may belong to none of the present ones. Also left out are a second reference
-    /// to the corrected invoice, and the tax number of the supplier, because the taxpayer's own is used.
-    pub fn fitting_parts(self, document: &TradeDocument) -> Vec<UnmappedPart> {
-        let fit = PartsFit::new(&self, document);
+    /// of taxes are left out, because they may belong to none of the present ones. If the invoice is for another
+    /// customer by now, what belonged to the first one is left out, such as its electronic address; if the customer is
+    /// in another city by now, what belonged to its address. The descriptions of lines go once lines have other ones.
+    /// Also left out are a second reference to the corrected invoice, and the numbers of the taxpayer.
+    pub fn fitting_parts(
+        self,
+        document: &TradeDocument,
+        customer: CustomerId,
+    ) -> Vec<UnmappedPart> {
+        let fit = PartsFit::new(&self, document, customer);
         let parts = self.parts.into_iter();
         parts.filter(|part| fit.holds(part)).collect()
     }
@@ -78,21 +116,65 @@ pub fn tax_currency_warning(tax_currency: Option<&str>, ubl: &str) -> Option<Str
     ))
 }
 
-/// The facts about a document that decide which parts fit it.
-struct PartsFit {
-    has_lines: bool,
-    has_taxes: bool,
-    names_corrected: bool,
+/// True if the part is a number of the taxpayer, the code of its trade, or an attribute such as the scheme of a number.
+/// They are left out, because the taxpayer's own are used. In a self-billed document the taxpayer is the customer.
+pub fn is_number_of_taxpayer(part: &UnmappedPart, type_code: &str) -> bool {
+    let taxpayer = if is_self_billed(type_code) {
+        CUSTOMER
+    } else {
+        SUPPLIER
+    };
+    let below = part.path.split_once(taxpayer).map(|(_, below)| below);
+    below.is_some_and(|below| {
+        let mut numbers = NUMBERS.iter();
+        let is_number = below.is_empty() && numbers.any(|start| part.value.starts_with(start));
+        is_number || below.contains("/@")
+    })
 }
 
-impl PartsFit {
-    fn new(kept: &UblParts, document: &TradeDocument) -> Self {
+/// The facts about a document that decide which parts fit it.
+struct PartsFit<'a> {
+    /// The children of the root whose parts belong to other lines, taxes or customers than the present ones.
+    unfit: Vec<&'static str>,
+    has_taxes: bool,
+    /// The path of the customer, if it is in another city than before.
+    moved_customer: Option<&'static str>,
+    has_new_descriptions: bool,
+    names_corrected: bool,
+    type_code: &'a str,
+}
+
+impl<'a> PartsFit<'a> {
+    fn new(kept: &UblParts, document: &'a TradeDocument, customer: CustomerId) -> Self {
         let has_lines = kept.lines == lines(document);
+        let has_taxes = has_lines && kept.taxes == taxes(document);
+        let has_customer = kept.customer.is_none_or(|id| id == customer.0);
+        let has_moved = kept.city.is_some() && kept.city != counterparty(document).address.city;
+        let type_code = document.document_type.code.as_str();
+        let (customer_path, customer_child) = if is_self_billed(type_code) {
+            (SUPPLIER, "cac:AccountingSupplierParty")
+        } else {
+            (CUSTOMER, "cac:AccountingCustomerParty")
+        };
+        let mut unfit = Vec::new();
+        if !has_lines {
+            unfit.extend(ABOUT_LINES);
+        }
+        if !has_taxes {
+            unfit.extend(ABOUT_TAXES);
+        }
+        if !has_customer {
+            unfit.extend(ABOUT_CUSTOMER);
+            unfit.push(customer_child);
+        }
         let mut references = document.references.iter();
         Self {
-            has_lines,
-            has_taxes: has_lines && kept.taxes == taxes(document),
+            unfit,
+            has_taxes,
+            moved_customer: has_moved.then_some(customer_path),
+            has_new_descriptions: kept.lacks_descriptions && has_descriptions(document),
             names_corrected: references.any(|one| one.kind == ReferenceKind::Preceding),
+            type_code,
         }
     }
 
@@ -101,14 +183,40 @@ impl PartsFit {
         if part.is_root_child() && child == "cac:BillingReference" {
             return !self.names_corrected;
         }
-        if ABOUT_TAXES.contains(&child) || part.path.contains(TAX_OF_LINE) {
-            return self.has_taxes;
-        }
-        if ABOUT_LINES.contains(&child) {
-            return self.has_lines;
-        }
-        !(part.path.ends_with(SUPPLIER) && part.value.starts_with(TAX_NUMBER))
+        let is_of_other_tax = !self.has_taxes && part.path.contains(TAX_OF_LINE);
+        !is_of_other_tax
+            && !self.is_of_old_address(part)
+            && !self.is_old_description(part)
+            && !self.unfit.contains(&child)
+            && !is_number_of_taxpayer(part, self.type_code)
     }
+
+    fn is_of_old_address(&self, part: &UnmappedPart) -> bool {
+        let below = self
+            .moved_customer
+            .and_then(|customer| part.path.split_once(customer));
+        below.is_some_and(|(_, below)| below.starts_with(ADDRESS))
+    }
+
+    fn is_old_description(&self, part: &UnmappedPart) -> bool {
+        self.has_new_descriptions
+            && part.path.ends_with(ITEM)
+            && part.value.starts_with(DESCRIPTION)
+    }
+}
+
+/// Returns the party that is the customer of the invoice. In a self-billed document that is the supplier.
+pub fn counterparty(document: &TradeDocument) -> &Party {
+    if is_self_billed(&document.document_type.code) {
+        &document.supplier
+    } else {
+        &document.customer
+    }
+}
+
+fn has_descriptions(document: &TradeDocument) -> bool {
+    let mut lines = document.lines.iter();
+    lines.any(|line| line.description.is_some())
 }
 
 fn lines(document: &TradeDocument) -> Vec<String> {
@@ -128,7 +236,128 @@ fn digits(amount: Decimal) -> String {
 
 #[cfg(test)]
 mod tests {
+    use trade_document::Coded;
+
     use super::*;
+
+    const EXAMPLE: &str = include_str!(
+        "../../../crates/ubl/tests/examples/mcp-einvoicing-be-invoice_valid_peppol.xml"
+    );
+
+    #[test]
+    fn numbers_of_the_taxpayer_get_neither_a_number_nor_a_scheme_from_the_file() {
+        let read = ubl::read(EXAMPLE.as_bytes(), &ubl::Limits::default()).unwrap();
+        let mut document = read.document;
+        let number = "<cac:PartyTaxScheme><cbc:CompanyID>7</cbc:CompanyID></cac:PartyTaxScheme>";
+        let contact = "<cbc:Telefax>7</cbc:Telefax>";
+        let code_of_trade =
+            "<cbc:IndustryClassificationCode name=\"Mill\">7</cbc:IndustryClassificationCode>";
+        for (code, own, other) in [("381", SUPPLIER, CUSTOMER), ("394", CUSTOMER, SUPPLIER)] {
+            document.document_type = Coded {
+                code: code.to_owned(),
+                name: String::new(),
+            };
+            for (party, below, value, is_kept) in [
+                (own, "", number, false),
+                (
+                    own,
+                    "/cac:PartyIdentification/cbc:ID/@schemeID",
+                    "0088",
+                    false,
+                ),
+                (
+                    own,
+                    "/cac:PartyLegalEntity/cbc:CompanyID/@schemeID",
+                    "0204",
+                    false,
+                ),
+                (own, "", code_of_trade, false),
+                (own, "/cac:Contact", contact, true),
+                (other, "", code_of_trade, true),
+                (other, "", number, true),
+                (
+                    other,
+                    "/cac:PartyIdentification/cbc:ID/@schemeID",
+                    "0088",
+                    true,
+                ),
+            ] {
+                let part = UnmappedPart {
+                    path: format!("/Invoice{party}{below}"),
+                    value: value.to_owned(),
+                };
+                let (kept, _) = UblParts::split_by_room(&document, vec![part]);
+                let kept = kept.with_customer(CustomerId(1));
+                let is_found = !kept.fitting_parts(&document, CustomerId(1)).is_empty();
+                assert_eq!(is_found, is_kept, "{code} {party}{below}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_the_customer_goes_with_it() {
+        let read = ubl::read(EXAMPLE.as_bytes(), &ubl::Limits::default()).unwrap();
+        let document = read.document;
+        let endpoint = "<cbc:EndpointID>7</cbc:EndpointID>";
+        let name = "<cbc:Name>7</cbc:Name>";
+        for (path, value, is_of_customer) in [
+            (CUSTOMER, endpoint, true),
+            ("/cac:AccountingCustomerParty", name, true),
+            ("/cac:BuyerCustomerParty", name, true),
+            ("", "<cbc:BuyerReference>7</cbc:BuyerReference>", true),
+            (SUPPLIER, endpoint, false),
+            ("", "<cbc:Note>7</cbc:Note>", false),
+        ] {
+            let part = UnmappedPart {
+                path: format!("/Invoice{path}"),
+                value: value.to_owned(),
+            };
+            let (kept, _) = UblParts::split_by_room(&document, vec![part]);
+            let has =
+                |kept: UblParts, id| !kept.fitting_parts(&document, CustomerId(id)).is_empty();
+            let recorded = kept.clone().with_customer(CustomerId(1));
+            assert!(has(recorded.clone(), 1), "{path} {value}");
+            assert_eq!(has(recorded, 2), !is_of_customer, "{path} {value}");
+            // The row is from before the customer was recorded.
+            assert!(has(kept, 2), "{path} {value}");
+        }
+    }
+
+    #[test]
+    fn the_state_goes_when_the_customer_moves_and_a_description_when_the_line_has_another_one() {
+        let mut document = ubl::read(EXAMPLE.as_bytes(), &ubl::Limits::default())
+            .unwrap()
+            .document;
+        for line in &mut document.lines {
+            line.description = None;
+        }
+        document.customer.address.city = Some("Lagos".to_owned());
+        let part = |path: &str, value: &str| UnmappedPart {
+            path: format!("/Invoice{path}"),
+            value: value.to_owned(),
+        };
+        let address = format!("{CUSTOMER}{ADDRESS}");
+        let parts = vec![
+            part(&address, "<cbc:CountrySubentity>7</cbc:CountrySubentity>"),
+            part(
+                "/cac:InvoiceLine/cac:Item",
+                "<cbc:Description>7</cbc:Description>",
+            ),
+        ];
+        let (kept, _) = UblParts::split_by_room(&document, parts.clone());
+        for (city, description, expected) in [
+            ("Lagos", None, vec![&parts[0], &parts[1]]),
+            ("Kano", None, vec![&parts[1]]),
+            ("Lagos", Some("Light"), vec![&parts[0]]),
+        ] {
+            let mut later = document.clone();
+            later.customer.address.city = Some(city.to_owned());
+            later.lines[0].description = description.map(str::to_owned);
+            let fitting = kept.clone().fitting_parts(&later, CustomerId(1));
+            let fitting: Vec<_> = fitting.iter().collect();
+            assert_eq!(fitting, expected, "{city} {description:?}");
+        }
+    }
 
     #[test]
     fn a_tax_currency_that_the_ubl_does_not_state_is_told() {

@@ -60,6 +60,8 @@ pub enum Refusal {
     WebhookDisabled,
     #[error("Too many replays of this webhook are under way: wait for one of them to end")]
     TooManyReplays,
+    #[error("An account has at most {0} valid keys. Revoke one first.")]
+    TooManyKeys(usize),
     #[error("Webhook endpoint not found")]
     EndpointNotFound,
     #[error(
@@ -86,6 +88,10 @@ pub enum Refusal {
     /// The invoice cannot be corrected in its present state. The text says why.
     #[error("{0}")]
     NotCorrectable(String),
+    /// The invoice cannot be corrected before its submission or its correction, which is under way, has ended. The text
+    /// says which.
+    #[error("{0}")]
+    NotYetCorrectable(String),
     #[error("Correction not found")]
     CorrectionNotFound,
 }

@@ -10,6 +10,9 @@ use crate::domain::kernel::invisible::is_invisible;
 
 /// Returns the text trimmed, in lower case and in one Unicode encoding (NFKC), for searches.
 pub fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.trim().to_ascii_lowercase();
+    }
     // The conversion to upper case first makes "ß" equal "SS", and the sigma at the end of a Greek word equal any other
     // sigma.
     text.trim()

@@ -150,6 +150,9 @@ impl Run {
     }
 
     fn finish(&mut self, step: Step, resolved_by: ResolvedBy, qr_code: Option<String>) {
+        if step.has_effect() {
+            self.finish_momentary_steps();
+        }
         self.done.push(step);
         let intent = self.progress.intent.filter(|intent| *intent != step);
         // A momentary step is repeated before each attempt at the next step, so it does not count as an attempt.
@@ -171,6 +174,16 @@ impl Run {
         } else {
             RunPhase::Succeeded
         };
+    }
+
+    /// Marks the momentary steps as done. They only prepare the call of a step with an effect. If the run is made due
+    /// again during that call, they are no longer in `done`, but nothing is left to prepare after the call.
+    fn finish_momentary_steps(&mut self) {
+        let steps = self.operation().steps().iter().copied();
+        let missing: Vec<_> = steps
+            .filter(|step| step.is_momentary() && !self.done.contains(step))
+            .collect();
+        self.done.extend(missing);
     }
 
     /// Makes the run wait. Its intent stays, because an unknown outcome must be queried before the next call.
@@ -256,6 +269,32 @@ mod tests {
             (2, Some(at(89_999))),
             "a day in the queue does not count as failing"
         );
+    }
+
+    #[test]
+    fn a_transmission_ends_with_the_answer_to_its_call_whatever_an_operator_does_meanwhile() {
+        type Change = fn(Run) -> Run;
+        let changes: [(&str, Change); 4] = [
+            ("nothing", |run| run),
+            ("paused", |run| run.pause(at(1))),
+            ("made due", |run| run.make_due(at(1))),
+            ("paused and resumed", |run| run.pause(at(1)).reopen(at(2))),
+        ];
+        for (name, change) in changes {
+            let mut checked = run(Operation::Transmit);
+            for step in [Step::Health, Step::AccessPoints] {
+                checked = checked
+                    .begin_attempt(step, at(0))
+                    .after(step, &done_result(), at(0));
+            }
+            let called = change(checked.begin_attempt(Step::Send, at(0)));
+            let answered = called.after(Step::Send, &done_result(), at(3));
+            assert_eq!(
+                (answered.state(), answered.next_step()),
+                (RunState::Succeeded, None),
+                "{name}"
+            );
+        }
     }
 
     #[test]

@@ -88,6 +88,9 @@ impl LocalRecord {
                 RunState::Paused if run.is_held => {
                     ComparisonResult::without_repair(FindingKind::HeldLocally)
                 }
+                RunState::Paused if run.is_quarantined => {
+                    ComparisonResult::without_repair(FindingKind::UnfinishedLocally)
+                }
                 RunState::Waiting | RunState::Paused => {
                     ComparisonResult::with_query(FindingKind::UnfinishedLocally, run)
                 }
@@ -192,7 +195,8 @@ impl LocalRecord {
         };
         match &self.relay {
             Some((run, wanted)) if matches!(run.state, RunState::Waiting | RunState::Paused) => {
-                let repair = Some(Repair::Query(run.clone())).filter(|_| !run.is_held);
+                let may_go_on = !run.is_held && !run.is_quarantined;
+                let repair = may_go_on.then(|| Repair::Query(run.clone()));
                 let is_there = *wanted == there;
                 return is_there.then_some(Difference {
                     kind: FindingKind::PaymentUnfinishedLocally,
@@ -230,7 +234,8 @@ mod tests {
 
     use super::*;
     use crate::domain::invoice::irn::Irn;
-    use crate::domain::kernel::ids::RunId;
+    use crate::domain::kernel::ids::{RunId, TaxpayerId};
+    use crate::domain::pipeline::{Operation, Run, RunRequest};
 
     fn irn() -> Irn {
         Irn::parse("INV001-94AD90FB-20261121").unwrap()
@@ -242,6 +247,7 @@ mod tests {
             state,
             run_updated_at: Timestamp::UNIX_EPOCH,
             is_held,
+            is_quarantined: false,
         }
     }
 
@@ -381,6 +387,30 @@ mod tests {
             not stored: agreed | missing_remotely listed
             relayed only: agreed | missing_remotely listed
         "#);
+    }
+
+    /// A query does not make a run in quarantine go on, so an operator must see the difference.
+    #[test]
+    fn a_run_in_quarantine_is_listed_and_not_called_mended() {
+        for (operation, panics, expected) in [
+            (Operation::Submit, 0, "unfinished_locally asks"),
+            (Operation::Submit, 1, "unfinished_locally asks"),
+            (Operation::Submit, 2, "unfinished_locally listed"),
+            (Operation::Payment, 1, "payment_unfinished_locally asks"),
+            (Operation::Payment, 2, "payment_unfinished_locally listed"),
+        ] {
+            let request = RunRequest::sample(irn().as_str(), operation);
+            let fresh = Run::new(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH);
+            let panicked = (0..panics).fold(fresh, |run, _| run.after_panic());
+            let paused = panicked.pause(Timestamp::UNIX_EPOCH);
+            let local = LocalRecord::from_runs(None, &[paused], |_| false).unwrap();
+            let paid = RemoteRecord {
+                payment_status: "PAID".to_owned(),
+                ..remote()
+            };
+            let found = comparison_text(Some(&local), Some(&paid));
+            assert_eq!(found, expected, "{operation} after {panics} panics");
+        }
     }
 
     #[test]

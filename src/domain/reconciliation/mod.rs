@@ -10,6 +10,7 @@
 //! | running | in progress | in progress |
 //! | waiting | `unfinished_locally`, resumed with a query | in progress |
 //! | paused by itself | `unfinished_locally`, resumed with a query | agreed; `missing_remotely` if our run has signed it |
+//! | paused in quarantine | `unfinished_locally`, listed | agreed; `missing_remotely` if our run has signed it |
 //! | paused by an operator | `held_locally`, listed | agreed; `missing_remotely` if our run has signed it |
 //! | refused | `refused_locally`, listed | agreed; `missing_remotely` if our run has signed it |
 //! | cancelled | `cancelled_locally`, listed | agreed; `missing_remotely` if our run has signed it |
@@ -22,7 +23,7 @@
 //! | transmitted by the authority's records, not by ours | `transmitted_remotely`, recorded, or resumed with a query |
 //! | transmitted by our records, not by the authority's | `not_transmitted_remotely`, listed |
 //! | delivered by our records, not by the authority's | `not_delivered_remotely`, listed |
-//! | our payment run stopped, but the authority has its status | `payment_unfinished_locally`, resumed with a query |
+//! | our payment run stopped, but the authority has its status | `payment_unfinished_locally`, resumed with a query; listed if held or in quarantine |
 //! | the authority's payment is further than ours | `payment_ahead_remotely`, listed |
 //! | our payment is further than the authority's, which is the one that the authority was last told | agreed: the taxpayer has not relayed it |
 //! | our payment is further than the authority's, which is not the one that the authority was last told | `payment_behind_remotely`, listed |

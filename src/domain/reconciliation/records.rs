@@ -29,6 +29,8 @@ pub struct RunSnapshot {
     pub run_updated_at: Timestamp,
     /// True if an operator paused the run and nobody has resumed it.
     pub is_held: bool,
+    /// True if the run is paused in quarantine. Only an operator or the end of the quarantine makes it go on.
+    pub is_quarantined: bool,
 }
 
 /// An invoice as our records describe it.
@@ -52,8 +54,12 @@ pub struct LocalRecord {
 impl RunSnapshot {
     /// Returns the state, after the name of what the run does.
     fn describe(&self, name: &str) -> String {
-        let held = if self.is_held { " (held)" } else { "" };
-        format!("{name} {}{held}", self.state)
+        let why = match (self.is_held, self.is_quarantined) {
+            (true, _) => " (held)",
+            (false, true) => " (quarantined)",
+            (false, false) => "",
+        };
+        format!("{name} {}{why}", self.state)
     }
 }
 
@@ -69,6 +75,7 @@ impl LocalRecord {
             state: run.state(),
             run_updated_at: run.updated_at,
             is_held: run.state() == RunState::Paused && is_held(run),
+            is_quarantined: run.state() == RunState::Paused && run.is_quarantined(),
         };
         let submission = Run::find_in(runs, Operation::Submit);
         let relay = Run::find_in(runs, Operation::Payment);

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 
 use crate::domain::kernel::codes::words;
-use crate::domain::money::Amount;
+use crate::domain::money::{Amount, FRACTION_DIGITS_MAX};
 
 words! {
     /// The authority's eleven reference lists, named as in the specification.
@@ -117,12 +117,9 @@ impl Catalog {
                 }
                 ReferenceList::Currencies => {
                     let digits = item.get("decimal_digits").and_then(Value::as_u64);
-                    self.currency_digits.insert(
-                        code,
-                        digits
-                            .and_then(|digits| u32::try_from(digits).ok())
-                            .unwrap_or(2),
-                    );
+                    let digits = digits.and_then(|digits| u32::try_from(digits).ok());
+                    let digits = digits.unwrap_or(2).min(FRACTION_DIGITS_MAX);
+                    self.currency_digits.insert(code, digits);
                 }
                 _ => {}
             }
@@ -166,7 +163,8 @@ impl Catalog {
         all
     }
 
-    /// Returns the number of decimal digits of a currency; two if the currency is unknown.
+    /// Returns the number of decimal digits of a currency, at most `FRACTION_DIGITS_MAX`, because an amount has no more;
+    /// two if the currency is unknown.
     pub fn currency_digits(&self, currency: &str) -> u32 {
         self.currency_digits.get(currency).copied().unwrap_or(2)
     }
@@ -248,5 +246,22 @@ mod tests {
             ),
             (0, 2)
         );
+    }
+
+    #[test]
+    fn a_currency_has_no_more_digits_than_an_amount() {
+        for (listed, digits) in [
+            (json!(0), 0),
+            (json!(3), 3),
+            (json!(8), 6),
+            (json!(29), 6),
+            (json!(u64::MAX), 2),
+            (json!("3"), 2),
+        ] {
+            let mut catalog = Catalog::default();
+            let currencies = json!([{ "code": "XTS", "decimal_digits": listed }]);
+            catalog.load(ReferenceList::Currencies, &currencies);
+            assert_eq!(catalog.currency_digits("XTS"), digits, "{listed}");
+        }
     }
 }

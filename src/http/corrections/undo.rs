@@ -8,6 +8,7 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use sha2::{Digest, Sha256};
 
 use crate::actors::taxpayer::commands::CancelOnce;
+use crate::domain::access::payer::Payer;
 use crate::domain::correction::plan::CorrectionWish;
 use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
 use crate::domain::invoice::Invoice;
@@ -18,6 +19,8 @@ use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::http::corrections::wish::correct_command;
 use crate::http::extract::path_ids;
+use crate::http::invoice_page::{PAGE_INVOICES, reserve_page};
+use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::corrections;
@@ -99,13 +102,16 @@ impl Undo {
     }
 }
 
-/// Undoes the invoices of a batch. With `is_preview`, only returns what would be done.
+/// Undoes the invoices of a batch. With `is_preview`, only returns what would be done. The invoices are read page by page,
+/// and the memory of a page counts for the taxpayer and the `payer`.
 pub(crate) async fn undo_batch_invoices(
     state: &ApiState,
     taxpayer: TaxpayerId,
+    payer: Option<Payer>,
     batch_no: &str,
     is_preview: bool,
 ) -> Result<Undo, ApiError> {
+    let _room = reserve_page(state, AnswerHolder::for_taxpayer(taxpayer, payer)).await?;
     let list = InvoiceList {
         taxpayer,
         filters: InvoiceFilter {
@@ -129,7 +135,7 @@ pub(crate) async fn undo_batch_invoices(
     loop {
         let part = PagePart {
             start,
-            limit: INVOICES_MAX as u64,
+            limit: PAGE_INVOICES,
         };
         let page = list
             .counted_page(&state.store, part, total, Fields::Shown)

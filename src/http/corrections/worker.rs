@@ -39,6 +39,8 @@ const LOOK_AGAIN_MIN: Duration = Duration::from_millis(500);
 const LOOK_AGAIN_MAX: Duration = Duration::from_mins(1);
 /// The wait is the time since the correction last changed, divided by this.
 const WAIT_DIVISOR: u32 = 8;
+/// The interval at which a correction checks whether its taxpayer is still paused.
+const PAUSED_DELAY: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub struct CorrectionWorker {
@@ -61,11 +63,15 @@ enum StepError {
 
 impl CorrectionWorker {
     /// Takes the next step of the correction that the lane belongs to. Then releases the lane until the following step
-    /// is due.
+    /// is due. While an operator has paused the taxpayer, takes no step.
     pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         let Some(key) = CorrectionKey::parse_lane_key(&lease.key) else {
             return release_lane(&self.store, lease, None).await;
         };
+        let paused = self.taxpayers.paused_taxpayers();
+        if paused.find(key.taxpayer).is_some() {
+            return release_lane(&self.store, lease, Some(PAUSED_DELAY)).await;
+        }
         let found = corrections::find_owned_by_number(&self.store, key).await;
         let stored = match found {
             Ok(stored) => stored.filter(|stored| stored.correction.state.is_open()),
@@ -89,9 +95,6 @@ impl CorrectionWorker {
                 | TaxpayerError::Overloaded { .. }
                 | TaxpayerError::Interrupted { .. },
             )) => return Ok(WorkStatus::Unfinished),
-            Err(StepError::Command(TaxpayerError::Paused)) => {
-                return release_lane(&self.store, lease, Some(LOOK_AGAIN_MAX)).await;
-            }
             Err(error) => {
                 let correction = &lease.key;
                 tracing::warn!(correction, %error, "a step of a correction was refused");

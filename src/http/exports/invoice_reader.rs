@@ -9,18 +9,14 @@ use actix_web::web;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId};
 use crate::domain::party::CustomerDetails;
+use crate::http::extract::reading_right::ReadingRight;
+use crate::http::invoice_page::{PAGE_INVOICES, reserve_bytes, reserve_page};
 use crate::http::limits::{AnswerHolder, AnswerPermit};
-use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::{ApiError, RETRY_AFTER};
+use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::list::{Fields, InvoiceList, PagePart, PageStart};
 use crate::store::invoices::{self, customers};
 
-/// The number of invoices on a page.
-const PAGE_INVOICES: u64 = 50;
-/// The memory that a page usually takes, in bytes. It is reserved while the list is read, which bounds how many lists
-/// are read at once.
-const PAGE_BYTES: usize = 1024 * 1024;
 /// A loaded invoice takes this many times the memory of its text.
 const LOADED_FACTOR: usize = 10;
 
@@ -34,6 +30,7 @@ pub(crate) enum LoadedParties {
 pub(crate) struct InvoiceReader {
     state: web::Data<ApiState>,
     holder: AnswerHolder,
+    right: ReadingRight,
     list: InvoiceList,
     parties: LoadedParties,
     total: u64,
@@ -52,14 +49,16 @@ impl InvoiceReader {
     pub(crate) async fn new(
         state: web::Data<ApiState>,
         holder: AnswerHolder,
+        right: ReadingRight,
         list: InvoiceList,
         parties: LoadedParties,
     ) -> Result<Self, ApiError> {
-        let room = reserve(&state, holder, PAGE_BYTES).await?;
+        let room = reserve_page(&state, holder).await?;
         Ok(Self {
             total: list.count(&state.store).await?,
             state,
             holder,
+            right,
             list,
             parties,
             next: Some(PageStart::At(0)),
@@ -106,6 +105,7 @@ impl InvoiceReader {
     }
 
     async fn load_page(&mut self, start: PageStart) -> Result<(), ApiError> {
+        self.right.require().await?;
         let store = &self.state.store;
         let part = PagePart {
             start,
@@ -134,8 +134,9 @@ impl InvoiceReader {
         let Some(bytes) = self.long_invoices.get(&invoice.id) else {
             return Ok(invoice);
         };
+        self.right.require().await?;
         let bytes = bytes.saturating_mul(LOADED_FACTOR);
-        self.long_room = Some(reserve(&self.state, self.holder, bytes).await?);
+        self.long_room = Some(reserve_bytes(&self.state, self.holder, bytes).await?);
         let _turn = self.state.answers.wait_for_rendering_turn().await;
         let owner = self.list.taxpayer;
         let found = invoices::find_owned_by_id(&self.state.store, owner, invoice.id).await?;
@@ -143,14 +144,28 @@ impl InvoiceReader {
     }
 }
 
-async fn reserve(
-    state: &ApiState,
-    holder: AnswerHolder,
-    bytes: usize,
-) -> Result<AnswerPermit, ApiError> {
-    let room = state.answers.reserve(holder, bytes).await;
-    room.ok_or_else(|| {
-        let message = "Too many answers are waiting to be read, please try again";
-        ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER)
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::testing::{TAXPAYER, start_app};
+    use crate::store::invoices::list::{InvoiceFilter, InvoiceSort};
+
+    #[actix_web::test]
+    async fn a_page_is_read_only_while_the_reader_may_read() {
+        let app = start_app().await;
+        for (answer, is_read) in [(Some(true), true), (Some(false), false), (None, false)] {
+            let right = ReadingRight::new(move || {
+                Box::pin(async move { answer.ok_or_else(|| ApiError::internal("no answer")) })
+            });
+            let list = InvoiceList {
+                taxpayer: TAXPAYER,
+                filters: InvoiceFilter::default(),
+                sort: InvoiceSort::BY_INVOICE_DATE,
+            };
+            let holder = AnswerHolder::for_taxpayer(TAXPAYER, None);
+            let parties = LoadedParties::None;
+            let opened = InvoiceReader::new(app.state.clone(), holder, right, list, parties).await;
+            assert_eq!(opened.unwrap().next().await.is_ok(), is_read, "{answer:?}");
+        }
+    }
 }

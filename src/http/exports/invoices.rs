@@ -21,7 +21,9 @@ use crate::http::exports::invoice_reader::{InvoiceReader, LoadedParties};
 use crate::http::exports::workbook::{
     ROWS_MAX, WorkbookError, WorkbookWriter, too_many_rows_error,
 };
+use crate::http::extract::reading_right::ReadingRight;
 use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::streamed_download;
 use crate::http::state::ApiState;
@@ -34,10 +36,11 @@ const ROWS_AT_ONCE: usize = 500;
 const TEXT_ROWS_AT_ONCE: usize = 50;
 
 /// Makes the file of a whole list. Fails if the start of the list cannot be read; a later failure breaks the download
-/// off.
+/// off, also when the reader loses the right to read.
 pub(crate) async fn invoices_file(
     state: &web::Data<ApiState>,
     holder: AnswerHolder,
+    right: ReadingRight,
     list: InvoiceList,
     format: TableFormat,
 ) -> Result<HttpResponse, ApiError> {
@@ -45,7 +48,7 @@ pub(crate) async fn invoices_file(
         TableFormat::Csv | TableFormat::Xlsx => LoadedParties::Customers,
         TableFormat::Ndjson => LoadedParties::None,
     };
-    let reader = InvoiceReader::new(state.clone(), holder, list, parties).await?;
+    let reader = InvoiceReader::new(state.clone(), holder, right, list, parties).await?;
     let today = Offset::UTC.to_datetime(state.now()).date();
     let name = format!("invoices-{today}.{}", format.extension());
     let kind = format.content_type();
@@ -167,9 +170,13 @@ async fn stream_text(
 }
 
 /// Logs why a download breaks off. Nobody else does, because its status has been sent.
-fn log_broken_download(error: &ApiError) {
+pub(crate) fn log_broken_download(error: &ApiError) {
     let cause = error.cause.as_deref().unwrap_or(&error.message);
-    tracing::error!(cause, "a download broke off");
+    if error.code == ErrorCode::Unauthenticated {
+        tracing::info!(cause, "a download was ended");
+    } else {
+        tracing::error!(cause, "a download broke off");
+    }
 }
 
 async fn write_workbook(mut reader: InvoiceReader) -> Result<File, ApiError> {

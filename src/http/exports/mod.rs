@@ -23,6 +23,6 @@ mod workbook;
 
 pub(crate) use batch::batch_file;
 pub(crate) use format::{TableFormat, vary_by_accept};
-pub(crate) use invoices::invoices_file;
+pub(crate) use invoices::{invoices_file, log_broken_download};
 pub(crate) use month_report::{month_file, sum_up_month};
 pub(crate) use usage::usage_file;

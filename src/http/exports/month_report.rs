@@ -13,6 +13,7 @@ use crate::http::exports::csv_rows;
 use crate::http::exports::format::TableFormat;
 use crate::http::exports::invoice_reader::{InvoiceReader, LoadedParties};
 use crate::http::exports::workbook::{WorkbookError, WorkbookWriter};
+use crate::http::extract::reading_right::ReadingRight;
 use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::{Disposition, FileAnswer};
@@ -43,7 +44,9 @@ pub(crate) async fn sum_up_month(
         sort: InvoiceSort::BY_INVOICE_DATE,
     };
     let catalog = state.catalog.get();
-    let mut reader = InvoiceReader::new(state.clone(), holder, list, LoadedParties::None).await?;
+    let right = ReadingRight::unchecked();
+    let parties = LoadedParties::None;
+    let mut reader = InvoiceReader::new(state.clone(), holder, right, list, parties).await?;
     let mut summary = MonthSummary::default();
     while let Some(invoice) = reader.next().await? {
         summary

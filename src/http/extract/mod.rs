@@ -11,6 +11,7 @@
 //! | ids in the path | `path_ids` |
 //! | the sentence for a missing or refused key | `key_refusal` |
 //! | how long the caller waits for a run | `prefer` |
+//! | the right to go on reading a long answer | `reading_right` |
 //! | the least role of an operator that a handler asks for | `role` |
 
 pub(crate) mod acting_taxpayer;
@@ -25,4 +26,5 @@ mod key_refusal;
 pub(crate) mod nul;
 pub(crate) mod path_ids;
 pub(crate) mod prefer;
+pub(crate) mod reading_right;
 pub(crate) mod role;

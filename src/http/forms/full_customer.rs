@@ -11,7 +11,7 @@ const TIN_CHARS_MAX: usize = 50;
 const DESCRIPTION_CHARS_MAX: usize = 500;
 const CITY_CHARS_MAX: usize = 100;
 const POSTAL_ZONE_CHARS_MAX: usize = 50;
-/// The allowed length of a telephone number, in characters. Any characters are allowed.
+/// The allowed length of a telephone number, in characters: digits, blanks, dashes, brackets and the leading `+`.
 const PHONE_CHARS: std::ops::RangeInclusive<usize> = 6..=20;
 
 /// Reads a customer. A business or a government body needs a tax number and a description.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::Draft;
-use crate::domain::money::Amount;
+use crate::domain::money::{Amount, TOLERANCE};
 use crate::domain::reference::catalog::Catalog;
 
 /// The members of the document that hold amounts.
@@ -28,7 +28,7 @@ pub(crate) fn warnings(draft: &Draft, sent: &Map<String, Value>, catalog: &Catal
     let all = [
         payable,
         tax_warning(draft, catalog),
-        percent_warning(draft, catalog),
+        percent_warning(draft, catalog).or_else(|| subtotal_warning(draft, catalog)),
         fraction_warning(draft, catalog),
     ];
     all.into_iter().flatten().collect()
@@ -113,6 +113,26 @@ fn percent_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
                      the invoice is stored as sent"
                 )
             })
+        })
+    })
+}
+
+/// Returns a warning about the first tax total to which its subtotals do not add up.
+fn subtotal_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
+    let digits = catalog.currency_digits(&draft.currency);
+    let tolerance = TOLERANCE.max(Amount::unit(digits));
+    let totals = draft.extras.get("tax_total")?.as_array()?;
+    totals.iter().enumerate().find_map(|(at, total)| {
+        let parts = total.get("tax_subtotal")?.as_array()?;
+        let taxes = parts.iter().map(|part| amount(part.get("tax_amount")));
+        let sum = Amount::sum(taxes.collect::<Option<Vec<_>>>()?)?;
+        let stated = amount(total.get("tax_amount"))?;
+        let is_whole = parts.is_empty() || sum.is_within(tolerance, stated);
+        (!is_whole).then(|| {
+            format!(
+                "tax_total.{at}.tax_amount is {stated}, but its tax_subtotal comes to {sum}; \
+                 the invoice is stored as sent, and its taxes are those of the lines"
+            )
         })
     })
 }
@@ -273,6 +293,15 @@ mod tests {
                 json!([{ "tax_amount": 15, "tax_subtotal": [part] }]),
             )]
         };
+        // The subtotal of one half of the sum of the lines.
+        let half = |tax: &str| {
+            let category = json!({ "id": "STANDARD_VAT", "percent": number("7.5") });
+            let part = json!({ "taxable_amount": 100, "tax_amount": number("7.5"), "tax_category": category });
+            vec![(
+                "/tax_total",
+                json!([{ "tax_amount": number(tax), "tax_subtotal": [part] }]),
+            )]
+        };
         let cases = [
             (vec![], ""),
             (
@@ -313,6 +342,11 @@ mod tests {
                 "tax_total.0.tax_subtotal.0.tax_amount is 15, but 5 % of 200 is 10.00",
             ),
             (part("7.5", "15.02"), "but 7.5 % of 200 is 15.00"),
+            (
+                half("15"),
+                "tax_total.0.tax_amount is 15, but its tax_subtotal comes to 7.5;",
+            ),
+            (half("7.51"), "tax_total comes to 7.51"),
         ];
         for (changes, told) in cases {
             let warnings = warned(&changes);

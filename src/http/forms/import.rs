@@ -192,12 +192,20 @@ fn stated_amount(form: ImportForm, body: &Map<String, Value>) -> Option<Amount> 
             let lines = body.get(form.lines_field())?.as_array()?;
             let amounts = lines.iter().filter_map(|line| {
                 let whole = amount(line, "unit_price")?.times(amount(line, "quantity")?)?;
-                whole.minus(amount(line, "discount_amount").unwrap_or_default())
+                let rate = amount(line, "discount_rate").filter(|rate| is_percentage(*rate));
+                let discount = rate.unwrap_or_default().to_percent(whole)?;
+                let flat = amount(line, "discount_amount").unwrap_or_default();
+                whole.minus(discount)?.minus(flat)
             });
             let amounts: Vec<_> = amounts.collect();
             Amount::sum(amounts.iter().copied()).filter(|_| !amounts.is_empty())
         }
     }
+}
+
+/// True for a rate that a discount may have. Any other rate is a fault of the document and is not counted.
+fn is_percentage(rate: Amount) -> bool {
+    !rate.is_negative() && rate <= Amount::ONE_HUNDRED
 }
 
 #[cfg(test)]
@@ -288,6 +296,31 @@ mod tests {
             "{said:?}"
         );
         assert!(said[0].contains("line 2: required"), "{said:?}");
+    }
+
+    #[test]
+    fn the_discounts_of_a_refused_document_are_off_its_amount() {
+        for (rate, flat, expected) in [
+            (Value::Null, Value::Null, 200),
+            (json!(25), Value::Null, 150),
+            (Value::Null, json!(10), 190),
+            (json!(25), json!(10), 140),
+            (json!(250), Value::Null, 200),
+        ] {
+            let mut body = standard_invoice();
+            body["due_date"] = Value::Null;
+            body["invoice_lines"][0]["discount_rate"] = rate;
+            body["invoice_lines"][0]["discount_amount"] = flat;
+            let file = json_documents::read(body.to_string().as_bytes()).unwrap();
+            let catalog = catalog();
+            let profile = ImportProfile::default();
+            let account = import_account();
+            let context = context(&catalog, &profile, &account, ImportForm::Standard);
+            let (candidates, imported) = read(file, "I1".to_owned(), &context);
+            assert!(candidates[0].draft.is_err());
+            let expected = Amount::from(expected);
+            assert_eq!(imported.documents[0].amount, Some(expected), "{body}");
+        }
     }
 
     #[test]

@@ -24,6 +24,11 @@ use crate::http::forms::text_checks::{
 
 /// The maximum length of the authority's code for a unit of quantity, in characters.
 const UNIT_CHARS_MAX: usize = 3;
+/// A warning shows at most this many of the column headers that stand for one field. The others are counted, because the
+/// warnings must fit in the response headers.
+const HEADERS_SHOWN_MAX: usize = 3;
+/// A warning shows at most this many characters of a column header.
+const HEADER_CHARS_SHOWN_MAX: usize = 50;
 
 /// Reads a profile. A member that is left out is empty. A value that its field would refuse in every file is a fault.
 #[expect(
@@ -71,10 +76,22 @@ fn warn_of_columns(reader: &Reader<'_>, profile: &ImportProfile) {
         if headers.len() > 1 {
             reader.warn(format!(
                 "columns: {} all mean {field}, so a file may have only one of them",
-                headers.join(", ")
+                shorten_headers(&headers)
             ));
         }
     }
+}
+
+fn shorten_headers(headers: &[&str]) -> String {
+    let shown = headers.iter().take(HEADERS_SHOWN_MAX);
+    let shown: Vec<String> = shown
+        .map(|header| header.chars().take(HEADER_CHARS_SHOWN_MAX).collect())
+        .collect();
+    let rest = match headers.len().saturating_sub(HEADERS_SHOWN_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{rest}", shown.join(", "))
 }
 
 fn check_name(name: &str) -> Result<(), FieldRule> {
@@ -213,6 +230,18 @@ mod tests {
             ),
             (json!({ "units": { "XPP": "PIECES" } }), &["units.XPP: max"]),
             (json!({ "units": { "XPP": "  " } }), &["units.XPP: min"]),
+            (
+                json!({ "columns": { " Nr": "invoice_no", "Nr": "due_date" } }),
+                &["columns.Nr: duplicate"],
+            ),
+            (
+                json!({ "customers": { "\tC1": { "email": "a@b.example" }, "C1": { " tin": "1", "tin": "2" } } }),
+                &["customers.C1: duplicate"],
+            ),
+            (
+                json!({ "customers": { "C1": { " tin": "1", "tin": "2" } } }),
+                &["customers.C1.tin: duplicate"],
+            ),
         ] {
             assert_eq!(broken_rules(read_with(body.clone(), read)), rules, "{body}");
         }
@@ -250,5 +279,23 @@ mod tests {
             assert_eq!(form.warnings.len(), usize::from(!told.is_empty()));
             assert!(form.warnings.concat().contains(told), "{:?}", form.warnings);
         }
+    }
+
+    #[test]
+    fn many_headers_with_one_meaning_are_counted() {
+        let columns = (0..200).map(|number| {
+            let header = format!("{number:03}{}", "x".repeat(200));
+            (header, json!("invoice_no"))
+        });
+        let columns: serde_json::Map<String, Value> = columns.collect();
+        let form = read_with(json!({ "columns": columns }), read).unwrap();
+        let [warning] = form.warnings.as_slice() else {
+            panic!("{:?}", form.warnings);
+        };
+        assert!(
+            warning.contains(" and 197 more all mean invoice_no"),
+            "{warning}"
+        );
+        assert!(warning.len() < 300, "{warning}");
     }
 }

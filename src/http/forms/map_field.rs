@@ -1,6 +1,6 @@
 //! Reads a field whose value is an object with names that callers choose.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -33,11 +33,12 @@ impl Field<'_> {
             return field.report_fault(FieldRule::Type("an object"));
         };
         let path = field.path();
+        let mut seen = BTreeSet::new();
         let read = object.iter().map(|(name, value)| {
             let path = JsonPath::Field(&path, name);
-            let texts = match (check_line(name.trim(), 1, max), value) {
+            let texts = match (check_new_name(name.trim(), max, &mut seen), value) {
                 (Err(rule), _) => report_fault_at(field.report, &path, rule),
-                (Ok(_), Value::Object(inner)) => texts(inner, &path, field.report, rules),
+                (Ok(()), Value::Object(inner)) => texts(inner, &path, field.report, rules),
                 _ => report_fault_at(field.report, &path, FieldRule::Type("an object")),
             };
             Some((name.trim().to_owned(), texts?))
@@ -71,17 +72,33 @@ impl<'c> TextRules<'c> {
     }
 }
 
+/// Checks a trimmed name, and adds it to the names `seen` before it in the same object. Two names that differ only in
+/// the blanks around them are the same name, and nobody can tell which of the two values counts.
+fn check_new_name<'n>(
+    name: &'n str,
+    max: usize,
+    seen: &mut BTreeSet<&'n str>,
+) -> Result<(), FieldRule> {
+    check_line(name, 1, max)?;
+    if seen.insert(name) {
+        Ok(())
+    } else {
+        Err(FieldRule::other("duplicate", "must not be sent twice"))
+    }
+}
+
 fn texts(
     object: &Map<String, Value>,
     path: &JsonPath<'_>,
     report: &Report<'_>,
     rules: TextRules<'_>,
 ) -> Option<BTreeMap<String, String>> {
+    let mut seen = BTreeSet::new();
     let read = object.iter().map(|(name, value)| {
         let path = JsonPath::Field(path, name);
         let name = name.trim();
-        let checked = check_line(name, 1, rules.chars_max)
-            .and_then(|_| (rules.name)(name))
+        let checked = check_new_name(name, rules.chars_max, &mut seen)
+            .and_then(|()| (rules.name)(name))
             .and_then(|()| value.as_str().ok_or(FieldRule::Type("a string")))
             .and_then(|text| check_line(text.trim(), 1, rules.chars_max))
             .and_then(|text| (rules.text)(name, &text).map(|()| text));

@@ -12,6 +12,7 @@ pub(crate) fn read_filter(query: &Query) -> Result<RequestFilter, Faults> {
             status,
             path: query.trimmed_text("path"),
             route: query.trimmed_text("route"),
+            method: None,
             error_code: query.trimmed_text("error_code"),
             request_id: query.trimmed_text("request_id"),
             since,

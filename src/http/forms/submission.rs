@@ -175,7 +175,7 @@ fn read_fields_with(
         .required("legal_monetary_total")
         .object(document::totals);
     document::lines(reader, totals, document::line_with_description);
-    let tax_total = taxes::tax_total(reader, totals);
+    let tax_total = taxes::tax_total(reader, totals, currency.as_deref());
     Some(Submission {
         irn: irn?,
         category: category?,
@@ -560,6 +560,32 @@ mod tests {
             broken_rules(read_body(body)),
             ["tax_total.0.tax_amount: sum"]
         );
+    }
+
+    /// Taxes that were sent are not derived, so nobody is told that they are missing.
+    #[test]
+    fn a_fault_of_a_tax_total_is_told_alone() {
+        let category = json!({ "id": "STANDARD_VAT", "percent": number("7.5") });
+        let part = json!({ "taxable_amount": 100, "tax_amount": 99, "tax_category": category });
+        let inclusive = "/legal_monetary_total/tax_inclusive_amount";
+        let body = with_member(&testing::submission(), inclusive, Some(json!(199)));
+        for (sent, expected) in [
+            (json!([]), "tax_total: required"),
+            (
+                json!([{ "tax_amount": "99", "tax_subtotal": [part] }]),
+                "tax_total.0.tax_amount: type",
+            ),
+            (
+                json!([{ "tax_subtotal": [part] }]),
+                "tax_total.0.tax_amount: required",
+            ),
+            (json!({ "tax_amount": 99 }), "tax_total: type"),
+            (json!([{ "tax_amount": 99, "tax_subtotal": [part] }]), ""),
+        ] {
+            let body = with_member(&body, "/tax_total", Some(sent));
+            let said = broken_rules(read_body(body.clone())).join(", ");
+            assert_eq!(said, expected, "{body}");
+        }
     }
 
     #[test]

@@ -12,13 +12,15 @@ use crate::http::forms::reader::Reader;
 const STANDARD_CATEGORY: (&str, &str) = ("STANDARD_VAT", "7.5");
 
 /// Reads the optional taxes. If they are omitted, returns taxes derived from the totals, because the authority requires
-/// taxes. Returns `None` if the taxes were sent, or if none can be derived.
-pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Value> {
-    let is_given = reader
-        .optional("tax_total")
-        .objects(0, document::tax_total)
-        .is_some_and(|all| !all.is_empty());
-    if is_given || reader.has("tax_total") && totals.is_none() {
+/// taxes. `currency` is that of the totals. Returns `None` if the taxes were sent, or if none can be derived.
+pub(crate) fn tax_total(
+    reader: &mut Reader<'_>,
+    totals: Option<Totals>,
+    currency: Option<&str>,
+) -> Option<Value> {
+    let is_given = reader.has("tax_total");
+    reader.optional("tax_total").objects(0, document::tax_total);
+    if is_given {
         return None;
     }
     let totals = totals?;
@@ -26,7 +28,10 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
         .tax_inclusive
         .minus(totals.tax_exclusive)
         .filter(|tax| !tax.is_negative())?;
-    let Some((id, percent)) = fitting_category(tax, totals.tax_exclusive, reader.catalog()) else {
+    let catalog = reader.catalog();
+    let digits = catalog.currency_digits(currency.unwrap_or_default());
+    let found = fitting_category(tax, totals.tax_exclusive, digits, catalog);
+    let Some((id, percent)) = found else {
         let rule = FieldRule::Other {
             id: "required",
             sentence: unfitting_tax_sentence(tax, totals, reader.catalog()).into(),
@@ -62,9 +67,14 @@ fn unfitting_tax_sentence(tax: Amount, totals: Totals, catalog: &Catalog) -> Str
     )
 }
 
-/// Returns a tax category whose percent of `amount` is `tax`, within the tolerance of the specification. Prefers the
-/// zero VAT category, then the standard one.
-fn fitting_category(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(String, Amount)> {
+/// Returns a tax category whose percent of `amount` is `tax`, within the tolerance of the specification or rounded to
+/// the digits of the currency. Prefers the zero VAT category, then the standard one.
+fn fitting_category(
+    tax: Amount,
+    amount: Amount,
+    digits: u32,
+    catalog: &Catalog,
+) -> Option<(String, Amount)> {
     let known = catalog.tax_categories();
     if known.is_empty() {
         let percent = if tax.is_zero() {
@@ -81,7 +91,7 @@ fn fitting_category(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(S
     }
     let fitting: Vec<_> = known
         .into_iter()
-        .filter(|(_, percent)| is_tax_at_percent(*percent, amount, tax))
+        .filter(|(_, percent)| is_tax_at_percent(*percent, amount, tax, digits))
         .collect();
     let named = |word: &str| fitting.iter().find(|(id, _)| id.starts_with(word));
     let best = named("ZERO_VAT")
@@ -90,13 +100,40 @@ fn fitting_category(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(S
     best.map(|(id, percent)| ((*id).to_owned(), *percent))
 }
 
-/// Returns true if `percent` of `amount` is `tax`, within the tolerance. A tax of zero is due at zero percent only.
-fn is_tax_at_percent(percent: Amount, amount: Amount, tax: Amount) -> bool {
+/// Returns true if `percent` of `amount` is `tax`, within the tolerance or rounded to this number of digits: rounding to
+/// a currency without hundredths changes an amount by more. A tax of zero is due at zero percent only.
+fn is_tax_at_percent(percent: Amount, amount: Amount, tax: Amount, digits: u32) -> bool {
     if tax.is_zero() {
         percent.is_zero()
     } else {
         percent
             .to_percent(amount)
-            .is_some_and(|due| due.is_about(tax))
+            .is_some_and(|due| due.is_about(tax) || due.round_half_up(digits) == tax)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tax_is_its_percent_within_a_hundredth_or_rounded_to_the_currency() {
+        for (percent, amount, tax, digits, is_due) in [
+            ("7.5", "1010", "75.75", 2, true),
+            ("7.5", "1010", "75.76", 2, true),
+            ("7.5", "1010", "75.77", 2, false),
+            ("7.5", "1010", "76", 2, false),
+            ("7.5", "1010", "76", 0, true),
+            ("7.5", "1010", "75", 0, false),
+            ("7.5", "10.01", "0.751", 3, true),
+            ("0", "1010", "0", 0, true),
+            ("0", "10", "1", 0, false),
+            ("5", "1", "0", 0, false),
+        ] {
+            let [percent, amount, tax] =
+                [percent, amount, tax].map(|text| Amount::parse(text).unwrap());
+            let found = is_tax_at_percent(percent, amount, tax, digits);
+            assert_eq!(found, is_due, "{tax} is {percent} % of {amount}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 
 use crate::domain::kernel::codes::VatStatus;
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::money::Amount;
+use crate::domain::money::{Amount, TOLERANCE};
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::vat_report::{VatReport, WrittenAmount};
 use crate::domain::pipeline::{RunPayload, RunRequest};
@@ -56,6 +56,7 @@ pub(crate) fn read(
         rate: vat_rate?,
         vat: vat_calculated?,
         total: total_amount?,
+        digits: reader.catalog().currency_digits(currency.as_deref()?),
     };
     sums.warn_of_unfitting_amounts(reader, vat_status?);
     let report = VatReport {
@@ -86,6 +87,8 @@ struct ReportSums {
     rate: Amount,
     vat: Amount,
     total: Amount,
+    /// The number of decimal digits of the currency.
+    digits: u32,
 }
 
 impl ReportSums {
@@ -105,7 +108,8 @@ impl ReportSums {
         }
         if status == VatStatus::StandardVat {
             let due = self.rate.to_percent(self.base);
-            let off = due.filter(|due| !due.is_about(self.vat));
+            let tolerance = TOLERANCE.max(Amount::unit(self.digits));
+            let off = due.filter(|due| !due.is_within(tolerance, self.vat));
             if let Some(due) = off {
                 reader.warn(format!(
                     "vat_calculated is {}, but vat_rate of base_amount is {due}",
@@ -135,9 +139,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::domain::reference::catalog::ReferenceList;
+    use crate::http::forms::reader;
     use crate::http::forms::testing::{
-        broken_rules, check, check_refused, check_required, number, numbers, read as read_with,
-        texts, with_member,
+        broken_rules, catalog, check, check_refused, check_required, number, numbers, object,
+        read as read_with, texts, with_member,
     };
 
     fn body() -> Value {
@@ -265,6 +271,32 @@ mod tests {
         for (today, is_told) in [("2026-11-20", true), ("2026-11-21", false)] {
             let warning = future_date_warning(&form.value, today.parse().unwrap());
             assert_eq!(warning.is_some(), is_told, "{today}");
+        }
+    }
+
+    #[test]
+    fn a_vat_that_is_rounded_to_the_currency_is_not_off() {
+        let mut catalog = catalog();
+        let currencies =
+            json!([{ "code": "JPY", "decimal_digits": 0 }, { "code": "NGN", "decimal_digits": 2 }]);
+        catalog.load(ReferenceList::Currencies, &currencies);
+        for (currency, vat, total, is_told) in [
+            ("NGN", "75.75", "1085.75", false),
+            ("NGN", "76", "1086", true),
+            ("JPY", "76", "1086", false),
+            ("JPY", "75", "1085", false),
+            ("JPY", "77", "1087", true),
+        ] {
+            let mut body = body();
+            body["vat_status"] = json!("STANDARD_VAT");
+            body["currency"] = json!(currency);
+            body["base_amount"] = json!(1_010);
+            body["vat_calculated"] = number(vat);
+            body["total_amount"] = number(total);
+            let read = |reader: &mut Reader<'_>| read(reader, None, false);
+            let form = reader::read(&object(body), &catalog, read).unwrap();
+            let warnings = form.warnings;
+            assert_eq!(!warnings.is_empty(), is_told, "{currency}: {warnings:?}");
         }
     }
 

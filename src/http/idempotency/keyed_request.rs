@@ -174,14 +174,13 @@ async fn store_final_response(
     let error = answer
         .error()
         .and_then(|error| error.as_error::<ApiError>());
+    // If another request with the same key was first, its response is returned.
+    if error.is_some_and(may_come_second)
+        && let Some(taken) = idempotency::find(&state.store, &claim, state.now()).await?
+    {
+        return repeated_response(state, &claim, taken).await;
+    }
     match error {
-        // Another request with the same key was first, so its response is returned.
-        Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
-            match idempotency::find(&state.store, &claim, state.now()).await? {
-                Some(taken) => repeated_response(state, &claim, taken).await,
-                None => Ok(answer),
-            }
-        }
         Some(error) if is_final_refusal(error) => {
             let failure = LoggedFailure::from(error);
             let mut answer = store_response(state, claim, render_refusal(request, error)).await?;
@@ -230,13 +229,16 @@ impl FromRequest for IdempotentRequest {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self(
-            request.extensions().get::<IdempotencyClaim>().cloned(),
-        )))
+        ready(Ok(Self::find_in(request)))
     }
 }
 
 impl IdempotentRequest {
+    /// Returns the claim that `answer_write` has put into the request, for a handler that takes the request itself.
+    pub(crate) fn find_in(request: &HttpRequest) -> Self {
+        Self(request.extensions().get::<IdempotencyClaim>().cloned())
+    }
+
     /// Executes the command once for the key. Stores the response, which `show` renders, in the command's transaction.
     pub(crate) async fn answer_once<C: TaxpayerCommand>(
         self,
@@ -324,8 +326,22 @@ fn must_be_stored(answer: &HttpResponse) -> bool {
     is_done && !is_already_stored && !answer.headers().contains_key(CACHE_CONTROL)
 }
 
-/// Returns true if a repeated request would be refused again, as after a 409 or 422. A malformed body can be corrected
-/// under the same key, and a wrong use of the key says nothing about the request.
+/// Returns true if the refusal may be due to the first request with the same key, which another replica answers, or
+/// whose caller has gone: its change makes the invoice another version than `If-Match` names, has removed the endpoint,
+/// or has acknowledged the supplier's invoice. The handler looks at these before it sends the command, which knows the
+/// key.
+fn may_come_second(error: &ApiError) -> bool {
+    matches!(
+        error.code,
+        ErrorCode::IdempotencyInProgress
+            | ErrorCode::PreconditionFailed
+            | ErrorCode::EndpointNotFound
+            | ErrorCode::AlreadyAcknowledged
+    )
+}
+
+/// Returns true if a repeated request would be refused again, as after most 409 and 422. A malformed body can be
+/// corrected under the same key, and a wrong use of the key says nothing about the request.
 fn is_final_refusal(error: &ApiError) -> bool {
     let is_form = matches!(
         error.code,
@@ -340,11 +356,52 @@ fn is_final_refusal(error: &ApiError) -> bool {
         error.status,
         StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY
     ) && !is_form
+        && !error.is_passing
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::kernel::codes::WorkflowStatus;
+    use crate::domain::kernel::refusal::Refusal;
+
+    #[test]
+    fn a_refusal_that_asks_to_send_the_request_again_is_not_kept() {
+        let cases = [
+            (Refusal::ChangedDuringApproval, false),
+            (Refusal::ChangedDuringPreparation, false),
+            (Refusal::PaymentUnderWay, false),
+            (Refusal::NotYetCorrectable(String::new()), false),
+            (Refusal::NotCorrectable(String::new()), true),
+            (Refusal::TooManyReplays, false),
+            (Refusal::InvoiceChanged, false),
+            (Refusal::InvoiceLocked(WorkflowStatus::Submitted), true),
+            (Refusal::IrnContentChanged, true),
+            (Refusal::WebhookDisabled, true),
+            (Refusal::ReplayEnded, true),
+            (Refusal::AlreadyAcknowledged, true),
+        ];
+        for (refusal, expected) in cases {
+            let sentence = refusal.to_string();
+            let error = ApiError::from(refusal);
+            assert_eq!(is_final_refusal(&error), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_the_first_request_may_have_caused_is_answered_as_the_first_request_was() {
+        let all = ErrorCode::ALL.iter().copied();
+        let found: Vec<_> = all
+            .filter(|code| may_come_second(&ApiError::new(*code, "")))
+            .collect();
+        let expected = [
+            ErrorCode::EndpointNotFound,
+            ErrorCode::IdempotencyInProgress,
+            ErrorCode::AlreadyAcknowledged,
+            ErrorCode::PreconditionFailed,
+        ];
+        assert_eq!(found, expected);
+    }
 
     #[test]
     fn an_answer_is_given_again_as_it_was() {

@@ -5,6 +5,7 @@ use actix_web::web::{self, Bytes};
 use futures_util::{Stream, stream};
 
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::extract::reading_right::ReadingRight;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::import_pieces::{self, ImportKey};
@@ -18,14 +19,17 @@ struct ErrorReader {
     header: String,
     /// The number of the next piece.
     piece: i64,
+    right: ReadingRight,
 }
 
-/// Streams the header and then the errors of the pieces that are imported so far.
+/// Streams the header and then the errors of the pieces that are imported so far. Breaks off when the reader loses the
+/// right to read.
 pub(crate) fn stream_errors(
     state: web::Data<ApiState>,
     taxpayer: TaxpayerId,
     import_no: String,
     header: String,
+    right: ReadingRight,
 ) -> impl Stream<Item = Result<Bytes, ApiError>> {
     let reader = ErrorReader {
         state,
@@ -33,12 +37,14 @@ pub(crate) fn stream_errors(
         import_no,
         header,
         piece: 0,
+        right,
     };
     stream::try_unfold(reader, |mut reader| async {
         let header = std::mem::take(&mut reader.header);
         if !header.is_empty() {
             return Ok(Some((Bytes::from(header), reader)));
         }
+        reader.right.require().await?;
         let key = ImportKey {
             taxpayer: reader.taxpayer,
             import_no: &reader.import_no,

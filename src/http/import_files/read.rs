@@ -297,7 +297,8 @@ fn memory_bytes(format: FileFormat, file: &[u8]) -> Result<usize, Fault> {
     let count = |marks: &[u8]| file.iter().filter(|byte| marks.contains(byte)).count();
     Ok(match format {
         FileFormat::Json | FileFormat::Ndjson => counted_bytes(file),
-        FileFormat::Csv => 2 * file.len() + CELL_BYTES * count(b",;\t\n"),
+        // A line may also end in a carriage return alone.
+        FileFormat::Csv => 2 * file.len() + CELL_BYTES * count(b",;\t\r\n"),
         FileFormat::Ubl => 2 * file.len() + ELEMENT_BYTES * count(b"<"),
         FileFormat::Xlsx => XLSX_BYTES_PER_BYTE.saturating_mul(unpacked_bytes(file)?),
     })
@@ -313,4 +314,18 @@ fn file_digest(
 ) -> String {
     let profile = document_digest(&serde_json::to_value(profile).unwrap_or_default());
     hex::encode(Sha256::digest(format!("{format} {form} {profile} {file}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_of_a_table_takes_memory_whatever_ends_its_line() {
+        for end in ["\n", "\r", "\r\n"] {
+            let text = format!("a{end}").repeat(100);
+            let bytes = memory_bytes(FileFormat::Csv, text.as_bytes()).unwrap();
+            assert!(bytes >= 100 * CELL_BYTES, "{end:?}: {bytes}");
+        }
+    }
 }

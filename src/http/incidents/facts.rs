@@ -2,6 +2,7 @@
 //! database and the authority may not answer.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use authority_client::{BreakerState, BreakerView, CallOutcome, Operation};
@@ -9,6 +10,7 @@ use jiff::SignedDuration;
 
 use crate::actors::call_failure::upstream_cause;
 use crate::actors::kinds;
+use crate::actors::pipeline::run_holds::is_called_by_runs;
 use crate::domain::incident::{
     ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, ProcessFacts, Situation, TrafficFacts,
 };
@@ -25,6 +27,8 @@ const MOMENT: SignedDuration = SignedDuration::from_secs(10);
 const BREAKER_WINDOW: SignedDuration = SignedDuration::from_secs(30);
 /// Queries that began during a fault of the database may wait for so long after it.
 const FAULT_LINGERS: SignedDuration = SignedDuration::from_secs(10);
+/// The directory below which Linux shows the control groups (version 2).
+const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 const FIVE_MINUTES: SignedDuration = SignedDuration::from_mins(5);
 const QUARTER_HOUR: SignedDuration = SignedDuration::from_mins(15);
@@ -160,7 +164,9 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
         throttled_calls: moment.throttled_calls,
         calls: call_facts(moment),
         tripped_operations: tripped.collect(),
-        is_held_for_some: open.clone().next().is_some(),
+        has_held_runs: breakers
+            .iter()
+            .any(|breaker| breaker.has_callers && is_called_by_runs(breaker.operation)),
         next_probe_at: open.filter_map(|breaker| breaker.next_probe_at).min(),
         limited_operations: limited_operations(state),
         ..AuthorityFacts::default()
@@ -270,15 +276,50 @@ fn process_facts(state: &ApiState) -> ProcessFacts {
     }
 }
 
-/// Returns the memory limit of the process's control group, in bytes; `None` if there is none.
+/// Returns the memory limit of the process, in bytes; `None` if there is none.
 fn memory_bytes_max() -> Option<u64> {
-    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?;
-    limit.trim().parse().ok()
+    let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    lowest_memory_limit(Path::new(CONTROL_GROUPS), &membership)
+}
+
+/// Returns the lowest limit of the process's control group and of the groups above it. `membership` is the content of
+/// `/proc/self/cgroup`. A systemd unit has a group of its own; a container may see its group as the root.
+fn lowest_memory_limit(root: &Path, membership: &str) -> Option<u64> {
+    let mut groups = membership.lines();
+    let own = groups.find_map(|line| line.strip_prefix("0::/"));
+    let own = root.join(own.unwrap_or_default());
+    let groups = own.ancestors().take_while(|group| group.starts_with(root));
+    let limits = groups.filter_map(|group| {
+        let limit = fs::read_to_string(group.join("memory.max")).ok()?;
+        limit.trim().parse::<u64>().ok()
+    });
+    limits.min()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_memory_limit_is_the_lowest_of_the_process_s_groups() {
+        let root = tempfile::tempdir().unwrap();
+        let unit = "0::/system.slice/einvoice.service\n";
+        let group = root.path().join("system.slice/einvoice.service");
+        fs::create_dir_all(&group).unwrap();
+        let limit = |membership| lowest_memory_limit(root.path(), membership);
+        assert_eq!(limit(unit), None, "the root of a machine has no limit");
+        fs::write(group.join("memory.max"), "4294967296\n").unwrap();
+        assert_eq!(limit(unit), Some(4_294_967_296));
+        fs::write(root.path().join("system.slice/memory.max"), "max\n").unwrap();
+        assert_eq!(limit(unit), Some(4_294_967_296));
+        fs::write(root.path().join("system.slice/memory.max"), "1024\n").unwrap();
+        assert_eq!(limit(unit), Some(1_024), "the slice has less");
+        // In a container, the root is the group of the container.
+        fs::write(root.path().join("memory.max"), "2048\n").unwrap();
+        for membership in ["0::/\n", "0::/docker/0f1e2d\n", ""] {
+            assert_eq!(limit(membership), Some(2_048), "{membership}");
+        }
+    }
 
     #[test]
     fn waits_during_a_fault_of_the_database_and_shortly_after_it_do_not_count() {

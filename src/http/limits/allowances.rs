@@ -178,8 +178,8 @@ impl RateLimits {
         )
     }
 
-    /// Counts a Create Taxpayer that was refused because a value is taken. Without this limit, an integrator could find
-    /// out by trial which tax numbers others have registered.
+    /// Counts a change that is refused because a value is taken, such as a Create Taxpayer. Without this limit, an
+    /// integrator could find out by trial which tax numbers and emails others have registered.
     pub(crate) fn count_refused_create(
         &self,
         integrator: IntegratorId,
@@ -190,6 +190,14 @@ impl RateLimits {
             self.refused_creates,
             now,
         )
+    }
+
+    /// Undoes the count of a change that was not refused after all.
+    pub(crate) fn give_back_refused_create(&self, integrator: IntegratorId, now: Timestamp) {
+        if let Some(quota) = self.refused_creates {
+            let bucket = BucketKey::RefusedCreates(integrator);
+            self.buckets.give_back(&bucket, quota, now);
+        }
     }
 
     /// Counts the creation of a taxpayer.
@@ -268,6 +276,22 @@ mod tests {
         });
         let create = |id| limits.count_onboarding(IntegratorId(id), now());
         assert!(create(1).is_ok() && create(1).is_ok() && create(1).is_err() && create(2).is_ok());
+    }
+
+    #[test]
+    fn a_change_that_was_not_refused_leaves_the_allowance_of_refusals() {
+        let limits = RateLimits::from(Rates {
+            refused_creates_per_min: 2,
+            ..Rates::default()
+        });
+        let count = || limits.count_refused_create(IntegratorId(1), now());
+        for _ in 0..5 {
+            assert!(count().is_ok());
+            limits.give_back_refused_create(IntegratorId(1), now());
+        }
+        assert!(count().is_ok() && count().is_ok() && count().is_err());
+        limits.give_back_refused_create(IntegratorId(2), now());
+        assert!(count().is_err(), "another integrator gives back its own");
     }
 
     #[test]

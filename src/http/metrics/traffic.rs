@@ -66,9 +66,6 @@ impl Traffic {
         duration: Duration,
     ) {
         self.history.count(status.is_server_error(), duration);
-        if status == StatusCode::INTERNAL_SERVER_ERROR {
-            self.broken.up();
-        }
         let method = method_label(method);
         self.durations
             .get_or_create(&RouteLabels { method, route })
@@ -82,11 +79,16 @@ impl Traffic {
             .inc();
     }
 
+    /// Counts a response that a defect has broken.
+    pub(crate) fn count_broken_answer(&self) {
+        self.broken.up();
+    }
+
     pub(crate) fn count_failed_authentication(&self) {
         self.failed_authentications.up();
     }
 
-    /// Returns the number of answers with status 500.
+    /// Returns the number of answers with status 500 that a defect has caused.
     pub(crate) fn broken_answers(&self) -> u64 {
         self.broken.get()
     }
@@ -104,7 +106,8 @@ impl Traffic {
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register("http_requests", "Requests answered", self.requests.clone());
         let broken = counter(self.broken.get());
-        registry.register("http_requests_broken", "Requests answered with 500", broken);
+        let help = "Requests answered with 500 because of a defect";
+        registry.register("http_requests_broken", help, broken);
         let failed = counter(self.failed_authentications.get());
         registry.register(
             "authentications_failed",

@@ -12,14 +12,21 @@ use actix_web::http::{Method, StatusCode};
 use timing::trace::Span;
 
 use crate::domain::access::api_key::KeyOwner;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::logged_failure::{LoggedFailure, to_printable};
 use crate::http::state::ApiState;
 
 /// The route that is logged for a request without a matching path.
 const UNMATCHED_ROUTE: &str = "unmatched";
-/// The paths that a secret token follows: of the authority's notices, and of links to deliveries.
-const TOKEN_PATHS: [&str; 2] = ["authority/notifications", "shared/deliveries"];
+/// The paths that a secret token follows: of the authority's notices, of links to deliveries, of invitations, and of
+/// the public pages of invoices. A path that only ends like one, such as `/ops/taxpayers/7/verify`, has no token.
+const TOKEN_PATHS: [&str; 4] = [
+    "authority/notifications/",
+    "shared/deliveries/",
+    "sign-in/invitation/",
+    "verify/",
+];
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;
 
@@ -81,6 +88,14 @@ impl AccessRecord {
             path: None,
         }
     }
+
+    /// True if the response shows a defect of ours. The contract wants status 500 for some failures that are none, such
+    /// as an access point that is offline; they have error codes of their own.
+    fn is_defect(&self) -> bool {
+        let code = self.failure.as_ref().map(|failure| failure.code);
+        let is_internal = code.is_none_or(|code| code == ErrorCode::InternalError.as_str());
+        self.status == StatusCode::INTERNAL_SERVER_ERROR && is_internal
+    }
 }
 
 impl RequestTimer {
@@ -103,6 +118,9 @@ impl RequestTimer {
             state
                 .traffic
                 .count(&self.method, route, outcome.status, duration);
+            if outcome.is_defect() {
+                state.traffic.count_broken_answer();
+            }
         }
         let failure = outcome.failure.as_ref();
         self.describe_span(route, outcome.status, failure);
@@ -151,12 +169,15 @@ pub(crate) fn user_agent(headers: &HeaderMap) -> Option<String> {
     ))
 }
 
-/// Returns the path of a request for the log. Hides a notification token, however the path is encoded.
+/// Returns the path of a request for the log. Hides a token, however the path is encoded. A mistyped path may have a
+/// token that is valid.
 fn redact_path(path: &str) -> String {
     let decoded = percent_decode(path).to_ascii_lowercase();
-    let secret = TOKEN_PATHS.iter().find(|start| decoded.contains(*start));
+    let segments: Vec<_> = decoded.split('/').filter(|one| !one.is_empty()).collect();
+    let plain = segments.join("/");
+    let secret = TOKEN_PATHS.iter().find(|start| plain.contains(*start));
     match secret {
-        Some(start) => format!("/{start}/***"),
+        Some(start) => format!("/{start}***"),
         None => to_printable(path, PATH_CHARS_MAX),
     }
 }
@@ -174,6 +195,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_failure_that_the_contract_answers_with_500_is_no_defect() {
+        let internal = StatusCode::INTERNAL_SERVER_ERROR;
+        for (code, status, is_defect) in [
+            (ErrorCode::InternalError, internal, true),
+            (ErrorCode::HealthCheckDown, internal, false),
+            (ErrorCode::AccessPointOffline, internal, false),
+            (ErrorCode::NoCustomerAccessPoint, internal, false),
+            (ErrorCode::InvoiceNotSigned, internal, false),
+            (ErrorCode::ReportFailed, internal, false),
+            // Transmit answers these with another status than other paths do.
+            (ErrorCode::AuthorityUnavailable, internal, false),
+            (ErrorCode::AuthorityRejected, internal, false),
+        ] {
+            let error = ApiError::new(code, "It failed").with_status(status);
+            let record = AccessRecord::from_failure(&error);
+            assert_eq!(record.is_defect(), is_defect, "{code:?}");
+        }
+        let busy = AccessRecord::from_failure(&ApiError::new(ErrorCode::Overloaded, "busy"));
+        assert!(!busy.is_defect());
+        // The response of a page.
+        let unnamed = AccessRecord {
+            failure: None,
+            ..AccessRecord::from_failure(&ApiError::internal("down"))
+        };
+        assert!(unnamed.is_defect());
+    }
+
+    #[test]
     fn a_path_is_shown_unless_it_may_hold_the_token() {
         assert_eq!(redact_path("/v1/nowhere/%C3%A9"), "/v1/nowhere/%C3%A9");
         assert_eq!(
@@ -184,12 +233,26 @@ mod tests {
             "/authority/notifications/secret-token",
             "/authority/notifications/secret-token/",
             "//authority/notifications/secret-token",
+            "/authority//notifications/secret-token",
             "/authority/%6eotifications/secret-token",
             "/authority%2Fnotifications%2fsecret-token",
             "/Authority/Notifications/secret-token",
             "/a+b/authority/notifications/secret-token",
         ] {
             assert_eq!(redact_path(path), "/authority/notifications/***", "{path}");
+        }
+        for (path, shown) in [
+            ("/sign-in/invitation/TOKEN", "/sign-in/invitation/***"),
+            ("/sign-in/invitation/TOKEN/", "/sign-in/invitation/***"),
+            ("/sign-in/invitation/TOKEN.", "/sign-in/invitation/***"),
+            ("/Sign-In/%69nvitation//TOKEN", "/sign-in/invitation/***"),
+            ("/verify/TOKEN", "/verify/***"),
+            ("/verify/TOKEN/", "/verify/***"),
+            ("/shared/deliveries/TOKEN)", "/shared/deliveries/***"),
+            ("/ops/taxpayers/7/verify", "/ops/taxpayers/7/verify"),
+            ("/verify", "/verify"),
+        ] {
+            assert_eq!(redact_path(path), shown, "{path}");
         }
     }
 

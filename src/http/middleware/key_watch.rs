@@ -1,6 +1,7 @@
 //! Ends the wait of a relayed call when its key stops being valid. Work that the call has started at the authority
 //! belongs to the taxpayer and goes on.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use actix_web::{HttpRequest, web};
@@ -9,6 +10,7 @@ use tokio::time::sleep;
 
 use crate::domain::access::caller::KeyKind;
 use crate::http::extract::auth::{self, ApiSurface};
+use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys;
@@ -22,6 +24,7 @@ pub(crate) struct KeyWatch {
     state: web::Data<ApiState>,
     kind: KeyKind,
     key: SecretString,
+    address: Option<IpAddr>,
     surface: ApiSurface,
 }
 
@@ -38,6 +41,7 @@ impl KeyWatch {
             state: state.clone(),
             kind,
             key: key.to_owned().into(),
+            address: client_address(request),
             surface: surface?,
         })
     }
@@ -55,6 +59,9 @@ impl KeyWatch {
                 state.now(),
             )
             .await;
+            if let Ok(Some(key)) = &found {
+                state.key_usage.note(key, self.address);
+            }
             if matches!(found, Ok(None)) {
                 return self.surface.key_ended_error();
             }

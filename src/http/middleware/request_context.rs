@@ -28,6 +28,7 @@ use crate::http::middleware::client_address::ClientAddress;
 use crate::http::middleware::request_log::RequestLogSlot;
 use crate::http::middleware::unread_body::{BodySender, RequestStream};
 use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::limit_warnings;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::render::{self, ResponsePrefs};
 use crate::http::state::ApiState;
@@ -84,6 +85,7 @@ where
             Ok(Ok(response)) => {
                 let mut response = render_error(response.map_into_boxed_body(), &prefs);
                 insert_ids(response.headers_mut(), &prefs);
+                limit_warnings(response.headers_mut());
                 let state = state.as_deref().map(Arc::as_ref);
                 if let Some(state) = state {
                     set_connection_rules(&mut response, state);
@@ -225,10 +227,11 @@ fn render_error(
         }
         None => render::render_failure(&to_api_error(error, response.status()), prefs),
     };
-    // Keep the headers that inner middleware added to the failed response.
+    // Keep the headers that inner middleware added to the failed response, also those that came more than once.
+    let rendered: Vec<_> = answer.headers().keys().cloned().collect();
     for (name, value) in response.headers() {
-        if !answer.headers().contains_key(name) {
-            answer.headers_mut().insert(name.clone(), value.clone());
+        if !rendered.contains(name) {
+            answer.headers_mut().append(name.clone(), value.clone());
         }
     }
     response.into_response(answer)
@@ -409,6 +412,37 @@ mod tests {
         }
         let named = prefs(TestRequest::default().insert_header((REQUEST_ID, "order-77")));
         assert_eq!(named.trace.id().len(), 32);
+    }
+
+    #[test]
+    fn a_failure_keeps_the_headers_that_were_added_to_it() {
+        let request = TestRequest::default().to_srv_request();
+        let mut response: ServiceResponse<BoxBody> =
+            request.error_response(ApiError::invoice_not_found());
+        let added = [
+            ("x-system-warning", "unknown query parameter: x"),
+            (
+                "x-system-warning",
+                "ignored request body: this call takes none",
+            ),
+            ("cache-control", "no-store"),
+            ("content-type", "text/plain"),
+        ];
+        for (name, value) in added {
+            let value = HeaderValue::from_static(value);
+            let headers = response.headers_mut();
+            headers.append(HeaderName::from_static(name), value);
+        }
+        let answer = render_error(response, &ResponsePrefs::default());
+        for (name, count) in [
+            ("x-system-warning", 2),
+            ("cache-control", 1),
+            ("content-type", 1),
+        ] {
+            assert_eq!(answer.headers().get_all(name).count(), count, "{name}");
+        }
+        let kind = answer.headers().get("content-type").unwrap();
+        assert_eq!(kind, "application/json", "that of the body");
     }
 
     async fn raise_panic() -> HttpResponse {

@@ -71,8 +71,12 @@ fn property_schema(property: &Property) -> Schema {
             text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max))
         }
         FieldType::LogPosition => {
-            text("the sequence of an event, or a moment as RFC 3339 writes it")
-                .schema_type(SchemaType::from_iter([Type::Integer, Type::String]))
+            let null = (presence != Presence::Required).then_some(Type::Null);
+            let kinds: SchemaType = [Type::Integer, Type::String]
+                .into_iter()
+                .chain(null)
+                .collect();
+            text("the sequence of an event, or a moment as RFC 3339 writes it").schema_type(kinds)
         }
         FieldType::Id => value(Type::Integer).minimum(Some(1)),
         FieldType::WholeNumber { max } => value(Type::Integer)
@@ -85,10 +89,12 @@ fn property_schema(property: &Property) -> Schema {
         }
         FieldType::Objects { min, of } => return list_schema(form_schema(of), *min, property),
         FieldType::Texts { max } => return list_schema(text_item(*max), 0, property),
-        FieldType::TextsByName { max } => texts_by_name(*max),
-        FieldType::TextsByNames { max } => ObjectBuilder::new()
-            .schema_type(Type::Object)
-            .additional_properties(Some(Schema::from(texts_by_name(*max).build()))),
+        FieldType::TextsByName { max } => {
+            value(Type::Object).additional_properties(Some(text_item(*max)))
+        }
+        FieldType::TextsByNames { max } => {
+            value(Type::Object).additional_properties(Some(texts_by_name(*max)))
+        }
         FieldType::WholeNumbers { items_max, max } => {
             return number_list_schema(*items_max, *max, property);
         }
@@ -248,10 +254,12 @@ fn list_schema(item: Schema, min: usize, property: &Property) -> Schema {
 }
 
 /// Returns the schema of an object with any names, whose values are texts.
-fn texts_by_name(max: usize) -> ObjectBuilder {
+fn texts_by_name(max: usize) -> Schema {
     ObjectBuilder::new()
         .schema_type(Type::Object)
         .additional_properties(Some(text_item(max)))
+        .build()
+        .into()
 }
 
 fn text_item(max: usize) -> Schema {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::sync;
 
 use crate::domain::breaker::BreakerOrder;
 use crate::domain::replica::{Replica, ReplicaIdentity, ReplicaList};
@@ -21,6 +22,7 @@ pub struct ReplicaBoard {
     clock_ahead_ms: AtomicI64,
     /// The last order about each operation that this process has obeyed.
     obeyed: Mutex<HashMap<String, BreakerOrder>>,
+    order_turn: sync::Mutex<()>,
 }
 
 impl ReplicaBoard {
@@ -31,6 +33,7 @@ impl ReplicaBoard {
             last: Mutex::default(),
             clock_ahead_ms: AtomicI64::new(0),
             obeyed: Mutex::default(),
+            order_turn: sync::Mutex::default(),
         }
     }
 
@@ -66,6 +69,12 @@ impl ReplicaBoard {
 
     pub(super) fn clock_ahead_ms(&self) -> i64 {
         self.clock_ahead_ms.load(Ordering::Relaxed)
+    }
+
+    /// Waits until nobody else reads the operators' orders. The caller keeps the turn until it has obeyed what it read:
+    /// otherwise a slow reader could put an older state in place of a newer one.
+    pub(super) async fn wait_for_order_turn(&self) -> sync::MutexGuard<'_, ()> {
+        self.order_turn.lock().await
     }
 
     /// Records that this process obeys an order. Returns false if it has obeyed this order before.

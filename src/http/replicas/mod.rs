@@ -146,6 +146,7 @@ async fn is_order_in_effect(
 
 /// Obeys the orders about breakers that this process has not obeyed yet.
 async fn obey_orders(state: &ApiState) -> Result<(), StoreError> {
+    let _turn = state.replicas.wait_for_order_turn().await;
     for order in breaker_orders::list(&state.store).await? {
         if state.replicas.mark_order_obeyed(&order) {
             obey_order(state, &order);
@@ -195,7 +196,51 @@ pub(crate) fn shared_breakers(state: &ApiState) -> Vec<SharedBreaker> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use tokio::time::timeout;
+
     use super::*;
+    use crate::domain::taxpayer_pause::TaxpayerPause;
+    use crate::http::testing::{TAXPAYER, start_app};
+    use crate::store::operations::taxpayer_pauses as stored_pauses;
+
+    #[actix_web::test]
+    async fn orders_are_read_after_those_who_read_them_earlier_have_obeyed() {
+        let app = start_app().await;
+        let state = &app.state;
+        let by = OperatorRequest {
+            operator_id: 1,
+            reason: None,
+        };
+        let turn = state.replicas.wait_for_order_turn().await;
+        let mut loading = pin!(taxpayer_pauses::load_pauses(state));
+        let mut obeying = pin!(obey_orders(state));
+        let moment = Duration::from_millis(100);
+        assert!(timeout(moment, &mut loading).await.is_err());
+        assert!(timeout(moment, &mut obeying).await.is_err());
+        let pause = TaxpayerPause {
+            taxpayer_id: TAXPAYER,
+            since: state.now(),
+            reason: None,
+        };
+        let action = AuditAction::PauseTaxpayer;
+        let entry = AuditEntry::for_operator_request(&by, action, &TAXPAYER, state.now());
+        stored_pauses::pause(&state.store, pause, entry)
+            .await
+            .unwrap();
+        let operation = Operation::ALL[0].name();
+        let kind = BreakerOrderKind::Trip;
+        breaker_orders::give_order(&state.store, operation, kind, None, state.now())
+            .await
+            .unwrap();
+        drop(turn);
+        loading.await.unwrap();
+        obeying.await.unwrap();
+        let found = state.taxpayers.paused_taxpayers().find(TAXPAYER);
+        assert!(found.is_some());
+        assert!(state.replicas.last_order_at(operation).is_some());
+    }
 
     #[test]
     fn a_clock_is_ahead_or_behind_only_as_far_as_no_delay_explains() {

@@ -50,6 +50,7 @@ fn audit_entry(
 /// Reads from the database which taxpayers are paused. From then on, this replica accepts no writes of these taxpayers
 /// and starts none of their runs.
 pub(super) async fn load_pauses(state: &ApiState) -> Result<(), StoreError> {
+    let _turn = state.replicas.wait_for_order_turn().await;
     let pauses = taxpayer_pauses::list(&state.store).await?;
     state.taxpayers.paused_taxpayers().set(pauses);
     Ok(())

@@ -3,7 +3,7 @@
 use actix_web::body::{BoxBody, MessageBody as _};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, ContentType, ETAG, EntityTag, HeaderName, HeaderValue, LINK, LOCATION,
+    CACHE_CONTROL, ContentType, ETAG, EntityTag, HeaderMap, HeaderName, HeaderValue, LINK, LOCATION,
 };
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, Responder};
@@ -15,6 +15,13 @@ use crate::http::respond::error::ApiError;
 
 /// The header that holds a warning about unusual but accepted input. A response may have several of them.
 pub(crate) const WARNING_HEADER: HeaderName = HeaderName::from_static("x-system-warning");
+
+/// The maximum number of warnings in the headers of a response, and of their bytes with their names. Common clients read
+/// at most 100 headers, and some proxies at most 4 KiB of headers.
+const WARNINGS_MAX: usize = 20;
+const WARNING_BYTES_MAX: usize = 3_000;
+/// The end of a warning that was cut.
+const CUT_MARK: &[u8] = b"...";
 
 const NEXT_CURSOR_HEADER: HeaderName = HeaderName::from_static("x-next-cursor");
 
@@ -165,6 +172,47 @@ pub(crate) fn warning_value(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&sendable).ok()
 }
 
+/// Removes the warnings for which the headers of a response have no room. A last warning says how many were left out. Use
+/// it once, when the response has all its warnings.
+pub(crate) fn limit_warnings(headers: &mut HeaderMap) {
+    let name_bytes = WARNING_HEADER.as_str().len();
+    let mut shown = 0;
+    let mut bytes = 0;
+    let mut left_out = 0;
+    let all: Vec<_> = headers.remove(WARNING_HEADER).collect();
+    for warning in all {
+        let room = WARNING_BYTES_MAX.saturating_sub(bytes + name_bytes);
+        // One warning is always shown, or its start.
+        let warning = if shown == 0 {
+            cut_warning(warning, room)
+        } else {
+            warning
+        };
+        if shown == WARNINGS_MAX || warning.len() > room {
+            left_out += 1;
+            continue;
+        }
+        shown += 1;
+        bytes += name_bytes + warning.len();
+        headers.append(WARNING_HEADER, warning);
+    }
+    if left_out > 0 {
+        let text = format!("warnings left out, for which the headers have no room: {left_out}");
+        if let Some(value) = warning_value(&text) {
+            headers.append(WARNING_HEADER, value);
+        }
+    }
+}
+
+/// Returns the warning, or its start if it has more than `bytes_max` bytes.
+fn cut_warning(warning: HeaderValue, bytes_max: usize) -> HeaderValue {
+    let bytes = warning.as_bytes();
+    let kept = bytes_max.saturating_sub(CUT_MARK.len());
+    let start = bytes.get(..kept).filter(|_| bytes.len() > bytes_max);
+    let cut = start.and_then(|start| HeaderValue::from_bytes(&[start, CUT_MARK].concat()).ok());
+    cut.unwrap_or(warning)
+}
+
 impl From<ApiResponse> for HttpResponse {
     fn from(answer: ApiResponse) -> Self {
         answer.0
@@ -194,6 +242,43 @@ mod tests {
             .map(|value| value.to_str().unwrap())
             .collect();
         assert_eq!(warnings, ["unknown field: caf???x: y", "second"]);
+    }
+
+    #[test]
+    fn warnings_that_the_headers_have_no_room_for_are_counted() {
+        let (short, long, endless) = (10, 2_000, 200_000);
+        for (sent, shown, left_out) in [
+            (vec![], 0, 0),
+            (vec![short], 1, 0),
+            (vec![short; WARNINGS_MAX], WARNINGS_MAX, 0),
+            (vec![short; WARNINGS_MAX + 1], WARNINGS_MAX, 1),
+            (vec![short; 1_000], WARNINGS_MAX, 1_000 - WARNINGS_MAX),
+            (vec![endless], 1, 0),
+            (vec![endless, short], 1, 1),
+            (vec![short, endless, short], 2, 1),
+            (vec![long, long, short, long], 2, 2),
+        ] {
+            let warnings: Vec<_> = sent.iter().map(|length| "w".repeat(*length)).collect();
+            let mut answer: HttpResponse = ApiResponse::ok("", ()).warn(&warnings).into();
+            limit_warnings(answer.headers_mut());
+            let kept = answer.headers().get_all(WARNING_HEADER);
+            let mut kept: Vec<_> = kept.map(|value| value.to_str().unwrap()).collect();
+            if left_out > 0 {
+                let count = kept.pop().unwrap();
+                assert!(count.ends_with(&format!("no room: {left_out}")), "{count}");
+            }
+            assert_eq!(kept.len(), shown, "{sent:?}");
+            let bytes: usize = kept.iter().map(|text| text.len()).sum();
+            assert!(bytes <= WARNING_BYTES_MAX, "{sent:?}: {bytes}");
+        }
+    }
+
+    #[test]
+    fn a_warning_without_end_is_cut() {
+        for (length, expected) in [(9, "wwwwwwwww"), (10, "wwwwwwwwww"), (11, "wwwwwww...")] {
+            let warning = HeaderValue::from_str(&"w".repeat(length)).unwrap();
+            assert_eq!(cut_warning(warning, 10), expected, "{length}");
+        }
     }
 
     #[test]

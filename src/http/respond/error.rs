@@ -31,6 +31,8 @@ pub struct ApiError {
     pub(crate) retry_after: Option<Duration>,
     /// True if the same call may succeed later; `None` leaves the field out of the response.
     pub(crate) retryable: Option<bool>,
+    /// True for a refusal that the same request may not meet again, so that it is not kept for an idempotency key.
+    pub(crate) is_passing: bool,
     pub(crate) allowed: Box<[Method]>,
     pub(crate) details: Box<Details>,
     /// The cause for the log. The caller does not see it.
@@ -46,6 +48,7 @@ impl ApiError {
             faults: Faults::default(),
             retry_after: None,
             retryable: None,
+            is_passing: false,
             allowed: Box::default(),
             details: Box::default(),
             cause: None,
@@ -180,6 +183,7 @@ impl From<Fault> for ApiError {
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         let message = refusal.to_string();
+        let is_passing = is_passing(&refusal);
         let (code, faults) = match refusal {
             Refusal::Invalid(faults) => return Self::invalid(faults),
             Refusal::InvoiceNotSigned => {
@@ -209,8 +213,10 @@ impl From<Refusal> for ApiError {
             | Refusal::WebhookDisabled
             | Refusal::ReplayEnded
             | Refusal::TooManyReplays
+            | Refusal::TooManyKeys(_)
             | Refusal::DefaultEndpointStays
             | Refusal::NotCorrectable(_)
+            | Refusal::NotYetCorrectable(_)
             | Refusal::CommandNotReplayable(_) => (ErrorCode::InvalidTransition, Faults::default()),
             Refusal::ReplayNotFound => (ErrorCode::ReplayNotFound, Faults::default()),
             Refusal::EndpointNotFound => (ErrorCode::EndpointNotFound, Faults::default()),
@@ -223,8 +229,24 @@ impl From<Refusal> for ApiError {
             Refusal::NotAddressedToCaller => (ErrorCode::NotAddressedToCaller, Faults::default()),
             Refusal::AlreadyAcknowledged => (ErrorCode::AlreadyAcknowledged, Faults::default()),
         };
-        Self::new(code, message).with_faults(faults)
+        Self {
+            is_passing,
+            ..Self::new(code, message).with_faults(faults)
+        }
     }
+}
+
+/// True for a refusal because of something else that was under way at the same moment: its sentence asks the caller to
+/// send the request again.
+fn is_passing(refusal: &Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::ChangedDuringApproval
+            | Refusal::ChangedDuringPreparation
+            | Refusal::PaymentUnderWay
+            | Refusal::NotYetCorrectable(_)
+            | Refusal::TooManyReplays
+    )
 }
 
 fn missing_field_faults(missing: &[&'static str]) -> Faults {

@@ -2,21 +2,51 @@
 
 use actix_web::HttpResponse;
 use actix_web::cookie::{Cookie, SameSite, time};
-use actix_web::http::header::{CACHE_CONTROL, LOCATION};
+use actix_web::http::header::{CACHE_CONTROL, HeaderValue, LOCATION, SET_COOKIE};
 
 /// The cookie that carries a notice to the next page. The page that shows the notice removes the cookie. If no page
 /// does, the cookie expires after `NOTICE_LIFETIME_S` seconds.
-pub(crate) const NOTICE_COOKIE: &str = "notice";
+const NOTICE_COOKIE: &str = "notice";
+/// The name of the same cookie in production. A browser accepts it only from this host and over TLS, so no other host
+/// can put a sentence on a page.
+const SECURE_NOTICE_COOKIE: &str = "__Host-notice";
 const NOTICE_LIFETIME_S: i64 = 60;
+/// Browsers drop a cookie of more than 4,096 bytes, its name and attributes included (RFC 6265, section 6.1).
+const NOTICE_BYTES_MAX: usize = 3_600;
+/// The encoded sign of a notice that was cut: `…`.
+const ELLIPSIS: &str = "%E2%80%A6";
 
 /// Leads the browser to another page, which shows the notice.
 pub(crate) fn go_to(path: &str, notice: &str) -> HttpResponse {
     let mut answer = redirect(path);
-    let text: String = url::form_urlencoded::byte_serialize(notice.as_bytes()).collect();
-    let cookie = notice_cookie(text).max_age(time::Duration::seconds(NOTICE_LIFETIME_S));
+    add_notice(&mut answer, notice);
+    answer
+}
+
+/// Adds a notice for the page that a redirect leads to.
+pub(crate) fn add_notice(answer: &mut HttpResponse, notice: &str) {
+    let cookie =
+        notice_cookie(encode_notice(notice)).max_age(time::Duration::seconds(NOTICE_LIFETIME_S));
     // The text is encoded, so it is always a valid cookie.
     let _ = answer.add_cookie(&cookie.finish());
-    answer
+}
+
+/// Encodes a notice for its cookie, and cuts it where the browser would drop the cookie. A space is `%20`: actix decodes
+/// percent signs, but not `+`.
+fn encode_notice(notice: &str) -> String {
+    let mut text = String::new();
+    for character in notice.chars() {
+        let mut buffer = [0; 4];
+        let bytes = character.encode_utf8(&mut buffer).as_bytes();
+        let encoded: String = url::form_urlencoded::byte_serialize(bytes).collect();
+        let encoded = encoded.replace('+', "%20");
+        if text.len() + encoded.len() > NOTICE_BYTES_MAX {
+            text.push_str(ELLIPSIS);
+            break;
+        }
+        text.push_str(&encoded);
+    }
+    text
 }
 
 /// Leads the browser to another page, which it asks for with GET.
@@ -25,6 +55,37 @@ pub(crate) fn redirect(path: &str) -> HttpResponse {
         .insert_header((LOCATION, path))
         .insert_header((CACHE_CONTROL, "no-store"))
         .finish()
+}
+
+/// Returns the name of the notice's cookie. `is_secure` says that browsers use TLS, as in `SessionSettings`.
+pub(crate) fn notice_cookie_name(is_secure: bool) -> &'static str {
+    if is_secure {
+        SECURE_NOTICE_COOKIE
+    } else {
+        NOTICE_COOKIE
+    }
+}
+
+/// Gives the notice of an answer, if it has one, the name and the attributes of a cookie that is sent over TLS only.
+pub(crate) fn secure_notice(answer: &mut HttpResponse) {
+    let headers = answer.headers_mut();
+    let sent: Vec<_> = headers.remove(SET_COOKIE).collect();
+    for cookie in sent {
+        let secure = to_secure_notice(&cookie);
+        headers.append(SET_COOKIE, secure.unwrap_or(cookie));
+    }
+}
+
+/// Returns `None` if the cookie is not the one of a notice. The value stays encoded.
+fn to_secure_notice(cookie: &HeaderValue) -> Option<HeaderValue> {
+    let text = cookie.to_str().ok()?.to_owned();
+    let mut cookie = Cookie::parse(text).ok()?;
+    if cookie.name() != NOTICE_COOKIE {
+        return None;
+    }
+    cookie.set_name(SECURE_NOTICE_COOKIE);
+    cookie.set_secure(true);
+    HeaderValue::from_str(&cookie.to_string()).ok()
 }
 
 /// Removes the notice from the browser, so that no second page shows it.
@@ -40,4 +101,65 @@ fn notice_cookie(text: String) -> actix_web::cookie::CookieBuilder<'static> {
         .path("/")
         .http_only(true)
         .same_site(SameSite::Strict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_over_tls_has_the_attributes_of_a_session() {
+        let sent = |answer: &HttpResponse| {
+            let cookies = answer.headers().get_all(SET_COOKIE);
+            let texts: Vec<_> = cookies
+                .map(|cookie| cookie.to_str().unwrap().to_owned())
+                .collect();
+            texts
+        };
+        let mut removal = HttpResponse::Ok().finish();
+        remove_notice(&mut removal);
+        for (mut answer, value) in [
+            (go_to("/a", "Saved; sent"), "Saved%3B%20sent"),
+            (removal, ""),
+        ] {
+            assert!(sent(&answer)[0].starts_with(&format!("notice={value};")));
+            secure_notice(&mut answer);
+            let cookies = sent(&answer);
+            assert_eq!(cookies.len(), 1);
+            let cookie = &cookies[0];
+            let start = format!("__Host-notice={value};");
+            assert!(cookie.starts_with(&start), "{cookie}");
+            for attribute in [
+                "HttpOnly",
+                "SameSite=Strict",
+                "Secure",
+                "Path=/",
+                "Max-Age=",
+            ] {
+                assert!(cookie.contains(attribute), "{cookie}");
+            }
+        }
+        let mut plain = redirect("/a");
+        secure_notice(&mut plain);
+        assert!(sent(&plain).is_empty());
+    }
+
+    #[test]
+    fn a_long_notice_is_cut_where_a_browser_would_drop_its_cookie() {
+        let long = "Ọ".repeat(2_000);
+        let cases = [
+            ("", ""),
+            ("Saved & sent", "Saved & sent"),
+            (long.as_str(), "…"),
+        ];
+        for (notice, end) in cases {
+            let cookie = notice_cookie(encode_notice(notice)).finish();
+            assert!(cookie.to_string().len() < 4_000, "{notice}");
+            let query = format!("notice={}", cookie.value());
+            let (_, decoded) = url::form_urlencoded::parse(query.as_bytes())
+                .next()
+                .unwrap();
+            assert!(decoded.ends_with(end), "{decoded}");
+        }
+    }
 }

@@ -69,6 +69,12 @@ impl<'a> EndpointView<'a> {
             updated_at: precise_time(endpoint.updated_at),
         }
     }
+
+    /// Creates the view of an endpoint that was just changed. `failing` is its streak of failures before the change,
+    /// which the change of an active endpoint has ended.
+    pub(crate) fn after_change(endpoint: &'a Endpoint, failing: Option<&FailureStreak>) -> Self {
+        Self::new(endpoint, failing.filter(|_| !endpoint.is_active))
+    }
 }
 
 impl<'a> EnabledEndpoint<'a> {
@@ -76,6 +82,47 @@ impl<'a> EnabledEndpoint<'a> {
         Self {
             endpoint: EndpointView::new(endpoint, None),
             replay: replay.map(ReplayView::from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::kernel::ids::TaxpayerId;
+
+    #[test]
+    fn a_change_of_an_active_endpoint_ends_its_failures() {
+        let url = "https://erp.example.com/hook".to_owned();
+        let endpoint = Endpoint::new(1, TaxpayerId(7), url, Timestamp::UNIX_EPOCH);
+        let streak = FailureStreak {
+            since: Timestamp::UNIX_EPOCH,
+            last: Timestamp::UNIX_EPOCH,
+            failures: 500,
+            probes: 3,
+            parked_until: Some(Timestamp::UNIX_EPOCH),
+            last_failure: None,
+            last_status: None,
+        };
+        for (is_active, failing, state, failures) in [
+            (true, None, "working", 0),
+            (true, Some(&streak), "working", 0),
+            (false, Some(&streak), "disabled", 500),
+        ] {
+            let endpoint = Endpoint {
+                is_active,
+                ..endpoint.clone()
+            };
+            let view = EndpointView::after_change(&endpoint, failing);
+            let health = serde_json::to_value(view).unwrap()["health"].clone();
+            assert_eq!(
+                (&health["state"], &health["failures"]),
+                (&json!(state), &json!(failures)),
+                "{health}"
+            );
         }
     }
 }

@@ -73,6 +73,7 @@ pub async fn revoke_key(
     }
     let revoked = keys::revoke_one(&tx, change.owner, key).await?;
     if revoked == 0 {
+        await_earlier_change(store, tx).await?;
         return Ok(None);
     }
     let ended = Revocation {
@@ -109,6 +110,7 @@ pub async fn disable_account(
     invitations::delete_owned_by(&tx, person).await?;
     let ended = end_keys_and_sessions(&tx, &change, person, includes_taxpayers).await?;
     if !was_enabled && ended == Revocation::default() {
+        await_earlier_change(store, tx).await?;
         return Ok(AccessOutcome::AlreadySo);
     }
     let actions = [AuditAction::DisableIntegrator, AuditAction::DisableOperator];
@@ -155,7 +157,10 @@ pub async fn remove_operator(
     let tx = store.begin().await?;
     let had = match lock_and_check_admins_left(&tx, &change, None).await? {
         Ok(had) => had,
-        Err(refused) => return Ok(refused),
+        Err(refused) => {
+            await_earlier_change(store, tx).await?;
+            return Ok(refused);
+        }
     };
     let ended = end_keys_and_sessions(&tx, &change, person, false).await?;
     invitations::delete_owned_by(&tx, person).await?;
@@ -189,6 +194,7 @@ pub async fn set_operator_role(
         Err(refused) => return Ok(refused),
     };
     if had.split(' ').next() == Some(role.as_str()) {
+        await_earlier_change(store, tx).await?;
         return Ok(AccessOutcome::AlreadySo);
     }
     key_leases::raise_generation(&tx).await?;
@@ -209,6 +215,14 @@ pub async fn set_operator_role(
     tx.commit().await?;
     key_leases::await_acknowledgements(store).await;
     Ok(AccessOutcome::Done(Revocation::default()))
+}
+
+/// Rolls back a change that is in force already, and waits like the change itself: the answer to the first call may have
+/// been lost before all processes knew of the change.
+async fn await_earlier_change(store: &Store, tx: Transaction) -> Result<(), StoreError> {
+    tx.rollback().await?;
+    key_leases::await_acknowledgements(store).await;
+    Ok(())
 }
 
 /// Ends the keys of an account and the sessions of its person, in the given transaction.
@@ -315,8 +329,13 @@ async fn lock_and_check_admins_left(
 mod tests {
     use std::time::Duration;
 
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use database::PoolSettings;
     use database::page::Page;
+    use database::vault::{KEY_LEN, Vault};
     use secrecy::SecretString;
+    use tokio::time::timeout;
 
     use super::*;
     use crate::domain::access::api_key::{KeyOwner, NewKey};
@@ -378,6 +397,7 @@ mod tests {
                 token,
                 owner,
                 password_hash: "hash",
+                has_code: false,
                 place: &place,
                 replaces: None,
             });
@@ -509,6 +529,70 @@ mod tests {
                     assert_eq!(role_of_key(&test, "bola").await, Some(*role));
                 }
             }
+        }
+    }
+
+    /// Opens the database again, as another process would.
+    async fn other_process(test: &TestStore) -> Store {
+        let vault = Vault::new(&STANDARD.encode([7; KEY_LEN])).unwrap();
+        Store::open(&test.url, &PoolSettings::default(), vault)
+            .await
+            .unwrap()
+    }
+
+    /// Returns the roles that the keys of these operators have in this process; `None` for a key that it refuses.
+    async fn roles_of_keys(store: &Store, names: &[&str]) -> Vec<Option<OperatorRole>> {
+        let mut roles = Vec::new();
+        for name in names {
+            let key = format!("opk_{name}");
+            let found = keys::find_valid(store, KeyKind::Operator, &key, NOW);
+            roles.push(found.await.unwrap().and_then(|key| key.role));
+        }
+        roles
+    }
+
+    #[tokio::test]
+    async fn a_change_whose_answer_was_lost_is_known_everywhere_when_its_repetition_is_answered() {
+        for test in stores().await {
+            let store = &test.store;
+            operator(&test, "ada", OperatorRole::Admin).await;
+            let names = ["bola", "chidi", "dayo", "efe"];
+            let mut owners = Vec::new();
+            for name in names {
+                owners.push(operator(&test, name, OperatorRole::Operator).await);
+            }
+            let stored = keys::owned_by_accounts(store, KeyKind::Operator, &[owners[1].id])
+                .await
+                .unwrap();
+            let key = stored[&owners[1].id][0].id.as_str();
+            let second = other_process(&test).await;
+            let mut lease = key_leases::KeyLease::new(second.clone());
+            let before = vec![Some(OperatorRole::Operator); names.len()];
+            assert_eq!(roles_of_keys(&second, &names).await, before);
+            assert!(lease.refresh().await.unwrap());
+            assert_eq!(roles_of_keys(&second, &names).await, before);
+            let perform = async || {
+                tokio::join!(
+                    Box::pin(disable_account(store, change(owners[0]), false)),
+                    Box::pin(revoke_key(store, change(owners[1]), key)),
+                    Box::pin(set_operator_role(
+                        store,
+                        change(owners[2]),
+                        OperatorRole::Viewer
+                    )),
+                    Box::pin(remove_operator(store, change(owners[3]))),
+                )
+            };
+            let lost = timeout(Duration::from_secs(1), perform()).await;
+            assert!(lost.is_err(), "the other process has not acknowledged");
+            assert_eq!(roles_of_keys(&second, &names).await, before);
+            let (disabled, revoked, role, removed) = perform().await;
+            assert_eq!(disabled.unwrap(), AccessOutcome::AlreadySo);
+            assert_eq!(revoked.unwrap(), None);
+            assert_eq!(role.unwrap(), AccessOutcome::AlreadySo);
+            assert_eq!(removed.unwrap(), AccessOutcome::Unknown);
+            let after = [None, None, Some(OperatorRole::Viewer), None];
+            assert_eq!(roles_of_keys(&second, &names).await, after);
         }
     }
 

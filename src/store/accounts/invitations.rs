@@ -16,6 +16,10 @@ use crate::store::accounts::{owners, people, sessions};
 use crate::store::idempotency::{self, KeyEntry};
 use crate::store::operations::audit;
 
+/// The actions with which a person gets a new password. A link that was asked for before is then not needed any more.
+const PASSWORD_CHOICES: [AuditAction; 2] =
+    [AuditAction::AcceptInvitation, AuditAction::ChangePassword];
+
 /// An invitation that is not stored yet.
 #[derive(Debug)]
 pub struct NewInvitation<'a> {
@@ -31,6 +35,25 @@ pub struct NewInvitation<'a> {
 /// Stores an invitation and ends the person's previous one. Returns the time at which the new one expires; `None` if
 /// there is no such person. Fails with `Duplicate` if the key of the claim is stored already, by another request.
 pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timestamp>, StoreError> {
+    add_if_needed(store, new, None).await
+}
+
+/// Like `add`, for a link in a mail that was written at `written_at` and may have been sent before. Returns `None` also
+/// if the account is disabled or if the person has chosen a password since. Otherwise, sending a mail again would make
+/// the link valid again after the person has used it.
+pub async fn add_for_mail(
+    store: &Store,
+    new: NewInvitation<'_>,
+    written_at: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    add_if_needed(store, new, Some(written_at)).await
+}
+
+async fn add_if_needed(
+    store: &Store,
+    new: NewInvitation<'_>,
+    written_at: Option<Timestamp>,
+) -> Result<Option<Timestamp>, StoreError> {
     let NewInvitation {
         owner,
         token,
@@ -43,7 +66,14 @@ pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timesta
         .saturating_add(INVITATION_LIFETIME)
         .unwrap_or(Timestamp::MAX);
     let tx = store.begin().await?;
-    if owners::lock(&tx, owner).await?.is_none() {
+    let Some(account) = owners::lock(&tx, owner).await? else {
+        return Ok(None);
+    };
+    // Using a link locks the account, too. So either it comes first and is seen here, or it finds the new link.
+    if let Some(written_at) = written_at
+        && (account.is_disabled()
+            || audit::has_action_since(&tx, owner, &PASSWORD_CHOICES, written_at).await?)
+    {
         return Ok(None);
     }
     delete_owned_by(&tx, owner).await?;
@@ -292,6 +322,7 @@ mod tests {
             let change = PasswordChange {
                 owner,
                 hash: "own",
+                replaces: None,
                 by: owner.actor(),
             };
             people::set_password(&test.store, change, CHANGE.now)

@@ -253,6 +253,18 @@ pub async fn rotate(
     Ok(())
 }
 
+/// Returns the number of keys of an account that are valid at this time.
+pub async fn count_valid(
+    tx: &Transaction,
+    owner: KeyOwner,
+    now: Timestamp,
+) -> Result<usize, StoreError> {
+    let rows = Entity::find().filter(is_owned_by(owner)).all(tx).await?;
+    let ends = rows.iter().map(|row| row.expires_at);
+    let valid = ends.filter(|end| end.is_none_or(|end| end > now.as_microsecond()));
+    Ok(valid.count())
+}
+
 /// Revokes all keys of an account. Returns the number of revoked keys.
 pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError> {
     key_leases::raise_generation(tx).await?;

@@ -39,7 +39,7 @@ pub async fn find_person(store: &Store, owner: SessionOwner) -> Result<Option<Pe
     let Some(person) = person else {
         return Ok(None);
     };
-    let has_second_factor = second_factors::is_on(store, owner).await?;
+    let has_second_factor = second_factors::is_on(reader, owner).await?;
     Ok(Some(Person {
         has_second_factor,
         ..person
@@ -59,6 +59,10 @@ impl LockedAccount {
             password_hash,
             is_disabled: disabled_at.is_some(),
         }
+    }
+
+    pub(super) fn is_disabled(&self) -> bool {
+        self.is_disabled
     }
 
     /// True if the account is enabled and has the password with this hash.

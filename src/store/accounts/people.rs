@@ -13,7 +13,7 @@ use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::store::Store;
 use crate::store::accounts::owners::{contact_person, integrator_person, operator_person};
 use crate::store::accounts::{
-    contact_row, integrator_row, invitations, operator_row, second_factors, sessions,
+    contact_row, integrator_row, invitations, operator_row, owners, second_factors, sessions,
 };
 use crate::store::operations::audit;
 
@@ -63,7 +63,7 @@ pub async fn accounts_with_email(store: &Store, email: &str) -> Result<Vec<SignI
     }
     for account in &mut found {
         account.person.has_second_factor =
-            second_factors::is_on(store, account.person.owner).await?;
+            second_factors::is_on(store.reader(), account.person.owner).await?;
     }
     Ok(found)
 }
@@ -117,19 +117,31 @@ pub async fn operators_page(store: &Store, page: Page) -> Result<(Vec<Person>, u
 pub struct PasswordChange<'a> {
     pub owner: SessionOwner,
     pub hash: &'a str,
+    /// The hash of the present password, which the actor has entered. `None` if the change needs no present password.
+    pub replaces: Option<&'a str>,
     pub by: Actor,
 }
 
 /// Gives a person a new password and ends the sessions and the invitation of the person. `None` if the account does not
-/// exist.
+/// exist, or if the entered password no longer opens it: whoever was thrown out while the new password was hashed must
+/// not get back in with it.
 pub async fn set_password(
     store: &Store,
     change: PasswordChange<'_>,
     now: Timestamp,
 ) -> Result<Option<()>, StoreError> {
-    let PasswordChange { owner, hash, by } = change;
+    let PasswordChange {
+        owner,
+        hash,
+        replaces,
+        by,
+    } = change;
     let tx = store.begin().await?;
-    if !write_password(&tx, owner, hash, now).await? {
+    let Some(account) = owners::lock(&tx, owner).await? else {
+        return Ok(None);
+    };
+    let may_change = replaces.is_none_or(|entered| account.is_enabled_with_password(entered));
+    if !may_change || !write_password(&tx, owner, hash, now).await? {
         return Ok(None);
     }
     invitations::delete_owned_by(&tx, owner).await?;
@@ -186,4 +198,47 @@ pub(super) async fn write_password(
         }
     };
     Ok(changed.rows_affected > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::domain::access::api_key::NewKey;
+    use crate::domain::access::session::OperatorRole;
+    use crate::store::accounts::{NewOperator, add_operator};
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn a_password_is_replaced_only_while_the_entered_one_is_the_present_one() {
+        for test in stores().await {
+            let store = &test.store;
+            let now = Timestamp::UNIX_EPOCH;
+            let new = NewOperator {
+                email: "op@example.com".into(),
+                password_hash: "first".into(),
+                role: OperatorRole::Viewer,
+                key: NewKey::from(SecretString::from("opk_1")),
+            };
+            let owner = SessionOwner::Operator(add_operator(store, &new, now).await.unwrap());
+            for (replaces, hash, present) in [
+                (Some("other"), "second", "first"),
+                (Some("first"), "second", "second"),
+                (Some("first"), "third", "second"),
+                (None, "third", "third"),
+            ] {
+                let change = PasswordChange {
+                    owner,
+                    hash,
+                    replaces,
+                    by: owner.actor(),
+                };
+                let changed = set_password(store, change, now).await.unwrap();
+                assert_eq!(changed.is_some(), hash == present, "{replaces:?} {hash}");
+                let stored = password_hash(store, owner).await.unwrap();
+                assert_eq!(stored.as_deref(), Some(present), "{replaces:?} {hash}");
+            }
+        }
+    }
 }

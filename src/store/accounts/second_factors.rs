@@ -10,7 +10,8 @@ use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QuerySelect, UpdateMany,
+    ColumnTrait, ConnectionTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter,
+    QuerySelect, UpdateMany,
 };
 
 use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
@@ -110,9 +111,12 @@ pub async fn states(
 }
 
 /// True if a sign-in of this person needs a code in addition to the password.
-pub(super) async fn is_on(store: &Store, owner: SessionOwner) -> Result<bool, StoreError> {
+pub(super) async fn is_on(
+    connection: &impl ConnectionTrait,
+    owner: SessionOwner,
+) -> Result<bool, StoreError> {
     let found = Entity::find_by_id(person_key(owner))
-        .one(store.reader())
+        .one(connection)
         .await?;
     Ok(found.is_some_and(|row| row.confirmed_at.is_some()))
 }
@@ -172,7 +176,8 @@ pub struct CodeConfirmation {
 }
 
 /// Puts a second factor in force with these recovery codes and ends the person's sessions. `None` if no second factor
-/// waits for confirmation.
+/// waits for confirmation. Locks the account as `sessions::open` does, so that a sign-in without a code either comes
+/// first and is ended here, or comes later and is refused.
 pub async fn confirm_setup(
     store: &Store,
     confirmation: CodeConfirmation,
@@ -180,6 +185,9 @@ pub async fn confirm_setup(
 ) -> Result<Option<()>, StoreError> {
     let CodeConfirmation { owner, step, now } = confirmation;
     let tx = store.begin().await?;
+    if owners::lock(&tx, owner).await?.is_none() {
+        return Ok(None);
+    }
     let confirmed = owned_by(owner)
         .filter(Column::ConfirmedAt.is_null())
         .col_expr(Column::ConfirmedAt, Expr::value(now.as_microsecond()))

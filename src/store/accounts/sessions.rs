@@ -13,13 +13,13 @@ use sha2::{Digest, Sha256};
 use crate::domain::access::session::{OpenSession, Session, SessionLimits, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::store::Store;
-use crate::store::accounts::owners;
 pub use crate::store::accounts::session_row::NewSession;
 use crate::store::accounts::session_row::{Column, Entity, Model};
+use crate::store::accounts::{owners, second_factors};
 use crate::store::operations::audit;
 
-/// Opens a session for a person who has just entered password and code. Also deletes expired sessions. `None` if the
-/// password no longer opens the account.
+/// Opens a session for a person who has just entered the password and, if the account has a second factor, a code. Also
+/// deletes expired sessions. `None` if the password no longer opens the account, or if a code is needed by now.
 pub async fn open(
     store: &Store,
     new: NewSession<'_>,
@@ -39,8 +39,9 @@ pub async fn open(
     tx.commit().await.map(Some)
 }
 
-/// Inserts a session; `None` if the password no longer opens the account. Locks the account, so that a concurrent
-/// change of its password or rights either comes first and is seen here, or comes later and ends this session.
+/// Inserts a session; `None` if the password no longer opens the account, or if a code is needed by now. Locks the
+/// account, so that a concurrent change of its password, second factor or rights either comes first and is seen here,
+/// or comes later and ends this session.
 async fn insert(
     tx: &Transaction,
     new: &NewSession<'_>,
@@ -52,6 +53,10 @@ async fn insert(
         .await?
         .is_some_and(|account| account.is_enabled_with_password(new.password_hash))
     {
+        return Ok(None);
+    }
+    let needs_no_code = awaits_code || new.has_code;
+    if !needs_no_code && second_factors::is_on(tx, new.owner).await? {
         return Ok(None);
     }
     Entity::delete_many()
@@ -297,7 +302,9 @@ fn token_hash(token: &SecretString) -> String {
 mod tests {
     use super::*;
     use crate::domain::access::api_key::NewKey;
+    use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
     use crate::domain::access::session::{OperatorRole, SignInPlace};
+    use crate::store::accounts::second_factors::CodeConfirmation;
     use crate::store::accounts::{NewOperator, add_operator, people};
     use crate::store::testing::{TestStore, stores};
 
@@ -316,6 +323,7 @@ mod tests {
             token,
             owner,
             password_hash: "hash",
+            has_code: false,
             place: &place,
             replaces: None,
         };
@@ -402,6 +410,7 @@ mod tests {
                     token,
                     owner,
                     password_hash: "hash",
+                    has_code: false,
                     place: &place,
                     replaces: None,
                 };
@@ -413,6 +422,7 @@ mod tests {
                 token: &tokens[2],
                 owner,
                 password_hash: "hash",
+                has_code: false,
                 place: &place,
                 replaces,
             };
@@ -494,12 +504,14 @@ mod tests {
                 token: &token,
                 owner,
                 password_hash: "hash",
+                has_code: false,
                 place: &place,
                 replaces: None,
             };
             let change = people::PasswordChange {
                 owner,
                 hash: "another hash",
+                replaces: None,
                 by: owner.actor(),
             };
             people::set_password(store, change, now)
@@ -515,6 +527,51 @@ mod tests {
             };
             open(store, new, LIMITS, now).await.unwrap().unwrap();
             assert!(find(store, &token, LIMITS, now).await.unwrap().is_some());
+        }
+    }
+
+    #[tokio::test]
+    async fn no_session_begins_without_the_code_of_a_second_factor_that_was_set_up_since() {
+        for test in stores().await {
+            let store = &test.store;
+            let now = Timestamp::from_second(1_800_000_000).unwrap();
+            let owner = signed_in(&test, now).await;
+            let token = token();
+            let place = SignInPlace::default();
+            let new = |has_code| NewSession {
+                token: &token,
+                owner,
+                password_hash: "hash",
+                has_code,
+                place: &place,
+                replaces: Some(&token),
+            };
+            let begins = async |has_code| {
+                open(store, new(has_code), LIMITS, now)
+                    .await
+                    .unwrap()
+                    .is_some()
+            };
+            second_factors::begin_setup(store, owner, &TotpSecret::new([7; 20]))
+                .await
+                .unwrap()
+                .unwrap();
+            assert!(begins(false).await, "the second factor is not in force yet");
+            let codes = RecoveryCode::draw_set(|| [1; 10]);
+            let confirmation = CodeConfirmation {
+                owner,
+                step: 1,
+                now,
+            };
+            second_factors::confirm_setup(store, confirmation, &codes[..1])
+                .await
+                .unwrap()
+                .unwrap();
+            for has_code in [false, true] {
+                assert_eq!(begins(has_code).await, has_code);
+            }
+            let waiting = open_awaiting_code(store, new(false), now).await.unwrap();
+            assert!(waiting.is_some());
         }
     }
 

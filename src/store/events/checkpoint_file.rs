@@ -26,6 +26,8 @@ pub enum CheckpointFileError {
         line: u64,
         fault: CheckpointFault,
     },
+    #[error("{} became shorter: checkpoints that this process knows are not in it any more", .path.display())]
+    Shortened { path: PathBuf },
 }
 
 /// Reads the checkpoints of a file one by one and verifies each.
@@ -138,13 +140,21 @@ impl CheckpointFile {
         self.lock_file().map(drop)
     }
 
-    /// Signs and appends a checkpoint of these heads. The line is on disk when this returns.
+    /// Signs and appends a checkpoint of these heads, without those of which the file already has the same or a newer
+    /// one: another process may have signed it since they were read. The line is on disk when this returns.
     pub fn append(
         &mut self,
         at: Timestamp,
-        heads: Vec<ChainHead>,
+        mut heads: Vec<ChainHead>,
     ) -> Result<(), CheckpointFileError> {
         let mut file = self.lock_file()?;
+        heads.retain(|one| {
+            let known = self.head(one.taxpayer_id);
+            known.is_none_or(|known| known.sequence < one.head.sequence)
+        });
+        if heads.is_empty() {
+            return Ok(());
+        }
         let mut tail = self.tail.clone();
         let line = tail.append(at, &heads, &self.key) + "\n";
         let written = file
@@ -158,7 +168,8 @@ impl CheckpointFile {
         Ok(())
     }
 
-    /// Opens and locks the file, reads all new checkpoints, and removes an incomplete last line.
+    /// Opens and locks the file, reads all new checkpoints, and removes an incomplete last line. Fails if checkpoints
+    /// were removed: the next one would follow a gap of zeros, and nobody could read the file.
     fn lock_file(&mut self) -> Result<File, CheckpointFileError> {
         let path = self.path.clone();
         let failed = |source| unusable_file_error(&path, source);
@@ -171,6 +182,9 @@ impl CheckpointFile {
             .open(&path)
             .map_err(failed)?;
         file.lock().map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() < self.end {
+            return Err(CheckpointFileError::Shortened { path });
+        }
         file.seek(SeekFrom::Start(self.end)).map_err(failed)?;
         let mut reader = CheckpointReader {
             path: path.clone(),
@@ -254,6 +268,65 @@ mod tests {
         assert_eq!((known(&one), known(&other)), ([4, 5], [4, 5]));
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_head_is_not_signed_after_a_newer_one() {
+        for (late, numbers_then, known_then) in [
+            (vec![head(1, 3)], vec![1], [Some(5), None]),
+            (vec![head(1, 5)], vec![1], [Some(5), None]),
+            (vec![head(1, 6)], vec![1, 2], [Some(6), None]),
+            (vec![head(1, 3), head(2, 1)], vec![1, 2], [Some(5), Some(1)]),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("checkpoints");
+            let [mut one, mut other, mut third] =
+                [(); 3].map(|()| CheckpointFile::new(path.clone(), key()));
+            one.append(Timestamp::UNIX_EPOCH, vec![head(1, 5)]).unwrap();
+            other.append(Timestamp::UNIX_EPOCH, late.clone()).unwrap();
+            assert_eq!(numbers(&path), numbers_then, "{late:?}");
+            third.catch_up().unwrap();
+            for file in [&other, &third] {
+                let known = [1, 2].map(|id| file.head(TaxpayerId(id)).map(|head| head.sequence));
+                assert_eq!(known, known_then, "{late:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_became_shorter_gets_no_further_checkpoint() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("checkpoints");
+        let mut file = CheckpointFile::new(path.clone(), key());
+        for sequence in 1..=2 {
+            let heads = vec![head(1, sequence)];
+            file.append(Timestamp::UNIX_EPOCH, heads).unwrap();
+        }
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let first = whole.split_inclusive('\n').next().unwrap();
+        let added = format!("{whole}einvoice-checkpoint/1 3 19");
+        for (text, numbers_then) in [
+            ("", None),
+            (first, None),
+            (&whole[..whole.len() - 1], None),
+            (whole.as_str(), Some(vec![1, 2, 3])),
+            (added.as_str(), Some(vec![1, 2, 3])),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let mut file = CheckpointFile {
+                tail: file.tail.clone(),
+                end: file.end,
+                ..CheckpointFile::new(path.clone(), key())
+            };
+            let appended = file.append(Timestamp::UNIX_EPOCH, vec![head(1, 3)]);
+            let left = std::fs::read_to_string(&path).unwrap();
+            match numbers_then {
+                Some(expected) => assert_eq!(numbers(&path), expected, "{text:?}"),
+                None => assert_eq!(left, text),
+            }
+            let is_shorter = matches!(appended, Err(CheckpointFileError::Shortened { .. }));
+            assert_eq!(is_shorter, text.len() < whole.len(), "{appended:?}");
+        }
     }
 
     #[test]

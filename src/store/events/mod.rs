@@ -22,6 +22,7 @@ use crate::domain::events::log_position::LogPosition;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::outage::CLOCK_DIFFERENCE_MAX;
 use crate::store::Store;
 use crate::store::events::event_row::{Column, Entity, Model};
 
@@ -227,14 +228,31 @@ async fn first_sequence_at_or_after(
     taxpayer: TaxpayerId,
     moment: Timestamp,
 ) -> Result<i64, StoreError> {
-    let first = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::At.gte(moment.as_microsecond()))
+    let from_moment = || {
+        Entity::find()
+            .select_only()
+            .filter(Column::TaxpayerId.eq(taxpayer.0))
+            .filter(Column::At.gte(moment.as_microsecond()))
+    };
+    let earliest: Option<i64> = from_moment()
+        .column(Column::At)
         .order_by_asc(Column::At)
-        .order_by_asc(Column::Sequence)
+        .into_tuple()
         .one(store.reader())
         .await?;
-    Ok(first.map_or(i64::MAX, |event| event.sequence))
+    let Some(earliest) = earliest else {
+        return Ok(i64::MAX);
+    };
+    // The replicas' clocks differ, so an event before the earliest one may have a later time. The plus keeps the
+    // databases from reading the log in the order of its sequence.
+    let difference = i64::try_from(CLOCK_DIFFERENCE_MAX.as_micros()).unwrap_or(i64::MAX);
+    let first: Vec<Option<i64>> = from_moment()
+        .expr(Expr::cust("MIN(+sequence)"))
+        .filter(Column::At.lte(earliest.saturating_add(difference)))
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    Ok(first.into_iter().flatten().next().unwrap_or(i64::MAX))
 }
 
 /// Returns those of these IRN spellings about which there is an event of this kind. The comparison is exact.
@@ -274,7 +292,54 @@ pub async fn is_stored(tx: &Transaction, event: &Event) -> Result<bool, StoreErr
 
 #[cfg(test)]
 mod tests {
+    use timing::clock;
+
     use super::*;
+    use crate::domain::events::event::{EventStamp, NewEvent};
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn no_event_from_a_moment_on_is_left_out_although_clocks_differ() {
+        let owner = TaxpayerId(7);
+        let second = |second: i64| Timestamp::from_second(second).unwrap();
+        for test in stores().await {
+            let mut head = LogHead::default();
+            // The clock of the replica that wrote the second and the fifth event is ahead.
+            let log = [10, 15, 12, 40, 49, 41].map(|at| {
+                let occurrence = NewEvent {
+                    kind: EventKind::InvoiceCreated,
+                    irn: None,
+                    data: "{}".to_owned(),
+                    actor: None,
+                };
+                let stamp = EventStamp {
+                    id: clock::new_id(),
+                    taxpayer_id: owner,
+                    command_id: clock::new_id(),
+                    trace: None,
+                    now: second(at),
+                };
+                head.append(occurrence, stamp)
+            });
+            let tx = test.store.begin().await.unwrap();
+            append(&tx, &log).await.unwrap();
+            tx.commit().await.unwrap();
+            for (moment, expected) in [
+                (9, 1),
+                (10, 1),
+                (11, 2),
+                (13, 2),
+                (16, 4),
+                (41, 5),
+                (42, 5),
+                (50, i64::MAX),
+            ] {
+                let position = LogPosition::Moment(second(moment));
+                let first = sequence_at(&test.store, owner, position).await.unwrap();
+                assert_eq!(first, expected, "from {moment} s on");
+            }
+        }
+    }
 
     #[test]
     fn a_part_is_never_empty_and_never_larger_than_it_may_be() {

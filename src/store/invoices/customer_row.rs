@@ -1,12 +1,12 @@
 //! The table of the customers of taxpayers. `details` is JSON; `search_text` serves only the list of customers.
 
 use database::StoreError;
-use database::column::{RowRef, fold_case, json};
+use database::column::{RowRef, json};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::{CustomerId, TaxpayerId};
-use crate::domain::party::{Customer, CustomerDetails};
+use crate::domain::party::{Customer, CustomerDetails, normal_form};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "customers")]
@@ -63,9 +63,11 @@ impl Model {
 /// character may have four.
 const SEARCH_TEXT_CHARS_MAX: usize = 300;
 
+/// Returns name, number and tax number, one on each line, folded by `normal_form::fold`. Rows of former versions are only
+/// in lower case.
 fn search_text(details: &CustomerDetails) -> String {
     let tin = details.tin.as_deref().unwrap_or_default();
-    let text = [&details.name, details.no.as_str(), tin].map(fold_case);
+    let text = [&details.name, details.no.as_str(), tin].map(normal_form::fold);
     text.join("\n")
         .chars()
         .take(SEARCH_TEXT_CHARS_MAX)

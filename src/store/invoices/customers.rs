@@ -4,10 +4,10 @@ use database::StoreError;
 use database::column::{contains_pattern, fold_case};
 use database::page::{self, Page};
 use sea_orm::sea_query::{Expr, ExprTrait};
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
+use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::domain::kernel::ids::{CustomerId, TaxpayerId};
-use crate::domain::party::Customer;
+use crate::domain::party::{Customer, normal_form};
 use crate::store::Store;
 use crate::store::invoices::customer_row::{Column, Entity};
 
@@ -49,8 +49,88 @@ pub async fn page_owned_by(
         .order_by_asc(Column::SearchText)
         .order_by_asc(Column::Id);
     if let Some(text) = search {
-        let pattern = contains_pattern(&fold_case(text));
-        found = found.filter(Expr::col(Column::SearchText).like(pattern));
+        found = found.filter(search_condition(Expr::col(Column::SearchText), text));
     }
     page::load(store, found, page).await
+}
+
+/// Returns the condition that the search text of an invoice or a customer contains this text, in any case and Unicode
+/// encoding. Rows of former versions have their search text in lower case and as it was encoded.
+pub(super) fn search_condition(search_text: Expr, text: &str) -> Condition {
+    let folded = normal_form::fold(text);
+    let former = fold_case(text);
+    let mut any = Condition::any();
+    if former != folded {
+        any = any.add(search_text.clone().like(contains_pattern(&former)));
+    }
+    any.add(search_text.like(contains_pattern(&folded)))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::kernel::codes::Category;
+    use crate::domain::party::{Address, CustomerDetails};
+    use crate::store::invoices::customers_and_items::save_customers;
+    use crate::store::testing::stores;
+
+    const OWN: TaxpayerId = TaxpayerId(7);
+
+    fn new_customer(id: i64, name: &str) -> Customer {
+        Customer {
+            id: CustomerId(id),
+            category: Category::B2C,
+            details: CustomerDetails {
+                no: format!("C-{id}"),
+                name: name.to_owned(),
+                email: "c@example.com".to_owned(),
+                tin: None,
+                business_description: None,
+                address: Address::default(),
+                telephone: None,
+            },
+        }
+    }
+
+    #[tokio::test]
+    async fn a_customer_is_found_in_any_case_and_encoding() {
+        // The name, whether a former version wrote its row, and the text that somebody types.
+        const SEARCHES: [(&str, bool, &str); 7] = [
+            ("Adébáyọ̀ Ltd", false, "ADÉBÁYỌ̀"),
+            ("Ade\u{301}bayo", false, "ad\u{e9}bay"),
+            ("Ad\u{e9}mola", false, "ADE\u{301}M"),
+            ("\u{d2}\u{323}\u{1e63}un", false, "\u{1ecc}\u{300}s\u{323}"),
+            ("Stra\u{df}e 9", false, "STRASSE"),
+            ("Ke\u{301}hinde", true, "KE\u{301}H"),
+            ("T\u{e1}y\u{f2}", true, "t\u{e1}Y\u{f2}"),
+        ];
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            for (id, (name, is_former, _)) in (1..).zip(SEARCHES) {
+                let customer = new_customer(id, name);
+                let saved = save_customers(&tx, &[(OWN, &customer)], Timestamp::UNIX_EPOCH).await;
+                saved.unwrap();
+                if is_former {
+                    let text = fold_case(name);
+                    let sql =
+                        format!("UPDATE customers SET search_text = '{text}' WHERE id = {id}");
+                    tx.execute_unprepared(&sql).await.unwrap();
+                }
+            }
+            tx.commit().await.unwrap();
+            for (id, (name, _, typed)) in (1..).zip(SEARCHES) {
+                let page = Page {
+                    number: 1,
+                    per_page: 10,
+                };
+                let found = page_owned_by(&test.store, OWN, Some(typed), page).await;
+                let (found, total) = found.unwrap();
+                let ids: Vec<_> = found.iter().map(|customer| customer.id).collect();
+                assert_eq!((ids, total), (vec![CustomerId(id)], 1), "{name} {typed}");
+            }
+            test.store.close().await;
+        }
+    }
 }

@@ -319,8 +319,8 @@ pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool,
         .select_only()
         .columns([Column::TaxpayerId, Column::ImportNo, Column::Piece])
         .filter(Column::CreatedAt.lt(before.as_microsecond()))
-        // Pieces without content belong to started imports. The condition is that of the partial index.
-        .filter(Column::Content.ne(""))
+        // Pieces without content belong to started imports. The condition is that of the partial index, word for word.
+        .filter(Expr::cust("content <> ''"))
         .filter(Expr::exists(started.clone()).not())
         .order_by_asc(Column::CreatedAt)
         .limit(limit)

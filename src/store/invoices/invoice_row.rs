@@ -2,12 +2,13 @@
 //! `is_credit_note` and `is_sale` are derived from other columns and serve only as filters.
 
 use database::StoreError;
-use database::column::{RowRef, fold_case, json};
+use database::column::{RowRef, json};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::invoice::{AuthorityState, Invoice};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::party::normal_form;
 use crate::domain::payment::Payment;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -149,7 +150,8 @@ impl From<&Invoice> for Model {
 /// The maximum size of a search text in bytes. The text is in an index, whose entries PostgreSQL limits to 2,704 bytes.
 const SEARCH_BYTES_MAX: usize = 2_000;
 
-/// Returns the text that a search looks in: identifiers of the invoice and its customer, in lower case.
+/// Returns the text that a search looks in: identifiers of the invoice and its customer, folded by
+/// `normal_form::fold`. Rows of former versions are only in lower case.
 fn search_text(invoice: &Invoice) -> String {
     let customer = &invoice.customer;
     let lines = [
@@ -159,7 +161,7 @@ fn search_text(invoice: &Invoice) -> String {
         &customer.name,
         customer.tin.as_deref().unwrap_or_default(),
     ];
-    let text = fold_case(&lines.join("\n"));
+    let text = normal_form::fold(&lines.join("\n"));
     text[..text.floor_char_boundary(SEARCH_BYTES_MAX)].to_owned()
 }
 

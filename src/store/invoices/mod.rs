@@ -27,9 +27,10 @@ use std::collections::BTreeMap;
 use database::insert::{Insert, update_on_conflict};
 use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
+use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IdenStatic, Iterable, QueryFilter,
-    QueryOrder, QuerySelect, Select, Statement,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, FromQueryResult, IdenStatic, Iterable,
+    QueryFilter, QueryOrder, QuerySelect, Select, Statement,
 };
 
 use crate::domain::invoice::Invoice;
@@ -110,8 +111,9 @@ pub async fn find_owned_by_identifiers(
 /// The maximum number of invoices that may refer to an invoice that is to be corrected.
 pub const CORRECTING_MAX: usize = 1_000;
 
-/// Loads the invoices of a taxpayer that refer to another invoice by one of its references and are not cancelled,
-/// oldest first. At most `CORRECTING_MAX` + 1 are loaded, so that the caller can see if there are too many.
+/// Loads the invoices of a taxpayer that refer to another invoice by one of its references, oldest first. Leaves out
+/// those that are cancelled, unless they were signed all the same. At most `CORRECTING_MAX` + 1 are loaded, so that the
+/// caller can see if there are too many.
 pub async fn owned_by_correcting(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -120,8 +122,11 @@ pub async fn owned_by_correcting(
     if references.is_empty() {
         return Ok(Vec::new());
     }
+    let is_in_force = Condition::any()
+        .add(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
+        .add(Column::Signed.eq(true));
     let rows = select_correcting(taxpayer, references)
-        .filter(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
+        .filter(is_in_force)
         .limit(CORRECTING_MAX as u64 + 1)
         .all(connection)
         .await?;
@@ -146,12 +151,13 @@ pub async fn signed_credit_notes(
     rows.into_iter().map(Invoice::try_from).collect()
 }
 
-/// Selects the invoices of a taxpayer that refer to another one by one of these references, oldest first.
+/// Selects the invoices of a taxpayer that refer to another one by one of these references, oldest first. The plus sign
+/// keeps SQLite from reading all invoices of the taxpayer in the order of their ids.
 fn select_correcting(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
     Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Corrects.is_in(references.iter().map(String::as_str)))
-        .order_by_asc(Column::Id)
+        .order_by_asc(Expr::cust("+id"))
 }
 
 /// Returns those of these invoice numbers that the taxpayer has already used.
@@ -247,3 +253,71 @@ const CHANGING_COLUMNS: [Column; 24] = [
     Column::SignedPayable,
     Column::IsSale,
 ];
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::QueryTrait;
+
+    use super::*;
+    use crate::store::testing::{query_plan, stores};
+
+    const TAXPAYER: TaxpayerId = TaxpayerId(7);
+
+    /// Adds a credit note that refers to the invoice `K0`.
+    async fn add_credit_note(store: &Store, id: usize, status: &str, is_signed: bool) {
+        let customer = r#"{"id":1,"external_customer_no":"C1","name":"C","tin":null,"email":""}"#;
+        let signed = if is_signed { "1 = 1" } else { "1 = 0" };
+        let statement = format!(
+            "INSERT INTO invoices (taxpayer_id, id, irn, irn_key, invoice_no, category, invoice_type, invoice_date, \
+             currency, customer, lines, status, payment_status, payable, paid, authority_status, qr_code, signed, \
+             extras, content_digest, created_at, updated_at, corrects, is_credit_note) VALUES ({TAXPAYER}, {id}, \
+             'N{id}-94AD90FB-20260131', 'K{id}', 'N{id}', 'B2B', '380', '2026-01-31', 'NGN', '{customer}', '[]', \
+             '{status}', 'PENDING', '100', '0', 'PENDING', '', {signed}, '{{}}', '', 0, 0, 'K0', 1 = 1)"
+        );
+        let tx = store.begin().await.unwrap();
+        tx.execute_unprepared(&statement).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_credit_note_is_in_force_only_if_it_was_signed() {
+        let cases = [
+            ("draft", false, true),
+            ("approved", false, true),
+            ("submitted", true, true),
+            ("cancelled", false, false),
+            ("cancelled", true, true),
+        ];
+        for test in stores().await {
+            for (id, (status, is_signed, _)) in (1..).zip(cases) {
+                add_credit_note(&test.store, id, status, is_signed).await;
+            }
+            let references = ["K0".to_owned()];
+            let reader = test.store.reader();
+            let found = owned_by_correcting(reader, TAXPAYER, &references).await;
+            let ids: Vec<_> = found.unwrap().iter().map(|note| note.id).collect();
+            for (id, (status, is_signed, expected)) in (1..).zip(cases) {
+                let is_found = ids.contains(&InvoiceId(id));
+                assert_eq!(is_found, expected, "{status}, signed: {is_signed}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_refers_to_an_invoice_is_found_without_a_look_at_all_invoices() {
+        // SQLite only: PostgreSQL's plan depends on the number of invoices.
+        for test in stores().await.into_iter().take(1) {
+            for count in [1, 3] {
+                let references = vec!["K0".to_owned(); count];
+                let query = select_correcting(TAXPAYER, &references)
+                    .filter(Column::IsCreditNote.eq(true))
+                    .filter(Column::Signed.eq(true))
+                    .build(test.store.backend());
+                let values = query.values.map(|values| values.0).unwrap_or_default();
+                let plan = query_plan(&test.store, &query.sql, values).await.join("\n");
+                let index = "invoices_by_taxpayer_id_corrects (taxpayer_id=? AND corrects=?)";
+                assert!(plan.contains(index), "{plan}");
+            }
+        }
+    }
+}

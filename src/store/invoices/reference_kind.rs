@@ -31,19 +31,28 @@ pub(super) fn corrects_condition(note: &str, invoice: &str) -> String {
     )
 }
 
+/// The portal id in the reference of a row of the table `invoices`; null if its text is no number. Ids have fewer digits
+/// than the largest number that the databases know.
+const REFERENCED_ID: &str = "CASE WHEN length(invoices.corrects) BETWEEN 1 AND 18 \
+     AND ltrim(invoices.corrects, '0123456789') = '' THEN CAST(invoices.corrects AS bigint) END";
+
 /// Returns the condition that a row of the table `invoices` is a credit note of an invoice whose payment status is
-/// REJECTED. There is one part for each kind of reference, so that each uses the index of its column; for a portal id,
-/// that of the payment status.
+/// REJECTED. There is one part for each kind of reference, so that each uses the index of its column.
 pub(super) fn credits_rejected_condition() -> String {
+    let by_id =
+        format!("credited.id = {REFERENCED_ID} AND CAST(credited.id AS text) = invoices.corrects");
     let parts = [
-        (ReferencedBy::Irn, "credited.irn_key"),
-        (ReferencedBy::Number, "credited.invoice_no"),
-        (ReferencedBy::PortalId, "CAST(credited.id AS text)"),
+        (ReferencedBy::Irn, "credited.irn_key = invoices.corrects"),
+        (
+            ReferencedBy::Number,
+            "credited.invoice_no = invoices.corrects",
+        ),
+        (ReferencedBy::PortalId, by_id.as_str()),
     ];
-    let parts = parts.map(|(by, column)| {
+    let parts = parts.map(|(by, is_referenced)| {
         format!(
             "({} AND EXISTS (SELECT 1 FROM invoices AS credited WHERE credited.taxpayer_id = invoices.taxpayer_id \
-             AND {column} = invoices.corrects AND credited.payment_status = 'REJECTED'))",
+             AND {is_referenced} AND credited.payment_status = 'REJECTED'))",
             is_by(by, "invoices")
         )
     });

@@ -11,6 +11,7 @@ use sea_orm::{
     ColumnTrait, Condition, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
 };
 
+use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{IntegratorId, RunId, TaxpayerId};
 use crate::domain::notice::Notice;
@@ -109,6 +110,36 @@ pub async fn record(store: &Store, entries: &[AuditEntry]) -> Result<(), StoreEr
     tx.commit().await
 }
 
+/// True if one of these actions on the account of a person was recorded after `since`.
+pub async fn has_action_since(
+    tx: &Transaction,
+    owner: SessionOwner,
+    actions: &[AuditAction],
+    since: Timestamp,
+) -> Result<bool, StoreError> {
+    let (of_taxpayer, of_integrator) = match owner {
+        SessionOwner::Contact { taxpayer, .. } => (Column::TaxpayerId.eq(taxpayer.0), None),
+        SessionOwner::Integrator(id) => {
+            // With the plus sign, SQLite does not read all entries of the integrator by their index.
+            let is_own = Expr::cust("+integrator_id").eq(id.0);
+            (Column::TaxpayerId.is_null(), Some(is_own))
+        }
+        SessionOwner::Operator(_) => {
+            let is_none = Column::IntegratorId.is_null();
+            (Column::TaxpayerId.is_null(), Some(is_none))
+        }
+    };
+    let about = Condition::all().add(of_taxpayer).add_option(of_integrator);
+    let found = Entity::find()
+        .filter(Column::Subject.eq(owner.id().to_string()))
+        .filter(about)
+        .filter(Column::Action.is_in(actions.iter().map(|action| action.as_str())))
+        .filter(Column::At.gt(since.as_microsecond()))
+        .one(tx)
+        .await?;
+    Ok(found.is_some())
+}
+
 /// Loads one page of the matching entries that an integrator may read, newest first, and the number of all matches.
 pub async fn page_owned_by(
     store: &Store,
@@ -199,6 +230,7 @@ mod tests {
 
     use super::*;
     use crate::domain::kernel::audit::Actor;
+    use crate::domain::kernel::ids::ContactId;
     use crate::store::testing::stores;
 
     fn pause(actor: Actor) -> AuditEntry {
@@ -208,6 +240,44 @@ mod tests {
             &"a run",
             Timestamp::UNIX_EPOCH,
         )
+    }
+
+    #[actix_rt::test]
+    async fn a_choice_of_a_password_is_found_for_its_own_person_only() {
+        let contact = |taxpayer| SessionOwner::Contact {
+            taxpayer: TaxpayerId(taxpayer),
+            id: ContactId(5),
+        };
+        let owners = [
+            SessionOwner::Operator(5),
+            SessionOwner::Integrator(IntegratorId(5)),
+            SessionOwner::Integrator(IntegratorId(6)),
+            contact(1),
+            contact(2),
+        ];
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let action = AuditAction::ChangePassword;
+        for test in stores().await {
+            for (second, chooser) in (1..).zip(owners) {
+                let entry = AuditEntry::new(chooser.actor(), action, &chooser.id(), at(second));
+                let entry = match chooser {
+                    SessionOwner::Contact { taxpayer, .. } => entry.for_taxpayer(taxpayer),
+                    SessionOwner::Integrator(id) => entry.for_integrator(id),
+                    SessionOwner::Operator(_) => entry,
+                };
+                record(&test.store, &[entry]).await.unwrap();
+                let tx = test.store.begin().await.unwrap();
+                for owner in owners {
+                    for (since, is_later) in [(second - 1, true), (second, false)] {
+                        let found = has_action_since(&tx, owner, &[action], at(since)).await;
+                        let expected = is_later && owner == chooser;
+                        assert_eq!(found.unwrap(), expected, "{owner:?}, {chooser:?}, {since}");
+                    }
+                }
+                tx.rollback().await.unwrap();
+            }
+            test.store.close().await;
+        }
     }
 
     #[actix_rt::test]

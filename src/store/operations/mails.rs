@@ -7,11 +7,12 @@ use database::{StoreError, Transaction};
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::Expr;
-use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect};
+use sea_orm::{Condition, IntoActiveModel, QueryOrder, QuerySelect};
 use timing::clock;
 
 use crate::domain::kernel::codes::words;
 use crate::domain::notice::{NoticeKind, NoticeScope, NoticeTopic};
+use crate::domain::outage::CLOCK_DIFFERENCE_MAX;
 use crate::store::Store;
 use crate::store::old_rows::delete_before;
 
@@ -265,6 +266,35 @@ pub async fn record_outcome(
         .exec(tx)
         .await?;
     Ok(())
+}
+
+/// Makes the waiting mails due now whose next attempt is after `latest`, or that were created in the future: these
+/// times are from before the clock was set back. A time of creation in the future becomes the present. Returns the
+/// number of mails that were made due.
+pub async fn make_due_after_clock_set_back(
+    store: &Store,
+    now: Timestamp,
+    latest: Timestamp,
+) -> Result<u64, StoreError> {
+    let future = now.saturating_add(CLOCK_DIFFERENCE_MAX);
+    let future = future.unwrap_or(Timestamp::MAX).as_microsecond();
+    let is_too_late = Condition::any()
+        .add(Column::NextAttemptAt.gt(latest.as_microsecond()))
+        .add(Column::CreatedAt.gt(future));
+    let tx = store.begin().await?;
+    let made_due = Entity::update_many()
+        .col_expr(Column::NextAttemptAt, Expr::value(now.as_microsecond()))
+        .filter(Expr::cust("state = 'waiting'"))
+        .filter(is_too_late)
+        .exec(&tx)
+        .await?;
+    Entity::update_many()
+        .col_expr(Column::CreatedAt, Expr::value(now.as_microsecond()))
+        .filter(Column::CreatedAt.gt(future))
+        .exec(&tx)
+        .await?;
+    tx.commit().await?;
+    Ok(made_due.rows_affected)
 }
 
 /// Loads one page of all mails, newest first, and the number of all of them.

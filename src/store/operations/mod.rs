@@ -10,6 +10,7 @@ pub mod ledger_days;
 pub mod mail_choices;
 pub mod mails;
 mod moved_findings;
+pub mod near_deadlines;
 pub mod notices;
 pub mod outage_notice_row;
 pub mod outage_row;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use database::{StoreError, Transaction, statement_portions};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
+    ColumnTrait, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
 };
 
 use crate::domain::invoice::irn::Irn;
@@ -16,7 +16,7 @@ use crate::domain::reconciliation::day::{
     DayFindings, FindingAction, Reconciliation, RecordedFinding,
 };
 use crate::store::operations::reconciliation_finding_row as finding;
-use crate::store::operations::reconciliation_row::{Column, Entity};
+use crate::store::operations::reconciliation_row::{Column, Entity, IS_LATEST};
 
 /// Removes the findings that this comparison replaces from the latest reconciliations of the taxpayer's other days, and
 /// from their counts. Returns what was removed.
@@ -47,31 +47,33 @@ pub(super) async fn take_over(
         .collect()
 }
 
-/// Selects what the latest reconciliations of the other days list and this comparison replaces. The lists are short
-/// beside the invoices of a day, so they are read whole.
+/// Loads what the latest reconciliations of the other days list and this comparison replaces. The lists are short beside
+/// the invoices of a day, so they are read whole.
 async fn find_replaced(
     tx: &Transaction,
     one: &Reconciliation,
     found: &DayFindings,
 ) -> Result<Vec<finding::Model>, StoreError> {
+    let mut rows = select_listed_on_other_days(one).all(tx).await?;
+    let present = PresentDifferences::new(found);
+    rows.retain(|row| present.has_replaced(row));
+    Ok(rows)
+}
+
+fn select_listed_on_other_days(one: &Reconciliation) -> Select<finding::Entity> {
     let latest = Entity::find()
         .select_only()
         .column(Column::Id)
         .filter(Column::TaxpayerId.eq(one.taxpayer_id.0))
-        .filter(Column::IsLatest.eq(true))
+        .filter(Expr::cust(IS_LATEST))
         .filter(Column::Day.ne(one.day.to_string()))
         .into_query();
-    let mut rows = finding::Entity::find()
+    finding::Entity::find()
         .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
         .filter(finding::Column::Action.eq(FindingAction::Listed.as_str()))
         .filter(finding::Column::ReconciliationId.in_subquery(latest))
         .order_by_asc(finding::Column::ReconciliationId)
         .order_by_asc(finding::Column::Number)
-        .all(tx)
-        .await?;
-    let present = PresentDifferences::new(found);
-    rows.retain(|row| present.has_replaced(row));
-    Ok(rows)
 }
 
 /// The differences that a comparison has found, each as its IRN and its kind.
@@ -178,7 +180,7 @@ mod tests {
     use crate::store::Store;
     use crate::store::operations::finding_decisions::{self, DecisionOutcome};
     use crate::store::operations::reconciliations::{self, open_findings_by_kind};
-    use crate::store::testing::stores;
+    use crate::store::testing::{query_plan, stores};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -346,6 +348,22 @@ mod tests {
             let open = open_findings_by_kind(store).await.unwrap();
             let sum: u64 = open.iter().map(|(_, group)| group.count).sum();
             assert_eq!(usize::try_from(sum).unwrap(), expected_open, "each once");
+        }
+    }
+
+    #[tokio::test]
+    async fn other_days_are_read_without_a_look_at_other_taxpayers() {
+        // SQLite only: PostgreSQL's plan depends on the number of reconciliations.
+        for test in stores().await.into_iter().take(1) {
+            let day = "2026-01-15".parse().unwrap();
+            let id = clock::new_id();
+            let one = Reconciliation::new(id, TaxpayerId(7), day, AskedBy::Timer, at(1));
+            let query = select_listed_on_other_days(&one).build(test.store.backend());
+            let values = query.values.map(|values| values.0).unwrap_or_default();
+            let plan = query_plan(&test.store, &query.sql, values).await;
+            let reads = plan.iter().filter(|step| step.contains("SEARCH"));
+            let is_own = |step: &String| step.contains("(taxpayer_id=?");
+            assert!(reads.clone().all(is_own) && reads.count() == 2, "{plan:?}");
         }
     }
 }

@@ -12,9 +12,9 @@ use sea_orm::{Condition, ConnectionTrait, IntoActiveModel, QuerySelect, Statemen
 use timing::clock;
 
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::IntegratorId;
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope, NoticeTopic};
-use crate::domain::outage::{Outage, OutageEdge};
+use crate::domain::outage::{CLOCK_DIFFERENCE_MAX, Outage, OutageEdge};
 use crate::store::Store;
 use crate::store::accounts::taxpayer_row;
 use crate::store::invoices::invoice_row;
@@ -191,70 +191,6 @@ pub async fn add_outage_notices(
     Ok(())
 }
 
-/// Adds a notice for each submission that has stopped and whose deadline is within `before` from now. Each deadline is
-/// told once. Returns the number of new notices.
-pub async fn add_near_deadline_notices(
-    tx: &Transaction,
-    now: Timestamp,
-    before: SignedDuration,
-) -> Result<usize, StoreError> {
-    let backend = tx.get_database_backend();
-    let sql = format!("SELECT id, taxpayer_id, irn, deadline_at {NEAR_DEADLINES} LIMIT $3");
-    let values = near_deadline_values(now, before)
-        .into_iter()
-        .chain([TAKEN_MAX.into()]);
-    let rows = tx
-        .query_all_raw(Statement::from_sql_and_values(backend, sql, values))
-        .await?;
-    let mut notices = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let (id, irn): (String, String) = (row.try_get("", "id")?, row.try_get("", "irn")?);
-        let deadline: i64 = row.try_get("", "deadline_at")?;
-        let at = RowRef {
-            table: "pipeline_runs",
-            id: id.as_str(),
-        };
-        let taxpayer = TaxpayerId(row.try_get("", "taxpayer_id")?);
-        // The number may contain hyphens; the service id and the date after it contain none.
-        let number = irn.rsplitn(3, '-').nth(2).unwrap_or(&irn);
-        let notice = Notice::deadline_near(taxpayer, number, at.moment(deadline)?, now);
-        notices.push(notice);
-        let told = "INSERT INTO told_deadlines (run_id, deadline_at) VALUES ($1, $2)";
-        let values: [Value; 2] = [id.into(), deadline.into()];
-        tx.execute_raw(Statement::from_sql_and_values(backend, told, values))
-            .await?;
-    }
-    add(tx, &notices).await?;
-    let passed = "DELETE FROM told_deadlines WHERE deadline_at < $1";
-    let values: [Value; 1] = [now.as_microsecond().into()];
-    tx.execute_raw(Statement::from_sql_and_values(backend, passed, values))
-        .await?;
-    Ok(notices.len())
-}
-
-/// The stopped submissions whose near deadline has not been told yet. Runs of cancelled invoices are left out.
-const NEAR_DEADLINES: &str = "FROM pipeline_runs WHERE state IN ('waiting', 'paused', 'refused') AND operation = 'submit' \
-     AND deadline_at > $1 AND deadline_at <= $2 \
-     AND NOT EXISTS (SELECT 1 FROM told_deadlines WHERE run_id = pipeline_runs.id) \
-     AND NOT EXISTS (SELECT 1 FROM invoices WHERE taxpayer_id = pipeline_runs.taxpayer_id \
-     AND irn_key = pipeline_runs.irn_key AND status = 'cancelled')";
-
-fn near_deadline_values(now: Timestamp, before: SignedDuration) -> Vec<Value> {
-    let horizon = now.saturating_add(before).unwrap_or(Timestamp::MAX);
-    vec![now.as_microsecond().into(), horizon.as_microsecond().into()]
-}
-
-pub async fn has_near_deadlines(
-    store: &Store,
-    now: Timestamp,
-    before: SignedDuration,
-) -> Result<bool, StoreError> {
-    let sql = format!("SELECT id {NEAR_DEADLINES} LIMIT 1");
-    let values = near_deadline_values(now, before);
-    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
-    Ok(store.reader().query_one_raw(statement).await?.is_some())
-}
-
 /// Returns the groups of notices that have waited long enough. A notice that something works again makes its group due
 /// at once, if a mail about the topic was sent before.
 pub async fn due_groups(
@@ -367,6 +303,21 @@ pub async fn find_settled_invoices(
         settled.extend(rows);
     }
     Ok(settled)
+}
+
+/// Replaces the times of notices and of mails about topics by the present if they are in the future: they are from
+/// before the clock was set back, and would delay the next mails.
+pub async fn move_future_times(store: &Store, now: Timestamp) -> Result<(), StoreError> {
+    let future = now.saturating_add(CLOCK_DIFFERENCE_MAX);
+    let future = future.unwrap_or(Timestamp::MAX).as_microsecond();
+    let tx = store.begin().await?;
+    for table in ["notices", "told_topics"] {
+        let sql = format!("UPDATE {table} SET at = $1 WHERE at > $2");
+        let values: [Value; 2] = [now.as_microsecond().into(), future.into()];
+        tx.execute_raw(Statement::from_sql_and_values(store.backend(), sql, values))
+            .await?;
+    }
+    tx.commit().await
 }
 
 /// Deletes up to `limit` notices from before this time, which nobody takes if the deployment sends no mails. Returns

@@ -158,6 +158,13 @@ static TOTALS: SqlOnce = SqlOnce::new(|_| {
     )
 });
 
+/// The query for two taxpayers of the integrator `$1` whose search text matches the pattern `$2`. Those of which a whole
+/// line matches `$3` come first. The lines of the search text are name, tax number and email.
+const MEANT: &str = "SELECT id, \
+     CAST(CASE WHEN ('\n' || search_text || '\n') LIKE $3 ESCAPE '\\' THEN 1 ELSE 0 END AS BIGINT) AS is_exact \
+     FROM taxpayers WHERE integrator_id = $1 AND search_text LIKE $2 ESCAPE '\\' \
+     ORDER BY is_exact DESC, id DESC LIMIT 2";
+
 impl OwnedTaxpayerList {
     /// Returns the LIKE pattern of the searched text. Without a search, it matches every text.
     fn search_pattern(&self) -> String {
@@ -188,6 +195,25 @@ impl OwnedTaxpayerList {
             listed.extend(read_row(row, id, &mut known)?);
         }
         Ok(listed)
+    }
+
+    /// Finds the taxpayer that is searched for: the one with exactly this name, tax number or email, or else the only one
+    /// that matches. If several have this name, it is the newest of them.
+    pub async fn find_meant(&self, store: &Store) -> Result<Option<TaxpayerId>, StoreError> {
+        let text = normal_form::fold(self.search.as_deref().unwrap_or_default());
+        let values = [
+            self.integrator.0.into(),
+            self.search_pattern().into(),
+            contains_text(&format!("\n{text}\n")).into(),
+        ];
+        let statement = Statement::from_sql_and_values(store.backend(), MEANT, values);
+        let rows = store.reader().query_all_raw(statement).await?;
+        let Some(first) = rows.first() else {
+            return Ok(None);
+        };
+        let is_exact = !text.is_empty() && first.try_get::<i64>("", "is_exact")? > 0;
+        let id = first.try_get("", "id").map(TaxpayerId)?;
+        Ok((is_exact || rows.len() == 1).then_some(id))
     }
 
     /// Computes the totals of the taxpayers that match the search.
@@ -364,6 +390,41 @@ mod tests {
             let facts = (page[0].invoices, page[0].webhook, page[0].last_invoice_at);
             let last = Timestamp::from_microsecond(1_000_002).unwrap();
             assert_eq!(facts, (3, Some(EndpointHealth::Working), Some(last)));
+            test.store.close().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn the_taxpayer_that_is_meant_is_found_among_however_many() {
+        for test in stores().await {
+            for id in 1..=60 {
+                add_taxpayer(&test.store, id, 7).await;
+                let text = format!("shop {id}\n10{id}\nno{id}@shop.example");
+                let sql = format!("UPDATE taxpayers SET search_text = '{text}' WHERE id = {id}");
+                execute(&test, &sql).await;
+            }
+            add_taxpayer(&test.store, 99, 8).await;
+            for (search, meant) in [
+                // A part of many others, which would all come before it on the list.
+                (Some(" Shop 1"), Some(1)),
+                (Some("101"), Some(1)),
+                (Some("NO2@shop.example"), Some(2)),
+                (Some("no33@"), Some(33)),
+                (Some("shop"), None),
+                (Some("shop _"), None),
+                // Another integrator's.
+                (Some("99"), None),
+                (None, None),
+            ] {
+                let found = list(None, search).find_meant(&test.store).await.unwrap();
+                assert_eq!(found, meant.map(TaxpayerId), "{search:?}");
+            }
+            let only = OwnedTaxpayerList {
+                integrator: IntegratorId(8),
+                ..list(None, None)
+            };
+            let found = only.find_meant(&test.store).await.unwrap();
+            assert_eq!(found, Some(TaxpayerId(99)), "it has no other");
             test.store.close().await;
         }
     }

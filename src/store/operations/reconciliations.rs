@@ -6,7 +6,7 @@ use database::sql::dialect;
 use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use jiff::civil::Date;
-use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict};
 use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
     QuerySelect, QueryTrait, Select, Statement, Value,
@@ -21,7 +21,7 @@ use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::operations::moved_findings;
 use crate::store::operations::reconciliation_finding_row as finding;
-use crate::store::operations::reconciliation_row::{Column, Entity, Model};
+use crate::store::operations::reconciliation_row::{Column, Entity, IS_LATEST, Model};
 use crate::store::operations::work_facts::group_from_row;
 
 /// The filter of the list of reconciliations. A field that is `None` does not filter.
@@ -33,8 +33,21 @@ pub struct ReconciliationFilter {
     pub needs_operator: bool,
 }
 
-fn is_in_state(state: ReconciliationState) -> sea_orm::sea_query::Expr {
+fn is_in_state(state: ReconciliationState) -> Expr {
     Column::State.eq(state.as_str())
+}
+
+/// Returns the condition of the reconciliations of a taxpayer and day that are in this state. Written like this, SQLite
+/// does not use the index on the state, in which it would read the reconciliations of all taxpayers.
+fn is_in_state_on(taxpayer: TaxpayerId, day: Date, state: ReconciliationState) -> Condition {
+    let is_in_state = ExprTrait::eq(Expr::cust("state || ''"), state.as_str());
+    is_on_day(taxpayer, day).add(is_in_state)
+}
+
+fn is_on_day(taxpayer: TaxpayerId, day: Date) -> Condition {
+    Condition::all()
+        .add(Column::TaxpayerId.eq(taxpayer.0))
+        .add(Column::Day.eq(day.to_string()))
 }
 
 /// Writes the current state of a reconciliation, new or existing.
@@ -102,9 +115,7 @@ pub async fn finish(
 }
 
 fn is_same_day(one: &Reconciliation) -> Condition {
-    Condition::all()
-        .add(Column::TaxpayerId.eq(one.taxpayer_id.0))
-        .add(Column::Day.eq(one.day.to_string()))
+    is_on_day(one.taxpayer_id, one.day)
 }
 
 /// Marks the previous reconciliation of the day as no longer the latest. Returns its decided findings.
@@ -112,7 +123,7 @@ async fn supersede_previous(
     tx: &Transaction,
     one: &Reconciliation,
 ) -> Result<Vec<RecordedFinding>, StoreError> {
-    let latest = is_same_day(one).add(Column::IsLatest.eq(true));
+    let latest = is_same_day(one).add(Expr::cust(IS_LATEST));
     let ids: Vec<String> = Entity::find()
         .select_only()
         .column(Column::Id)
@@ -134,6 +145,19 @@ async fn supersede_previous(
         .all(tx)
         .await?;
     decided.into_iter().map(RecordedFinding::try_from).collect()
+}
+
+/// Deletes the earlier reconciliations of the timer that failed, so that a day which fails again and again keeps one
+/// failure. They have no findings.
+pub async fn delete_earlier_failures(
+    tx: &Transaction,
+    one: &Reconciliation,
+) -> Result<(), StoreError> {
+    let failed = is_in_state_on(one.taxpayer_id, one.day, ReconciliationState::Failed)
+        .add(Column::Id.ne(one.id.to_string()))
+        .add(Column::AskedBy.eq(AskedBy::Timer.as_str()));
+    Entity::delete_many().filter(failed).exec(tx).await?;
+    Ok(())
 }
 
 async fn delete_outdated(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
@@ -211,9 +235,7 @@ pub async fn last_completed_start(
     day: Date,
 ) -> Result<Option<Timestamp>, StoreError> {
     let found = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::Day.eq(day.to_string()))
-        .filter(is_in_state(ReconciliationState::Done))
+        .filter(is_in_state_on(taxpayer, day, ReconciliationState::Done))
         .order_by_desc(Column::StartedAt)
         .one(store.reader())
         .await?;
@@ -321,7 +343,7 @@ mod tests {
     use crate::store::operations::audit;
     use crate::store::operations::finding_decisions::{self, DecisionOutcome};
     use crate::store::runs;
-    use crate::store::testing::{claim_due, stores};
+    use crate::store::testing::{claim_due, query_plan, stores};
 
     const DAY: &str = "2026-01-15";
 
@@ -418,6 +440,57 @@ mod tests {
             );
             finish_and_commit(store, orphan, 600, &[]).await;
             assert_eq!(next().await, None);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_day_is_read_without_a_look_at_other_taxpayers() {
+        // SQLite only: PostgreSQL's plan depends on the number of reconciliations.
+        for test in stores().await.into_iter().take(1) {
+            let one = new_reconciliation(AskedBy::Timer, 1);
+            for condition in [
+                is_same_day(&one).add(Expr::cust(IS_LATEST)),
+                is_in_state_on(one.taxpayer_id, one.day, ReconciliationState::Done),
+                is_in_state_on(one.taxpayer_id, one.day, ReconciliationState::Failed),
+            ] {
+                let query = Entity::find().filter(condition).build(test.store.backend());
+                let values = query.values.map(|values| values.0).unwrap_or_default();
+                let plan = query_plan(&test.store, &query.sql, values).await;
+                let index = "reconciliations_by_taxpayer_id_day_id (taxpayer_id=? AND day=?)";
+                assert!(plan.concat().contains(index), "{plan:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_day_that_fails_again_and_again_keeps_one_failure_of_the_timer() {
+        for test in stores().await {
+            let store = &test.store;
+            let failed = |by, second| {
+                let began = new_reconciliation(by, second).begin(at(second));
+                began.break_off("x".into(), true, at(second + 1))
+            };
+            let done = new_reconciliation(AskedBy::Timer, 1);
+            let done = finish_and_commit(store, done, 1, &[]).await;
+            let asked = save_and_commit(store, failed(AskedBy::Operator, 10)).await;
+            let other = Reconciliation {
+                taxpayer_id: TaxpayerId(6),
+                ..failed(AskedBy::Timer, 11)
+            };
+            let other = save_and_commit(store, other).await;
+            let mut last = asked.clone();
+            for second in [20, 30, 40] {
+                last = save_and_commit(store, failed(AskedBy::Timer, second)).await;
+                let tx = store.begin().await.unwrap();
+                delete_earlier_failures(&tx, &last).await.unwrap();
+                tx.commit().await.unwrap();
+            }
+            let all = page(store, ReconciliationFilter::default(), first_page()).await;
+            let mut left: Vec<_> = all.unwrap().0.into_iter().map(|one| one.id).collect();
+            let mut expected = vec![done.id, asked.id, other.id, last.id];
+            left.sort();
+            expected.sort();
+            assert_eq!(left, expected);
         }
     }
 

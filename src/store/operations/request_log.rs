@@ -5,9 +5,10 @@ use database::insert::Insert;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::sea_query::{Alias, Expr, ExprTrait, Order};
+use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, Select,
+    Statement,
 };
 use uuid::Uuid;
 
@@ -21,6 +22,9 @@ use crate::store::operations::request_log_row::{Column, Entity, Model};
 const FAILURE_MIN: i64 = 400;
 /// The maximum number of groups of failures that a list has.
 const GROUPS_MAX: u64 = 100;
+/// The maximum number of requests of an account, the newest ones, among which failures are counted. A large account has
+/// millions, and their rows are long.
+const COUNTED_MAX: u64 = 50_000;
 
 /// The account that reads the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +42,7 @@ pub struct RequestFilter {
     /// Only requests whose path begins with this text.
     pub path: Option<String>,
     pub route: Option<String>,
+    pub method: Option<String>,
     pub error_code: Option<String>,
     pub request_id: Option<String>,
     pub since: Option<Timestamp>,
@@ -64,6 +69,7 @@ impl RequestFilter {
             }))
             .add_option(self.path.map(|path| path_begins_with(&path)))
             .add_option(self.route.map(|route| Column::Route.eq(route)))
+            .add_option(self.method.map(|method| Column::Method.eq(method)))
             .add_option(self.error_code.map(|code| Column::ErrorCode.eq(code)))
             .add_option(self.request_id.map(|id| Column::RequestId.eq(id)))
             .add_option(
@@ -101,8 +107,20 @@ pub async fn page_for(
     filter: RequestFilter,
     page: Page,
 ) -> Result<(Vec<LoggedRequest>, u64), StoreError> {
+    let found = select_newest_first(filter, reader);
+    page::load(store, found, page).await
+}
+
+/// Selects the matching requests, newest first. Few requests name an invoice. The expression keeps SQLite from reading
+/// all requests of the account in the order of their ids to find them. PostgreSQL has no plus sign for a text.
+fn select_newest_first(filter: RequestFilter, reader: LogReader) -> Select<Entity> {
+    let order = if filter.invoice.is_some() {
+        "id || ''"
+    } else {
+        "id"
+    };
     let found = Entity::find().filter(filter.condition(reader));
-    page::load(store, found.order_by_desc(Column::Id), page).await
+    found.order_by_desc(Expr::cust(order))
 }
 
 pub async fn find_for(
@@ -118,24 +136,24 @@ pub async fn find_for(
     row.map(LoggedRequest::try_from).transpose()
 }
 
-/// Counts the failures by error code, method and route. The group with the newest failure is first.
+/// Counts the failures among the newest `COUNTED_MAX` requests by error code, method and route. The group with the newest
+/// failure is first.
 pub async fn error_groups_for(
     store: &Store,
     reader: LogReader,
 ) -> Result<Vec<ErrorGroup>, StoreError> {
-    let rows = Entity::find()
-        .select_only()
-        .columns([Column::ErrorCode, Column::Method, Column::Route])
-        .column_as(Column::Id.count(), "failures")
-        .column_as(Column::At.max(), "last_at")
-        .filter(reader.condition())
-        .filter(Column::Status.gte(FAILURE_MIN))
-        .group_by(Column::ErrorCode)
-        .group_by(Column::Method)
-        .group_by(Column::Route)
-        .order_by(Expr::col(Alias::new("last_at")), Order::Desc)
-        .limit(GROUPS_MAX)
-        .into_model::<GroupRow>()
+    let (owner, id) = match reader {
+        LogReader::Taxpayer(id) => ("taxpayer_id", id.0),
+        LogReader::Integrator(id) => ("integrator_id", id.0),
+    };
+    let sql = format!(
+        "SELECT error_code, method, route, COUNT(*) AS failures, MAX(at) AS last_at FROM \
+         (SELECT error_code, method, route, at, status FROM request_log WHERE {owner} = $1 \
+         ORDER BY id DESC LIMIT {COUNTED_MAX}) AS newest WHERE status >= {FAILURE_MIN} \
+         GROUP BY error_code, method, route ORDER BY last_at DESC LIMIT {GROUPS_MAX}"
+    );
+    let statement = Statement::from_sql_and_values(store.backend(), sql, [id.into()]);
+    let rows = GroupRow::find_by_statement(statement)
         .all(store.reader())
         .await?;
     rows.into_iter().map(ErrorGroup::try_from).collect()
@@ -177,11 +195,12 @@ pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool,
 mod tests {
     use std::time::Duration;
 
+    use sea_orm::QueryTrait;
     use timing::clock;
 
     use super::*;
     use crate::domain::request_log::{LogOwner, LoggedBody};
-    use crate::store::testing::stores;
+    use crate::store::testing::{query_plan, stores};
 
     const OWN: TaxpayerId = TaxpayerId(7);
     const INTEGRATOR: IntegratorId = IntegratorId(3);
@@ -288,6 +307,13 @@ mod tests {
                 ),
                 (
                     RequestFilter {
+                        method: text("PUT"),
+                        ..none()
+                    },
+                    &[][..],
+                ),
+                (
+                    RequestFilter {
                         error_code: text("VALIDATION_FAILED"),
                         ..none()
                     },
@@ -357,6 +383,22 @@ mod tests {
                 .unwrap();
             assert_eq!(left, requests[2..]);
             test.store.close().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn the_requests_about_an_invoice_are_found_without_a_look_at_all_requests() {
+        // SQLite only: PostgreSQL's plan depends on the number of requests.
+        for test in stores().await.into_iter().take(1) {
+            let filter = RequestFilter {
+                invoice: Some(["1".into(), "IRN".into()]),
+                ..RequestFilter::default()
+            };
+            let query = select_newest_first(filter, LogReader::Taxpayer(OWN));
+            let query = query.build(test.store.backend());
+            let values = query.values.map(|values| values.0).unwrap_or_default();
+            let plan = query_plan(&test.store, &query.sql, values).await;
+            assert!(plan.concat().contains("request_log_by_invoice"), "{plan:?}");
         }
     }
 }

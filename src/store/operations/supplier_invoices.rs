@@ -246,3 +246,47 @@ pub async fn acknowledge(
         .await?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn the_facts_of_a_document_are_read_whatever_else_it_says() {
+        let taxpayer = TaxpayerId(7);
+        let irn = |number: usize| Irn::parse(&format!("SUP{number}-5A0D0001-20260115")).unwrap();
+        let notes = [
+            "plain", "a\u{0}b", "\u{0}", r"\u0000", r"\\u0000", "\\\u{0}",
+        ];
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            for (number, note) in notes.iter().enumerate() {
+                let received = SupplierInvoice {
+                    taxpayer_id: taxpayer,
+                    irn: irn(number),
+                    supplier_name: None,
+                    supplier_tin: None,
+                    received_at: Timestamp::UNIX_EPOCH,
+                    acknowledged_at: None,
+                };
+                let document = json!({
+                    "note": note,
+                    "due_date": "2026-01-31",
+                    "legal_monetary_total": { "payable_amount": 1075 },
+                });
+                add(&tx, &received, &document).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+            let keys = (0..notes.len()).map(|number| irn(number).key()).collect();
+            let facts = document_facts(&test.store, taxpayer, keys).await.unwrap();
+            for (number, note) in notes.iter().enumerate() {
+                let found = &facts[&irn(number).key()];
+                assert_eq!(found.due, "2026-01-31", "{note:?}");
+                assert_eq!(found.payable, Amount::parse("1075").ok(), "{note:?}");
+            }
+        }
+    }
+}

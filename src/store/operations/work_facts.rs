@@ -12,7 +12,7 @@ use sea_orm::{
 };
 use url::Url;
 
-use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::domain::events::endpoint_health::{EndpointHealth, FailureStreak};
 use crate::domain::incident::{
     CountAndOldest, ParkedEndpoints, RefusalReason, RefusedTaxpayer, WorkFacts, reason_pattern,
 };
@@ -22,21 +22,26 @@ use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::runs::QUARANTINED_CONDITION;
 use crate::store::webhooks::endpoint_list::has_health;
-use crate::store::webhooks::failure_streak;
 use crate::store::webhooks::webhook_row;
 
 /// Refusals within this time count.
 const REFUSED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+/// Runs that are older than this are not looked at for refusals. A run may have waited for days, such as in an outage.
+const REFUSABLE_FOR: SignedDuration = SignedDuration::from_hours(72);
 /// The maximum number of groups of refusals, by taxpayer and wording, that are read.
 const REFUSALS_MAX: u64 = 2_000;
 /// Runs within this time count for the comparison with the authority's ledger.
 const COMPARED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 /// Dead letters within this time count.
 const DEAD_WITHIN: SignedDuration = SignedDuration::from_hours(24);
+/// Deliveries that are older than this are not looked at for dead letters and attempts. The attempts of the default
+/// schedule take more than three days, and an endpoint may have been parked or disabled meanwhile.
+pub(in crate::store) const ATTEMPTED_FOR: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// The maximum number of taxpayers that are named.
 const TAXPAYERS_MAX: u64 = 20;
-/// The maximum number of parked endpoints that are read.
-const ENDPOINTS_MAX: u64 = 1_000;
+/// The maximum number of parked endpoints that are read. If a fault of our network parks all endpoints, all are to be
+/// counted.
+const ENDPOINTS_MAX: u64 = 10_000;
 /// The kinds of lanes whose due work a replica must take at once.
 const URGENT_KINDS: [LaneKind; 2] = [LaneKind::Run, LaneKind::Endpoint];
 
@@ -89,16 +94,21 @@ async fn count_paused_runs(store: &Store) -> Result<CountAndOldest, StoreError> 
     query_group(store, sql, Vec::new()).await
 }
 
-/// Counts the due lanes that nobody holds, by kind. `since` is the time when the first of them became due.
+/// Counts the due lanes that nobody holds, by kind, without the runs of paused taxpayers: nobody may take those.
+/// `since` is the time when the first of them became due.
 async fn count_untaken_lanes(
     store: &Store,
 ) -> Result<Vec<(&'static str, CountAndOldest)>, StoreError> {
     let now = dialect(store.backend()).clock();
     let mut untaken = Vec::new();
     for kind in URGENT_KINDS {
+        let may_be_taken = match kind {
+            LaneKind::Run => " AND taxpayer_id NOT IN (SELECT taxpayer_id FROM taxpayer_pauses)",
+            _ => "",
+        };
         let sql = format!(
             "SELECT COUNT(*) AS count, MIN(next_due_at) AS since FROM lanes WHERE kind = $1 AND next_due_at <= {now} \
-             AND (lease_until IS NULL OR lease_until < {now}) AND crashes < {CRASHES_MAX}"
+             AND (lease_until IS NULL OR lease_until < {now}) AND crashes < {CRASHES_MAX}{may_be_taken}"
         );
         let values = vec![kind.as_str().into()];
         untaken.push((kind.as_str(), query_group(store, sql, values).await?));
@@ -113,9 +123,10 @@ async fn refused_taxpayers(
 ) -> Result<Vec<RefusedTaxpayer>, StoreError> {
     let sql = format!(
         "SELECT taxpayer_id, COUNT(*) AS refusals, MAX(updated_at) AS last FROM pipeline_runs \
-         WHERE state = 'refused' AND id >= $1 GROUP BY taxpayer_id ORDER BY refusals DESC, taxpayer_id LIMIT {TAXPAYERS_MAX}"
+         WHERE state = 'refused' AND id >= $1 AND updated_at >= $2 \
+         GROUP BY taxpayer_id ORDER BY refusals DESC, taxpayer_id LIMIT {TAXPAYERS_MAX}"
     );
-    let values = [first_id_after(now, REFUSED_WITHIN).into()];
+    let values = created_and_ended_since(now, REFUSABLE_FOR, REFUSED_WITHIN);
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
     let mut refused = Vec::new();
     for row in store.reader().query_all_raw(statement).await? {
@@ -137,10 +148,10 @@ async fn refused_taxpayers(
 async fn refusal_reasons(store: &Store, now: Timestamp) -> Result<Vec<RefusalReason>, StoreError> {
     let sql = format!(
         "SELECT taxpayer_id, COALESCE(last_error, '') AS reason, COUNT(*) AS documents, MIN(updated_at) AS first, \
-         MAX(updated_at) AS last FROM pipeline_runs WHERE state = 'refused' AND id >= $1 \
+         MAX(updated_at) AS last FROM pipeline_runs WHERE state = 'refused' AND id >= $1 AND updated_at >= $2 \
          GROUP BY taxpayer_id, last_error LIMIT {REFUSALS_MAX}"
     );
-    let values = [first_id_after(now, REFUSED_WITHIN).into()];
+    let values = created_and_ended_since(now, REFUSABLE_FOR, REFUSED_WITHIN);
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
     let mut reasons: HashMap<String, (RefusalReason, HashSet<i64>)> = HashMap::new();
     for row in store.reader().query_all_raw(statement).await? {
@@ -185,11 +196,15 @@ async fn oldest_recent_run(store: &Store, now: Timestamp) -> Result<Option<Times
         .transpose()
 }
 
+/// The query for the last refusal of a document of the taxpayer `$1`. With `state = 'refused'`, PostgreSQL would expect few
+/// rows, and read and sort all refused runs there ever were instead of using the index that has them in this order.
+const LAST_REFUSAL: &str = "SELECT last_error FROM pipeline_runs WHERE taxpayer_id = $1 \
+     AND state IN ('waiting', 'paused', 'refused') AND state NOT IN ('waiting', 'paused') ORDER BY updated_at DESC LIMIT 1";
+
 /// Returns the authority's sentence in the last refusal of a document of the taxpayer.
 async fn last_refusal(store: &Store, taxpayer: TaxpayerId) -> Result<String, StoreError> {
-    let sql = "SELECT last_error FROM pipeline_runs WHERE taxpayer_id = $1 AND state IN ('waiting', 'paused', 'refused') \
-               AND state = 'refused' ORDER BY updated_at DESC LIMIT 1";
-    let statement = Statement::from_sql_and_values(store.backend(), sql, [taxpayer.0.into()]);
+    let values = [taxpayer.0.into()];
+    let statement = Statement::from_sql_and_values(store.backend(), LAST_REFUSAL, values);
     let row = store.reader().query_one_raw(statement).await?;
     let reason = row
         .map(|row| row.try_get::<Option<String>>("", "last_error"))
@@ -199,16 +214,21 @@ async fn last_refusal(store: &Store, taxpayer: TaxpayerId) -> Result<String, Sto
 
 /// Returns the parked endpoints, grouped by their last failure, the largest group first.
 async fn parked_endpoints(store: &Store) -> Result<Vec<ParkedEndpoints>, StoreError> {
-    let rows = webhook_row::Entity::find()
+    let rows: Vec<(String, Option<String>)> = webhook_row::Entity::find()
+        .select_only()
+        .column(webhook_row::Column::Url)
+        .column(webhook_row::Column::FailureStreak)
         .filter(has_health(EndpointHealth::Parked))
         .limit(ENDPOINTS_MAX)
+        .into_tuple()
         .all(store.reader())
         .await?;
     let mut groups: HashMap<String, (ParkedEndpoints, HashMap<String, u64>)> = HashMap::new();
-    for row in rows {
-        let Some(streak) = failure_streak(&row)? else {
+    for (url, streak) in rows {
+        let Some(streak) = streak else {
             continue;
         };
+        let streak: FailureStreak = AT.json(&streak)?;
         let failure = streak.last_failure.unwrap_or_else(|| "unknown".to_owned());
         let (group, hosts) = groups.entry(failure.clone()).or_insert_with(|| {
             let empty = ParkedEndpoints {
@@ -222,7 +242,7 @@ async fn parked_endpoints(store: &Store) -> Result<Vec<ParkedEndpoints>, StoreEr
         group.endpoints += 1;
         let known = group.since.into_iter();
         group.since = known.chain([streak.since]).min();
-        if let Some(host) = Url::parse(&row.url)
+        if let Some(host) = Url::parse(&url)
             .ok()
             .and_then(|url| url.host_str().map(str::to_owned))
         {
@@ -240,13 +260,28 @@ async fn parked_endpoints(store: &Store) -> Result<Vec<ParkedEndpoints>, StoreEr
     Ok(groups)
 }
 
-/// Counts the deliveries within `DEAD_WITHIN` that are dead letters and not in quarantine.
+/// Counts the deliveries that became dead letters within `DEAD_WITHIN` and are not in quarantine.
 async fn count_dead_letters(store: &Store, now: Timestamp) -> Result<CountAndOldest, StoreError> {
     let sql = format!(
         "SELECT COUNT(*) AS count, MIN(updated_at) AS since FROM deliveries \
-         WHERE state = 'dead' AND id >= $1 AND crashes < {CRASHES_MAX}"
+         WHERE state = 'dead' AND id >= $1 AND updated_at >= $2 AND crashes < {CRASHES_MAX}"
     );
-    query_group(store, sql, vec![first_id_after(now, DEAD_WITHIN).into()]).await
+    let values = created_and_ended_since(now, ATTEMPTED_FOR, DEAD_WITHIN);
+    query_group(store, sql, values.into()).await
+}
+
+/// Returns the values of a query for work that was created within `created` and has ended within `ended`: the least id,
+/// which an index knows, and the least time of the end in microseconds.
+fn created_and_ended_since(
+    now: Timestamp,
+    created: SignedDuration,
+    ended: SignedDuration,
+) -> [Value; 2] {
+    let ended_since = now.saturating_sub(ended).unwrap_or(Timestamp::UNIX_EPOCH);
+    [
+        first_id_after(now, created).into(),
+        ended_since.as_microsecond().into(),
+    ]
 }
 
 /// Returns an id that is less than all ids drawn since `ago` before `now`: ids begin with the time at which they were
@@ -259,4 +294,243 @@ pub(in crate::store) fn first_id_after(now: Timestamp, ago: SignedDuration) -> S
         millis >> 16,
         millis & 0xffff
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::DbBackend;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::events::delivery::{
+        Delivery, DeliveryAttempt, DeliveryState, PhaseDurations,
+    };
+    use crate::domain::events::endpoint::Endpoint;
+    use crate::domain::events::event::EventKind;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
+    use crate::domain::kernel::crash::CrashHistory;
+    use crate::domain::pipeline::{Operation, Run, RunPhase, RunRequest, RunState};
+    use crate::domain::taxpayer_pause::TaxpayerPause;
+    use crate::store::lanes::{self, QueuedLane};
+    use crate::store::operations::taxpayer_pauses;
+    use crate::store::runs;
+    use crate::store::testing::{query_plan, stores};
+    use crate::store::webhooks::{self, deliveries};
+
+    const REASON: &str = "the TIN is not known";
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(1_800_000_000).unwrap()
+    }
+
+    fn minutes_ago(minutes: i64) -> Timestamp {
+        now() - SignedDuration::from_mins(minutes)
+    }
+
+    /// Returns the id of work that was created so many minutes ago.
+    fn id_of_minute(minutes: i64) -> Uuid {
+        let id = first_id_after(now(), SignedDuration::from_mins(minutes));
+        id.parse().unwrap()
+    }
+
+    fn refused_run(number: i64, created: i64, refused: i64) -> Run {
+        let irn = Irn::parse(&format!("INV{number:03}-94AD90FB-20261121")).unwrap();
+        let request = RunRequest::sample(irn.as_str(), Operation::Submit);
+        let taxpayer = TaxpayerId(7);
+        let opened_at = minutes_ago(created);
+        let run = Run::new(id_of_minute(created), taxpayer, request, opened_at);
+        Run {
+            phase: RunPhase::sample(RunState::Refused),
+            last_error: Some(REASON.to_owned()),
+            updated_at: minutes_ago(refused),
+            ..run
+        }
+    }
+
+    #[tokio::test]
+    async fn refusals_within_an_hour_count_however_long_their_runs_have_waited() {
+        // The minutes since the run was created, and since it was refused.
+        let runs = [(50, 10), (200, 59), (2_000, 1), (201, 61), (9_000, 5)];
+        let runs: Vec<_> = (1..)
+            .zip(runs)
+            .map(|(number, (created, refused))| refused_run(number, created, refused))
+            .collect();
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            runs::save(&tx, &runs.iter().collect::<Vec<_>>())
+                .await
+                .unwrap();
+            tx.commit().await.unwrap();
+            let facts = load_facts(&test.store, now()).await.unwrap();
+            let refused = RefusedTaxpayer {
+                taxpayer: TaxpayerId(7),
+                refusals: 3,
+                last: minutes_ago(1),
+                reason: REASON.to_owned(),
+            };
+            assert_eq!(facts.refused, [refused]);
+            let reason = RefusalReason {
+                reason: REASON.to_owned(),
+                taxpayers: 1,
+                documents: 3,
+                since: minutes_ago(59),
+                last: minutes_ago(1),
+            };
+            assert_eq!(facts.refusal_reasons, [reason]);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_last_refusal_is_found_without_a_look_at_other_taxpayers() {
+        for test in stores().await {
+            let plan = query_plan(&test.store, LAST_REFUSAL, [7_i64.into()]).await;
+            let plan = plan.join("\n");
+            // PostgreSQL goes by its statistics, but it cannot go by this state alone.
+            if test.store.backend() == DbBackend::Postgres {
+                assert!(!plan.contains("(state)::text = 'refused'"), "{plan}");
+            } else {
+                let index = "pipeline_runs_stopped (taxpayer_id=?)";
+                assert!(plan.contains(index), "{plan}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn all_endpoints_that_a_fault_of_our_network_parks_are_counted() {
+        let streak = FailureStreak {
+            since: now(),
+            last: now(),
+            failures: 5,
+            probes: 1,
+            parked_until: Some(now()),
+            last_failure: Some("connect".to_owned()),
+            last_status: None,
+        };
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            for taxpayer in 1..=1_001 {
+                let url = "https://hooks.example.com/".to_owned();
+                let endpoint = Endpoint {
+                    is_active: true,
+                    ..Endpoint::new(taxpayer, TaxpayerId(taxpayer), url, now())
+                };
+                webhooks::save(&test.store, &tx, &endpoint, "whsec_x")
+                    .await
+                    .unwrap();
+                webhooks::set_failure_streak(&tx, &endpoint, Some(&streak))
+                    .await
+                    .unwrap();
+            }
+            tx.commit().await.unwrap();
+            let facts = load_facts(&test.store, now()).await.unwrap();
+            let parked = ParkedEndpoints {
+                failure: "connect".to_owned(),
+                endpoints: 1_001,
+                since: Some(now()),
+                host: Some(("hooks.example.com".to_owned(), 1_001)),
+            };
+            assert_eq!(facts.endpoints, [parked]);
+        }
+    }
+
+    #[tokio::test]
+    async fn due_runs_of_a_paused_taxpayer_do_not_count_as_untaken() {
+        for test in stores().await {
+            let store = &test.store;
+            let tx = store.begin().await.unwrap();
+            for kind in URGENT_KINDS {
+                let due = [7, 7, 8].into_iter().zip(1..);
+                let due = due.map(|(taxpayer_id, number): (i64, i64)| QueuedLane {
+                    key: number.to_string(),
+                    taxpayer_id,
+                    deadline: 0,
+                    next_step: None,
+                });
+                let due: Vec<_> = due.collect();
+                lanes::enqueue(&tx, kind, &due).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+            let by = OperatorRequest {
+                operator_id: 1,
+                reason: None,
+            };
+            let taxpayer_id = TaxpayerId(7);
+            let pause = TaxpayerPause {
+                taxpayer_id,
+                since: now(),
+                reason: None,
+            };
+            let counts = async || {
+                let untaken = load_facts(store, now()).await.unwrap().untaken;
+                let counts = untaken.iter().map(|(kind, group)| (*kind, group.count));
+                counts.collect::<Vec<_>>()
+            };
+            assert_eq!(counts().await, [("run", 3), ("endpoint", 3)]);
+            let action = AuditAction::PauseTaxpayer;
+            let entry = AuditEntry::for_operator_request(&by, action, &taxpayer_id, now());
+            taxpayer_pauses::pause(store, pause, entry).await.unwrap();
+            assert_eq!(counts().await, [("run", 1), ("endpoint", 3)]);
+            let action = AuditAction::ResumeTaxpayer;
+            let entry = AuditEntry::for_operator_request(&by, action, &taxpayer_id, now());
+            taxpayer_pauses::resume(store, taxpayer_id, entry)
+                .await
+                .unwrap();
+            assert_eq!(counts().await, [("run", 3), ("endpoint", 3)]);
+        }
+    }
+
+    fn dead_letter(sequence: i64, created: i64) -> (Delivery, EventKind, DeliveryAttempt) {
+        let delivery = Delivery {
+            id: id_of_minute(created),
+            taxpayer_id: TaxpayerId(7),
+            endpoint: TaxpayerId(7).into(),
+            event_id: id_of_minute(created),
+            sequence,
+            order_key: sequence.to_string(),
+            state: DeliveryState::Dead,
+            attempts: 10,
+            attempts_before: 0,
+            next_attempt_at: None,
+            crash_history: CrashHistory::default(),
+        };
+        let attempt = DeliveryAttempt {
+            at: now(),
+            status: Some(500),
+            failure: Some("status".to_owned()),
+            duration_ms: 1,
+            phases: PhaseDurations::default(),
+            response: String::new(),
+            headers: None,
+        };
+        (delivery, EventKind::InvoiceCreated, attempt)
+    }
+
+    #[tokio::test]
+    async fn dead_letters_within_a_day_count_however_long_their_attempts_took() {
+        let day = 24 * 60;
+        // The minutes since the delivery was created, and since it became a dead letter.
+        let letters = [
+            (60, 30),
+            (76 * 60, 5),
+            (13 * day, day - 1),
+            (77 * 60, day + 1),
+        ];
+        for test in stores().await {
+            for (sequence, (created, ended)) in (1..).zip(letters) {
+                let outcome = dead_letter(sequence, created);
+                let tx = test.store.begin().await.unwrap();
+                deliveries::record_attempts(&tx, &[outcome], minutes_ago(ended))
+                    .await
+                    .unwrap();
+                tx.commit().await.unwrap();
+            }
+            let facts = load_facts(&test.store, now()).await.unwrap();
+            let expected = CountAndOldest {
+                count: 3,
+                since: Some(minutes_ago(day - 1)),
+            };
+            assert_eq!(facts.dead_letters, expected);
+        }
+    }
 }

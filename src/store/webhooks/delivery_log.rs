@@ -24,6 +24,10 @@ use crate::store::webhooks::select_keys;
 /// The maximum number of attempts that a list shows for each delivery.
 const ATTEMPTS_SHOWN_MAX: i32 = 50;
 
+/// The condition of dead letters. The state is a literal, because with a parameter SQLite could not use the index of
+/// dead letters and would read all deliveries.
+const DEAD_CONDITION: &str = "state = 'dead'";
+
 /// The filter of the list of deliveries. A field that is `None` does not filter.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryFilter {
@@ -119,7 +123,7 @@ pub async fn dead_letter_page(
     taxpayer: Option<TaxpayerId>,
     page: Page,
 ) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
-    let dead = Entity::find().filter(Column::State.eq(DeliveryState::Dead.as_str()));
+    let dead = Entity::find().filter(Expr::cust(DEAD_CONDITION));
     let Some(taxpayer) = taxpayer else {
         return load_page(store, dead.order_by_desc(Column::Id), page).await;
     };
@@ -140,7 +144,7 @@ pub async fn oldest_dead_letters(
 ) -> Result<(Vec<Delivery>, u64), StoreError> {
     let has_id = |ids: &[uuid::Uuid]| Column::Id.is_in(ids.iter().map(ToString::to_string));
     let dead = Condition::all()
-        .add(Column::State.eq(DeliveryState::Dead.as_str()))
+        .add(Expr::cust(DEAD_CONDITION))
         .add_option(taxpayer.map(is_owned_by))
         .add_option(ids.map(has_id));
     let first = Page {
@@ -273,14 +277,14 @@ pub async fn find_dead_owned_by_id(
 
 /// Finds a dead letter of any taxpayer by its id. Use this only for operators, who may see all dead letters.
 pub async fn dead_with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Delivery>, StoreError> {
-    let found = Entity::find()
-        .filter(Column::State.eq(DeliveryState::Dead.as_str()))
-        .filter(Column::Id.eq(id.to_string()));
-    found
-        .one(store.reader())
-        .await?
-        .map(Delivery::try_from)
-        .transpose()
+    let found = select_dead_with_id(id).one(store.reader()).await?;
+    found.map(Delivery::try_from).transpose()
+}
+
+fn select_dead_with_id(id: uuid::Uuid) -> Select<Entity> {
+    Entity::find()
+        .filter(Expr::cust(DEAD_CONDITION))
+        .filter(Column::Id.eq(id.to_string()))
 }
 
 pub(super) async fn load_page(
@@ -341,4 +345,29 @@ async fn attempts_by_delivery(
             .push(DeliveryAttempt::try_from(row)?);
     }
     Ok(attempts)
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::QueryTrait;
+
+    use super::*;
+    use crate::store::testing::{query_plan, stores};
+
+    #[tokio::test]
+    async fn dead_letters_are_found_without_a_look_at_all_deliveries() {
+        // SQLite only: PostgreSQL's plan depends on the number of deliveries.
+        for test in stores().await.into_iter().take(1) {
+            let dead = Entity::find().filter(Expr::cust(DEAD_CONDITION));
+            for query in [
+                select_dead_with_id(uuid::Uuid::nil()),
+                dead.order_by_desc(Column::Id),
+            ] {
+                let query = query.build(test.store.backend());
+                let values = query.values.map(|values| values.0).unwrap_or_default();
+                let plan = query_plan(&test.store, &query.sql, values).await;
+                assert!(plan.concat().contains("deliveries_dead"), "{plan:?}");
+            }
+        }
+    }
 }

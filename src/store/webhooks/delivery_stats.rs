@@ -6,7 +6,7 @@ use sea_orm::{ConnectionTrait, Statement, Value};
 
 use crate::domain::kernel::ids::EndpointKey;
 use crate::store::Store;
-use crate::store::operations::work_facts::first_id_after;
+use crate::store::operations::work_facts::{ATTEMPTED_FOR, first_id_after};
 
 /// The number of attempts within one hour, by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,19 +20,25 @@ pub struct HourStats {
 const HOURS: usize = 24;
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const HOUR_MICROS: i64 = 3_600_000_000;
-/// The maximum number of attempts that are counted, newest first, because a page waits for the result.
+/// The maximum number of attempts that are read, those on the newest deliveries first, because a page waits for the
+/// result.
 const ATTEMPTS_COUNTED_MAX: i64 = 20_000;
 
-/// Counts the attempts of the last 24 hours by hour, the oldest hour first. Only deliveries that were created within
-/// this time are counted: they are found by their ids, which begin with the time.
+/// Counts the attempts of the last 24 hours by hour, the oldest hour first. Their deliveries may be days old. They are
+/// found by their ids, which begin with the time of creation, so attempts on deliveries older than `ATTEMPTED_FOR` do
+/// not count.
 pub async fn last_day_by_hour(
     store: &Store,
     endpoint: EndpointKey,
     now: Timestamp,
 ) -> Result<Vec<HourStats>, StoreError> {
     let since = now.saturating_sub(DAY).unwrap_or(Timestamp::UNIX_EPOCH);
+    // An attempt may have been made after `now` was read, or by a replica whose clock is ahead. It belongs to the last
+    // hour.
+    let hour_sql = format!("(at - $2) / {HOUR_MICROS}");
     let sql = format!(
-        "SELECT (at - $2) / {HOUR_MICROS} AS hour, COUNT(*) AS attempts, COUNT(failure) AS failed, \
+        "SELECT CASE WHEN {hour_sql} < {HOURS} THEN {hour_sql} ELSE {HOURS} - 1 END AS hour, \
+         COUNT(*) AS attempts, COUNT(failure) AS failed, \
          CAST(SUM(duration_ms) AS BIGINT) AS spent_ms FROM (SELECT at, failure, duration_ms FROM attempts \
          WHERE taxpayer_id = $1 AND delivery_id >= $3 ORDER BY delivery_id DESC LIMIT {ATTEMPTS_COUNTED_MAX}) AS newest \
          WHERE at >= $2 GROUP BY 1"
@@ -40,16 +46,14 @@ pub async fn last_day_by_hour(
     let values: [Value; 3] = [
         endpoint.0.into(),
         since.as_microsecond().into(),
-        first_id_after(now, DAY).into(),
+        first_id_after(now, ATTEMPTED_FOR).into(),
     ];
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
     let mut hours = vec![HourStats::default(); HOURS];
     for row in store.reader().query_all_raw(statement).await? {
         let count = |name| Ok::<_, StoreError>(row.try_get::<i64>("", name)?.unsigned_abs());
         let hour: i64 = row.try_get("", "hour")?;
-        // An attempt may have been made after `now` was read, so its hour may come after the last one.
-        let last = HOURS - 1;
-        let index = usize::try_from(hour).map_or(last, |hour| hour.min(last));
+        let index = usize::try_from(hour).unwrap_or_default().min(HOURS - 1);
         let (attempts, failed) = (count("attempts")?, count("failed")?);
         hours[index] = HourStats {
             delivered: attempts - failed,
@@ -105,12 +109,19 @@ mod tests {
                 };
                 (delivery, EventKind::InvoiceCreated, attempt)
             };
+            // The delivery was created three days before its attempt.
+            let mut late = outcome(7, endpoint, 1, None);
+            let created = first_id_after(now, SignedDuration::from_hours(72));
+            late.0.id = created.parse().unwrap();
             let outcomes = [
+                late,
                 outcome(1, endpoint, 1, None),
                 outcome(2, endpoint, 1, Some("timed_out")),
                 outcome(3, endpoint, 24, None),
                 outcome(4, endpoint, 30, None),
                 outcome(5, TaxpayerId(7).into(), 1, None),
+                // Made after `now` was read.
+                outcome(6, endpoint, 0, None),
             ];
             let tx = test.store.begin().await.unwrap();
             deliveries::record_attempts(&tx, &outcomes, now)
@@ -125,7 +136,7 @@ mod tests {
             };
             assert_eq!(
                 (hours.len(), hours[23], hours[0]),
-                (24, expected(1, 1, 15), expected(1, 0, 30))
+                (24, expected(3, 1, 40), expected(1, 0, 30))
             );
             let others = hours[1..23]
                 .iter()

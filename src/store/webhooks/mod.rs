@@ -18,7 +18,7 @@ pub mod replays;
 pub mod secrets;
 pub mod webhook_row;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use database::column::{RowRef, json, select_list};
 use database::sql::{AliasedTable, Join, SqlOnce};
@@ -27,7 +27,7 @@ use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict, Query, SelectStatement, UnionType};
 use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, EntityTrait, FromQueryResult, IntoActiveModel,
-    QueryFilter, QueryOrder, QueryResult, Statement,
+    QueryFilter, QueryOrder, QueryResult, QuerySelect, Statement,
 };
 
 use crate::domain::events::endpoint::Endpoint;
@@ -252,14 +252,39 @@ pub async fn set_failure_streak(
     Ok(())
 }
 
+/// Returns those of these endpoints that have a failure streak.
+pub async fn keys_with_failure_streak(
+    tx: &Transaction,
+    keys: &[EndpointKey],
+) -> Result<HashSet<EndpointKey>, StoreError> {
+    let mut found = HashSet::new();
+    for chunk in statement_portions(keys) {
+        let rows: Vec<i64> = Entity::find()
+            .select_only()
+            .column(Column::EndpointKey)
+            .filter(Column::EndpointKey.is_in(chunk.iter().map(|key| key.0)))
+            .filter(Column::FailureStreak.is_not_null())
+            .into_tuple()
+            .all(tx)
+            .await?;
+        found.extend(rows.into_iter().map(EndpointKey));
+    }
+    Ok(found)
+}
+
 /// Writes an endpoint, new or existing. A new endpoint gets `first_secret`. If the endpoint is active, its failure
-/// streak is cleared.
+/// streak is cleared. If it was parked or disabled before, its deliveries that wait for a retry are made due at once:
+/// the next success ends no streak any more and would not do it. The caller must have locked the lane of the endpoint.
 pub async fn save(
     store: &Store,
     tx: &Transaction,
     endpoint: &Endpoint,
     first_secret: &str,
 ) -> Result<(), StoreError> {
+    let stored = with_failure_streak(tx, endpoint.key).await?;
+    let was_stopped = stored.is_some_and(|(before, streak)| {
+        !before.is_active || streak.as_ref().is_some_and(FailureStreak::was_parked)
+    });
     let row = Model {
         endpoint_key: endpoint.key.0,
         id: endpoint.id,
@@ -300,6 +325,9 @@ pub async fn save(
         .on_conflict(known)
         .exec_without_returning(tx)
         .await?;
+    if was_stopped && endpoint.is_active {
+        delivery_queue::make_due_now(tx, endpoint.key, endpoint.updated_at).await?;
+    }
     Ok(())
 }
 
@@ -325,7 +353,12 @@ pub async fn remove(tx: &Transaction, keys: &[EndpointKey]) -> Result<(), StoreE
 mod tests {
     use std::time::Duration;
 
+    use timing::clock;
+
     use super::*;
+    use crate::domain::events::delivery::{Delivery, DeliveryState};
+    use crate::domain::events::event::EventKind;
+    use crate::domain::kernel::crash::CrashHistory;
     use crate::store::lanes::Wake;
     use crate::store::testing::{TestStore, claim_due, stores};
 
@@ -430,6 +463,89 @@ mod tests {
                 .map(|lease| lease.key)
                 .collect();
             assert_eq!(held, [kept.key.to_string()]);
+        }
+    }
+
+    fn failures(parked_until: Option<Timestamp>) -> FailureStreak {
+        FailureStreak {
+            since: Timestamp::UNIX_EPOCH,
+            last: Timestamp::UNIX_EPOCH,
+            failures: 5,
+            probes: 1,
+            parked_until,
+            last_failure: None,
+            last_status: None,
+        }
+    }
+
+    /// Adds a delivery that waits for its second attempt until `next`.
+    async fn add_waiting(test: &TestStore, endpoint: &Endpoint, next: Timestamp) {
+        let delivery = Delivery {
+            id: clock::new_id(),
+            taxpayer_id: endpoint.taxpayer_id,
+            endpoint: endpoint.key,
+            event_id: clock::new_id(),
+            sequence: 1,
+            order_key: "IRN".to_owned(),
+            state: DeliveryState::Pending,
+            attempts: 1,
+            attempts_before: 0,
+            next_attempt_at: Some(next),
+            crash_history: CrashHistory::default(),
+        };
+        let tx = test.store.begin().await.unwrap();
+        let added = [(delivery, EventKind::InvoiceCreated)];
+        deliveries::add(&tx, &added, endpoint.updated_at)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_a_retry_is_due_when_an_endpoint_is_trusted_again() {
+        let parked = Some(failures(Some(Timestamp::UNIX_EPOCH)));
+        let failing = Some(failures(None));
+        let changed_at = Timestamp::UNIX_EPOCH + Duration::from_mins(1);
+        let later = Timestamp::UNIX_EPOCH + Duration::from_hours(14);
+        for (was_active, streak, is_active, is_due) in [
+            (true, &None, true, false),
+            (true, &failing, true, false),
+            (true, &parked, true, true),
+            (true, &parked, false, false),
+            (false, &None, true, true),
+            (false, &parked, true, true),
+        ] {
+            for test in stores().await {
+                let added = Endpoint {
+                    is_active: was_active,
+                    ..add(&test, 2, OWNER).await
+                };
+                let other = add(&test, 3, OWNER).await;
+                add_waiting(&test, &added, later).await;
+                add_waiting(&test, &other, later).await;
+                let tx = test.store.begin().await.unwrap();
+                save(&test.store, &tx, &added, "whsec_new").await.unwrap();
+                set_failure_streak(&tx, &added, streak.as_ref())
+                    .await
+                    .unwrap();
+                let changed = Endpoint {
+                    is_active,
+                    updated_at: changed_at,
+                    ..added.clone()
+                };
+                save(&test.store, &tx, &changed, "whsec_new").await.unwrap();
+                let keys = [added.key, other.key];
+                let due = delivery_queue::next_due_by_endpoint(&tx, &keys)
+                    .await
+                    .unwrap();
+                let expected = if is_due { changed_at } else { later };
+                assert_eq!(
+                    (due[&added.key], due[&other.key]),
+                    (expected, later),
+                    "{was_active} {streak:?} {is_active}"
+                );
+                tx.commit().await.unwrap();
+            }
         }
     }
 }

@@ -11,15 +11,24 @@ const ADD: &str = "INSERT INTO removed_endpoints (endpoint_key) VALUES ($1) ON C
 
 const FIRST: &str = "SELECT endpoint_key FROM removed_endpoints ORDER BY endpoint_key LIMIT 1";
 
-/// Statements that delete up to `$2` rows of the endpoint `$1`. They are executed in this order, each until no rows are
-/// left, so that no attempt is left without its delivery.
-const DELETE_SOME: [&str; 3] = [
-    "DELETE FROM attempts WHERE taxpayer_id = $1 AND (delivery_id, attempt) IN \
-     (SELECT delivery_id, attempt FROM attempts WHERE taxpayer_id = $1 ORDER BY delivery_id, attempt LIMIT $2)",
-    "DELETE FROM deliveries WHERE taxpayer_id = $1 AND id IN \
-     (SELECT id FROM deliveries WHERE taxpayer_id = $1 ORDER BY id LIMIT $2)",
-    "DELETE FROM replays WHERE taxpayer_id = $1 AND id IN \
-     (SELECT id FROM replays WHERE taxpayer_id = $1 ORDER BY id LIMIT $2)",
+/// Tables, each with the statement that deletes up to `$2` of its rows of the endpoint `$1`. They are emptied in this
+/// order, so that no attempt is left without its delivery.
+const DELETE_SOME: [(&str, &str); 3] = [
+    (
+        "attempts",
+        "DELETE FROM attempts WHERE taxpayer_id = $1 AND (delivery_id, attempt) IN \
+         (SELECT delivery_id, attempt FROM attempts WHERE taxpayer_id = $1 ORDER BY delivery_id, attempt LIMIT $2)",
+    ),
+    (
+        "deliveries",
+        "DELETE FROM deliveries WHERE taxpayer_id = $1 AND id IN \
+         (SELECT id FROM deliveries WHERE taxpayer_id = $1 ORDER BY id LIMIT $2)",
+    ),
+    (
+        "replays",
+        "DELETE FROM replays WHERE taxpayer_id = $1 AND id IN \
+         (SELECT id FROM replays WHERE taxpayer_id = $1 ORDER BY id LIMIT $2)",
+    ),
 ];
 
 const FORGET: &str = "DELETE FROM removed_endpoints WHERE endpoint_key = $1";
@@ -41,9 +50,13 @@ pub async fn sweep(store: &Store, limit: u64) -> Result<bool, StoreError> {
     };
     let endpoint: i64 = first.try_get_by_index(0)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    for sql in DELETE_SOME {
-        let values = [endpoint.into(), limit.into()];
-        if delete(store, Statement::from_sql_and_values(backend, sql, values)).await? > 0 {
+    for (table, sql) in DELETE_SOME {
+        let any = format!("SELECT 1 FROM {table} WHERE taxpayer_id = $1 LIMIT 1");
+        let any = Statement::from_sql_and_values(backend, any, [endpoint.into()]);
+        // The number of deleted rows does not say that none is left: another replica may be deleting the same ones.
+        if store.reader().query_one_raw(any).await?.is_some() {
+            let values = [endpoint.into(), limit.into()];
+            delete(store, Statement::from_sql_and_values(backend, sql, values)).await?;
             return Ok(true);
         }
     }
@@ -55,15 +68,16 @@ pub async fn sweep(store: &Store, limit: u64) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-async fn delete(store: &Store, statement: Statement) -> Result<u64, StoreError> {
+async fn delete(store: &Store, statement: Statement) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    let deleted = tx.execute_raw(statement).await?.rows_affected();
-    tx.commit().await?;
-    Ok(deleted)
+    tx.execute_raw(statement).await?;
+    tx.commit().await
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::store::testing::{TestStore, stores};
 
@@ -103,6 +117,36 @@ mod tests {
         let count = Statement::from_string(test.store.backend(), sql);
         let row = test.store.reader().query_one_raw(count).await.unwrap();
         row.unwrap().try_get_by_index(0).unwrap()
+    }
+
+    #[tokio::test]
+    async fn rows_that_another_replica_deletes_now_are_not_taken_for_the_last_ones() {
+        for test in stores().await {
+            fill(&test, GONE).await;
+            let tx = test.store.begin().await.unwrap();
+            add(&tx, GONE).await.unwrap();
+            tx.commit().await.unwrap();
+            // The other replica has deleted the first attempts, and has not committed yet.
+            let other = test.store.begin().await.unwrap();
+            let (_, first) = DELETE_SOME[0];
+            let values = [GONE.0.into(), 4_i64.into()];
+            let first = Statement::from_sql_and_values(test.store.backend(), first, values);
+            other.execute_raw(first).await.unwrap();
+            let commit = async {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                other.commit().await
+            };
+            let (more, committed) = tokio::join!(sweep(&test.store, 4), commit);
+            committed.unwrap();
+            assert!(more.unwrap());
+            let deliveries = "SELECT COUNT(*) FROM deliveries WHERE taxpayer_id = -2".to_owned();
+            let deliveries = Statement::from_string(test.store.backend(), deliveries);
+            let row = test.store.reader().query_one_raw(deliveries).await.unwrap();
+            let left: i64 = row.unwrap().try_get_by_index(0).unwrap();
+            assert_eq!(left, 3, "they have attempts");
+            while sweep(&test.store, 4).await.unwrap() {}
+            assert_eq!(count(&test, GONE).await, 0);
+        }
     }
 
     #[tokio::test]

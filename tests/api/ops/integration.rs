@@ -443,6 +443,26 @@ async fn ntlm_signs_in_each_request_over_a_connection_of_its_own(world: &World) 
     assert_eq!(fixture.failure_of_test().await, said);
 }
 
+/// The head of an answer accepts the notification. Waiting for the rest may not turn it into a failure.
+#[on_sqlite]
+async fn an_answer_whose_body_does_not_end_counts_with_any_credentials(world: &World) {
+    let key = json!({ "header": "X-ERP-Key", "value": "k 1" });
+    let ntlm = json!({ "username": "Ada", "domain": "LAGOS", "password": "päss word" });
+    for (auth_type, gate, auth) in [
+        ("api_key", Gate::Header("x-erp-key", "k 1"), Some(key)),
+        ("client_credentials", Gate::Token, None),
+        ("ntlm", Gate::Ntlm(ACCOUNT), Some(ntlm)),
+    ] {
+        let fixture = ErpTaxpayer::at(world, gate).await;
+        match auth {
+            Some(auth) => fixture.set(auth_type, auth).await,
+            None => fixture.set_tokens(auth_type, None).await,
+        }
+        fixture.erp.leave_next_unfinished();
+        assert_eq!(fixture.code_of_test().await, 200, "{auth_type}");
+    }
+}
+
 #[on_sqlite]
 async fn an_endpoint_without_ntlm_that_aborts_what_it_cannot_read_aborts_no_message(world: &World) {
     let fixture = ErpTaxpayer::at(world, Gate::Ntlm(ACCOUNT)).await;

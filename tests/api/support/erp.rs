@@ -84,6 +84,15 @@ impl Erp {
             .with(|system| system.answers.push_back(Response::text(status, body)));
     }
 
+    /// Answers the next accepted request with a 200 whose body does not end.
+    pub(crate) fn leave_next_unfinished(&self) {
+        let response = Response {
+            is_unfinished: true,
+            ..Response::text(200, "taken")
+        };
+        self.0.with(|system| system.answers.push_back(response));
+    }
+
     /// Answers the next call of the authorization server like this instead of with a token.
     pub(crate) fn answer_token_with(&self, status: u16, body: &str) {
         self.0.with(|system| {

@@ -79,3 +79,35 @@ async fn all_faults_are_reported_at_once(world: &World) {
     let answer = world.integrator().change_profile(taxpayer.id, &odd).await;
     answer.expect_faults(&["business_email", "city", "state"]);
 }
+
+#[on_sqlite(&[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "2")])]
+async fn beyond_the_limit_a_taken_email_is_answered_like_a_free_one(world: &World) {
+    let integrator = world.integrator();
+    let taxpayer = world.newcomer().await;
+    let other = world.newcomer().await;
+    let body = |email: &str| json!({ "business_email": email });
+    let free = |number: u8| format!("free{number}-{}@trading.example", taxpayer.id);
+    let path = format!("{TAXPAYERS}/{}", other.id);
+    let read = integrator.get(&path).await.expect_status(200);
+    let taken = read.data()["email"].as_str().unwrap().to_owned();
+    // Only what is taken is counted.
+    for number in 1..=3 {
+        let change = body(&free(number));
+        let sent = integrator.change_profile(taxpayer.id, &change);
+        sent.await.expect_status(200);
+    }
+    for _ in 0..2 {
+        let change = body(&taken);
+        let sent = integrator.change_profile(taxpayer.id, &change);
+        sent.await.expect_faults(&["business_email"]);
+    }
+    for email in [taken, free(4)] {
+        let change = body(&email);
+        let sent = integrator.change_profile(taxpayer.id, &change);
+        sent.await.expect_refusal(429, "RATE_LIMITED");
+    }
+    // The email that it has already tells nothing.
+    let change = body(&free(3));
+    let sent = integrator.change_profile(taxpayer.id, &change);
+    sent.await.expect_status(200);
+}

@@ -828,3 +828,45 @@ async fn an_invoice_that_changed_since_it_was_read_is_not_corrected(world: &Worl
     let started = call("", read.header("etag")).await.expect_status(202);
     wait_for(&taxpayer, started.header("location"), "done").await;
 }
+
+/// The second correction is the clock: it starts later and ends, and the first one has not gone on.
+#[on_sqlite(ALONE)]
+async fn a_correction_of_a_paused_taxpayer_waits_until_it_is_resumed(world: &World) {
+    let operator = world.new_operator().await;
+    let [paused, other] = [world.taxpayer().await, world.taxpayer().await];
+    let dearer = |body: &Value| with(body, "invoice_lines.1.quantity", json!(2));
+    let body = two_lines();
+    let stored = signed(&paused, &body).await;
+    let planned = correct(&paused, &stored, "?preview=true", &dearer(&body)).await;
+    let planned = planned.expect_status(200).data()["documents"][0].clone();
+    let mut late = FaultOrder::new(FaultKind::Latency).on(Operation::Sign);
+    late.irn = planned["irn"].as_str().map(str::to_owned);
+    late.latency_ms = Some(4_000);
+    world.authority.add_fault(late).unwrap();
+    let started = correct(&paused, &stored, "", &dearer(&body)).await;
+    let held = started.expect_status(202).header("location").to_owned();
+    let number = planned["invoice_no"].as_str().unwrap();
+    let reaches = async |status: &str| {
+        let listed = paused.list_invoices(&format!("?q={number}")).await;
+        let listed = listed.expect_status(200);
+        (listed.data()["data"][0]["status"] == status).then_some(())
+    };
+    let order = async |to: &str| {
+        let path = format!("/ops/taxpayers/{}/{to}", paused.id);
+        let body = json!({ "reason": "its key was stolen" });
+        operator.send("POST", &path, &body).await.expect_status(200);
+    };
+    eventually("a call that signs", async || reaches("validated").await).await;
+    order("pause").await;
+    eventually("a signed credit note", async || reaches("submitted").await).await;
+    let body = two_lines();
+    let free = signed(&other, &body).await;
+    let started = correct(&other, &free, "", &dearer(&body)).await;
+    let clock = started.expect_status(202).header("location").to_owned();
+    wait_for(&other, &clock, "done").await;
+    let read = paused.get(&held).await.expect_status(200);
+    assert_eq!(read.data()["state"], "running", "{read:?}");
+    assert_eq!(read.data()["documents"][0]["signed"], false, "{read:?}");
+    order("resume").await;
+    wait_for(&paused, &held, "done").await;
+}

@@ -18,6 +18,7 @@ const ACCOUNT: &str = "<cac:PaymentMeans><cbc:PaymentMeansCode>30</cbc:PaymentMe
     <cac:PayeeFinancialAccount><cbc:ID>NG02ACCOUNT</cbc:ID></cac:PayeeFinancialAccount></cac:PaymentMeans>";
 const ORDER_LINE: &str =
     "<cac:OrderLineReference><cbc:LineID>70</cbc:LineID></cac:OrderLineReference>";
+const ENDPOINT: &str = "<cbc:EndpointID schemeID=\"0088\">7300010000001</cbc:EndpointID>";
 const FORMS: [&str; 2] = ["standard", "full"];
 /// At least so many examples become an invoice in each form.
 const CREATED_MIN: usize = 45;
@@ -79,6 +80,8 @@ fn words(read: &ReadDocument) -> Vec<String> {
         format!("{:?}", document.period),
         format!("{:?}", document.buyer_reference),
         format!("{:?}", document.accounting_cost),
+        format!("{:?}", document.issue_time),
+        format!("{:?}", document.customer.registration),
         format!("{references:?}"),
     ]
 }
@@ -96,11 +99,14 @@ fn parts(read: &ReadDocument) -> BTreeSet<String> {
 }
 
 /// True for what goes with money that the invoice has differently, for the type of a negative invoice, for the tax number
-/// of the supplier, and for the contact of a customer, which is one with the e-mail that the invoice has.
+/// of the supplier and the schemes of its numbers, which no invoice has, and for the contact of a customer, which is one
+/// with the e-mail that the invoice has.
 fn may_go(part: &str) -> bool {
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 10] = [
         "cac:ClassifiedTaxCategory",
         "cac:AccountingSupplierParty/cac:Party <cac:PartyTaxScheme>",
+        "cac:AccountingSupplierParty/cac:Party/cac:PartyIdentification/cbc:ID/@schemeID",
+        "cac:AccountingSupplierParty/cac:Party/cac:PartyLegalEntity/cbc:CompanyID/@schemeID",
         "cac:AllowanceCharge",
         "cac:TaxTotal",
         "cac:PrepaidPayment",
@@ -186,4 +192,30 @@ async fn a_part_of_a_line_goes_when_the_lines_change(world: &World) {
         "{}",
         buyer.get(&path).await.text
     );
+}
+
+#[on_sqlite]
+async fn the_address_of_a_customer_goes_when_the_invoice_is_for_another_one(world: &World) {
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
+    let stored = seller.invoice(&documents::invoice()).await;
+    let ubl = ubl_text(&seller, &stored["id"]).await;
+    let (before, customer) = ubl.split_once("<cac:AccountingCustomerParty>").unwrap();
+    let customer = customer.replacen("<cac:Party>", &format!("<cac:Party>{ENDPOINT}"), 1);
+    let file = format!("{before}<cac:AccountingCustomerParty>{customer}");
+    let id = imported(&buyer, "standard", file.into_bytes())
+        .await
+        .unwrap();
+    let text = ubl_text(&buyer, &id).await;
+    assert!(text.contains(ENDPOINT), "{text}");
+    let invoice = buyer.get_invoice(&id).await.data().clone();
+    let own = documents::update(&invoice);
+    let mut other = own.clone();
+    other["customer"]["no"] = json!("C-002");
+    other["customer"]["tin"] = json!("87654321-0009");
+    for (body, is_kept) in [(own, true), (other, false)] {
+        buyer.update(&body).await.expect_status(200);
+        let text = ubl_text(&buyer, &id).await;
+        assert_eq!(text.contains(ENDPOINT), is_kept, "{text}");
+    }
 }

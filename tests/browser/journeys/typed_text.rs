@@ -1,10 +1,38 @@
 //! The text of a form outlives the end of the session in which it was typed.
 
+use serde_json::json;
+use testkit::documents;
+use testkit::roles::TAXPAYERS;
+
 use crate::person::Visitor;
 use crate::run_alone;
 use crate::support::account::{Account, PASSWORD};
-use serde_json::json;
-use testkit::roles::TAXPAYERS;
+use crate::support::supplies;
+
+/// Ends the session, sends the form of the open page by a button, and waits for the page that says so.
+async fn send_after_end(visitor: &Visitor, button: &str) {
+    visitor
+        .session
+        .devtools("Network.clearBrowserCookies", &json!({}))
+        .await;
+    visitor.press(button).await;
+    visitor
+        .wait_to_see("Your session had ended, so nothing was sent.")
+        .await;
+}
+
+async fn sign_in_again(visitor: &Visitor, email: &str) {
+    visitor.fill("Email", email).await;
+    visitor.fill("Password", PASSWORD).await;
+    visitor.press("Sign in").await;
+    wait_for_typed(visitor).await;
+}
+
+async fn wait_for_typed(visitor: &Visitor) {
+    visitor
+        .wait_to_see("What you typed is here again. It was not sent yet.")
+        .await;
+}
 
 #[test]
 fn what_was_typed_is_there_again_after_the_session_has_ended() {
@@ -14,20 +42,8 @@ fn what_was_typed_is_there_again_after_the_session_has_ended() {
             let visitor = Visitor::signed_in(world, &account.email, PASSWORD).await;
             visitor.follow("Profile").await;
             visitor.fill("Phone", "+2348099999999").await;
-            visitor
-                .session
-                .devtools("Network.clearBrowserCookies", &json!({}))
-                .await;
-            visitor.press("Save").await;
-            visitor
-                .wait_to_see("Your session had ended, so nothing was sent.")
-                .await;
-            visitor.fill("Email", &account.email).await;
-            visitor.fill("Password", PASSWORD).await;
-            visitor.press("Sign in").await;
-            visitor
-                .wait_to_see("What you typed is here again. It was not sent yet.")
-                .await;
+            send_after_end(&visitor, "Save").await;
+            sign_in_again(&visitor, &account.email).await;
             visitor.press("Save").await;
             visitor.wait_to_see("The profile was changed.").await;
             let path = format!("{TAXPAYERS}/{}/profile", account.taxpayer.id);
@@ -39,6 +55,73 @@ fn what_was_typed_is_there_again_after_the_session_has_ended() {
             visitor.wait_to_see("Phone").await;
             let text = visitor.text().await;
             assert!(!text.contains("What you typed"), "{text}");
+        })
+    });
+}
+
+#[test]
+fn what_was_typed_does_not_undo_what_was_changed_meanwhile() {
+    run_alone("typed-late", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+            let visitor = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            let form = format!("/invoices/{}/edit", invoice["id"]);
+            visitor.open(&account.path(&form)).await;
+            visitor.fill("Note", "As agreed").await;
+            send_after_end(&visitor, "Save").await;
+            let update = documents::update(&invoice);
+            account.taxpayer.update(&update).await.expect_status(200);
+            sign_in_again(&visitor, &account.email).await;
+            visitor.press("Save").await;
+            visitor
+                .wait_to_see("The invoice has changed meanwhile")
+                .await;
+            let stored = account.taxpayer.whole(&invoice).await;
+            assert_eq!(stored["lines"][0]["item_name"], "Monitor");
+        })
+    });
+}
+
+#[test]
+fn the_rows_that_were_ticked_are_ticked_again_although_they_have_moved() {
+    run_alone("typed-rows", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let ticked = supplies::received(world, &account.taxpayer).await;
+            supplies::arrived(&account.taxpayer, &ticked).await;
+            let visitor = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            visitor.open(&account.path("/inbox")).await;
+            let tick = "document.querySelector('input[name=id]').click()";
+            visitor.session.script(tick, &[]).await;
+            send_after_end(&visitor, "Acknowledge").await;
+            let newer = supplies::received(world, &account.taxpayer).await;
+            supplies::arrived(&account.taxpayer, &newer).await;
+            sign_in_again(&visitor, &account.email).await;
+            let boxes = "return [...document.querySelectorAll('input[name=id]')].map((box) => [box.value, box.checked])";
+            let found = visitor.session.script(boxes, &[]).await;
+            assert_eq!(found, json!([[newer, false], [ticked, true]]));
+        })
+    });
+}
+
+#[test]
+fn what_was_typed_is_there_again_after_the_password_was_confirmed() {
+    run_alone("typed-confirm", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let visitor = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            visitor.follow("API keys").await;
+            visitor.fill("Name", "Warehouse").await;
+            world.execute("UPDATE sessions SET confirmed_at = 1").await;
+            visitor.press("Create the key").await;
+            visitor.fill("Current password", PASSWORD).await;
+            visitor.press("Confirm").await;
+            wait_for_typed(&visitor).await;
+            visitor.press("Create the key").await;
+            visitor.wait_to_see("not shown again").await;
+            visitor.follow("API keys").await;
+            visitor.wait_to_see("Warehouse").await;
         })
     });
 }

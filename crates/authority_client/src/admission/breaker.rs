@@ -19,8 +19,8 @@ use crate::admission::call_verdict::CallVerdict;
 use crate::admission::call_window::CallCounts;
 use crate::admission::failure_causes::FailureCauses;
 use crate::admission::open_breaker::{
-    BreakerDecision, EarlyProbes, HeldBack, HeldCallers, OpenBreaker, OpenScope, add_time,
-    time_until,
+    BreakerDecision, BreakerState, EarlyProbes, HeldBack, HeldCallers, OpenBreaker, OpenScope,
+    add_time, time_until,
 };
 use crate::admission::payer_lane::PayerLane;
 use crate::operation::Operation;
@@ -28,25 +28,6 @@ use crate::transport::failure::CauseKind;
 
 /// The shortest time between two liveness checks.
 const LIVENESS_CHECK_EVERY: Duration = Duration::from_secs(5);
-
-/// The breaker's state as operators see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BreakerState {
-    Closed,
-    Open,
-    /// The breaker is open, and a probe is in flight.
-    HalfOpen,
-}
-
-impl BreakerState {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half_open",
-        }
-    }
-}
 
 /// A snapshot of one breaker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +40,9 @@ pub struct BreakerView {
     pub is_outage: bool,
     /// True if an operator tripped the breaker.
     pub is_tripped: bool,
+    /// True if an operator tripped the breaker, or if it is open and its callers still call: a probe is in flight, or
+    /// has been due for less than 30 s. A breaker stays open until a call is answered, even if its callers have left.
+    pub has_callers: bool,
     /// The time at which the breaker last opened or closed; `None` if it never did.
     pub since: Option<Timestamp>,
     /// Why calls fail: while the breaker is open for everybody, the cause of most failures within 30 s; otherwise the
@@ -252,6 +236,10 @@ impl Breaker {
             held: self.held_callers(now),
             is_outage: self.is_outage(),
             is_tripped: self.is_tripped(),
+            has_callers: match &self.open {
+                Some(open) => open.has_callers(now),
+                None => self.lanes.values().any(|lane| lane.has_callers(now)),
+            },
             since: self.since,
             cause: self.causes.current(self.is_outage(), is_lane_open, now),
             calls: total.calls(),
@@ -829,6 +817,38 @@ mod tests {
         assert_eq!(next_probe_at(&breaker, 600), None, "it is in flight");
         breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Failed, at(601));
         assert_eq!(next_probe_at(&breaker, 601), Some(at(606)));
+    }
+
+    #[test]
+    fn an_open_breaker_has_callers_until_its_probe_has_been_due_for_30_s() {
+        let has_callers =
+            |breaker: &Breaker, second| breaker.view(Operation::Sign, at(second)).has_callers;
+        // It is open for all taxpayers of a payer, for one taxpayer, and for everybody.
+        let mut out = opened_breaker();
+        assert!(out.on_liveness(false, at(0)));
+        for mut breaker in [opened_breaker(), opened_by(1), out] {
+            for second in 0..35 {
+                assert!(has_callers(&breaker, second), "{second}");
+            }
+            // The calls of another payer and of another taxpayer go on.
+            for caller in [payer_account(2, 99), account(7)] {
+                let origin = new_document_call(caller);
+                let decision = BreakerDecision::Call;
+                breaker.settle(&origin, decision, CallVerdict::Answered, at(600));
+            }
+            assert!(!has_callers(&breaker, 35) && !has_callers(&breaker, 600));
+            let probe = new_call(0);
+            assert_eq!(breaker.admit(&probe, at(600)), BreakerDecision::Probe);
+            assert!(has_callers(&breaker, 700), "it is in flight");
+            let decision = BreakerDecision::Probe;
+            breaker.settle(&probe, decision, CallVerdict::Neutral, at(700));
+            assert!(has_callers(&breaker, 734) && !has_callers(&breaker, 735));
+            assert!(!has_callers(&breaker, 0), "the clock was set back");
+            breaker.trip(at(735));
+            assert!(has_callers(&breaker, 9_999), "an operator ordered it");
+            breaker.reset(at(9_999));
+            assert!(!has_callers(&breaker, 9_999), "it is closed");
+        }
     }
 
     #[test]

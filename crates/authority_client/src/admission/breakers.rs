@@ -219,7 +219,7 @@ mod tests {
     use timing::clock::MockClock;
 
     use super::*;
-    use crate::admission::breaker::BreakerState;
+    use crate::admission::open_breaker::BreakerState;
 
     const FAILED: Result<(), AuthorityFailure> = Err(AuthorityFailure::Retryable {
         reason: Cause::ConnectionReset,

@@ -15,6 +15,8 @@ use crate::admission::call_verdict::CallVerdict;
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 /// A call about a document that has failed may become a probe only this much later, so that other documents go first.
 const REPEAT_DELAY: Duration = Duration::from_secs(2);
+/// An open breaker whose probe has been due for so long has no callers.
+const PROBE_AWAITED_MAX: Duration = Duration::from_secs(30);
 /// The time between two early probes, which only callers without failures make.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
 /// A call that an operator's order holds back is tried again after this time. When an operator resets the breaker, the
@@ -22,6 +24,25 @@ const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
 const TRIPPED_WAIT: Duration = Duration::from_mins(1);
 /// Callers without failures may probe early while at most this many callers failed.
 const EARLY_PROBE_CALLERS_MAX: usize = 16;
+
+/// The breaker's state as operators see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakerState {
+    Closed,
+    Open,
+    /// The breaker is open, and a probe is in flight.
+    HalfOpen,
+}
+
+impl BreakerState {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
 
 /// The breaker's decision about one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +120,15 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
 
     pub(crate) fn is_tripped(&self) -> bool {
         matches!(self.scope, OpenScope::Tripped)
+    }
+
+    /// True if an operator tripped the breaker, or if its callers still call: a probe is in flight, or has been due for
+    /// less than `PROBE_AWAITED_MAX`.
+    pub(crate) fn has_callers(&self, now: Timestamp) -> bool {
+        let awaited_until = add_time(self.next_probe_at, PROBE_AWAITED_MAX);
+        self.is_tripped()
+            || self.probing_since.is_some()
+            || time_until(now, awaited_until, PROBE_EVERY + PROBE_AWAITED_MAX).is_some()
     }
 
     /// Returns how long a call of this caller must wait; `None` if it may be made now. `has_failed` says whether a call

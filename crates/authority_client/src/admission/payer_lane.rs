@@ -117,6 +117,10 @@ impl PayerLane {
             .is_some_and(|open| open.probing_since.is_some())
     }
 
+    pub(crate) fn has_callers(&self, now: Timestamp) -> bool {
+        self.open.as_ref().is_some_and(|open| open.has_callers(now))
+    }
+
     pub(crate) fn next_probe_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.open.as_ref()?.next_probe_at(now)
     }

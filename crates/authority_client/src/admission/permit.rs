@@ -234,8 +234,8 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::admission::breaker::BreakerState;
     use crate::admission::call_stats::CallOutcome;
+    use crate::admission::open_breaker::BreakerState;
     use crate::client::Authority;
     use crate::testing::{Behaviour, BusyServer, Server};
     use crate::transport::failure::Cause;

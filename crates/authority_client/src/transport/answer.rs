@@ -50,7 +50,7 @@ impl AuthorityAnswer {
     }
 
     /// Returns the sentence to show to callers: the first text that names a field, else the first that gives a reason,
-    /// else the first of all.
+    /// else the first of all. PostgreSQL stores no NUL, so each becomes a space.
     pub(crate) fn sentence(&self, status: u16) -> String {
         let candidates = self.candidate_sentences();
         let chosen = candidates
@@ -60,7 +60,12 @@ impl AuthorityAnswer {
             .or_else(|| candidates.first());
         chosen.map_or_else(
             || format!("the authority refused without giving a reason (HTTP {status})"),
-            |text| text.chars().take(SHOWN_CHARS_MAX).collect(),
+            |text| {
+                text.replace('\0', " ")
+                    .chars()
+                    .take(SHOWN_CHARS_MAX)
+                    .collect()
+            },
         )
     }
 
@@ -235,6 +240,7 @@ mod tests {
             ),
             (json!({"message": "route not found"}), "route not found"),
             (json!({"message": "error"}), "error"),
+            (json!({"message": "bad \0 name"}), "bad   name"),
             (
                 json!({"message": "error", "error": {"errors": [{"field": "irn", "message": "is required"}]}}),
                 "irn: is required",

@@ -89,16 +89,16 @@ fn transport_cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     }
 }
 
-/// True if the TLS handshake failed: `InvalidData` or `UnexpectedEof`, perhaps wrapped in other errors.
+/// True if the TLS handshake failed: `InvalidData`, perhaps wrapped in other errors. A connection that was closed
+/// during the handshake (`UnexpectedEof`) says nothing about certificates: a gateway in front of a failed server does
+/// so, too.
 fn is_handshake_failure(error: &reqwest::Error) -> bool {
     fn is_handshake_error(error: &io::Error) -> bool {
-        matches!(
-            error.kind(),
-            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-        ) || error
-            .get_ref()
-            .and_then(|inner| inner.downcast_ref())
-            .is_some_and(is_handshake_error)
+        error.kind() == io::ErrorKind::InvalidData
+            || error
+                .get_ref()
+                .and_then(|inner| inner.downcast_ref())
+                .is_some_and(is_handshake_error)
     }
     let mut sources = std::iter::successors(error.source(), |error| (*error).source());
     sources.any(|source| source.downcast_ref().is_some_and(is_handshake_error))

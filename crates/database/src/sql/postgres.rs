@@ -27,8 +27,10 @@ impl Dialect for Postgres {
         format!("json_array_elements(CAST({parameter} AS JSON)) AS {alias}(value)")
     }
 
+    /// PostgreSQL reads no member of a JSON text that has the escape of NUL anywhere, so this escape becomes that of
+    /// U+FFFD. The text stays JSON even if the backslash is itself escaped.
     fn json_member(&self, column: &str, name: &str) -> String {
-        format!("CAST(CAST({column} AS json) -> '{name}' AS TEXT)")
+        format!("CAST(CAST(replace({column}, '\\u0000', '\\ufffd') AS json) -> '{name}' AS TEXT)")
     }
 
     /// `OFFSET 0` stops the planner from merging the subquery into the outer query.

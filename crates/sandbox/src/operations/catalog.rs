@@ -34,7 +34,7 @@ pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
         ledger.business(id).tin = Some(ANOTHER_TIN.to_owned());
     }
     let ledger = state.ledger.open();
-    let businesses: Vec<Value> = match ledger.businesses.get(id) {
+    let businesses: Vec<Value> = match ledger.businesses.get(&id.to_lowercase()) {
         Some(business) => vec![show(business, &ledger)],
         None => ledger
             .businesses

@@ -267,6 +267,32 @@ async fn a_business_id_may_be_typed_so_that_its_entity_does_not_confirm_it() {
 }
 
 #[actix_rt::test]
+async fn an_entity_is_the_business_with_its_id_in_either_case_and_otherwise_all() {
+    let authority = Authority::start().await;
+    let one = "0b7a1f4e-0000-4000-8000-00000000000a";
+    let other = "0b7a1f4e-0000-4000-8000-00000000000b";
+    for id in [one, other] {
+        let enrolment = PartyEnrolment {
+            business_id: Some(id.into()),
+            ..PartyEnrolment::default()
+        };
+        authority.sandbox.state().enrol(&enrolment).unwrap();
+    }
+    for (id, expected) in [
+        (one.to_owned(), vec![one]),
+        (one.to_uppercase(), vec![one]),
+        ("another".to_owned(), vec![one, other]),
+    ] {
+        let (_, body) = authority.get(&format!("/entity/{id}")).await;
+        let listed = body["data"]["businesses"].as_array().unwrap().iter();
+        let ids: Vec<_> = listed
+            .map(|business| business["id"].as_str().unwrap())
+            .collect();
+        assert_eq!(ids, expected, "{id}");
+    }
+}
+
+#[actix_rt::test]
 async fn an_invoice_from_elsewhere_is_told_downloaded_and_acknowledged() {
     let authority = Authority::start().await;
     let mut access_point = AccessPoint::listen();

@@ -49,6 +49,8 @@ pub struct Response {
     pub delay: Duration,
     /// True if the connection ends without an answer.
     pub is_lost: bool,
+    /// True if the end of the body is announced and never comes.
+    pub is_unfinished: bool,
 }
 
 impl Response {
@@ -59,6 +61,7 @@ impl Response {
             body: String::new(),
             delay: Duration::ZERO,
             is_lost: false,
+            is_unfinished: false,
         }
     }
 
@@ -81,7 +84,8 @@ impl Response {
             let _ = write!(text, "{name}: {value}\r\n");
         }
         if self.status != 204 {
-            let _ = write!(text, "content-length: {}\r\n", self.body.len());
+            let length = self.body.len() + usize::from(self.is_unfinished);
+            let _ = write!(text, "content-length: {length}\r\n");
         }
         text + "\r\n" + &self.body
     }

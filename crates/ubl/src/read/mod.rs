@@ -16,6 +16,7 @@ use crate::beside::{UnmappedPart, collect};
 use crate::codes::{self, RootKind};
 use crate::element::{Element, path};
 use crate::fault::{Cause, Change, Fault};
+use crate::negative_parts::negate_amounts;
 use crate::parse::{Limits, parse};
 
 pub(crate) use money::net_charges;
@@ -48,16 +49,7 @@ pub fn read_with_units(
     units: &BTreeMap<String, String>,
 ) -> Result<ReadDocument, Vec<Fault>> {
     let tree = parse(bytes, limits).map_err(|fault| vec![fault])?;
-    let Some((root, kind)) = find_root(&tree) else {
-        let name = tree.name.rsplit('}').next().unwrap_or_default();
-        let sentence =
-            format!("The document is “{name}”; only Invoice and CreditNote of UBL 2 are read.");
-        return Err(vec![Fault {
-            cause: Cause::Format,
-            path: "/".to_owned(),
-            sentence,
-        }]);
-    };
+    let (root, kind) = find_root(&tree).map_err(|fault| vec![fault])?;
     let mut reader = Reader {
         root,
         units,
@@ -69,22 +61,56 @@ pub fn read_with_units(
         faults, changes, ..
     } = reader;
     match document {
-        Some(document) if faults.is_empty() => Ok(ReadDocument {
-            document,
-            root: root.name.clone(),
-            beside: collect(root),
-            changes,
-        }),
+        Some(document) if faults.is_empty() => {
+            let mut beside = collect(root);
+            if changes
+                .iter()
+                .any(|change| change.cause == Cause::NegativeDocument)
+            {
+                negate_amounts(&mut beside);
+            }
+            Ok(ReadDocument {
+                document,
+                root: root.name.clone(),
+                beside,
+                changes,
+            })
+        }
         _ => Err(faults),
     }
 }
 
-/// Returns the invoice or credit note. It may be inside of an envelope, such as that of Peppol.
-fn find_root(tree: &Element) -> Option<(&Element, RootKind)> {
+/// Returns the invoice or credit note. It may be inside of an envelope, such as that of Peppol. An envelope with
+/// several is refused, because only one would be read.
+fn find_root(tree: &Element) -> Result<(&Element, RootKind), Fault> {
+    let mut found = Vec::new();
+    add_roots(tree, &mut found);
+    let sentence = match found.as_slice() {
+        [only] => return Ok(*only),
+        [] => {
+            let name = tree.name.rsplit('}').next().unwrap_or_default();
+            format!("The document is “{name}”; only Invoice and CreditNote of UBL 2 are read.")
+        }
+        several => {
+            let count = several.len();
+            format!("The file has {count} invoices or credit notes; each needs a file of its own.")
+        }
+    };
+    Err(Fault {
+        cause: Cause::Format,
+        path: "/".to_owned(),
+        sentence,
+    })
+}
+
+fn add_roots<'a>(tree: &'a Element, found: &mut Vec<(&'a Element, RootKind)>) {
     match &*tree.name {
-        "Invoice" => Some((tree, RootKind::Invoice)),
-        "CreditNote" => Some((tree, RootKind::CreditNote)),
-        _ => tree.children.iter().find_map(find_root),
+        "Invoice" => found.push((tree, RootKind::Invoice)),
+        "CreditNote" => found.push((tree, RootKind::CreditNote)),
+        _ => tree
+            .children
+            .iter()
+            .for_each(|child| add_roots(child, found)),
     }
 }
 

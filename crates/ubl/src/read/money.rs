@@ -68,13 +68,13 @@ impl Reader<'_> {
     fn rate(&mut self, element: &Element, amount: Decimal) -> Option<Decimal> {
         let factor = self.decimal_at(element, "cbc:MultiplierFactorNumeric")?;
         let base: Option<Decimal> = element.peek_at("cbc:BaseAmount").parse().ok();
-        let as_fraction = base.and_then(|base| base.checked_mul(factor));
-        match as_fraction {
-            Some(product) if (product - amount).abs() <= TOLERANCE && !product.is_zero() => {
-                factor.checked_mul(Decimal::ONE_HUNDRED)
-            }
-            _ => Some(factor),
+        let product = base.and_then(|base| base.checked_mul(factor));
+        let product = product.filter(|product| !product.is_zero());
+        let difference = product.and_then(|product| product.checked_sub(amount));
+        if difference.is_some_and(|difference| difference.abs() <= TOLERANCE) {
+            return factor.checked_mul(Decimal::ONE_HUNDRED);
         }
+        Some(factor)
     }
 
     /// Reads a tax category. `sum` is the subtotal that contains it, if any. A UBL code that has no equal among the

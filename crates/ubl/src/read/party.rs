@@ -106,10 +106,12 @@ fn email(element: &Element) -> Option<String> {
         })
 }
 
+/// Returns the name of the party's trade, otherwise its code. The code of a name is not marked as read, so that it is
+/// kept as a part.
 fn description(element: &Element) -> Option<String> {
     let code = element.at("cbc:IndustryClassificationCode")?;
-    let text = code.folded_text();
-    code.attribute("name").map(str::to_owned).or(text)
+    let name = code.attribute("name").map(str::to_owned);
+    name.or_else(|| code.folded_text())
 }
 
 /// Reads an address. All parts of the street are joined to one text.

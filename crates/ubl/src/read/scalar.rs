@@ -40,16 +40,23 @@ impl Reader<'_> {
         Some(date)
     }
 
+    /// Reads the time in whole seconds, which is all that the forms take.
     pub(super) fn issue_time(&mut self) -> Option<Time> {
         let element = self.root.at("cbc:IssueTime")?;
         let text = element.folded_text()?;
         let end = text.find(['Z', '+', '-']).unwrap_or(text.len());
-        let (time, zone) = text.split_at(end);
-        let Ok(time) = time.parse() else {
+        let (clock, zone) = text.split_at(end);
+        let Ok(exact) = clock.parse::<Time>() else {
             let sentence = format!("“{text}” is no time; one is written like 13:45:00.");
             self.fault(Cause::Malformed, element, sentence);
             return None;
         };
+        let time = jiff::civil::time(exact.hour(), exact.minute(), exact.second(), 0);
+        if time != exact {
+            let sentence =
+                format!("The time {exact} became {time}, without the fraction of a second.");
+            self.change(Cause::Precision, element, sentence);
+        }
         if !zone.is_empty() {
             self.change(
                 Cause::Precision,

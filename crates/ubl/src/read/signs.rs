@@ -11,6 +11,8 @@ use crate::codes::{RootKind, currency_digits};
 use crate::element::Element;
 use crate::fault::Cause;
 
+/// Quantity × price of a line is less than this, 10^15, as every number that is read. So no sum of them is too large.
+const GROSS_LIMIT: Decimal = Decimal::from_parts(0xA4C6_8000, 0x0003_8D7E, 0, false, 0);
 /// The reason of a discount or fee that is added to make a line add up.
 const DIFFERENCE: &str = "Difference to quantity × price";
 
@@ -152,7 +154,7 @@ impl Reader<'_> {
     /// Adds a discount or fee to a line if its amount does not follow from its quantity, price and charges.
     fn settle_amount(&mut self, element: &Element, line: &mut Line, currency_digits: u32) {
         let digits = currency_digits.max(line.amount.normalize().scale());
-        let gross = gross(line, digits);
+        let gross = gross(line, digits).filter(|gross| *gross < GROSS_LIMIT);
         let Some(gross) = self.in_range(element, gross) else {
             return;
         };

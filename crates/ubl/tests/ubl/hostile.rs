@@ -160,6 +160,52 @@ fn other_encodings_and_prefixes_are_read() {
 }
 
 #[test]
+fn an_encoding_with_other_letters_is_not_read_as_latin_1() {
+    let document = test_set::plain();
+    for (encoding, is_read) in [
+        ("ISO-8859-1", true),
+        ("iso-8859-1", true),
+        ("ISO-8859-15", false),
+        ("ISO-8859-16", false),
+        ("windows-1252", false),
+    ] {
+        let ascii = plain().replace("UTF-8", encoding);
+        let found = read(ascii.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(found.document, document, "{encoding}");
+        // The byte of a letter that is another one in each of them.
+        let (before, after) = ascii.split_once("Lagos").unwrap();
+        let bytes = [before.as_bytes(), b"Lag\xa4s", after.as_bytes()].concat();
+        let found = read(&bytes, &Limits::default());
+        assert_eq!(found.is_ok(), is_read, "{encoding}");
+    }
+}
+
+#[test]
+fn no_charge_of_a_line_leaves_the_range_of_numbers() {
+    let rated = "<cbc:ChargeIndicator>false</cbc:ChargeIndicator>\
+                 <cbc:MultiplierFactorNumeric>1</cbc:MultiplierFactorNumeric>\
+                 <cbc:Amount currencyID=\"NGN\">-1</cbc:Amount>\
+                 <cbc:BaseAmount currencyID=\"NGN\">79228162514264337593543950335</cbc:BaseAmount>";
+    let fee = "<cbc:ChargeIndicator>true</cbc:ChargeIndicator>\
+               <cbc:Amount currencyID=\"NGN\">999999999999999</cbc:Amount>";
+    let too_large = "The numbers are too large to be multiplied.";
+    for (charge, quantity, price, sentence) in [
+        (rated, "2", "450000.00", "read"),
+        (fee, "79228162514264", "999999999999999.999999", too_large),
+        (fee, "1", "999999999999999", "read"),
+        (fee, "10", "100000000000000", too_large),
+    ] {
+        let charge = format!("<cac:AllowanceCharge>{charge}</cac:AllowanceCharge><cac:Item>");
+        let xml = plain()
+            .replace("<cac:Item>", &charge)
+            .replace(">2</cbc:Inv", &format!(">{quantity}</cbc:Inv"))
+            .replace(">450000.00</cbc:Pri", &format!(">{price}</cbc:Pri"));
+        let found = first_fault(xml, &Limits::default());
+        assert_eq!(found, sentence, "{quantity} {price}");
+    }
+}
+
+#[test]
 fn a_document_of_ten_thousand_lines_is_read_and_written() {
     let mut document = test_set::plain();
     let mut line = document.lines[0].clone();

@@ -544,6 +544,51 @@ fn a_document_in_an_envelope_is_read() {
 }
 
 #[test]
+fn an_envelope_with_several_documents_is_refused() {
+    let xml = write(&plain()).unwrap();
+    let (_, invoice) = xml.split_once("?>").unwrap();
+    let mut credit = plain();
+    credit.document_type = test_set::coded("380", "Credit Note");
+    let credit = write(&credit).unwrap();
+    let (_, credit) = credit.split_once("?>").unwrap();
+    for (documents, count) in [(vec![invoice; 2], 2), (vec![credit, invoice, invoice], 3)] {
+        let envelope = format!("<e:All xmlns:e=\"urn:e\">{}</e:All>", documents.concat());
+        let faults = read(envelope.as_bytes(), &Limits::default()).unwrap_err();
+        assert_eq!(
+            faults[0].to_string(),
+            format!(
+                "/: The file has {count} invoices or credit notes; each needs a file of its own."
+            )
+        );
+    }
+}
+
+#[test]
+fn the_time_is_read_in_whole_seconds() {
+    for (text, told) in [
+        ("13:45:00", &[][..]),
+        ("13:45:00.0000000", &[]),
+        (
+            "13:45:00.25",
+            &["The time 13:45:00.25 became 13:45:00, without the fraction of a second."],
+        ),
+        (
+            "13:45:00.999Z",
+            &[
+                "The time 13:45:00.999 became 13:45:00, without the fraction of a second.",
+                "The zone “Z” of the time 13:45:00 was left out.",
+            ],
+        ),
+    ] {
+        let time = format!("<cbc:IssueTime>{text}</cbc:IssueTime><cac:AccountingSupplierParty>");
+        let read = read_with(&[("<cac:AccountingSupplierParty>", &time)]).unwrap();
+        let expected = Some(jiff::civil::time(13, 45, 0, 0));
+        assert_eq!(read.document.issue_time, expected, "{text}");
+        assert_eq!(sentences(&read), told, "{text}");
+    }
+}
+
+#[test]
 fn a_tax_that_states_only_its_rate_is_read_from_the_sums() {
     // As in Turkey: the rate stands in the sum, the kind of tax in a code, and the item has no category.
     let sum = "<cac:TaxTotal><cbc:TaxAmount currencyID=\"NGN\">67500.00</cbc:TaxAmount><cac:TaxSubtotal><cbc:TaxableAmount currencyID=\"NGN\">900000</cbc:TaxableAmount><cbc:TaxAmount currencyID=\"NGN\">67500.00</cbc:TaxAmount><cbc:Percent>7.5</cbc:Percent><cac:TaxCategory><cac:TaxScheme><cbc:Name>KDV</cbc:Name><cbc:TaxTypeCode>0015</cbc:TaxTypeCode></cac:TaxScheme></cac:TaxCategory></cac:TaxSubtotal></cac:TaxTotal>";

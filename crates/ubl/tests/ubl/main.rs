@@ -4,6 +4,7 @@ mod examples;
 mod export;
 mod hostile;
 mod import;
+mod parts;
 mod random;
 mod round_trip;
 mod test_set;

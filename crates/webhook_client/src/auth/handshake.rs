@@ -1,6 +1,7 @@
 //! The NTLM handshake. Each request gets a connection of its own, because NTLM authenticates the connection.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use super::fault::AuthFault;
 use super::nlmp::NonceAndTime;
@@ -72,6 +73,7 @@ async fn sign_in(
     login: NtlmLogin<'_>,
     nonce_and_time: NonceAndTime,
 ) -> Result<AttemptResult, Box<AttemptResult>> {
+    let started = Instant::now();
     let failed = |fault: AuthFault| Box::new(AttemptResult::from_auth_fault(fault));
     let negotiation = Negotiation::begin(nonce_and_time);
     // The first message has no body, because the connection is not authenticated yet.
@@ -103,6 +105,7 @@ async fn sign_in(
     let mut headers = post.headers.to_vec();
     headers.push(("connection", "close".to_owned()));
     Ok(client
+        .for_rest_of_attempt(started)
         .exchange(
             PostRequest {
                 headers: &headers,

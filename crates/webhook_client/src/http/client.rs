@@ -156,6 +156,16 @@ impl GuardedClient {
         self.timeout
     }
 
+    /// Returns this client for the rest of an attempt of several requests that began at `started`. The last one of them
+    /// keeps what it has read when the time is over: the status may have come, and only the body not.
+    #[must_use]
+    pub fn for_rest_of_attempt(&self, started: Instant) -> Self {
+        Self {
+            timeout: self.timeout.saturating_sub(started.elapsed()),
+            ..self.clone()
+        }
+    }
+
     /// Builds a client with the same policy and limits that shares no connections with this one.
     pub(crate) fn to_isolated(&self) -> Result<Self, ClientBuildError> {
         Self::with_lookup(
@@ -256,7 +266,7 @@ impl GuardedClient {
                 let challenge = challenge(response.headers());
                 let (answer, body) = read_answer(response, &secrets);
                 let body = read_body(body, self.body_bytes_max, deadline).await;
-                let response_head = body_head(&body, post.keep_bytes);
+                let response_head = body_head(&body, post.keep_bytes, &secrets);
                 let attempt = AttemptResult {
                     response_head,
                     ..answer
@@ -357,10 +367,14 @@ async fn read_body(mut body: Incoming, max: usize, deadline: tokio::time::Instan
     read
 }
 
-/// Returns the start of the body as text of at most `keep_bytes` bytes. Invalid bytes and NUL become U+FFFD.
-fn body_head(body: &[u8], keep_bytes: usize) -> String {
-    let mut text =
-        String::from_utf8_lossy(&body[..body.len().min(keep_bytes)]).replace('\0', "\u{fffd}");
+/// Returns the start of the body as text of at most `keep_bytes` bytes. Invalid bytes and NUL become U+FFFD. Secrets
+/// are hidden before the text is cut, because the start of a secret would not be found.
+fn body_head(body: &[u8], keep_bytes: usize, secrets: &RequestSecrets) -> String {
+    if keep_bytes == 0 {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(body).replace('\0', "\u{fffd}");
+    let mut text = secrets.hide_in_start(&text, keep_bytes);
     text.truncate(text.floor_char_boundary(keep_bytes));
     text
 }
@@ -893,9 +907,43 @@ mod tests {
 
     #[test]
     fn a_kept_head_is_text_within_its_limit() {
-        assert_eq!(body_head("äää".as_bytes(), 3), "ä");
-        assert_eq!(body_head(b"\xff\xff\xff\xff", 5), "\u{fffd}");
-        assert_eq!(body_head(b"short", 1_024), "short");
-        assert_eq!(body_head(b"", 1_024), "");
+        let head =
+            |body: &[u8], keep_bytes| body_head(body, keep_bytes, &RequestSecrets::default());
+        assert_eq!(head("äää".as_bytes(), 3), "ä");
+        assert_eq!(head(b"\xff\xff\xff\xff", 5), "\u{fffd}");
+        assert_eq!(head(b"short", 1_024), "short");
+        assert_eq!(head(b"", 1_024), "");
+        assert_eq!(head(b"short", 0), "");
+    }
+
+    #[tokio::test]
+    async fn a_kept_body_repeats_no_secret_of_the_request() {
+        const SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+        let credentials = Credentials::bearer("mF_9.B5f-4.1JqM").unwrap();
+        let headers = [("webhook-signature", SIGNATURE.to_owned())];
+        let echo = format!("webhook-signature: {SIGNATURE}\nauthorization: Bearer mF_9.B5f-4.1JqM");
+        let whole = "webhook-signature: (hidden)\nauthorization: (hidden)";
+        for (status, keep_bytes, kept) in [
+            (200, 1_024, whole),
+            (500, 1_024, whole),
+            // The limit lies within the first secret.
+            (500, 24, "webhook-signature: (hidd"),
+        ] {
+            let endpoint = TestReceiver::with_answer(status, "", &echo).await;
+            let url = endpoint.url("/");
+            let post = PostRequest {
+                url: &url,
+                headers: &headers,
+                body: b"{}",
+                keep_bytes,
+            };
+            let attempt = client(&LOOPBACK)
+                .post_with_credentials(post, &credentials)
+                .await;
+            assert_eq!(
+                (attempt.status, attempt.response_head.as_str()),
+                (Some(status), kept)
+            );
+        }
     }
 }

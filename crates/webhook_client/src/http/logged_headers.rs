@@ -1,5 +1,6 @@
 //! The headers of a request and of its response, as the log of attempts keeps them: at most 4 KiB of each, and without
-//! anything that could be used by a reader of the log.
+//! anything that could be used by a reader of the log. What a response repeats of the request's secrets is hidden, also
+//! in its body.
 
 use http::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::body::Body;
@@ -30,13 +31,15 @@ const SECRET_PART_BYTES_MIN: usize = 8;
 /// Names and values, in the order in which they were sent.
 pub type LoggedHeaders = Vec<(String, String)>;
 
-/// The headers of a request that are secrets. A response may repeat them.
+/// The headers of a request with credentials or signatures. A response may repeat them.
+#[derive(Default)]
 pub(crate) struct RequestSecrets(Vec<(HeaderName, HeaderValue)>);
 
 impl RequestSecrets {
     pub(crate) fn find(request: &Request) -> Self {
         let headers = request.headers().iter();
-        let secret = headers.filter(|(_, value)| value.is_sensitive());
+        let secret = headers
+            .filter(|(name, value)| value.is_sensitive() || name.as_str() == SIGNATURE_HEADER);
         Self(
             secret
                 .map(|(name, value)| (name.clone(), value.clone()))
@@ -57,13 +60,77 @@ impl RequestSecrets {
 
     fn are_in(&self, value: &HeaderValue) -> bool {
         let text = String::from_utf8_lossy(value.as_bytes());
-        self.0.iter().any(|(_, secret)| {
-            let secret = String::from_utf8_lossy(secret.as_bytes());
-            let mut parts = secret.split_whitespace();
-            text.contains(&*secret)
-                || parts.any(|part| part.len() >= SECRET_PART_BYTES_MIN && text.contains(part))
-        })
+        self.texts().any(|secret| text.contains(secret)) || self.hide_in(&text) != text
     }
+
+    /// Returns a text of the response without the secrets that it repeats.
+    fn hide_in(&self, text: &str) -> String {
+        self.hide_in_start(text, usize::MAX)
+    }
+
+    /// Like `hide_in`, but ends when the result has this many bytes, because a long body takes much time.
+    pub(crate) fn hide_in_start(&self, text: &str, bytes: usize) -> String {
+        let parts = self.parts();
+        let mut shown = String::with_capacity(text.len().min(bytes));
+        let mut rest = text;
+        while shown.len() < bytes
+            && let Some(letter) = rest.chars().next()
+        {
+            let lengths = parts.iter().filter_map(|part| written_length(rest, part));
+            let length = if let Some(length) = lengths.max() {
+                shown.push_str(HIDDEN);
+                length
+            } else {
+                shown.push(letter);
+                letter.len_utf8()
+            };
+            rest = &rest[length..];
+        }
+        shown
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let values = self.0.iter().map(|(_, value)| value.as_bytes());
+        let texts = values.filter_map(|value| std::str::from_utf8(value).ok());
+        texts.filter(|text| !text.is_empty())
+    }
+
+    /// Returns the secrets and their parts, apart from those that would be found by chance.
+    fn parts(&self) -> Vec<&str> {
+        let parts = self.texts().flat_map(|secret| {
+            let separate = secret.split(|letter: char| letter.is_whitespace() || letter == ',');
+            separate.chain([secret])
+        });
+        parts
+            .filter(|part| part.len() >= SECRET_PART_BYTES_MIN)
+            .collect()
+    }
+}
+
+/// Returns the number of bytes with which the text begins that write this secret, as it is or escaped.
+fn written_length(text: &str, secret: &str) -> Option<usize> {
+    let rest = secret.chars().try_fold(text, strip_letter)?;
+    Some(text.len() - rest.len())
+}
+
+/// Strips a letter from the start of a text, as it is or escaped as in JSON, HTML or a URL.
+fn strip_letter(text: &str, letter: char) -> Option<&str> {
+    let plain = text.strip_prefix(letter);
+    if plain.is_some() || !text.starts_with(['\\', '&', '%']) {
+        return plain;
+    }
+    let code = u32::from(letter);
+    let escapes = [
+        format!("\\{letter}"),
+        format!("\\u{code:04x}"),
+        format!("&#{code};"),
+        format!("&#x{code:x};"),
+        format!("%{code:02x}"),
+    ];
+    escapes.iter().find_map(|escape| {
+        let (start, rest) = text.split_at_checked(escape.len())?;
+        start.eq_ignore_ascii_case(escape).then_some(rest)
+    })
 }
 
 /// Returns the headers that the client sends for this request. The transport adds some of them itself.
@@ -177,6 +244,12 @@ mod tests {
             ("x-echo", "Bearer mF_9.B5f-4.1JqM", HIDDEN),
             ("x-echo", "you sent mF_9.B5f-4.1JqM to us", HIDDEN),
             ("x-echo", "Bearer", "Bearer"),
+            ("webhook-signature", "v1,other", HIDDEN),
+            (
+                "x-echo",
+                "got g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+                HIDDEN,
+            ),
             ("content-type", "text/plain", "text/plain"),
         ] {
             let name = HeaderName::from_static(name);
@@ -184,6 +257,55 @@ mod tests {
             let logged = secrets.log_response(&headers);
             assert_eq!(logged, [(name.to_string(), expected.to_owned())]);
         }
+    }
+
+    #[test]
+    fn a_text_repeats_no_secret_however_it_is_escaped() {
+        let credentials = Credentials::basic("erp/1", "a??a>>x").unwrap();
+        let secrets = RequestSecrets::find(&request(&credentials));
+        let headers = credentials.headers();
+        let sent = headers["authorization"].to_str().unwrap();
+        let basic = sent.strip_prefix("Basic ").unwrap();
+        assert_eq!(basic, "ZXJwLzE6YT8/YT4+eA==");
+        let escaped = |of: fn(u32) -> String| -> String {
+            let letters = basic.chars();
+            letters
+                .map(|letter| match letter {
+                    '+' | '/' | '=' => of(letter.into()),
+                    plain => plain.to_string(),
+                })
+                .collect()
+        };
+        let forms = [
+            basic.to_owned(),
+            basic.replace('/', "\\/"),
+            escaped(|code| format!("\\u{code:04X}")),
+            escaped(|code| format!("&#{code};")),
+            escaped(|code| format!("&#x{code:X};")),
+            escaped(|code| format!("%{code:02X}")),
+        ];
+        for form in forms {
+            let text = format!("ä {{\"authorization\": \"Basic {form}\"}} ü");
+            let shown = secrets.hide_in(&text);
+            assert!(!shown.contains(&form), "{shown}");
+            assert!(shown.starts_with("ä {\"authorization\": \""), "{shown}");
+            assert!(shown.ends_with("(hidden)\"} ü"), "{shown}");
+        }
+        for (text, expected) in [
+            ("", ""),
+            ("Basic", "Basic"),
+            (
+                "not v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE= but g0hM9SsE",
+                "not v1,(hidden) but g0hM9SsE",
+            ),
+            (
+                "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE\\u003d\n",
+                "(hidden)\n",
+            ),
+        ] {
+            assert_eq!(secrets.hide_in(text), expected);
+        }
+        assert_eq!(RequestSecrets::default().hide_in("any 100 %"), "any 100 %");
     }
 
     #[test]

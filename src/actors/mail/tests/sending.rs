@@ -8,8 +8,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::domain::access::invitation::InvitationToken;
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::store::accounts::invitations;
 use crate::store::operations::chat_hooks;
 
 /// Answers as an SMTP server that has no time for the first mail. Returns the message that it took.
@@ -292,6 +294,63 @@ async fn chats_are_told_at_the_same_time_each_once_and_in_a_lane_of_their_own() 
         );
         assert_eq!(states("chat/8").await, [MailState::Sent]);
         office.test.store.close().await;
+    }
+}
+
+/// A mail whose sending could not be recorded is sent again, with the same link.
+#[tokio::test]
+async fn a_mail_that_is_sent_again_brings_no_used_link_back() {
+    for (kind, is_used) in [
+        (NoticeKind::Invited, false),
+        (NoticeKind::Invited, true),
+        (NoticeKind::PasswordLost, false),
+        (NoticeKind::PasswordLost, true),
+    ] {
+        for test in stores().await {
+            let office = Office::new(test).await;
+            let store = &office.test.store;
+            let id = office.add_person(OTHER, ContactRole::Owner).await;
+            office
+                .execute("UPDATE contacts SET password_hash = 'x'")
+                .await;
+            let person = NoticeScope::Person(SessionOwner::Contact {
+                taxpayer: TAXPAYER,
+                id,
+            });
+            let scope = if kind == NoticeKind::Invited {
+                person
+            } else {
+                NoticeScope::SignIn
+            };
+            office.tell_to(scope, kind, OTHER).await;
+            office.turn().await;
+            let mut mails = office.mails_to(OTHER).await;
+            let mail = mails.remove(0);
+            assert_eq!((mail.state, mails.len()), (MailState::Sent, 0));
+            office
+                .execute("UPDATE mails SET state = 'waiting', attempts = 0, next_attempt_at = 0")
+                .await;
+            office.clock.advance(Duration::from_secs(40));
+            let now = office.clock.now();
+            let token = InvitationToken::new(office.mailer.links.invitation_secret(&mail.id));
+            if is_used {
+                let used = invitations::accept(store, &token, "hash", now).await;
+                assert!(used.unwrap().is_some());
+            }
+            office.turn().await;
+            let mut mails = office.mails_to(OTHER).await;
+            mails.retain(|one| one.id == mail.id);
+            let expected = if is_used {
+                (MailState::Failed, Some("no longer told"))
+            } else {
+                (MailState::Sent, None)
+            };
+            let found = (mails[0].state, mails[0].last_error.as_deref());
+            assert_eq!(found, expected, "{kind}");
+            let open = invitations::find(store, &token, now).await.unwrap();
+            assert_eq!(open.is_none(), is_used, "{kind}");
+            office.test.store.close().await;
+        }
     }
 }
 

@@ -212,6 +212,7 @@ impl TaxpayerCommand for RecordVerification {
         let before = taxpayer.verification;
         if let Some(after) = before.after(self.found) {
             taxpayer.verification = after;
+            taxpayer.updated_at = uow.now;
             *uow.taxpayer = Some(taxpayer.clone());
             if let Some(kind) = verification_event(before, after, uow.verification) {
                 let status = after.status();

@@ -262,13 +262,19 @@ fn as_signed(uow: &UnitOfWork, stored: &Invoice, catalog: &Catalog) -> Result<In
 fn check_correctable(original: &Invoice, catalog: &Catalog) -> Result<(), Refusal> {
     let refuse = |reason: &str| Err(Refusal::NotCorrectable(reason.to_owned()));
     if !original.authority.signed {
-        return refuse(match original.status {
+        let reason = match original.status {
             WorkflowStatus::Draft | WorkflowStatus::Approved => {
                 "The authority has not signed this invoice: edit it with PUT /v1/tax-payers/invoices/update, or cancel it."
             }
             WorkflowStatus::Cancelled => "This invoice is cancelled: there is nothing to correct.",
             _ => "The authority has not signed this invoice yet. Correct it once it is signed.",
-        });
+        };
+        let is_being_signed = original.status == WorkflowStatus::Validated;
+        return if is_being_signed {
+            Err(Refusal::NotYetCorrectable(reason.to_owned()))
+        } else {
+            refuse(reason)
+        };
     }
     if original.is_credit_note() {
         return refuse("This is a credit note. Correct the invoice that it refers to.");
@@ -289,7 +295,7 @@ fn check_earlier_corrections(uow: &UnitOfWork, original: InvoiceId) -> Result<()
         .filter(|known| known.original == original)
     {
         if known.state.is_open() {
-            return Err(Refusal::NotCorrectable(format!(
+            return Err(Refusal::NotYetCorrectable(format!(
                 "The correction {} of this invoice is under way. Wait for its end, or cancel the document that it waits for.",
                 known.correction_no
             )));
@@ -316,7 +322,7 @@ fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<Credits, Refusa
             "More than {CORRECTING_MAX} documents refer to this invoice. Cancel those that are not signed, or correct it in the system that made them."
         )));
     }
-    let credits = Credits::new(original, uow.correcting.clone());
+    let credits = Credits::new(original, correcting_documents(uow, original));
     match credits.unsigned.first() {
         None => Ok(credits),
         Some(note) => Err(Refusal::NotCorrectable(format!(
@@ -324,6 +330,18 @@ fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<Credits, Refusa
             note.invoice_no
         ))),
     }
+}
+
+/// Returns the documents that refer to an invoice, as the earlier commands of the batch left them. One of these commands
+/// may have created a credit note.
+fn correcting_documents(uow: &UnitOfWork, original: &Invoice) -> Vec<Invoice> {
+    let loaded = uow.correcting.iter();
+    let present = loaded.map(|document| uow.invoices.with_id(document.id).unwrap_or(document));
+    let added = uow.invoices.changed_invoices().filter(|document| {
+        let is_loaded = uow.correcting.iter().any(|known| known.id == document.id);
+        document.corrects(original) && !is_loaded
+    });
+    present.chain(added).cloned().collect()
 }
 
 /// Creates the credit note and approves it. It has the customer and the items of the original, so nothing is looked up.
@@ -348,4 +366,56 @@ pub(super) fn approve(uow: &mut UnitOfWork, document: Invoice) -> Result<Invoice
     let id = approved.id;
     uow.put_invoice(approved);
     Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::actors::taxpayer::testing::submitted_invoice;
+    use crate::store::testing::sqlite_store;
+
+    #[tokio::test]
+    async fn credit_notes_count_as_the_earlier_commands_of_the_batch_left_them() {
+        let test = sqlite_store().await;
+        let original = submitted_invoice(1, 100, "NGN").sign(None);
+        let mut draft = Invoice {
+            invoice_type: "380".to_owned(),
+            status: WorkflowStatus::Draft,
+            ..submitted_invoice(2, 30, "NGN")
+        };
+        let reference = json!(original.irn.as_str());
+        draft
+            .extras
+            .insert("original_invoice_reference".to_owned(), reference);
+        let cancelled = Invoice {
+            status: WorkflowStatus::Cancelled,
+            ..draft.clone()
+        };
+        let signed = draft.clone().sign(None);
+        let invoice = submitted_invoice(2, 30, "NGN");
+        // The note as it was loaded, and as an earlier command left it; then the number of signed credit notes, or none
+        // if the correction is refused.
+        for (loaded, changed, expected) in [
+            (None, None, Some(0)),
+            (None, Some(&invoice), Some(0)),
+            (None, Some(&draft), None),
+            (None, Some(&signed), Some(1)),
+            (Some(&draft), None, None),
+            (Some(&draft), Some(&draft), None),
+            (Some(&draft), Some(&cancelled), Some(0)),
+            (Some(&draft), Some(&signed), Some(1)),
+            (Some(&signed), Some(&signed), Some(1)),
+        ] {
+            let mut uow = UnitOfWork::without_rows(&test.store).await;
+            uow.correcting.extend(loaded.cloned());
+            if let Some(changed) = changed {
+                uow.put_invoice(changed.clone());
+            }
+            let credits = known_credits(&uow, &original).ok();
+            let count = credits.map(|credits| credits.signed.len());
+            assert_eq!(count, expected, "{loaded:?} {changed:?}");
+        }
+    }
 }

@@ -114,11 +114,16 @@ impl TaxpayerCommand for ImportInvoices {
         let (batch, faults) = create_batch(uow, &self.candidates)?;
         for (document, item) in self.file.documents.iter().zip(&batch.items) {
             let created = item.id.filter(|_| item.outcome == ItemOutcome::Created);
+            let invoice = created.and_then(|id| uow.invoices.with_id(id));
             let parts = document
                 .ubl_parts
                 .as_ref()
                 .filter(|parts| !parts.is_empty());
-            uow.writes.ubl_parts.extend(created.zip(parts.cloned()));
+            let stored = invoice.zip(parts).map(|(invoice, parts)| {
+                let parts = parts.clone().with_customer(invoice.customer.id);
+                (invoice.id, parts)
+            });
+            uow.writes.ubl_parts.extend(stored);
         }
         let results = batch
             .items

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::access::api_key::NewKey;
 use crate::domain::events::event::EventKind;
@@ -13,6 +14,8 @@ use crate::domain::kernel::refusal::Refusal;
 /// Gives the taxpayer a new API key. When the sender gets the answer, no process accepts the replaced keys any more.
 pub struct RotateKey {
     pub key: NewKey,
+    /// The number of valid keys that the taxpayer may have with the new one. `None` for a key that replaces the others.
+    pub keys_max: Option<usize>,
     pub by: Actor,
 }
 
@@ -35,8 +38,19 @@ impl TaxpayerCommand for RotateKey {
         self.by
     }
 
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+        if self.keys_max.is_some() {
+            wanted.add_valid_keys();
+        }
+    }
+
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
         uow.taxpayer()?;
+        // Commands of the same batch may have added keys that are not stored yet.
+        let valid_keys = uow.valid_keys + uow.writes.keys.len();
+        if let Some(max) = self.keys_max.filter(|max| valid_keys >= *max) {
+            return Err(Refusal::TooManyKeys(max));
+        }
         uow.writes.keys.push(self.key.clone());
         let entry = audit_entry(uow, self.by, AuditAction::RotateTaxpayerKey);
         uow.writes.audit.push(

@@ -36,11 +36,11 @@ pub(super) struct PostingNote {
 }
 
 /// A payment that is ready to be posted to the ledger.
-struct PaymentPosting<'a> {
-    previous: WorkflowStatus,
-    invoice: &'a Invoice,
-    posting: Posting,
-    note: PostingNote,
+pub(super) struct PaymentPosting<'a> {
+    pub(super) previous: WorkflowStatus,
+    pub(super) invoice: &'a Invoice,
+    pub(super) posting: Posting,
+    pub(super) note: PostingNote,
 }
 
 impl TaxpayerCommand for Pay {
@@ -150,7 +150,7 @@ pub(super) fn post_change(
 }
 
 /// Adds the ledger entry and the events of a payment, and stores the invoice.
-fn post_payment(
+pub(super) fn post_payment(
     uow: &mut UnitOfWork,
     PaymentPosting {
         previous,
@@ -280,17 +280,7 @@ fn take_over_status(
     } else {
         invoice
     };
-    let taken = invoice.clone().apply_payment(notice, uow.now).or_else(|_| {
-        let (payment, posting) = invoice.payment.after(notice)?;
-        Ok::<_, Refusal>((
-            Invoice {
-                payment,
-                updated_at: uow.now,
-                ..invoice
-            },
-            posting,
-        ))
-    });
+    let taken = invoice.apply_payment_in_any_status(notice, uow.now);
     // Cannot fail: a relayed payment never exceeds the amount that is left to pay.
     let Ok((invoice, posting)) = taken else {
         return;

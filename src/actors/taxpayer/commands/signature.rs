@@ -15,7 +15,10 @@ use crate::domain::pipeline::{Run, Step};
 /// Records the signature and the payment status that was signed, with an event if the status of the payment changes.
 pub(super) fn record_signature(uow: &mut UnitOfWork, invoice: Invoice, run: &Run) {
     let before = invoice.payment.status;
-    uow.put_invoice(with_signature(invoice, run));
+    uow.put_invoice(Invoice {
+        updated_at: uow.now,
+        ..with_signature(invoice, run)
+    });
     apply_signed_payment_status(uow, run);
     if before == PaymentStatus::Paid {
         post_lost_full_payment(uow, run);
@@ -53,4 +56,34 @@ pub(super) fn with_signature(invoice: Invoice, run: &Run) -> Invoice {
         invoice.payment = invoice.payment.after_signature(payable);
     }
     invoice
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use timing::clock;
+
+    use super::*;
+    use crate::actors::taxpayer::testing::submitted_invoice;
+    use crate::actors::taxpayer::tests::{ID, submission};
+    use crate::store::testing::sqlite_store;
+
+    #[tokio::test]
+    async fn a_signature_is_a_change_of_the_invoice() {
+        let test = sqlite_store().await;
+        let mut uow = UnitOfWork::without_rows(&test.store).await;
+        let invoice = Invoice {
+            updated_at: Timestamp::MIN,
+            ..submitted_invoice(1, 100, "NGN")
+        };
+        let request = submission(invoice.irn.as_str(), "a");
+        let mut run = Run::new(clock::new_id(), ID, request, uow.now);
+        run.done.push(Step::Sign);
+        record_signature(&mut uow, invoice.clone(), &run);
+        let signed = uow.invoice_with_irn(&invoice.irn).unwrap();
+        assert_eq!(
+            (signed.authority.signed, signed.updated_at),
+            (true, uow.now)
+        );
+    }
 }

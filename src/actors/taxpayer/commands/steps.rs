@@ -226,8 +226,9 @@ fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Resu
     match &outcome.verdict {
         StepResult::Done { .. } => match (outcome.step.stage(), invoice) {
             (Some(stage), Some(invoice))
-                if invoice.status == WorkflowStatus::Cancelled && outcome.step.has_effect() =>
+                if invoice.status == WorkflowStatus::Cancelled && run.has_taken_effect() =>
             {
+                let invoice = with_signature(invoice, run);
                 emit_stage_despite_cancellation(uow, invoice, run.operation(), stage);
             }
             (Some(stage), Some(invoice)) => {
@@ -286,7 +287,9 @@ fn differences(run: &Run, stage: Stage) -> Option<&Differences> {
     (stage == Stage::Submitted && !differences.is_empty()).then_some(differences)
 }
 
-/// Emits the event of the stage for an invoice that was cancelled during the call. The invoice stays cancelled.
+/// Emits the event of the stage for an invoice that was cancelled although its run has changed something at the
+/// authority: during the call or, if it was stored only after its signature, before the confirmation. The invoice stays
+/// cancelled, and the run succeeds.
 fn emit_stage_despite_cancellation(
     uow: &mut UnitOfWork,
     invoice: Invoice,

@@ -110,6 +110,7 @@ impl TaxpayerCommand for RotateSecret {
         let endpoint = configured_endpoint(uow, self.endpoint)?;
         uow.put_endpoint(Endpoint {
             public_key: self.secret.public_key(),
+            updated_at: uow.now,
             ..endpoint.clone()
         });
         let secret = (self.endpoint, self.secret.clone());

@@ -1,11 +1,46 @@
-//! Tests of opening a run whose IRN has one already.
+//! Tests of opening a run whose IRN has one already, and of a run whose invoice is cancelled meanwhile.
+
+use std::time::Duration;
 
 use futures_util::future::join_all;
+use jiff::Timestamp;
 use serde_json::json;
+use timing::clock;
 
-use super::{ID, TestTaxpayers, draft, submission};
-use crate::actors::taxpayer::commands::{CreateInvoice, OpenRun};
-use crate::store::testing::stores;
+use super::{ID, TestTaxpayers, by_number, draft, submission};
+use crate::actors::taxpayer::commands::{
+    CreateInvoice, OpenRun, RecordSteps, SetStatus, StepOutcome,
+};
+use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus, UniqueNoType, WorkflowStatus};
+use crate::domain::pipeline::{ResolvedBy, Run, RunState, Step, StepResult};
+use crate::store::invoices;
+use crate::store::lanes::{LaneKind, Lease};
+use crate::store::testing::{claim_due, stores};
+
+/// Records a success of each of these steps. Returns the run after them.
+async fn succeed(app: &TestTaxpayers, lease: &Lease, run: &Run, steps: &[Step]) -> Run {
+    let outcomes = steps.iter().map(|step| StepOutcome {
+        step: *step,
+        id: clock::new_id(),
+        attempt: 1,
+        started_at: Timestamp::UNIX_EPOCH,
+        verdict: StepResult::Done {
+            resolved_by: ResolvedBy::Answer,
+            qr_code: None,
+        },
+        duration_ms: 1,
+        failure: None,
+    });
+    let record = RecordSteps {
+        lease: lease.clone(),
+        run: run.id,
+        irn: run.irn.clone(),
+        digest: run.digest.clone(),
+        steps: outcomes.collect(),
+        next_attempt: clock::new_id(),
+    };
+    app.taxpayers.send(ID, record).await.unwrap()
+}
 
 #[actix_rt::test]
 async fn two_spellings_of_one_irn_share_a_run_with_the_spelling_of_the_invoice() {
@@ -78,5 +113,48 @@ async fn concurrent_replacements_of_content_make_the_run_due_once() {
             .collect();
         assert!(ids.iter().all(|id| *id == ids[0]));
         app.close().await;
+    }
+}
+
+/// An invoice that is stored after its signature is a draft, so it can be cancelled before the signature is confirmed.
+#[actix_rt::test]
+async fn a_run_that_has_signed_is_not_cancelled_with_its_invoice() {
+    let checks = [Step::IrnCheck, Step::DataCheck];
+    for (before, state, shown) in [
+        (&checks[..1], RunState::Cancelled, AuthorityStatus::Pending),
+        (&checks[..], RunState::Succeeded, AuthorityStatus::Submitted),
+    ] {
+        for test in stores().await {
+            let app = TestTaxpayers::with_taxpayer(test).await;
+            let store = &app.test.store;
+            let request = submission("LATE-00000061-20260131", "a");
+            let run = app.taxpayers.send(ID, OpenRun(request)).await.unwrap();
+            let claimed = claim_due(store, LaneKind::Run, "me", Duration::from_secs(30), 9).await;
+            let lease = claimed.unwrap().remove(0);
+            succeed(&app, &lease, &run, before).await;
+            if before.contains(&Step::DataCheck) {
+                succeed(&app, &lease, &run, &[Step::Sign]).await;
+            }
+            let created = app.taxpayers.send(ID, CreateInvoice(draft("LATE", 100)));
+            assert_eq!(created.await.unwrap().invoice.irn.key(), run.irn.key());
+            let cancel = SetStatus {
+                invoice: by_number("LATE"),
+                status: SettableStatus::Cancelled,
+                remark: "late".to_owned(),
+                submission: None,
+            };
+            app.taxpayers.send(ID, cancel).await.unwrap();
+            let ended = succeed(&app, &lease, &run, &[Step::Confirm]).await;
+            assert_eq!(ended.state(), state, "{before:?}");
+            let kind = UniqueNoType::InternalInvoiceNo;
+            let found = invoices::find_owned_by_unique_no(store, ID, kind, "LATE").await;
+            let invoice = found.unwrap().unwrap();
+            assert_eq!(
+                (invoice.status, invoice.authority.status),
+                (WorkflowStatus::Cancelled, shown),
+                "{before:?}"
+            );
+            app.close().await;
+        }
     }
 }

@@ -19,7 +19,7 @@ async fn secrets_replaced_within_a_day_still_sign() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
         let secret = |n: u8| SigningSecret::generate(&mut StdRng::from_seed([n; 32]));
-        app.taxpayers.send(ID, webhook()).await.unwrap();
+        let before = app.taxpayers.send(ID, webhook()).await.unwrap();
         for n in [1, 2, 3] {
             app.taxpayers
                 .send(
@@ -36,7 +36,13 @@ async fn secrets_replaced_within_a_day_still_sign() {
         let recipient = webhooks::load_endpoint(&app.test.store, ID.into(), SystemClock.now())
             .await
             .unwrap();
-        let secrets = recipient.unwrap().secrets;
+        let LoadedEndpoint {
+            endpoint, secrets, ..
+        } = recipient.unwrap();
+        assert!(
+            endpoint.updated_at > before.updated_at,
+            "attempts that began before say nothing about the new secret"
+        );
         let expected = [3, 2, 1].map(|n| secret(n).text().expose_secret().to_owned());
         assert_eq!(secrets[..3], expected);
         assert_eq!(

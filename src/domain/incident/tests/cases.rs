@@ -107,12 +107,6 @@ pub(super) const CASES: &[Case] = &[
     ("authority-limit-low", |situation| situation.authority.limited_operations = vec![("sign", 5, 80)]),
     ("breaker-tripped", |situation| situation.authority.tripped_operations = vec![("sign", None)]),
     ("taxpayers-paused", |situation| situation.paused_taxpayers = vec![pause()]),
-    // Work that nobody takes is no incident of its own then.
-    ("taxpayers-paused", |situation| {
-        situation.paused_taxpayers = vec![pause()];
-        let since = situation.now - SignedDuration::from_mins(1);
-        work(situation).untaken = vec![("run", CountAndOldest { count: 1, since: Some(since) })];
-    }),
     ("actors-stuck", |situation| situation.actors.stuck = 1),
     ("actors-panic", |situation| situation.actors.panics = 4),
     ("answers-broken", |situation| situation.traffic.broken = 1),
@@ -149,7 +143,7 @@ pub(super) fn refused_key(name: &str, ago_s: i64) -> (String, RefusedKey) {
     (name.to_owned(), key)
 }
 
-fn pause() -> TaxpayerPause {
+pub(super) fn pause() -> TaxpayerPause {
     TaxpayerPause {
         taxpayer_id: TaxpayerId(7),
         since: situation_time(),

@@ -11,7 +11,8 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::replica::{ReplicaFigures, ReplicaList};
 use cases::{
-    CASES, REPLICA_STARTED, refused_key, repeated, replica_list, situation_time, slow_calls, work,
+    CASES, REPLICA_STARTED, pause, refused_key, repeated, replica_list, situation_time, slow_calls,
+    work,
 };
 
 /// Returns the kinds of incidents of a situation, with the sentences that an operator reads.
@@ -71,7 +72,7 @@ fn what_is_normal_is_no_incident() {
                     since: Some(since),
                 },
             )];
-            situation.authority.is_held_for_some = true;
+            situation.authority.has_held_runs = true;
         },
         |situation| situation.authority.calls = vec![slow_calls(2)],
         |situation| situation.authority.last_causes = vec![("sign", UpstreamCause::Timeout)],
@@ -89,7 +90,7 @@ fn what_is_normal_is_no_incident() {
         |situation| situation.actors.queue_lengths = vec![10, 20, 30, 30, 40, 50],
         |situation| {
             situation.actors.queue_lengths = vec![10, 20, 30, 40, 50, 60];
-            situation.authority.is_held_for_some = true;
+            situation.authority.has_held_runs = true;
         },
         |situation| situation.traffic.failed_authentications = 49,
     ];
@@ -97,6 +98,31 @@ fn what_is_normal_is_no_incident() {
         let mut situation = Situation::calm();
         change(&mut situation);
         assert_eq!(find_all(&situation), []);
+    }
+}
+
+#[test]
+fn a_paused_taxpayer_hides_no_incident_of_others() {
+    let changes: [(&str, Change); 2] = [
+        ("work-not-taken", |situation| {
+            let since = situation.now - SignedDuration::from_mins(1);
+            let group = CountAndOldest {
+                count: 1,
+                since: Some(since),
+            };
+            work(situation).untaken = vec![("run", group)];
+        }),
+        ("queue-growing", |situation| {
+            situation.actors.queue_lengths = vec![10, 20, 30, 40, 50, 60];
+        }),
+    ];
+    for (name, change) in changes {
+        let mut situation = Situation::calm();
+        change(&mut situation);
+        situation.paused_taxpayers = vec![pause()];
+        let found = find_all(&situation);
+        let names: BTreeSet<_> = found.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, BTreeSet::from([name, "taxpayers-paused"]));
     }
 }
 

@@ -116,6 +116,7 @@ async fn invite(
             "Invitation created successfully",
             InvitationView::from(&made),
         )
+        .warn(&form.warnings)
         .forbid_storing()
     }))
 }

@@ -108,13 +108,13 @@ async fn pause_taxpayer(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let (id, by) = read_pause_request(&state, operator, &id, body).await?;
+    let PauseRequest { id, by, warnings } = read_pause_request(&state, operator, &id, body).await?;
     let message = if taxpayer_pauses::pause(&state, id, &by).await? {
         "Taxpayer paused successfully"
     } else {
         "Taxpayer was already paused"
     };
-    Ok(pause_response(&state, id, message))
+    Ok(pause_response(&state, id, message).warn(&warnings))
 }
 
 /// POST /ops/taxpayers/{id}/resume: ends the pause of a taxpayer, on all replicas.
@@ -124,13 +124,20 @@ async fn resume_taxpayer(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let (id, by) = read_pause_request(&state, operator, &id, body).await?;
+    let PauseRequest { id, by, warnings } = read_pause_request(&state, operator, &id, body).await?;
     let message = if taxpayer_pauses::resume(&state, id, &by).await? {
         "Taxpayer resumed successfully"
     } else {
         "Taxpayer was not paused"
     };
-    Ok(pause_response(&state, id, message))
+    Ok(pause_response(&state, id, message).warn(&warnings))
+}
+
+/// An operator's request to pause a taxpayer, or to end its pause.
+struct PauseRequest {
+    id: TaxpayerId,
+    by: OperatorRequest,
+    warnings: Vec<String>,
 }
 
 async fn read_pause_request(
@@ -138,7 +145,7 @@ async fn read_pause_request(
     OpsOperator(operator_id): OpsOperator,
     id: &str,
     body: Body,
-) -> Result<(TaxpayerId, OperatorRequest), ApiError> {
+) -> Result<PauseRequest, ApiError> {
     let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
@@ -149,7 +156,8 @@ async fn read_pause_request(
         operator_id,
         reason: Some(form.value),
     };
-    Ok((id, by))
+    let warnings = form.warnings;
+    Ok(PauseRequest { id, by, warnings })
 }
 
 fn pause_response(state: &ApiState, id: TaxpayerId, message: &'static str) -> ApiResponse {

@@ -6,12 +6,15 @@ use actix_web::{HttpRequest, web};
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::Actor;
-use crate::http::delivery_links::{VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make_link};
+use crate::http::delivery_links::{
+    NewDeliveryLink, VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make_link,
+};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{delivery_link, reader};
+use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -44,7 +47,8 @@ fn read_lifetime_s(reader: &mut Reader<'_>) -> Option<u32> {
     delivery_link::read(reader, VALID_FOR_S_MAX, VALID_FOR_S_DEFAULT)
 }
 
-/// POST `…/webhook/deliveries/{delivery_id}/link`: makes a link to a delivery to any endpoint of the taxpayer.
+/// POST `…/webhook/deliveries/{delivery_id}/link`: makes a link to a delivery to any endpoint of the taxpayer. Only this
+/// response shows it.
 async fn share_delivery(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -58,11 +62,17 @@ async fn share_delivery(
         &state.catalog.get(),
         read_lifetime_s,
     )?;
-    let link = make_link(&state, &delivery, form.value, Actor::Integrator(integrator)).await?;
+    let by = Actor::Integrator(integrator);
+    let NewDeliveryLink { link, record } = make_link(&state, &delivery, form.value, by).await?;
+    IdempotentRequest::find_in(&request)
+        .send(&state.taxpayers, delivery.taxpayer_id, record)
+        .await?;
     let origin = state.origin(&request).unwrap_or_default();
     let view = DeliveryLinkView {
         url: format!("{origin}{}", link.path),
         expires_at: precise_time(link.expires_at),
     };
-    Ok(ApiResponse::with_status(StatusCode::CREATED, CREATED, view).warn(&form.warnings))
+    Ok(ApiResponse::with_status(StatusCode::CREATED, CREATED, view)
+        .warn(&form.warnings)
+        .forbid_storing())
 }

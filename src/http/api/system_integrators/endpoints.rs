@@ -230,7 +230,7 @@ async fn change_endpoint(
     };
     idempotent
         .answer_once(&state.taxpayers, taxpayer_id, change, move |endpoint| {
-            let view = EndpointView::new(endpoint, failing.as_ref());
+            let view = EndpointView::after_change(endpoint, failing.as_ref());
             ApiResponse::ok("Webhook endpoint updated successfully", view).warn(&form.warnings)
         })
         .await

@@ -254,17 +254,17 @@ async fn update_profile(
     invoice_files::check_logo(&state, taxpayer.id, &change.settings.logo).await?;
     let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
     let by = Actor::Integrator(integrator);
-    idempotent
-        .answer_once(
-            &state.taxpayers,
-            taxpayer.id,
-            ChangeProfile { change, by },
-            move |taxpayer| {
-                let view = ProfileView::new(taxpayer, &contacts);
-                ApiResponse::ok("Taxpayer profile updated successfully", view).warn(&warnings)
-            },
-        )
-        .await
+    let counted = onboarding::counted_integrator(&taxpayer, &change);
+    let changed = idempotent.answer_once(
+        &state.taxpayers,
+        taxpayer.id,
+        ChangeProfile { change, by },
+        move |taxpayer| {
+            let view = ProfileView::new(taxpayer, &contacts);
+            ApiResponse::ok("Taxpayer profile updated successfully", view).warn(&warnings)
+        },
+    );
+    onboarding::count_if_taken(&state, counted, changed).await
 }
 
 /// A request to rotate a key. The query has the terms of the new key. The body is read only to refuse terms in it.
@@ -303,9 +303,13 @@ async fn rotate_api_key(
     key_terms::check_expiry(&terms, state.now())?;
     let key = key_generation::generate_key(KeyKind::Taxpayer)?;
     let by = Actor::Integrator(integrator);
-    let new = NewKey::new(key.clone(), terms).with_name(name);
+    let command = RotateKey {
+        key: NewKey::new(key.clone(), terms).with_name(name),
+        keys_max: None,
+        by,
+    };
     idempotent
-        .send(&state.taxpayers, taxpayer.id, RotateKey { key: new, by })
+        .send(&state.taxpayers, taxpayer.id, command)
         .await?;
     let data = RotatedKey {
         taxpayer_id: taxpayer.id,

@@ -3,11 +3,13 @@
 use actix_web::{HttpRequest, web};
 
 use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, supplier_irn};
+use crate::http::idempotency::IdempotentRequest;
 use crate::http::invoice_files::{self, InvoiceFile};
 use crate::http::openapi::{doc, example, invoice_file, schema};
 use crate::http::respond::code::ErrorCode;
@@ -158,6 +160,7 @@ async fn get_received_file(
 async fn acknowledge_supplier_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = reader::read(
@@ -166,10 +169,13 @@ async fn acknowledge_supplier_invoice(
         supplier_irn::read,
     )?;
     let irn = supplier_irn::parse(&form.value)?;
-    let invoice = state.inbound.acknowledge(id, &irn).await?;
-    let answer = ApiResponse::ok(
-        "Supplier invoice acknowledged successfully",
-        Acknowledgement::from(invoice),
-    );
-    Ok(answer.warn(&form.warnings))
+    let command = state.inbound.tell_authority(id, &irn).await?;
+    let warnings = form.warnings;
+    let show = move |invoice: &SupplierInvoice| {
+        let view = Acknowledgement::from(invoice.clone());
+        ApiResponse::ok("Supplier invoice acknowledged successfully", view).warn(&warnings)
+    };
+    idempotent
+        .answer_once(&state.taxpayers, id, command, show)
+        .await
 }

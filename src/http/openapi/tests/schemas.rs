@@ -173,3 +173,48 @@ fn an_example_has_the_fields_of_its_form_and_no_others() {
         assert_eq!(found, [""; 0]);
     }
 }
+
+/// True if a value of this schema may be null.
+fn may_be_null(schema: &Value) -> bool {
+    let null = json!("null");
+    match &schema["type"] {
+        Value::Array(kinds) => kinds.contains(&null),
+        Value::Null => schema["anyOf"]
+            .as_array()
+            .is_some_and(|either| either.iter().any(may_be_null)),
+        kind => *kind == null,
+    }
+}
+
+/// Collects the optional properties of a body that may not be null.
+fn collect_never_null(schema: &Value, path: &str, found: &mut Vec<String>) {
+    if schema.is_null() {
+        return;
+    }
+    let required = schema["required"].as_array();
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        let is_required = required.is_some_and(|names| names.contains(&json!(name)));
+        if !is_required && !may_be_null(property) {
+            found.push(path.clone());
+        }
+        collect_never_null(property, &path, found);
+    }
+    collect_never_null(&schema["items"], path, found);
+}
+
+/// A form reads null as if the field was left out.
+#[test]
+fn an_optional_field_of_a_body_may_be_null() {
+    let document = parse_document();
+    let mut found = Vec::new();
+    for (path, method, operation) in operations(&document) {
+        let pointer = "/requestBody/content/application~1json/schema/$ref";
+        let Some(target) = operation.pointer(pointer).and_then(Value::as_str) else {
+            continue;
+        };
+        let schema = document.pointer(target.trim_start_matches('#')).unwrap();
+        collect_never_null(schema, &format!("{method} {path}"), &mut found);
+    }
+    assert_eq!(found, [""; 0]);
+}

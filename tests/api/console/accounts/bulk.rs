@@ -193,6 +193,30 @@ async fn what_matches_only_after_the_preview_is_left_alone(world: &World) {
     assert_eq!(untouched["status"], "draft");
 }
 
+#[each_database]
+async fn what_was_changed_after_the_preview_is_left_alone(world: &World) {
+    let account = Account::new(world).await;
+    for act in ["approve", "approve-submit"] {
+        let made = invoices(&account, 2).await;
+        let [first, second] = [&made[0]["id"], &made[1]["id"]];
+        let preview = format!("/invoices/bulk?act={act}&filter=&id={first}&id={second}");
+        let fields = fields_of(&account.page(&preview).await);
+        let update = documents::update(&made[0]);
+        account.taxpayer.update(&update).await.expect_status(200);
+        let fields: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let result = account.post("/invoices/bulk", &fields).await.expect(200);
+        assert_shows(
+            &result.html,
+            &["1 done, 1 not", "It has changed since it was shown"],
+        );
+        let stored = account.taxpayer.reread(&made[0]).await;
+        assert_eq!(stored["status"], "draft", "{act}");
+    }
+}
+
 #[on_sqlite]
 async fn more_than_a_preview_shows_is_refused(world: &World) {
     let account = Account::new(world).await;

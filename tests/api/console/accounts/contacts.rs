@@ -1,7 +1,7 @@
 //! The people of an account: a new one signs in with the role that it was given, and a removed one is signed out.
 
 use testkit::documents::number;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows, signed_in};
 use crate::support::account::{choose, link_path};
@@ -105,4 +105,32 @@ async fn an_account_keeps_an_owner_and_an_email_belongs_to_one_person(world: &Wo
         .post(&format!("/contacts/{theirs}/remove"), &[])
         .await
         .expect(404);
+}
+
+#[on_sqlite(&[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "1")])]
+async fn beyond_the_limit_a_taken_email_is_answered_like_a_free_one(world: &World) {
+    let account = Account::new(world).await;
+    let other = Account::new(world).await;
+    let free = [0; 3].map(|_| format!("free{}@trading.example", number()));
+    let limited = "Too many requests; try again when Retry-After has passed";
+    let taken = "Somebody signs in with this email already.";
+    let mine = account.email.as_str();
+    let cases: [(&str, u16, &str); 5] = [
+        (&free[0], 200, "/sign-in/invitation/"),
+        (&free[1], 200, "/sign-in/invitation/"),
+        (&other.email, 422, taken),
+        (&free[2], 422, limited),
+        (mine, 422, limited),
+    ];
+    for (email, status, shown) in cases {
+        let fields = [
+            ("first_name", "Bola"),
+            ("last_name", "Ade"),
+            ("email", email),
+            ("role", "read_only"),
+        ];
+        let answer = account.post("/contacts", &fields).await;
+        assert_eq!(answer.status, status, "{email}: {}", answer.html);
+        assert_shows(&answer.html, &[shown]);
+    }
 }

@@ -5,7 +5,7 @@ use testkit::documents;
 use testkit::patience::eventually;
 use testkit::{each_database, on_sqlite};
 
-use super::{Account, assert_shows, field_value};
+use super::{Account, assert_shows, field_value, post_seen};
 use crate::support::world::World;
 
 async fn signed(account: &Account) -> Value {
@@ -128,4 +128,60 @@ async fn a_batch_is_undone_on_its_page(world: &World) {
     assert!(!again.contains("<form class"), "{again}");
     let invoice = format!("/invoices/{}", outcome["items"][0]["id"]);
     wait_for(&account, &invoice, ">Done</span>").await;
+}
+
+#[on_sqlite]
+async fn a_correction_starts_only_as_its_preview_showed_it(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = signed(&account).await;
+    let page = format!("/invoices/{}", invoice["id"]);
+    let correct = format!("{page}/correct");
+    let fields = [("lines.0.quantity", "1")];
+    let preview = account.post(&format!("{correct}/preview"), &fields).await;
+    let preview = preview.expect(200).html;
+    assert_shows(&preview, &["Credit note, for a part"]);
+    let plan = field_value(&preview, "plan");
+    // Somebody else is quicker.
+    let cheaper = [("lines.0.unit_price", "400")];
+    account.post(&correct, &cheaper).await.expect(303);
+    wait_for(&account, &page, ">Done</span>").await;
+    let confirmation = [fields[0], ("plan", &*plan)];
+    let late = account.post(&correct, &confirmation).await;
+    let late = late.expect(412).html;
+    assert_shows(
+        &late,
+        &[
+            "has changed since the preview",
+            "Credit note, in full",
+            "Replacement",
+        ],
+    );
+    let plan = field_value(&late, "plan");
+    let confirmation = [fields[0], ("plan", &*plan)];
+    account.post(&correct, &confirmation).await.expect(303);
+    wait_for(&account, &page, "Replacement").await;
+}
+
+#[on_sqlite]
+async fn a_text_that_is_cleared_is_not_taken_from_the_invoice_again(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    let page = format!("/invoices/{}", invoice["id"]);
+    let texts = [
+        ("note", "As agreed"),
+        ("lines.0.description", "Two of them"),
+    ];
+    post_seen(&account, &page, "edit", &texts).await.expect(303);
+    let alone = json!({ "irn": invoice["irn"] });
+    let submitted = account.taxpayer.app().submit_to_the_end(&alone).await;
+    submitted.expect_status(200);
+    let preview = format!("{page}/correct/preview");
+    let same = account.post(&preview, &[]).await.expect(200).html;
+    assert_shows(&same, &["Nothing has to be done"]);
+    for (name, text) in texts {
+        let plan = account.post(&preview, &[(name, "")]).await;
+        let removed = format!("<del>{text}</del>");
+        let expected = [&*removed, "Credit note, in full", "Replacement"];
+        assert_shows(&plan.expect(200).html, &expected);
+    }
 }

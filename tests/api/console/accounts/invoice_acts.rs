@@ -264,6 +264,41 @@ async fn a_credit_note_is_a_draft_that_refers_to_its_invoice(world: &World) {
     assert!(!page.contains("/credit-note\""), "{page}");
 }
 
+#[on_sqlite]
+async fn no_credit_note_is_made_over_another_amount_than_was_signed(world: &World) {
+    let account = Account::new(world).await;
+    // The stored invoice and the signed payable: another payable, another quantity, as much in other parts, and another
+    // currency.
+    for (stored, payable) in [
+        (documents::invoice(), 10_750),
+        (
+            with(&documents::invoice(), "invoice_lines.0.quantity", json!(3)),
+            1_075,
+        ),
+        (documents::invoice_over("537.5", "2"), 1_075),
+        (with(&documents::invoice(), "currency", json!("USD")), 1_075),
+    ] {
+        let invoice = account.taxpayer.invoice(&stored).await;
+        let number = invoice["invoice_no"].as_str().unwrap();
+        let other = submission(&account.taxpayer, number);
+        let other = with(
+            &other,
+            "legal_monetary_total.payable_amount",
+            json!(payable),
+        );
+        let submitted = account.taxpayer.app().submit_to_the_end(&other).await;
+        submitted.expect_status(200);
+        let path = path_of(&invoice);
+        let page = account.page(&path).await;
+        assert_shows(&page, &["/correct\""]);
+        assert!(!page.contains("/credit-note\""), "{page}");
+        let refused = account.post(&format!("{path}/credit-note"), &[]).await;
+        let refused = refused.expect(409).html;
+        let words = "The authority signed other lines or amounts than are stored here.";
+        assert_shows(&refused, &[words]);
+    }
+}
+
 #[each_database]
 async fn an_invoice_that_waits_is_tried_again_at_once(world: &World) {
     let account = Account::new(world).await;

@@ -1,5 +1,6 @@
 //! What an account is told: by mail, and in its chat.
 
+use serde_json::json;
 use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::Receiver;
@@ -72,4 +73,18 @@ async fn a_new_key_is_told_to_the_owner_by_mail_and_in_the_chat(world: &World) {
         &account.page("/notifications").await,
         &["can be posted to a chat"],
     );
+}
+
+#[each_database]
+async fn a_chat_is_not_in_the_networks_of_the_erp(world: &World) {
+    let account = Account::new(world).await;
+    let operator = world.new_operator().await;
+    let path = format!("/ops/taxpayers/{}/integration", account.taxpayer.id);
+    let body =
+        json!({ "auth_type": "none", "data_format": "rest", "allowed_networks": ["10.1.0.0/16"] });
+    operator.send("PUT", &path, &body).await.expect_status(200);
+    for url in ["https://10.1.2.3/x", "http://10.1.2.3/x"] {
+        let refused = account.post("/notifications", &[("chat_url", url)]).await;
+        refused.expect(422).shows("fault-chat_url");
+    }
 }

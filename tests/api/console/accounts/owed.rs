@@ -3,8 +3,8 @@
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use testkit::documents::{invoice, submission};
-use testkit::each_database;
 use testkit::edit::with;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows};
 use crate::support::world::World;
@@ -67,6 +67,9 @@ async fn the_signed_payable_is_to_be_paid(world: &World) {
         );
         let page = account.page(&format!("/invoices/{}", stored["id"])).await;
         assert_shows(&page, &[&format!("left to pay {left}")]);
+        assert_shows(&page, &["<p class=\"figure\">NGN 1,075.00</p>"]);
+        let is_other = page.contains("<dt>Payable as signed</dt><dd>NGN 1,075.00</dd>");
+        assert_eq!(is_other, quantity != 2, "{quantity} {page}");
         assert_eq!(page.contains(">Overdue<"), is_left, "{quantity} {part}");
         let list = account.page("/invoices").await;
         assert_eq!(
@@ -221,5 +224,41 @@ async fn a_credit_note_counts_by_whichever_reference_it_names_its_invoice(world:
             let customers = account.page("/customers").await;
             assert_shows(&customers, &["Of it overdue: 1,075.00"]);
         }
+    }
+}
+
+#[on_sqlite]
+async fn a_signed_credit_note_of_an_unsigned_invoice_counts_on_its_page(world: &World) {
+    let account = Account::new(world).await;
+    for (quantity, left) in [(1, "537.50"), (2, "0.00")] {
+        let stored = approved(&account, 2).await;
+        sign_credit_note(&account, ("IRN", &stored["irn"]), quantity).await;
+        let page = account.page(&format!("/invoices/{}", stored["id"])).await;
+        assert_shows(&page, &[&format!("left to pay {left}")]);
+        let is_left = left != "0.00";
+        let overdue = overdue_ids(&account).await;
+        assert_eq!(overdue.contains(&stored["id"]), is_left, "{quantity}");
+        assert_eq!(page.contains(">Overdue<"), is_left, "{quantity}");
+    }
+}
+
+#[on_sqlite]
+async fn a_part_above_what_credit_notes_leave_is_told_on_the_page(world: &World) {
+    let account = Account::new(world).await;
+    let stored = approved(&account, 2).await;
+    sign_credit_note(&account, ("IRN", &stored["irn"]), 1).await;
+    let path = format!("/invoices/{}", stored["id"]);
+    for (amount, is_above) in [("500", false), ("100", true)] {
+        let fields = [
+            ("payment_status", "partial"),
+            ("amount", amount),
+            ("remark", "By bank"),
+        ];
+        let sent = account.post(&format!("{path}/payment"), &fields).await;
+        sent.expect(303);
+        let page = account.page(&path).await;
+        assert_shows(&page, &["The payment was recorded."]);
+        let told = "Note: the signed credit notes left NGN 37.50 of this invoice to pay";
+        assert_eq!(page.contains(told), is_above, "{amount} {page}");
     }
 }

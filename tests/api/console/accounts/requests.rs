@@ -39,7 +39,7 @@ async fn a_failure_is_in_the_list_in_its_group_and_on_a_page_of_its_own(world: &
         ],
     );
     let groups = account.page("/requests?tab=errors").await;
-    let list = "/requests?error_code=VALIDATION_FAILED&#38;route=%2Fv1%2Ftax-payers%2Finvoices";
+    let list = "/requests?error_code=VALIDATION_FAILED&#38;route=%2Fv1%2Ftax-payers%2Finvoices&#38;method=POST";
     assert_shows(
         &groups,
         &[

@@ -117,6 +117,32 @@ async fn an_edit_that_is_too_late_keeps_what_was_typed(world: &World) {
     }
 }
 
+#[on_sqlite]
+async fn a_payment_in_full_records_the_amount_that_the_page_showed(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    let approved = account.taxpayer.set_status(&invoice, "approved").await;
+    approved.expect_status(200);
+    let page = format!("/invoices/{}", invoice["id"]);
+    let shown = field_value(&account.page(&page).await, "payable");
+    let update = documents::update(&invoice);
+    account.taxpayer.update(&update).await.expect_status(200);
+    let form = format!("{page}/payment");
+    let paid = [("payment_status", "paid"), ("remark", "by bank")];
+    let late: Vec<_> = paid.into_iter().chain([("payable", &*shown)]).collect();
+    let refused = account.post(&form, &late).await.expect(422).html;
+    assert_shows(
+        &refused,
+        &[
+            "The amount of the invoice has changed: it is 215.00 now.",
+            "value=\"by bank\"",
+        ],
+    );
+    let shown = field_value(&refused, "payable");
+    let seen: Vec<_> = paid.into_iter().chain([("payable", &*shown)]).collect();
+    account.post(&form, &seen).await.expect(303);
+}
+
 /// Sends a form of the profile as a page does that showed these fields, with some of them changed.
 async fn post_changed(account: &Account, form: &str, before: &str, typed: &[(&str, &str)]) {
     let shown: Vec<_> = form_urlencoded::parse(before.as_bytes()).collect();

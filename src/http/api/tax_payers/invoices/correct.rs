@@ -8,6 +8,7 @@ use actix_web::{FromRequest, HttpRequest, web};
 
 use crate::actors::taxpayer::commands::IfUnchanged;
 use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::access::payer::PayingAccount;
 use crate::domain::correction::record::Correction;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::UniqueNoType;
@@ -20,6 +21,7 @@ use crate::http::corrections::{
     undo_batch_invoices, with_received_amount,
 };
 use crate::http::endpoint::{Path, path};
+use crate::http::extract::auth;
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::extract::role::NeedsRole;
@@ -195,9 +197,11 @@ async fn undo_batch(
     TaxpayerCaller(id): TaxpayerCaller,
     batch_no: web::Path<String>,
     query: Query,
+    request: HttpRequest,
 ) -> Result<ApiResponse, ApiError> {
     let is_preview = query.flag("preview")?;
-    let done = undo_batch_invoices(&state, id, &batch_no, is_preview).await?;
+    let payer = auth::paying_account(&request).map(PayingAccount::payer);
+    let done = undo_batch_invoices(&state, id, payer, &batch_no, is_preview).await?;
     let view = undo_view(&batch_no, &done);
     if is_preview {
         return Ok(ApiResponse::ok("Undo previewed successfully", view));

@@ -10,6 +10,7 @@ use crate::domain::import::source::ImportForm;
 use crate::http::api::tax_payers::invoices::create::PRECONDITION_ERROR_CODES;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
+use crate::http::extract::reading_right::ReadingRight;
 use crate::http::forms::standard_invoice;
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::import_files::{self, CSV_TYPE, FILE_TYPES, FileRequest, PreparedImport};
@@ -163,7 +164,9 @@ async fn get_import_errors(
     let errors = errors.ok_or_else(import_not_found)?;
     let name = format!("{import_no}-errors.csv");
     if errors.has_pieces {
-        let parts = import_files::stream_errors(state, id, import_no.into_inner(), errors.csv);
+        let right = ReadingRight::from_key(&request, &state);
+        let number = import_no.into_inner();
+        let parts = import_files::stream_errors(state, id, number, errors.csv, right);
         return Ok(streamed_download(CSV_UTF8_TYPE, &name, parts));
     }
     let file = FileAnswer {

@@ -17,6 +17,7 @@ use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::http::exports::{self, TableFormat, vary_by_accept};
 use crate::http::extract::auth;
+use crate::http::extract::reading_right::ReadingRight;
 use crate::http::forms::invoice_filters;
 use crate::http::forms::query::Query;
 use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder, AnswerPermit};
@@ -104,9 +105,10 @@ pub(super) async fn list_invoices(
     let asked = invoice_filters::read(&query, state.today(), &state.catalog.get())?;
     let payer = auth::paying_account(&request).map(PayingAccount::payer);
     let holder = AnswerHolder::for_taxpayer(taxpayer, payer);
+    let right = ReadingRight::from_key(&request, &state);
     if let Some(format) = TableFormat::from_accept_header(&request) {
         let list = asked.into_list(taxpayer);
-        let file = exports::invoices_file(&state, holder, list, format).await?;
+        let file = exports::invoices_file(&state, holder, right, list, format).await?;
         return Ok(vary_by_accept(file));
     }
     let page = asked.page;
@@ -125,6 +127,7 @@ pub(super) async fn list_invoices(
             state,
             taxpayer: list.taxpayer,
             holder,
+            right,
             invoices: found.invoices.into_iter(),
             long: found.long_invoices,
         };
@@ -145,6 +148,7 @@ struct UnsentInvoices {
     state: web::Data<ApiState>,
     taxpayer: TaxpayerId,
     holder: AnswerHolder,
+    right: ReadingRight,
     invoices: vec::IntoIter<Invoice>,
     long: HashMap<InvoiceId, usize>,
 }
@@ -198,7 +202,8 @@ fn stream_page(
     };
     stream::try_unfold(sender, |mut sender| async {
         if sender.part.rest.is_empty() {
-            let Some(next) = sender.next_part().await? else {
+            let next = sender.next_part().await;
+            let Some(next) = next.inspect_err(exports::log_broken_download)? else {
                 return Ok(None);
             };
             sender.part = next;
@@ -235,6 +240,7 @@ impl UnsentInvoices {
         let Some(bytes) = self.long.get(&invoice.id) else {
             return AnswerPart::new(&invoice, separator, None);
         };
+        self.right.require().await?;
         let room = self.state.answers.reserve(self.holder, *bytes).await;
         let room = room.ok_or_else(|| ApiError::internal("no memory for a part of a list"))?;
         let _turn = self.state.answers.wait_for_rendering_turn().await;

@@ -1,8 +1,10 @@
 //! Update Invoice, Update Invoice Status and Update Payment Status.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use actix_web::{HttpRequest, web};
+use jiff::civil::Date;
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{
@@ -146,16 +148,29 @@ fn update_response(revised: &RevisedInvoice) -> ApiResponse {
     {
         warnings.push("due_date is before invoice_date".to_owned());
     }
-    for date in revised.invoice.other_payment_due_dates() {
-        warnings.push(format!(
-            "the payment_due_date {date} of payment_means stays, and is not the due_date"
-        ));
-    }
+    let dates = revised.invoice.other_payment_due_dates();
+    warnings.extend(payment_due_dates_warning(dates));
     ApiResponse::ok(
         "Invoice updated successfully",
         InvoiceObject::from(&revised.invoice),
     )
     .warn(&warnings)
+}
+
+/// Returns the warning about payment due dates that stay. It names the first one and counts the others: an invoice may
+/// have thousands of them, and a client reads only so many headers.
+fn payment_due_dates_warning(dates: Vec<Date>) -> Option<String> {
+    let different: BTreeSet<Date> = dates.into_iter().collect();
+    let first = different.first()?;
+    Some(match different.len() {
+        1 => {
+            format!("the payment_due_date {first} of payment_means stays, and is not the due_date")
+        }
+        count => format!(
+            "the payment_due_date {first} and {} more of payment_means stay, and are not the due_date",
+            count - 1
+        ),
+    })
 }
 
 /// Returns the error for a body with faults. If the invoice can no longer be edited, the error says only that.
@@ -297,4 +312,38 @@ pub(super) async fn check_if_match(
         invoice: which.clone(),
         updated_at: invoice.updated_at,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payment_due_dates_that_stay_are_one_warning() {
+        for (dates, expected) in [
+            (vec![], None),
+            (
+                vec!["2026-02-20"],
+                Some(
+                    "the payment_due_date 2026-02-20 of payment_means stays, and is not the due_date",
+                ),
+            ),
+            (
+                vec!["2026-02-20"; 1_000],
+                Some(
+                    "the payment_due_date 2026-02-20 of payment_means stays, and is not the due_date",
+                ),
+            ),
+            (
+                vec!["2026-04-20", "2026-02-20", "2026-03-20", "2026-04-20"],
+                Some(
+                    "the payment_due_date 2026-02-20 and 2 more of payment_means stay, and are not the due_date",
+                ),
+            ),
+        ] {
+            let dates = dates.into_iter().map(|date| date.parse().unwrap());
+            let warning = payment_due_dates_warning(dates.collect());
+            assert_eq!(warning.as_deref(), expected);
+        }
+    }
 }

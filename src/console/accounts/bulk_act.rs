@@ -1,0 +1,223 @@
+//! Approves or submits one of many chosen invoices, as its own button does.
+
+use jiff::Timestamp;
+
+use crate::actors::taxpayer::commands::{
+    IfUnchanged, OpenAuditedRun, OpenRun, SeenInvoice, SetStatus,
+};
+use crate::console::accounts::bulk_selection::BulkAct;
+use crate::console::accounts::invoice_submission::prepare_submission;
+use crate::console::badges::{Badge, badge};
+use crate::console::session::accounts::AccountSession;
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
+use crate::domain::kernel::codes::{SettableStatus, UniqueNoType};
+use crate::domain::pipeline::RunRequest;
+use crate::http::approval;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+
+/// The remark that is stored with the new status of each invoice.
+const REMARK: &str = "Set in the dashboard, with others";
+
+/// The outcome of an act for one of many things.
+pub(super) struct ActOutcome {
+    pub(super) is_done: bool,
+    pub(super) badge: Badge,
+    /// A message about the outcome, or the reason why nothing was done.
+    pub(super) text: String,
+}
+
+impl ActOutcome {
+    pub(super) fn success(text: String) -> Self {
+        Self {
+            is_done: true,
+            badge: badge("ok", "Done"),
+            text,
+        }
+    }
+
+    pub(super) fn not_done(badge: Badge, text: String) -> Self {
+        Self {
+            is_done: false,
+            badge,
+            text,
+        }
+    }
+}
+
+/// Does the act with one invoice, unless the invoice was changed since the preview showed it. `seen_at` is the time of
+/// its last change at that time.
+pub(super) async fn apply_act(
+    state: &ApiState,
+    session: &AccountSession,
+    act: BulkAct,
+    invoice: &Invoice,
+    seen_at: Option<Timestamp>,
+) -> ActOutcome {
+    if let Some(reason) = act.obstacle(invoice) {
+        let text = format!("It has changed meanwhile: {reason}.");
+        return ActOutcome::not_done(badge("warn", "Left out"), text);
+    }
+    let present = SeenInvoice::from(invoice);
+    if seen_at != Some(present.updated_at) {
+        let text = "It has changed since it was shown. Choose it again to see it as it is now.";
+        return ActOutcome::not_done(badge("warn", "Left out"), text.to_owned());
+    }
+    if !act.approves() {
+        return match submit(state, session, invoice, Version::Seen(present)).await {
+            Ok(()) => ActOutcome::success("Sent to the authority.".to_owned()),
+            Err(error) => ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
+        };
+    }
+    let approved = match approve(state, session, invoice).await {
+        Ok(approved) if act == BulkAct::Approve => return ActOutcome::success(approved.text),
+        Ok(approved) => approved,
+        Err(error) => return ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
+    };
+    match submit(state, session, invoice, approved.version).await {
+        Ok(()) => ActOutcome::success(format!("{} Sent to the authority.", approved.text)),
+        Err(error) => {
+            let text = format!("Approved, but not submitted. {}", error_text(&error));
+            ActOutcome::not_done(badge("warn", "Approved only"), text)
+        }
+    }
+}
+
+/// An invoice that was approved.
+struct Approved {
+    /// A message for the approver, with warnings.
+    text: String,
+    version: Version,
+}
+
+/// The version of an invoice that is to be submitted.
+enum Version {
+    /// The stored invoice, if it has not changed since it was read.
+    Seen(SeenInvoice),
+    /// A document that was made from the invoice before.
+    Made(RunRequest),
+}
+
+impl Version {
+    /// Returns the version that an approval has made. Nobody has seen a later edit, so none is submitted. An approval
+    /// that has started a submission of its own lets the invoice change further; its document stays the same.
+    fn after_approval(approved: &Invoice, submission: Option<RunRequest>) -> Self {
+        submission.map_or_else(|| Self::Seen(SeenInvoice::from(approved)), Self::Made)
+    }
+}
+
+/// Approves an invoice.
+async fn approve(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+) -> Result<Approved, ApiError> {
+    let which = InvoiceRef {
+        kind: UniqueNoType::PortalId,
+        text: invoice.id.to_string(),
+    };
+    let status = SettableStatus::Approved;
+    let approval = approval::prepare_approval(state, session.taxpayer, &which, status).await?;
+    let done = if approval.submission.is_some() {
+        "Approved. The account submits what is approved."
+    } else {
+        "Approved."
+    };
+    let notes = approval.warnings.iter();
+    let notes: Vec<_> = notes.map(|warning| format!(" Note: {warning}.")).collect();
+    let text = format!("{done}{}", notes.concat());
+    let submission = approval.submission.as_ref();
+    let submission = submission.map(|submission| submission.request.clone());
+    let command = IfUnchanged {
+        seen: Some(SeenInvoice::from(invoice)),
+        command: SetStatus {
+            invoice: which,
+            status,
+            remark: REMARK.to_owned(),
+            submission: approval.submission,
+        },
+    };
+    let approved = state.taxpayers.send(session.taxpayer, command).await?;
+    Ok(Approved {
+        text,
+        version: Version::after_approval(&approved, submission),
+    })
+}
+
+/// Submits this version of an invoice.
+async fn submit(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    version: Version,
+) -> Result<(), ApiError> {
+    let (seen, run) = match version {
+        Version::Seen(seen) => {
+            let prepared = prepare_submission(state, session, invoice).await?;
+            (Some(seen), prepared.command)
+        }
+        Version::Made(request) => (None, OpenRun(request)),
+    };
+    let command = IfUnchanged {
+        seen,
+        command: OpenAuditedRun(run),
+    };
+    state.taxpayers.send(session.taxpayer, command).await?;
+    Ok(())
+}
+
+/// Returns the message of an error followed by its faults. Without the message if it only summarises the faults.
+pub(super) fn error_text(error: &ApiError) -> String {
+    let summary = error.faults.summary();
+    let message = Some(error.message.to_string());
+    let message = message.filter(|message| error.faults.is_empty() || *message != summary);
+    let faults = error.faults.iter().map(ToString::to_string);
+    message
+        .into_iter()
+        .chain(faults)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::correction::testing::{draft, signed};
+    use crate::domain::invoice::Line;
+    use crate::domain::kernel::fault::{Fault, Faults};
+    use crate::domain::pipeline::Operation;
+    use crate::http::respond::code::ErrorCode;
+
+    #[test]
+    fn an_error_tells_its_message_before_its_faults() {
+        let faults = || Faults::from(Fault::new("irn", "odd", "The number is odd."));
+        let message = "Nothing was sent.";
+        let told = ApiError::new(ErrorCode::ValidationFailed, message).with_faults(faults());
+        assert_eq!(error_text(&told), "Nothing was sent. The number is odd.");
+        assert_eq!(
+            error_text(&ApiError::invalid(faults())),
+            "The number is odd."
+        );
+    }
+
+    #[test]
+    fn what_the_approval_made_is_submitted_and_nothing_later() {
+        let approved = signed(draft(vec![Line::sample()]));
+        let made = RunRequest::sample(approved.irn.as_str(), Operation::Submit);
+        for submission in [None, Some(made)] {
+            let is_made = submission.is_some();
+            match Version::after_approval(&approved, submission) {
+                Version::Seen(seen) => {
+                    assert!(!is_made);
+                    let expected = SeenInvoice::from(&approved);
+                    assert_eq!(seen.updated_at, expected.updated_at);
+                }
+                Version::Made(request) => {
+                    assert!(is_made);
+                    assert_eq!(request.irn, approved.irn);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The memory of a page of invoices. A list that is read page by page holds the memory of one page while it is read,
+//! which bounds how many lists are read at once.
+
+use crate::http::limits::{AnswerHolder, AnswerPermit};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::{ApiError, RETRY_AFTER};
+use crate::http::state::ApiState;
+
+/// The number of invoices on a page.
+pub(crate) const PAGE_INVOICES: u64 = 50;
+/// The memory that a page usually takes, in bytes.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// Reserves memory for a page of `PAGE_INVOICES` invoices.
+pub(crate) async fn reserve_page(
+    state: &ApiState,
+    holder: AnswerHolder,
+) -> Result<AnswerPermit, ApiError> {
+    reserve_bytes(state, holder, PAGE_BYTES).await
+}
+
+/// Reserves memory for an invoice that is too long for its page.
+pub(crate) async fn reserve_bytes(
+    state: &ApiState,
+    holder: AnswerHolder,
+    bytes: usize,
+) -> Result<AnswerPermit, ApiError> {
+    let room = state.answers.reserve(holder, bytes).await;
+    room.ok_or_else(|| {
+        let message = "Too many answers are waiting to be read, please try again";
+        ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER)
+    })
+}
