@@ -100,43 +100,13 @@ async fn is_lane_unchanged(store: &Store, unit: &UnitOfWork) -> Result<bool, Sto
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use jiff::Timestamp;
     use serde_json::json;
-    use timing::clock::SystemClock;
 
     use super::*;
-    use crate::actors::taxpayer::cached_state::CachedState;
-    use crate::actors::taxpayer::load::{self, BatchStart};
-    use crate::actors::taxpayer::read_set::ReadSet;
-    use crate::actors::taxpayer::row_ids::ReservedIds;
-    use crate::domain::events::event::{EventKind, LogHead};
-    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::actors::taxpayer::tests::ID;
+    use crate::domain::events::event::EventKind;
     use crate::store::lanes::IfTaken;
     use crate::store::testing::stores;
-
-    const ID: TaxpayerId = TaxpayerId(7);
-
-    /// Returns a unit of work whose transaction gave the lane this version.
-    async fn unit_with_version(store: &Store, version: i64) -> UnitOfWork {
-        let deps = TaxpayerDeps::in_tests(store, Arc::new(SystemClock));
-        let start = BatchStart {
-            id: ID,
-            wanted: ReadSet::default(),
-            cached: CachedState {
-                version,
-                taxpayer: None,
-                endpoints: Vec::new(),
-                head: LogHead::default(),
-            },
-            ids: ReservedIds::default(),
-        };
-        let tx = store.begin().await.unwrap();
-        let units = load::load(&deps, &tx, Timestamp::UNIX_EPOCH, vec![start]).await;
-        tx.rollback().await.unwrap();
-        units.unwrap().remove(0)
-    }
 
     #[tokio::test]
     async fn a_commit_that_leaves_no_proof_is_refuted_only_by_the_version_of_the_lane() {
@@ -152,7 +122,7 @@ mod tests {
                 (stored, false, None),
                 (stored, true, Some(false)),
             ] {
-                let mut unit = unit_with_version(store, version).await;
+                let mut unit = UnitOfWork::with_version(store, version).await;
                 if has_event {
                     unit.emit(EventKind::ApiKeyRotated, None, &json!({}));
                 }

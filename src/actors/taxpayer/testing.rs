@@ -48,12 +48,17 @@ impl TaxpayerDeps {
 impl UnitOfWork {
     /// Returns a unit of work of the taxpayer `ID`, at the beginning of 1970, that has loaded nothing.
     pub(super) async fn without_rows(store: &Store) -> Self {
+        Self::with_version(store, 1).await
+    }
+
+    /// Returns such a unit of work, whose transaction gave the taxpayer's lane this version.
+    pub(super) async fn with_version(store: &Store, version: i64) -> Self {
         let deps = TaxpayerDeps::in_tests(store, Arc::new(SystemClock));
         let start = BatchStart {
             id: ID,
             wanted: ReadSet::default(),
             cached: CachedState {
-                version: 1,
+                version,
                 taxpayer: None,
                 endpoints: Vec::new(),
                 head: LogHead::default(),

@@ -344,8 +344,12 @@ mod tests {
             let lines = wanted.iter();
             let lines: Vec<_> = lines.map(|(item, count)| line(item, count, "5")).collect();
             let found = find_known_lines(&original, &lines).into_iter();
-            let place = |known: &Line| original.iter().position(|one| std::ptr::eq(one, known));
-            let places: Vec<_> = found.map(|known| known.and_then(place)).collect();
+            let places: Vec<_> = found
+                .map(|known| {
+                    let known = known?;
+                    original.iter().position(|one| std::ptr::eq(one, known))
+                })
+                .collect();
             assert_eq!(places, expected, "{wanted:?}");
         }
     }

@@ -21,6 +21,8 @@ pub mod lines;
 pub mod next_step;
 pub mod plan;
 #[cfg(test)]
+mod plan_laws;
+#[cfg(test)]
 mod plan_tests;
 pub mod record;
 pub mod signed_invoice;

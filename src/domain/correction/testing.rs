@@ -17,6 +17,10 @@ use crate::domain::reference::catalog::{Catalog, ReferenceList};
 
 pub(super) const CATEGORIES: [&str; 3] = ["STANDARD_VAT", "REDUCED_VAT", "ZERO_VAT"];
 
+pub(super) fn amount(text: &str) -> Amount {
+    Amount::parse(text).unwrap()
+}
+
 pub(super) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     let list = json!([{ "code": "STANDARD_VAT", "percent": 7.5 }, { "code": "ZERO_VAT", "percent": 0 },

@@ -179,7 +179,7 @@ fn a_text_of_a_party_or_a_line_that_is_emptied_is_written_again() {
     assert!(values.contains(&expected), "{values:?}");
     let again = write_with_parts(&emptied, &kept).unwrap();
     assert_eq!(again, write_with_parts(&document, &[scheme]).unwrap());
-    // What the document has itself by now wins.
+    // The document has a telephone of its own by now, which wins.
     emptied.customer.telephone = Some("+1".to_owned());
     let other = write_with_parts(&emptied, &kept).unwrap();
     assert!(

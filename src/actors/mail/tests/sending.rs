@@ -317,11 +317,7 @@ async fn a_mail_that_is_sent_again_brings_no_used_link_back() {
                 taxpayer: TAXPAYER,
                 id,
             });
-            let scope = if kind == NoticeKind::Invited {
-                person
-            } else {
-                NoticeScope::SignIn
-            };
+            let scope = link_scope(kind, person);
             office.tell_to(scope, kind, OTHER).await;
             office.turn().await;
             let mut mails = office.mails_to(OTHER).await;
@@ -354,6 +350,14 @@ async fn a_mail_that_is_sent_again_brings_no_used_link_back() {
     }
 }
 
+/// Returns the scope of a notice with a link to a person: an owner invites the person, and a stranger asks at the sign-in.
+fn link_scope(kind: NoticeKind, person: NoticeScope) -> NoticeScope {
+    match kind {
+        NoticeKind::Invited => person,
+        _ => NoticeScope::SignIn,
+    }
+}
+
 /// Asks for links to a person, as an owner who invites or as a stranger at the sign-in. Each cause comes so many times, and
 /// then the person has so many mails.
 async fn ask_for_links(asks: &[(NoticeKind, usize, usize)]) {
@@ -368,11 +372,7 @@ async fn ask_for_links(asks: &[(NoticeKind, usize, usize)]) {
             id,
         });
         for (kind, times, mails) in asks {
-            let scope = if *kind == NoticeKind::Invited {
-                person
-            } else {
-                NoticeScope::SignIn
-            };
+            let scope = link_scope(*kind, person);
             for _ in 0..*times {
                 office.tell_to(scope, *kind, OTHER).await;
                 office.turn().await;
