@@ -10,7 +10,7 @@
 
 use std::error::Error;
 use std::fmt::Display;
-use std::io::{Write as _, stdout};
+use std::io::{Write as _, stderr, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     match run(command, file.as_deref()).and_then(print) {
         Ok(()) => ExitCode::SUCCESS,
         Err(ExitFailure { code, sentence }) => {
-            eprintln!("einvoice: {sentence}");
+            complain(&sentence);
             ExitCode::from(code)
         }
     }
@@ -64,6 +64,11 @@ fn main() -> ExitCode {
 fn print(answer: Option<String>) -> Result<(), ExitFailure> {
     let Some(answer) = answer else { return Ok(()) };
     writeln!(stdout(), "{}", answer.trim_end()).map_err(|error| exit_failure(&error))
+}
+
+/// Writes a line to standard error. If it cannot be written, the result and the exit code stay the same.
+fn complain(text: &str) {
+    let _ = writeln!(stderr(), "einvoice: {text}");
 }
 
 fn run(command: Command, file: Option<&Path>) -> CommandResult {
@@ -81,7 +86,7 @@ fn run(command: Command, file: Option<&Path>) -> CommandResult {
         settings
             .warnings()
             .iter()
-            .for_each(|warning| eprintln!("einvoice: warning: {warning}"));
+            .for_each(|warning| complain(&format!("warning: {warning}")));
         return Ok(Some(settings.to_masked_toml()));
     }
     telemetry::init(&settings.log);
@@ -119,7 +124,7 @@ async fn dispatch(command: Command, settings: Settings) -> CommandResult {
             no_output(app::serve(settings, mode).await)
         }
         Command::Doctor { json } => print_doctor_report(&app::doctor(&settings).await, json),
-        Command::Demo { fault } => no_output(app::demo(settings, fault).await),
+        Command::Demo { fault } => no_output(app::demo(fault).await),
         Command::Drill(arguments) => no_output(app::drill(arguments).await),
         Command::Migrate => no_output(app::migrate(settings).await),
         Command::Integrator(command) => json_line(run_integrator_command(settings, command).await),

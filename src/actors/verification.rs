@@ -62,8 +62,11 @@ impl Verifier {
             .as_ref()
             .err()
             .and_then(AuthorityFailure::retry_after);
-        let again =
-            retry_delay(self.clock.now(), taxpayer.created_at).max(wait.unwrap_or_default());
+        let again = retry_delay(
+            self.clock.now(),
+            taxpayer.created_at,
+            wait.unwrap_or_default(),
+        );
         let Some(found) = interpret(taxpayer, answer) else {
             return Some(again);
         };
@@ -132,13 +135,15 @@ fn interpret(
     }
 }
 
-/// Returns the delay before the next attempt: the time since onboarding, but at least `RETRY_DELAY_MIN` and at most
-/// `RETRY_DELAY_MAX`. So the delay about doubles with each attempt.
-fn retry_delay(now: Timestamp, since: Timestamp) -> Duration {
-    let waited = now
-        .duration_since(since)
-        .clamp(RETRY_DELAY_MIN, RETRY_DELAY_MAX);
-    waited.unsigned_abs()
+/// Returns the delay before the next attempt: the time since onboarding, so that the delay about doubles with each
+/// attempt, or the wait that the authority asks for, if it is longer. The delay is at least `RETRY_DELAY_MIN` and at
+/// most `RETRY_DELAY_MAX`, because a response can ask for any wait.
+fn retry_delay(now: Timestamp, since: Timestamp, requested_wait: Duration) -> Duration {
+    let requested = SignedDuration::try_from(requested_wait).unwrap_or(RETRY_DELAY_MAX);
+    now.duration_since(since)
+        .max(requested)
+        .clamp(RETRY_DELAY_MIN, RETRY_DELAY_MAX)
+        .unsigned_abs()
 }
 
 #[cfg(test)]
@@ -157,9 +162,28 @@ mod tests {
             (-9, 5),
         ] {
             assert_eq!(
-                retry_delay(at(now), at(0)),
+                retry_delay(at(now), at(0), Duration::ZERO),
                 Duration::from_secs(seconds),
                 "{now}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_authority_may_ask_for_a_longer_delay_of_at_most_a_day() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        for (requested, seconds) in [
+            (0, 600),
+            (30, 600),
+            (3_600, 3_600),
+            (86_400, 86_400),
+            (31_536_000, 86_400),
+            (u64::MAX, 86_400),
+        ] {
+            assert_eq!(
+                retry_delay(at(600), at(0), Duration::from_secs(requested)),
+                Duration::from_secs(seconds),
+                "{requested}"
             );
         }
     }

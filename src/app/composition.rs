@@ -159,11 +159,23 @@ impl App {
         if !self.arbiters.join().await {
             tracing::warn!("the actor threads did not stop cleanly");
         }
+        // This comes before all other writes, because it opens the connections for them.
+        let released = release_leases(&self.store, &self.owner).await;
+        if let Err(error) = &released {
+            tracing::warn!(%error, "failed to release leases; they will expire");
+        }
         if let Err(error) = self.background.request_log.write_all(&self.store).await {
             tracing::warn!(%error, "failed to write the last requests to the request log");
         }
-        if let Err(error) = release_leases(&self.store, &self.owner).await {
-            tracing::warn!(%error, "failed to release leases; they will expire");
+        // Not after a failure: every write to a database that does not answer delays the end of the process.
+        if released.is_ok()
+            && let Err(error) = self
+                .background
+                .key_usage
+                .write(&self.store, &self.clock)
+                .await
+        {
+            tracing::warn!(%error, "failed to write the last uses of keys");
         }
         if let Err(error) = replicas::forget_stopped(&self.store, &self.owner).await {
             tracing::warn!(%error, "failed to say good-bye; the other replicas will miss this one");

@@ -2,7 +2,7 @@
 
 use actix::Addr;
 use jiff::SignedDuration;
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use supervision::{Period, PeriodicActor};
 use webhook_client::GuardedClient;
 
@@ -25,11 +25,14 @@ pub(super) fn sends_mails(settings: &Settings) -> bool {
 }
 
 /// Returns the signer of links in mails. All replicas know the same keys, so each accepts the links of the others, also
-/// while the encryption key is replaced.
+/// while the encryption key is replaced, and if a line break follows the key on some of them.
 pub(super) fn mail_links(settings: &Settings) -> MailLinks {
     let secrets = &settings.secrets;
-    MailLinks::new(secrets.encryption_key.clone())
-        .with_other_secrets(secrets.encryption_keys.clone())
+    let trim = |key: &SecretString| SecretString::from(key.expose_secret().trim());
+    let mut others: Vec<_> = secrets.encryption_keys.iter().map(trim).collect();
+    // Earlier versions signed with the key as it is written.
+    others.push(secrets.encryption_key.clone());
+    MailLinks::new(trim(&secrets.encryption_key)).with_other_secrets(others)
 }
 
 impl BuildContext<'_> {
@@ -81,5 +84,35 @@ impl BuildContext<'_> {
         });
         let dispatcher = dispatcher.start(&self.tree, &self.arbiters, kinds::INBOUND);
         (dispatcher, look)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::notice::{NoticeScope, NoticeTopic};
+
+    fn links_with(key: &str) -> MailLinks {
+        let variable = (
+            "EINVOICE__SECRETS__ENCRYPTION_KEY".to_owned(),
+            key.to_owned(),
+        );
+        mail_links(&Settings::load(None, [variable].into_iter()).unwrap())
+    }
+
+    #[test]
+    fn a_line_break_after_the_key_changes_no_link() {
+        const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+        let person: NoticeScope = "contact/7/9".parse().unwrap();
+        for (one, other) in [("", "\n"), ("\n", ""), ("\n", "\n")] {
+            let signer = links_with(&format!("{KEY}{one}"));
+            let path = signer.unsubscribe_path(person, NoticeTopic::Outage);
+            let parts: Vec<_> = path.split('/').collect();
+            let [_, _, _, slug, topic, signature] = parts[..] else {
+                panic!("{path}")
+            };
+            let known = links_with(&format!("{KEY}{other}")).check(slug, topic, signature);
+            assert!(known.is_some(), "{one:?} {other:?}");
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! A lock file in `data_dir`, held while a process serves. A process that gets the lock knows that the process that
 //! held it before is gone. So it ends the leases of that process at once, instead of waiting until they expire.
+//!
+//! A further process on the same embedded database shares the lock of a second file, so that a process that gets the
+//! first lock knows whether it is alone.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -13,6 +16,8 @@ use crate::store::Store;
 use crate::store::lanes::leases::{self, LeasesToEnd};
 
 const LOCK_FILE: &str = "serve.lock";
+/// The file whose lock is shared by all further processes on an embedded database.
+const FURTHER_FILE: &str = "serve.further.lock";
 
 /// The held lock. The operating system releases the lock when the process ends, even after a crash.
 pub(super) struct ProcessLock {
@@ -20,11 +25,11 @@ pub(super) struct ProcessLock {
 }
 
 impl ProcessLock {
-    /// Takes the lock and ends the leases of earlier processes. In an embedded database, which no other process serves,
-    /// these are all leases. In a database with a URL, which other processes may serve, these are the leases of the
-    /// process that held the lock before. Returns `None` and ends no lease if another process holds the lock, or if the
-    /// database has a URL and the lock file cannot be opened. `owner` is the name that this process writes into its
-    /// leases.
+    /// Takes the lock and ends the leases of earlier processes. In an embedded database that no other process serves,
+    /// these are all leases. In a database that other processes serve, or may serve because it has a URL, these are the
+    /// leases of the process that held the lock before. Ends no lease if another process holds the lock, or if the
+    /// database has a URL and the lock file cannot be opened; returns `None` then, unless the database is embedded.
+    /// `owner` is the name that this process writes into its leases.
     pub(super) async fn acquire(
         settings: &Settings,
         store: &Store,
@@ -43,11 +48,11 @@ impl ProcessLock {
         };
         if lock.try_lock().is_err() {
             tracing::warn!("another process serves with the same data_dir");
-            return Ok(None);
+            return is_embedded.then(|| join_further(settings)).transpose();
         }
         let mut before = String::new();
         lock.read_to_string(&mut before).unwrap_or_default();
-        if is_embedded {
+        if is_embedded && is_alone(settings)? {
             leases::end_leases(store, LeasesToEnd::AllCrashed).await?;
         } else if !before.is_empty() {
             leases::end_leases(store, LeasesToEnd::Crashed(&before)).await?;
@@ -55,6 +60,21 @@ impl ProcessLock {
         write_owner(&mut lock, owner).map_err(|source| StartError::File { path, source })?;
         Ok(Some(Self { _lock: lock }))
     }
+}
+
+/// Shares the lock of the further processes on an embedded database.
+fn join_further(settings: &Settings) -> Result<ProcessLock, StartError> {
+    let path = settings.data_dir.join(FURTHER_FILE);
+    let shared = open_lock_file(&path).and_then(|file| file.lock_shared().map(|()| file));
+    let file = shared.map_err(|source| StartError::File { path, source })?;
+    Ok(ProcessLock { _lock: file })
+}
+
+/// Returns true if no further process serves the embedded database.
+fn is_alone(settings: &Settings) -> Result<bool, StartError> {
+    let path = settings.data_dir.join(FURTHER_FILE);
+    let file = open_lock_file(&path).map_err(|source| StartError::File { path, source })?;
+    Ok(file.try_lock().is_ok())
 }
 
 fn open_lock_file(path: &Path) -> io::Result<File> {
@@ -71,4 +91,55 @@ fn write_owner(lock: &mut File, owner: &str) -> io::Result<()> {
     lock.set_len(0)?;
     lock.rewind()?;
     lock.write_all(owner.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::{ConnectionTrait as _, Statement};
+
+    use super::*;
+    use crate::app::database::open_store;
+
+    async fn load_lease_ends(store: &Store) -> Vec<i64> {
+        let sql = "SELECT lease_until FROM lanes ORDER BY key";
+        let statement = Statement::from_string(store.backend(), sql);
+        let rows = store.reader().query_all_raw(statement).await.unwrap();
+        rows.iter()
+            .map(|row| row.try_get("", "lease_until").unwrap())
+            .collect()
+    }
+
+    #[actix_web::test]
+    async fn a_start_ends_the_leases_of_processes_that_are_gone_and_of_no_other() {
+        const HELD: i64 = 9_000_000_000_000_000;
+        let directory = tempfile::tempdir().unwrap();
+        let data_dir = directory.path().to_str().unwrap().to_owned();
+        let variable = ("EINVOICE__DATA_DIR".to_owned(), data_dir);
+        let key = (
+            "EINVOICE__SECRETS__ENCRYPTION_KEY".to_owned(),
+            "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=".to_owned(),
+        );
+        let settings = Settings::load(None, [variable, key].into_iter()).unwrap();
+        let store = open_store(&settings).await.unwrap();
+        let lock = async |owner: &str| {
+            ProcessLock::acquire(&settings, &store, owner)
+                .await
+                .unwrap()
+        };
+        let first = lock("first").await;
+        let second = lock("second").await;
+        let add = format!(
+            "INSERT INTO lanes (kind, key, epoch, version, owner, lease_until) \
+             VALUES ('run', '1', 1, 0, 'first', {HELD}), ('run', '2', 1, 0, 'second', {HELD})"
+        );
+        let tx = store.begin().await.unwrap();
+        tx.execute_unprepared(&add).await.unwrap();
+        tx.commit().await.unwrap();
+        drop(first);
+        let third = lock("third").await;
+        assert_eq!(load_lease_ends(&store).await, [0, HELD], "second is alive");
+        drop((second, third));
+        lock("fourth").await;
+        assert_eq!(load_lease_ends(&store).await, [0, 0]);
+    }
 }

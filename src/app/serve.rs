@@ -1,6 +1,6 @@
 //! The commands `serve` and `sandbox`: builds the app, starts the HTTP server, and shuts both down in order.
 
-use std::io;
+use std::io::{self, Write as _, stdout};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use actix_web::web;
 use gethostname::gethostname;
 use secrecy::ExposeSecret;
 use tokio::net::TcpSocket;
-use tokio::signal;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -124,6 +124,9 @@ impl Application {
             .as_ref()
             .map(TcpListener::local_addr)
             .transpose()?;
+        let name = replica_name(settings, address);
+        // The app takes up work while it is built. After that a failure would cut it off, and count as a crash of the work.
+        let traces = traces::start(&settings.telemetry, &name)?;
         let app = App::build(settings, mode).await?;
         if let Some(sandbox) = &app.sandbox {
             sandbox
@@ -133,9 +136,8 @@ impl Application {
         }
         let identity = ReplicaIdentity {
             id: app.owner().to_owned(),
-            name: replica_name(settings, address),
+            name,
         };
-        let traces = traces::start(&settings.telemetry, &identity.name)?;
         let state = web::Data::new(api_state(&app, settings, identity));
         let stopping = state.stopping.clone();
         actix_web::rt::spawn(http::watch_incidents(state.clone()));
@@ -189,25 +191,24 @@ impl Application {
 
     /// Serves until SIGTERM, Ctrl-C or the server's handle stops it. Then waits a limited time for work in flight.
     pub async fn run_until_stopped(self) -> Result<(), StartError> {
+        let stop_requests = StopRequests::listen()?;
+        Box::pin(self.run_until_requested(stop_requests)).await
+    }
+
+    async fn run_until_requested(self, mut stop_requests: StopRequests) -> Result<(), StartError> {
         let handle = self.server.handle();
         let stopping = self.stopping.clone();
         let drain_delay = self.drain_delay;
         let requested_at = Arc::new(OnceLock::new());
         let requested = Arc::clone(&requested_at);
         actix_rt::spawn(async move {
-            match wait_for_stop_request().await {
-                Ok(()) => {
-                    stopping.announce_stop();
-                    wait_until_drained(drain_delay).await;
-                    requested.get_or_init(Instant::now);
-                    stopping.request_stop();
-                    sleep(CLOSE_BY_ANSWER_FOR).await;
-                    handle.stop(true).await;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "failed to listen for signals; only SIGKILL ends this process");
-                }
-            }
+            stop_requests.wait().await;
+            stopping.announce_stop();
+            wait_until_drained(drain_delay, &mut stop_requests).await;
+            requested.get_or_init(Instant::now);
+            stopping.request_stop();
+            sleep(CLOSE_BY_ANSWER_FOR).await;
+            handle.stop(true).await;
         });
         let served = self.server.await;
         tracing::info!("stopped listening; finishing work in flight");
@@ -231,16 +232,33 @@ impl Application {
 }
 
 pub async fn serve(settings: Settings, mode: ServeMode) -> Result<(), StartError> {
-    let application = Application::build(&settings, mode).await?;
+    let mut stop_requests = StopRequests::listen()?;
+    let application = tokio::select! {
+        built = Box::pin(Application::build(&settings, mode)) => built?,
+        // The build takes up work in its last step, after which it does not wait any more. So no work is cut off here.
+        () = stop_requests.wait() => {
+            tracing::info!("asked to stop during the start");
+            return Ok(());
+        }
+    };
     let accounts = first_start::create_accounts(&application.app, &settings).await?;
-    println!(
-        "{}",
-        first_start::welcome_text(&application.app, application.address, accounts.as_ref())
-    );
+    let welcome =
+        first_start::welcome_text(&application.app, application.address, accounts.as_ref());
+    announce(&welcome);
     if let Some(address) = application.ops_address() {
-        println!("operators sign in, and metrics are, on http://{address}");
+        announce(&format!(
+            "operators sign in, and metrics are, on http://{address}"
+        ));
     }
-    application.run_until_stopped().await
+    application.run_until_requested(stop_requests).await
+}
+
+/// Prints a text for the person who starts the service. The service runs without it, too: standard output may be on a
+/// full disk, or a pipe whose reader has ended.
+fn announce(text: &str) {
+    if let Err(error) = writeln!(stdout(), "{text}") {
+        tracing::warn!(%error, "failed to print addresses and new keys on standard output");
+    }
 }
 
 /// Runs the command `sandbox`: the simulator alone, until SIGTERM or Ctrl-C.
@@ -249,18 +267,19 @@ pub async fn serve_sandbox(
     bind: SocketAddr,
     seed: u64,
 ) -> Result<(), StartError> {
+    let mut stop_requests = StopRequests::listen()?;
     let sandbox = start_sandbox(&settings, bind.to_string(), seed).await?;
-    println!(
+    announce(&format!(
         "the simulator of the authority is listening on {}",
         sandbox.base_url()
-    );
-    wait_for_stop_request().await?;
+    ));
+    stop_requests.wait().await;
     sandbox.stop().await;
     Ok(())
 }
 
 /// Waits until the load balancer has noticed that this process is not ready. A second signal ends the wait.
-async fn wait_until_drained(delay: Duration) {
+async fn wait_until_drained(delay: Duration, stop_requests: &mut StopRequests) {
     if delay.is_zero() {
         return;
     }
@@ -270,16 +289,31 @@ async fn wait_until_drained(delay: Duration) {
     );
     tokio::select! {
         () = sleep(delay) => {}
-        Ok(()) = wait_for_stop_request() => {}
+        () = stop_requests.wait() => {}
     }
 }
 
-/// Waits for SIGTERM or Ctrl-C.
-async fn wait_for_stop_request() -> Result<(), StartError> {
-    let mut terminate = signal::unix::signal(signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        _ = terminate.recv() => Ok(()),
-        interrupted = signal::ctrl_c() => interrupted.map_err(StartError::from),
+/// The signals that ask this process to stop: SIGTERM and Ctrl-C. One that comes while nobody waits is kept. Without this,
+/// a signal before the first wait ends the process at once or, if it is the first process of a container, is lost.
+struct StopRequests {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopRequests {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for the next signal.
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }
 

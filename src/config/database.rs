@@ -50,8 +50,10 @@ impl Settings {
     /// Returns the path of the database file, or host, port and database name. The text contains no user, password or
     /// parameters.
     pub fn database_place(&self) -> String {
-        let url = self.database_url();
-        let text = url.expose_secret();
+        let text = self.database.url.expose_secret();
+        if text.is_empty() {
+            return self.data_dir.join(DATABASE_FILE).display().to_string();
+        }
         if let Some(path) = text.strip_prefix("sqlite:") {
             let path = path.strip_prefix("//").unwrap_or(path);
             return path.split('?').next().unwrap_or(path).to_owned();
@@ -103,6 +105,8 @@ mod tests {
     fn the_place_of_the_database_names_no_credentials() {
         let place = |url| from_environment(&[("EINVOICE__DATABASE__URL", url)]).database_place();
         assert_eq!(place(""), "data/einvoice.db");
+        let odd = from_environment(&[("EINVOICE__DATA_DIR", "a ?#%")]);
+        assert_eq!(odd.database_place(), "a ?#%/einvoice.db");
         assert_eq!(
             place("sqlite:///var/lib/einvoice.db?mode=rw"),
             "/var/lib/einvoice.db"

@@ -300,6 +300,11 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Returns the defaults, whatever the file and the variables say.
+    pub fn defaults() -> Result<Self, ConfigFault> {
+        layers::merge(None, std::iter::empty())
+    }
+
     /// Returns the networks that webhooks may call although they are not public.
     pub fn allowed_networks(&self) -> Vec<AllowedNetwork> {
         self.webhooks

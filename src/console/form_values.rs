@@ -15,7 +15,7 @@ use crate::http::respond::error::ApiError;
 const BEFORE: &str = "before";
 
 /// The fields in the order in which the browser sent them. A group of checkboxes has one entry for each checked box.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct FormValues(Vec<(String, String)>);
 
@@ -86,6 +86,28 @@ impl FormValues {
 /// since its page was rendered.
 pub(crate) fn retain_changes(body: &mut Map<String, Value>, before: &Map<String, Value>) {
     body.retain(|name, value| before.get(name) != Some(&*value));
+}
+
+/// Gives the members of a group their stored values, unless the user changed one of them, for a form whose API call needs
+/// all members. `before` is the body that the page showed.
+pub(crate) fn keep_stored(
+    body: &mut Map<String, Value>,
+    before: &Map<String, Value>,
+    stored: &Map<String, Value>,
+    group: &[&str],
+) {
+    if group
+        .iter()
+        .any(|name| body.get(*name) != before.get(*name))
+    {
+        return;
+    }
+    for name in group {
+        match stored.get(*name) {
+            Some(value) => body.insert((*name).to_owned(), value.clone()),
+            None => body.remove(*name),
+        };
+    }
 }
 
 impl From<&Query> for FormValues {
@@ -177,11 +199,12 @@ impl FormState {
         self.faults.iter().map(|fault| fault.path.clone()).collect()
     }
 
-    /// Returns each fault as its field and its sentence, for the summary at the top of a page.
+    /// Returns each fault as its field and its sentence, for the summary at the top of a page. The fault of an item is one
+    /// of its list, beside which the page shows it.
     pub(crate) fn summary(&self) -> Vec<(String, String)> {
         let faults = self.faults.iter();
         faults
-            .map(|fault| (fault.path.clone(), fault.to_string()))
+            .map(|fault| (path_without_item(&fault.path).to_owned(), fault.to_string()))
             .collect()
     }
 
@@ -194,6 +217,26 @@ impl FormState {
         });
         others.map(ToString::to_string).collect()
     }
+}
+
+/// Returns the path of the list if `path` names one of its items, such as `events.1`; else the path itself.
+fn path_without_item(path: &str) -> &str {
+    match path.rsplit_once('.') {
+        Some((list, item)) if item.bytes().all(|byte| byte.is_ascii_digit()) => list,
+        _ => path,
+    }
+}
+
+/// Takes the field from each fault of a summary whose field is not on the page, so that its sentence is no link.
+pub(crate) fn keep_fields(
+    summary: impl Iterator<Item = (String, String)>,
+    is_shown: impl Fn(&str) -> bool,
+) -> Vec<(String, String)> {
+    let lines = summary.map(|(field, text)| {
+        let field = Some(field).filter(|field| is_shown(field));
+        (field.unwrap_or_default(), text)
+    });
+    lines.collect()
 }
 
 #[cfg(test)]
@@ -229,6 +272,41 @@ mod tests {
     }
 
     #[test]
+    fn a_group_that_was_not_changed_keeps_what_is_stored_by_now() {
+        let group = ["kind", "host"];
+        let [old, new, odd] = [json!("old"), json!("new"), json!("odd")];
+        let before = json!({ "kind": old });
+        for (sent, stored, expected) in [
+            (
+                json!({ "kind": old }),
+                json!({ "kind": new }),
+                json!({ "kind": new }),
+            ),
+            (json!({ "kind": old }), json!({}), json!({})),
+            (
+                json!({ "kind": old }),
+                json!({ "kind": old, "host": new }),
+                json!({ "kind": old, "host": new }),
+            ),
+            (
+                json!({ "kind": odd }),
+                json!({ "kind": new }),
+                json!({ "kind": odd }),
+            ),
+            (
+                json!({ "kind": old, "host": odd }),
+                json!({ "kind": new, "host": new }),
+                json!({ "kind": old, "host": odd }),
+            ),
+        ] {
+            let mut body = sent.as_object().cloned().unwrap();
+            let [before, stored] = [&before, &stored].map(|one| one.as_object().unwrap());
+            keep_stored(&mut body, before, stored, &group);
+            assert_eq!(Value::Object(body), expected, "{sent} {stored:?}");
+        }
+    }
+
+    #[test]
     fn a_group_of_boxes_has_each_checked_one() {
         assert_eq!(
             sample_values().checked_values("event").collect::<Vec<_>>(),
@@ -254,6 +332,13 @@ mod tests {
         assert_eq!(form.fault("city").as_deref(), Some("Long."));
         assert_eq!(form.fault("event"), None);
         assert_eq!(form.other_faults(&["events", "city"]), ["Missing."]);
+        let fields = |summary: Vec<(String, String)>| {
+            let fields = summary.into_iter().map(|(field, _)| field);
+            fields.collect::<Vec<_>>()
+        };
+        assert_eq!(fields(form.summary()), ["events", "city", "other"]);
+        let shown = keep_fields(form.summary().into_iter(), |field| field != "other");
+        assert_eq!(fields(shown), ["events", "city", ""]);
     }
 
     #[test]

@@ -118,6 +118,8 @@ struct FailurePage {
     message: String,
     faults: Vec<String>,
     request_id: String,
+    /// True if a form was refused before it was processed. The script of the page then keeps what was typed into it.
+    is_unsent: bool,
 }
 
 /// Shows failures of pages as pages, not as JSON. Somebody who is not signed in is led to the sign-in.
@@ -147,8 +149,7 @@ pub(crate) async fn error_pages(
             Refusal::ConfirmationMissing => redirect(&session::confirm_path(request)),
             Refusal::SecondFactorMissing => redirect("/account/second-factor"),
             Refusal::NotAllowed(sentence) => {
-                let sentence = (*sentence).to_owned();
-                failure_page(StatusCode::FORBIDDEN, sentence, Vec::new(), request).await
+                show_refused_right((*sentence).to_owned(), request).await
             }
             Refusal::Failed(error) => show_failure(error, request).await,
         }
@@ -196,6 +197,33 @@ fn database_message(error: &ApiError, request: &HttpRequest) -> Option<String> {
 const DATABASE_SILENT: &str = "The database does not answer, so this page cannot be shown. The overview, Supervision and \
      Breakers show what this process knows, and the overview says since when.";
 
+/// Says that the person has no right to the page, or that a form does not come from a page of the session.
+async fn show_refused_right(message: String, request: &HttpRequest) -> HttpResponse {
+    let status = StatusCode::FORBIDDEN;
+    let page = FailurePage {
+        frame: failure_frame(status, request).await,
+        message,
+        faults: Vec::new(),
+        request_id: session::request_id(request),
+        is_unsent: sends_form(request),
+    };
+    render_failure(status, &page)
+}
+
+/// True for the request of a form.
+fn sends_form(request: &HttpRequest) -> bool {
+    !request.method().is_safe()
+}
+
+/// True for the statuses of a refusal because of too many requests or a pause. A form that got it was not processed.
+fn is_put_off(status: StatusCode) -> bool {
+    [
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::SERVICE_UNAVAILABLE,
+    ]
+    .contains(&status)
+}
+
 async fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
     if let Some(cause) = &error.cause
         && error.status.is_server_error()
@@ -204,7 +232,14 @@ async fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
     }
     let faults = error.faults.iter().map(ToString::to_string).collect();
     let message = database_message(error, request).unwrap_or_else(|| error.message.to_string());
-    let mut page = failure_page(error.status, message, faults, request).await;
+    let page = FailurePage {
+        frame: failure_frame(error.status, request).await,
+        message,
+        faults,
+        request_id: session::request_id(request),
+        is_unsent: sends_form(request) && is_put_off(error.status),
+    };
+    let mut page = render_failure(error.status, &page);
     if let Some(wait) = error.retry_after {
         page.headers_mut()
             .insert(RETRY_AFTER, wait.as_secs().max(1).into());
@@ -212,20 +247,8 @@ async fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
     page
 }
 
-async fn failure_page(
-    status: StatusCode,
-    message: String,
-    faults: Vec<String>,
-    request: &HttpRequest,
-) -> HttpResponse {
-    let request_id = session::request_id(request);
-    let page = FailurePage {
-        frame: failure_frame(status, request).await,
-        message,
-        faults,
-        request_id,
-    };
-    show_with_status(status, &page).unwrap_or_else(|_| HttpResponse::InternalServerError().finish())
+fn render_failure(status: StatusCode, page: &FailurePage) -> HttpResponse {
+    show_with_status(status, page).unwrap_or_else(|_| HttpResponse::InternalServerError().finish())
 }
 
 /// Returns the frame of the account for a person who may see it, so that the navigation stays. After a server error,

@@ -297,7 +297,13 @@ async fn confirm_setup(
     };
     state.sign_ins.succeed(attempt, now);
     let codes = RecoveryCode::draw_set(|| clock::system_rng().random());
-    if second_factors::confirm_setup(&state.store, CodeConfirmation { owner, step, now }, &codes)
+    let confirmation = CodeConfirmation {
+        owner,
+        secret: &begun.secret,
+        step,
+        now,
+    };
+    if second_factors::confirm_setup(&state.store, confirmation, &codes)
         .await?
         .is_none()
     {

@@ -137,17 +137,18 @@ struct SignInForm {
     account: String,
 }
 
-/// GET /sign-in: shows the form. Redirects a person who is signed in already to the first page.
+/// GET /sign-in: shows the form. Redirects a person who is signed in already, such as in another tab, to the page that
+/// led here, or else to the first page.
 async fn sign_in_page(
     state: web::Data<ApiState>,
     request: HttpRequest,
     signed_in: Result<SignedIn, Refusal>,
     query: web::Query<SignInQuery>,
 ) -> Answer {
-    if let Ok(SignedIn { session, .. }) = signed_in {
-        return Ok(redirect(&home_path(session.person.owner)));
-    }
     let SignInQuery { next, ended } = query.into_inner();
+    if let Ok(SignedIn { session, .. }) = signed_in {
+        return Ok(redirect(&path_after(next, session.person.owner)));
+    }
     std::future::ready(show(&SignInPage {
         frame: Frame {
             notice: session::notice(&request),
@@ -158,6 +159,15 @@ async fn sign_in_page(
         ..SignInPage::new(&state)
     }))
     .await
+}
+
+/// Returns the path of the page that led to the sign-in or, if there is none, of the person's first page.
+fn path_after(next: String, owner: SessionOwner) -> String {
+    if is_own_path(&next) {
+        next
+    } else {
+        home_path(owner)
+    }
 }
 
 /// POST /sign-in: opens a session, always a new one.
@@ -207,11 +217,7 @@ async fn sign_in(
         password_hash: account.password_hash,
         has_code: false,
     };
-    let path = if is_own_path(&next) {
-        next
-    } else {
-        home_path(person.owner)
-    };
+    let path = path_after(next, person.owner);
     if person.has_second_factor {
         return second_factor::ask_for_code(&state, &request, &proof, &path).await;
     }

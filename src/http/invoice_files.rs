@@ -381,8 +381,12 @@ async fn print_pdf(state: &ApiState, payer: Payer, sheet: Printout) -> Result<Ve
             ubl: ubl.as_deref().map(str::as_bytes),
         })
     });
-    let printed = printed.await?;
-    printed.map_err(|refusal| Fault::new("invoice_lines", "printable", refusal.to_string()).into())
+    printed.await?.map_err(|refusal| match refusal {
+        // It says nothing that a caller can change, and operators have to know of it.
+        PdfError::Internal(_) => ApiError::internal(refusal),
+        PdfError::Logo(reason) => Fault::field("logo", logo_rule(reason)).into(),
+        _ => Fault::new("invoice_lines", "printable", refusal.to_string()).into(),
+    })
 }
 
 #[cfg(test)]

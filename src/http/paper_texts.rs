@@ -58,11 +58,17 @@ pub(crate) fn draft_warning(draft: &Draft) -> Option<String> {
     let mut texts: Vec<_> = named
         .map(|(name, value)| (name.to_owned(), value.as_str()))
         .collect();
-    let note = draft.extras.get("note").and_then(Value::as_str);
-    texts.extend(note.map(|note| ("note".to_owned(), note)));
+    for name in ["note", "payment_terms_note"] {
+        let text = draft.extras.get(name).and_then(Value::as_str);
+        texts.extend(text.map(|text| (name.to_owned(), text)));
+    }
     for (index, line) in draft.lines.iter().enumerate() {
         let path = format!("{}.{index}.{}", form.lines, form.item);
         texts.push((path, &line.item_name));
+        // Only a full invoice has descriptions.
+        let description = line.extras.get("description").and_then(Value::as_str);
+        let path = format!("{}.{index}.item.description", form.lines);
+        texts.extend(description.map(|text| (path, text)));
     }
     unprintable_warning(&unprintable_names(texts))
 }

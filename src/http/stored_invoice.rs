@@ -2,7 +2,7 @@
 //! that it corrects. The pages, files and pictures of an invoice show this document.
 
 use serde_json::{Map, Value};
-use trade_document::TradeDocument;
+use trade_document::{Address, TradeDocument};
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
@@ -12,7 +12,7 @@ use crate::domain::invoice::stored_document::{
 use crate::domain::invoice::trade::{find_tax, read_party};
 use crate::domain::kernel::codes::{UniqueNoType, is_self_billed};
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
-use crate::domain::reference::catalog::Catalog;
+use crate::domain::reference::catalog::{Catalog, fold};
 use crate::http::forms::document::is_telephone;
 use crate::http::respond::error::ApiError;
 use crate::store::Store;
@@ -77,10 +77,12 @@ impl StoredInvoice {
         } else {
             (&mut document.supplier, &mut document.customer)
         };
-        taxpayer
-            .address
-            .state
-            .clone_from(&self.supplier.place.state);
+        let place = &self.supplier.place;
+        add_state(
+            &mut taxpayer.address,
+            place.city.as_ref(),
+            place.state.as_ref(),
+        );
         taxpayer
             .registration
             .clone_from(&self.supplier.settings.registration_number);
@@ -90,10 +92,12 @@ impl StoredInvoice {
         let number = &self.invoice.customer.external_customer_no;
         customer.number = Some(number.clone());
         if let Some(stored) = &self.customer {
-            customer
-                .address
-                .state
-                .clone_from(&stored.details.address.state);
+            let place = &stored.details.address;
+            add_state(
+                &mut customer.address,
+                Some(&place.city),
+                place.state.as_ref(),
+            );
         }
         self.complete_taxes(document, catalog);
     }
@@ -125,6 +129,15 @@ impl StoredInvoice {
             original: self.original.as_ref(),
             catalog,
         }
+    }
+}
+
+/// Adds the stored state to an address in the stored city. A signed document has the city of its day, and who has moved
+/// since then may have moved to another state.
+fn add_state(address: &mut Address, stored_city: Option<&String>, state: Option<&String>) {
+    let folded = |city: Option<&String>| city.map_or_else(String::new, |city| fold(city));
+    if folded(address.city.as_ref()) == folded(stored_city) {
+        address.state = state.cloned();
     }
 }
 
@@ -169,4 +182,29 @@ pub(crate) fn drop_odd_telephones(document: &mut Map<String, Value>) -> Vec<Stri
         }
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_the_stored_state_while_its_city_is_the_stored_one() {
+        for (signed, stored, has_state) in [
+            (Some("Lagos"), Some("Lagos"), true),
+            (Some("LAGOS"), Some(" Lagos "), true),
+            (Some("Lagos"), Some("Abuja"), false),
+            (Some("Lagos"), None, false),
+            (None, None, true),
+        ] {
+            let mut address = Address {
+                city: signed.map(str::to_owned),
+                ..Address::default()
+            };
+            let city = stored.map(str::to_owned);
+            let state = "Lagos State".to_owned();
+            add_state(&mut address, city.as_ref(), Some(&state));
+            assert_eq!(address.state.is_some(), has_state, "{signed:?} {stored:?}");
+        }
+    }
 }

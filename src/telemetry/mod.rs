@@ -22,7 +22,10 @@ const SILENT_DIRECTIVE: &str = "actix_http=off";
 pub fn init(log: &LogSettings) {
     let detail = std::env::var(FILTER_VARIABLE).unwrap_or_default();
     let (filter, complaint) = log_filter(log.level, &detail);
+    // A line that cannot be written is lost, and nothing else. Otherwise the crate reports it on the same standard error
+    // with `eprintln!`, which panics: on a full disk, all work that logs would panic.
     let lines = tracing_subscriber::fmt()
+        .log_internal_errors(false)
         .with_env_filter(filter)
         .with_writer(stderr);
     let is_terminal = stderr().is_terminal();

@@ -73,6 +73,28 @@ async fn use_for_a_while(client: &Client, path: &str) {
     }
 }
 
+/// Both are otherwise stored every few seconds only.
+#[each_database]
+async fn the_last_use_of_a_key_and_the_last_requests_are_stored_at_a_stop(backend: Backend) {
+    let mut deployment = Deployment::open(backend).await;
+    let create = ["operator", "create", "--email", EMAIL];
+    let made = run_and_parse(deployment.service.call(&create)).await;
+    let operator = Client::new(deployment.service.url(), made["api_key"].as_str().unwrap());
+    assert_eq!(status(&operator, OPERATOR_PATH).await, 200);
+    let unknown = format!("{INTEGRATOR_PATH}/999999");
+    assert_eq!(status(&deployment.integrator, &unknown).await, 404);
+    deployment.service.signal("TERM");
+    let ended = deployment.service.wait_for_end().await;
+    let output = deployment.service.output();
+    assert_eq!(ended.code(), Some(0), "{output}");
+    assert!(!output.contains("failed to write the last"), "{output}");
+    let listed = account_in_list(&deployment, "operator").await;
+    assert!(
+        listed["api_keys"][0]["last_used_at"].is_string(),
+        "{listed}"
+    );
+}
+
 #[each_database]
 async fn a_key_is_listed_rotated_and_revoked_beside_the_service(backend: Backend) {
     let deployment = Deployment::open(backend).await;

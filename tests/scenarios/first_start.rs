@@ -10,6 +10,7 @@ use sandbox::Sandbox;
 use tempfile::TempDir;
 use testkit::patience::eventually;
 use testkit::{Backend, each_database, on_postgresql};
+use tokio::net::TcpListener;
 use tokio::time::sleep;
 
 use crate::support::database::PostgresDatabase;
@@ -42,6 +43,44 @@ async fn several_processes_make_the_first_start_together(_: Backend) {
         .collect();
     replicas.iter_mut().for_each(Service::launch);
     join_all(replicas.iter_mut().map(Service::wait_until_ready)).await;
+}
+
+/// What cannot be printed or logged is lost, and nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_whose_output_is_on_a_full_disk_serves_and_stops() {
+    let directory = TempDir::new().unwrap();
+    let home = directory.path().join("data").display().to_string();
+    let settings = vec![
+        ("EINVOICE__DATA_DIR", home),
+        ("EINVOICE__LOG__LEVEL", "debug".into()),
+    ];
+    let mut service = Service::new(directory.path().to_owned(), "unheard", settings);
+    service.launch_unheard();
+    service.wait_until_ready().await;
+    service.signal("TERM");
+    let status = service.wait_for_end().await;
+    assert_eq!(status.code(), Some(0));
+}
+
+/// The database of this process takes the connection and never answers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_asked_to_stop_during_its_start_ends_in_order() {
+    let directory = TempDir::new().unwrap();
+    let home = directory.path().join("data").display().to_string();
+    for signal in ["TERM", "INT"] {
+        let database = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("postgres://u@{}/e", database.local_addr().unwrap());
+        let settings = vec![
+            ("EINVOICE__DATA_DIR", home.clone()),
+            ("EINVOICE__DATABASE__URL", url),
+        ];
+        let mut service = Service::new(directory.path().to_owned(), signal, settings);
+        service.launch();
+        let _connection = database.accept().await.unwrap();
+        service.signal(signal);
+        let status = service.wait_for_end().await;
+        assert_eq!(status.code(), Some(0), "{signal}: {}", service.output());
+    }
 }
 
 /// The directory is one that others may list: what keeps them out is the mode of each file.

@@ -29,6 +29,11 @@ const PROOF: Room = Room {
     characters_max: 300,
     word_max: 11_000,
 };
+/// The space for the payable amount. A line of the page may end in it after each comma, because it is in large type.
+const PAYABLE: Room = Room {
+    characters_max: 160,
+    word_max: 5_000,
+};
 /// The length of a line's texts in bytes up to which the line is not divided between two pages.
 const SHORT_BYTES_MAX: usize = 800;
 const NOTE_LINES_MAX: usize = 60;
@@ -146,7 +151,7 @@ impl Content {
                 .map(|subtotal| TaxContent::from_subtotal(subtotal, currency))
                 .collect(),
             sums: list_sums(document),
-            payable: printable_text(&write_amount(document.totals.payable, currency), SUM),
+            payable: printable_text(&write_amount(document.totals.payable, currency), PAYABLE),
             payment: describe_payment(document),
             notes: notes
                 .flat_map(|note| printable_lines(note, SENTENCE, NOTE_LINES_MAX))

@@ -11,6 +11,7 @@ mod columns;
 mod content;
 mod dates;
 mod drawing;
+mod drawn_shapes;
 mod error;
 mod facts;
 mod figures;

@@ -15,6 +15,10 @@ pub const BREAK: char = '\u{200b}';
 /// Marks a text that runs from right to left, as its first character. The template removes it.
 const RIGHT_TO_LEFT: char = '\u{200f}';
 
+/// The maximum length of a letter with its marks, in bytes. One with more is printed without them: a letter can have any
+/// number of marks, which would take as much memory and time.
+const CLUSTER_BYTES_MAX: usize = 256;
+
 /// The space for a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
@@ -61,15 +65,17 @@ fn push_word(printed: &mut String, word: &str, width_max: u32) {
     }
 }
 
-/// Returns the lines of a text with line breaks of its own, such as a note, each ready for a page.
+/// Returns the lines of a text with line breaks of its own, such as a note, each ready for a page. An ellipsis stands
+/// for the lines beyond the maximum number.
 pub fn printable_lines(text: &str, room: Room, lines_max: usize) -> Vec<String> {
-    text.split([
+    let lines = text.split([
         '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
-    ])
-    .map(|line| printable_text(line, room))
-    .filter(|line| !line.is_empty())
-    .take(lines_max)
-    .collect()
+    ]);
+    let printed = lines.map(|line| printable_text(line, room));
+    let mut visible = printed.filter(|line| !line.is_empty());
+    let mut kept: Vec<_> = visible.by_ref().take(lines_max).collect();
+    kept.extend(visible.next().map(|_| "…".to_owned()));
+    kept
 }
 
 /// Returns a text with its white space folded and without invisible characters. Replaces characters that no font has.
@@ -89,7 +95,8 @@ pub fn fit_text(text: &str, characters_max: usize) -> String {
                 return fitted;
             }
             count += 1;
-            if fonts.covers(cluster) && !cluster.chars().any(is_private) {
+            let is_usual = cluster.len() <= CLUSTER_BYTES_MAX && !cluster.chars().any(is_private);
+            if is_usual && fonts.covers(cluster) {
                 fitted.push_str(cluster);
             } else {
                 fitted.push(cluster_base(cluster, fonts));
@@ -188,9 +195,21 @@ mod tests {
 
     #[test]
     fn a_note_keeps_its_lines_up_to_a_number() {
-        assert_eq!(
-            printable_lines("a\r\n\nb\u{2028}c\nd", ROOM, 3),
-            ["a", "b", "c"]
-        );
+        for (text, printed) in [
+            ("a\r\n\nb\u{2028}c\n \n", &["a", "b", "c"][..]),
+            ("a\r\n\nb\u{2028}c\nd\ne", &["a", "b", "c", "…"]),
+            ("\n", &[]),
+        ] {
+            assert_eq!(printable_lines(text, ROOM, 3), printed, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_letter_has_a_number_of_marks_that_can_be_printed() {
+        for (marks, printed) in [(100, 100), (200, 0)] {
+            let text = format!("A{}b", "\u{301}".repeat(marks));
+            let expected = format!("A{}b", "\u{301}".repeat(printed));
+            assert_eq!(fit_text(&text, 9), expected, "{marks}");
+        }
     }
 }

@@ -436,6 +436,50 @@ mod tests {
         }
     }
 
+    /// Returns how far down a text reaches.
+    fn lowest_text(frame: &Frame, top: Abs) -> Abs {
+        let items = frame.items().map(|(position, item)| match item {
+            FrameItem::Group(group) => {
+                lowest_text(&group.frame, top + position.y + group.transform.ty)
+            }
+            FrameItem::Text(_) => top + position.y,
+            _ => Abs::zero(),
+        });
+        items.fold(Abs::zero(), Abs::max)
+    }
+
+    #[test]
+    fn many_totals_go_on_on_the_next_page() {
+        let mut document = credit_note();
+        let charge = document.charges[0].clone();
+        document.charges = vec![charge; 150];
+        for template in Template::ALL {
+            let look = look(template);
+            let _eviction = CacheEviction;
+            let pages = lay_out(&to_world(&sheet(&document, &look)).unwrap()).unwrap();
+            assert!((2..=8).contains(&pages.pages().len()));
+            for page in pages.pages() {
+                let lowest = lowest_text(&page.frame, Abs::zero());
+                assert!(lowest < page.frame.height(), "{lowest:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_amount_covers_no_label() {
+        let mut document = credit_note();
+        document.totals.payable = "-999999999999999.99".parse().unwrap();
+        let printed = "-999,999,999,999,999.99";
+        // The amount at the foot of the compact template fits into one line. The others are wider than their space.
+        for (template, whole) in Template::ALL.into_iter().zip([0, 1]) {
+            let look = look(template);
+            let text = read_pages(&sheet(&document, &look)).join(" ");
+            assert_eq!(text.matches(printed).count(), whole, "{text}");
+            let bare: String = text.split_whitespace().collect();
+            assert_eq!(bare.matches(printed).count(), whole + 1, "{bare}");
+        }
+    }
+
     #[test]
     fn every_page_of_a_draft_says_that_it_is_not_signed() {
         let document = invoice(60);

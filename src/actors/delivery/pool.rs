@@ -1,12 +1,13 @@
 //! The endpoints that this process delivers to: a supervised task for each endpoint whose lane it holds, on the core
 //! that the hash of the lane's key selects. The tasks share the reading of due deliveries and the writing of outcomes.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use database::StoreError;
 use futures_util::FutureExt;
 use supervision::{Arbiters, TaskEnd, Tree, hash_key, run_task};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -29,6 +30,8 @@ pub struct DeliveryPool {
     arbiters: Arc<Arbiters>,
     endpoints: TaskTracker,
     serving: ServedEndpoints,
+    /// The slots of the dispatcher that sends leased lanes to this pool.
+    slots: OnceLock<Arc<Semaphore>>,
 }
 
 impl DeliveryPool {
@@ -46,6 +49,7 @@ impl DeliveryPool {
             arbiters: Arc::clone(arbiters),
             endpoints: TaskTracker::new(),
             serving: ServedEndpoints::default(),
+            slots: OnceLock::new(),
         })
     }
 
@@ -54,7 +58,7 @@ impl DeliveryPool {
     pub fn dispatcher(self: &Arc<Self>, config: DispatcherConfig) -> Dispatcher {
         let serving = Arc::clone(self);
         let counting = Arc::clone(&self.deps);
-        Dispatcher::new(
+        let dispatcher = Dispatcher::new(
             self.deps.store.clone(),
             config,
             move |Assignment { lease, .. }| {
@@ -65,7 +69,9 @@ impl DeliveryPool {
         .with_crash_counter(move |crashed| {
             let deps = Arc::clone(&counting);
             async move { deps.record_crashes(&crashed).await }.boxed_local()
-        })
+        });
+        self.slots.get_or_init(|| dispatcher.slots());
+        dispatcher
     }
 
     /// Delivers to the endpoint until nothing is due. After an error or a panic all attempts in flight are dropped, and
@@ -101,8 +107,12 @@ impl DeliveryPool {
         }
     }
 
-    /// Serves no further endpoints. Attempts in flight are finished, and no new attempt starts.
+    /// Serves no further endpoints, and claims none, so that other replicas get them at once. Attempts in flight are
+    /// finished, and no new attempt starts.
     pub fn close(&self) {
+        if let Some(slots) = self.slots.get() {
+            slots.close();
+        }
         self.deps.close();
         self.endpoints.close();
     }

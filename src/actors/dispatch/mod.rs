@@ -166,6 +166,12 @@ impl Dispatcher {
         }
     }
 
+    /// Returns the worker slots. Closing the semaphore ends the claims; the lanes that were handed out keep their
+    /// slots, and their leases are renewed.
+    pub fn slots(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.slots)
+    }
+
     /// Starts the dispatcher under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters, kind: NodeKind) -> Addr<DispatcherActor> {
         let node = tree.node(kind, 0, format!("{}-dispatcher", self.config.kind.as_str()));
@@ -239,7 +245,8 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now.
+    /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now. If that
+    /// fails, the steps count as blocked until the next call, which tries again.
     async fn refresh_blocked(&self) -> Result<Vec<BlockedStep>, StoreError> {
         let blocked = (self.list_blocked)();
         let before = std::mem::replace(&mut *self.lock_blocked(), blocked.clone());
@@ -248,13 +255,19 @@ impl Dispatcher {
             .filter(|entry| entry.has_opened_for_a_taxpayer(&blocked))
             .map(|entry| entry.step)
             .collect();
-        if !opened.is_empty() {
-            let waiting = WaitingLanes::For {
-                kind: self.config.kind,
-                steps: &opened,
-                blocked: &blocked,
-            };
-            lanes::make_waiting_due(&self.store, waiting).await?;
+        let waiting = WaitingLanes::For {
+            kind: self.config.kind,
+            steps: &opened,
+            blocked: &blocked,
+        };
+        if !opened.is_empty()
+            && let Err(error) = lanes::make_waiting_due(&self.store, waiting).await
+        {
+            // A statement that took too long is not tried again, because it would hold up all claims.
+            if !error.is_timeout() {
+                *self.lock_blocked() = before;
+            }
+            return Err(error);
         }
         Ok(blocked)
     }
@@ -389,6 +402,7 @@ mod tests {
 
     use super::*;
     use crate::actors::kinds;
+    use crate::store::lanes::views::lane_state;
     use crate::store::lanes::{QueuedLane, Wake};
     use crate::store::testing::{add_taxpayer, claim_due, stores};
 
@@ -559,6 +573,73 @@ mod tests {
                 timeout(LEASE * 2, lanes_seen.recv()).await.is_err(),
                 "this replica keeps the lane"
             );
+            arbiters.stop();
+        }
+    }
+
+    async fn rename_table(store: &Store, from: &str, to: &str) {
+        let tx = store.begin().await.unwrap();
+        tx.execute_unprepared(&format!("ALTER TABLE {from} RENAME TO {to}"))
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    #[actix::test]
+    async fn a_lane_whose_step_opens_while_the_database_fails_is_due_afterwards() {
+        for test in stores().await {
+            let store = &test.store;
+            let blocked = Arc::new(Mutex::new(vec![BlockedStep {
+                step: "sign",
+                taxpayers: None,
+            }]));
+            let listed = Arc::clone(&blocked);
+            let (dispatcher, _lanes_seen) = endless(store, &DirectDispatch::default());
+            let dispatcher = dispatcher.with_blocked_steps(move || listed.lock().unwrap().clone());
+            make_due(store, "7").await;
+            let lease = claim_due(store, LaneKind::Endpoint, "other", LEASE, 1)
+                .await
+                .unwrap()
+                .remove(0);
+            let waiting = LaneRelease {
+                next_step: Some("sign"),
+                ..LaneRelease::new(&lease, Some(Duration::from_hours(1)))
+            };
+            let tx = store.begin().await.unwrap();
+            leases::release(&tx, &[waiting]).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 0);
+            blocked.lock().unwrap().clear();
+            rename_table(store, "lanes", "lanes_away").await;
+            assert!(dispatcher.dispatch_due().await.is_err());
+            rename_table(store, "lanes_away", "lanes").await;
+            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 1);
+        }
+    }
+
+    #[actix::test]
+    async fn a_dispatcher_whose_slots_are_closed_takes_no_lane_and_keeps_its_leases() {
+        for test in stores().await {
+            let store = &test.store;
+            let handover = DirectDispatch::default();
+            let (dispatcher, mut lanes_seen) = endless(store, &handover);
+            let slots = dispatcher.slots();
+            make_due(store, "held").await;
+            let (_address, arbiters) = start(dispatcher);
+            assert_eq!(lanes_seen.recv().await.unwrap().key, "held");
+            slots.close();
+            // A claim that has begun may still take a lane.
+            sleep(LEASE / 10).await;
+            make_due(store, "abandoned").await;
+            claim_due(store, LaneKind::Endpoint, "gone", Duration::ZERO, 1)
+                .await
+                .unwrap();
+            make_due(store, "new").await;
+            assert!(handover.reserve_slot().is_none());
+            assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err());
+            let held = lane_state(store.reader(), LaneKind::Endpoint, "held").await;
+            let holder = held.unwrap().unwrap().holder;
+            assert_eq!(holder.unwrap().owner, "me", "its lease is renewed");
             arbiters.stop();
         }
     }

@@ -1,13 +1,14 @@
 //! Drives the runs whose lanes this process holds: a supervised task for each run. If a run cannot be driven, for
 //! example because the database fails, its lane is released and the run continues later.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use database::StoreError;
 use futures_util::FutureExt;
 use supervision::{Arbiters, TaskEnd, Tree, hash_key, run_task};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -23,6 +24,8 @@ pub struct RunPool {
     tree: Tree,
     arbiters: Arc<Arbiters>,
     tasks: TaskTracker,
+    /// The slots of the dispatcher that sends leased lanes to this pool.
+    slots: OnceLock<Arc<Semaphore>>,
     is_closed: Arc<AtomicBool>,
 }
 
@@ -36,6 +39,7 @@ impl RunPool {
             tree,
             arbiters,
             tasks: TaskTracker::new(),
+            slots: OnceLock::new(),
             is_closed: Arc::default(),
         })
     }
@@ -46,7 +50,7 @@ impl RunPool {
         let paused = self.deps.taxpayers.paused_taxpayers().clone();
         let working = Arc::clone(self);
         let counting = Arc::clone(&self.deps);
-        Dispatcher::new(self.deps.store.clone(), config, move |assignment| {
+        let dispatcher = Dispatcher::new(self.deps.store.clone(), config, move |assignment| {
             let pool = Arc::clone(&working);
             async move { pool.drive(assignment).await }.boxed_local()
         })
@@ -55,7 +59,9 @@ impl RunPool {
         .with_crash_counter(move |crashed| {
             let deps = Arc::clone(&counting);
             async move { deps.record_crashes(&crashed).await }.boxed_local()
-        })
+        });
+        self.slots.get_or_init(|| dispatcher.slots());
+        dispatcher
     }
 
     async fn drive(&self, Assignment { lease, turn }: Assignment) -> WorkStatus {
@@ -92,8 +98,12 @@ impl RunPool {
         }
     }
 
-    /// Starts no further runs. The task of each active run stops after its current call.
+    /// Starts no further runs, and claims none, so that other replicas get them at once. The task of each active run
+    /// stops after its current call.
     pub fn close(&self) {
+        if let Some(slots) = self.slots.get() {
+            slots.close();
+        }
         self.is_closed.store(true, Ordering::SeqCst);
         self.tasks.close();
     }

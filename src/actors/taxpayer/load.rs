@@ -18,6 +18,7 @@ use crate::domain::access::caller::KeyKind;
 use crate::domain::correction::record::Correction;
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::Replay;
+use crate::domain::import::profile::ImportProfile;
 use crate::domain::import::record::Import;
 use crate::domain::integration::Integration;
 use crate::domain::invoice::Invoice;
@@ -32,7 +33,7 @@ use crate::domain::pipeline::Run;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::accounts::keys;
 use crate::store::invoices::customers_and_items;
-use crate::store::invoices::{self, corrections, imports, payments};
+use crate::store::invoices::{self, corrections, import_profiles, imports, payments};
 use crate::store::operations::outages::{self, OutageEvent};
 use crate::store::operations::supplier_invoices;
 use crate::store::webhooks::{integrations, replays};
@@ -91,6 +92,7 @@ pub(super) async fn load(
             acknowledged: rare.acknowledged,
             last_postings: rare.last_postings,
             integration: Tracked::from_stored(rare.integration),
+            import_profile: rare.import_profile,
             valid_keys: rare.valid_keys,
             replays: rare.replays,
             corrections: rare.corrections,
@@ -201,6 +203,7 @@ struct RareRows {
     acknowledged: Vec<Irn>,
     last_postings: Vec<payments::Model>,
     integration: Option<Integration>,
+    import_profile: ImportProfile,
     valid_keys: usize,
     replays: Vec<Replay>,
     corrections: Vec<Correction>,
@@ -227,10 +230,15 @@ impl RareRows {
             .await?,
             acknowledged: events::irns_with_event(tx, id, kind, wanted.receipts).await?,
             last_postings: payments::last_with_status(tx, id, &wanted.ledgers.invoices).await?,
-            integration: if wanted.integration {
+            integration: if wanted.settings.integration {
                 integrations::owned_by(store, tx, id).await?
             } else {
                 None
+            },
+            import_profile: if wanted.settings.import_profile {
+                import_profiles::owned_by(tx, id).await?
+            } else {
+                ImportProfile::default()
             },
             valid_keys: if wanted.valid_keys {
                 let owner = KeyOwner {

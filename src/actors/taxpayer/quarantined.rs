@@ -175,6 +175,11 @@ fn replay_result(created: &Result<CreatedInvoice, TaxpayerError>) -> (Quarantine
             "The replay did not start: too much waits, or the taxpayer is paused. Try again."
                 .to_owned(),
         ),
+        // Only without an answer to the commit may the invoice exist. After every other error it does not.
+        Err(TaxpayerError::Store(error)) if !matches!(error, StoreError::Unsettled) => (
+            QuarantineState::Kept,
+            "The replay failed in the database, and nothing was created. Try again.".to_owned(),
+        ),
         Err(TaxpayerError::Quarantined { reference }) => (
             QuarantineState::Replayed,
             format!("It panicked again and was put aside as {reference}."),
@@ -315,6 +320,31 @@ mod tests {
                 "{dropped:?}"
             );
             app.close().await;
+        }
+    }
+
+    #[test]
+    fn a_replay_that_certainly_created_nothing_is_put_back() {
+        for (error, is_put_back) in [
+            (TaxpayerError::Store(StoreError::Locked), true),
+            (TaxpayerError::Store(StoreError::NotCommitted), true),
+            (
+                TaxpayerError::Store(StoreError::Duplicate("id".to_owned())),
+                true,
+            ),
+            (TaxpayerError::Paused, true),
+            (TaxpayerError::Store(StoreError::Unsettled), false),
+            (
+                TaxpayerError::Interrupted {
+                    command_id: CommandId::nil(),
+                },
+                false,
+            ),
+        ] {
+            let failure = error.to_string();
+            let (state, result) = replay_result(&Err(error));
+            let is_kept = state == QuarantineState::Kept;
+            assert_eq!(is_kept, is_put_back, "{failure}: {result}");
         }
     }
 

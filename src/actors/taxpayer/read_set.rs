@@ -26,8 +26,8 @@ pub struct ReadSet {
     pub(super) receipts: Vec<String>,
     pub(super) ledgers: Ledgers,
     pub(super) replays: bool,
-    pub(super) integration: bool,
     pub(super) valid_keys: bool,
+    pub(super) settings: WantedSettings,
     pub(super) outages: Vec<OutageEvent>,
     /// Invoices whose corrections are read.
     pub(super) corrected: Vec<InvoiceId>,
@@ -44,6 +44,13 @@ pub struct ReadSet {
 pub(super) struct WithInvoices {
     runs: bool,
     pub(super) credit_notes: bool,
+}
+
+/// The settings of the taxpayer that are read.
+#[derive(Default)]
+pub(super) struct WantedSettings {
+    pub(super) integration: bool,
+    pub(super) import_profile: bool,
 }
 
 /// The invoices for which the last ledger entry with their current payment status is read.
@@ -123,7 +130,11 @@ impl ReadSet {
     }
 
     pub(crate) fn add_integration(&mut self) {
-        self.integration = true;
+        self.settings.integration = true;
+    }
+
+    pub(crate) fn add_import_profile(&mut self) {
+        self.settings.import_profile = true;
     }
 
     /// Asks how many valid keys the taxpayer has.

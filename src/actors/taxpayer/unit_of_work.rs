@@ -19,6 +19,7 @@ use crate::domain::events::delivery::Delivery;
 use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::{EventKind, EventStamp, LogHead, NewEvent};
 use crate::domain::events::replay::Replay;
+use crate::domain::import::profile::ImportProfile;
 use crate::domain::import::record::Import;
 use crate::domain::integration::Integration;
 use crate::domain::invoice::Invoice;
@@ -74,6 +75,8 @@ pub struct UnitOfWork {
     pub(crate) last_postings: Vec<payments::Model>,
     /// The settings for sending notifications to the ERP. Loaded only if a command of the batch reads them.
     pub(crate) integration: Tracked<Option<Integration>>,
+    /// The import profile when the batch started. Loaded only if a command of the batch reads it.
+    pub(crate) import_profile: ImportProfile,
     /// The number of valid keys when the batch started. Counted only if a command of the batch asks for it.
     pub(crate) valid_keys: usize,
     /// The replays that were open when the batch started. Loaded only if a command of the batch reads them.

@@ -17,21 +17,20 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use sandbox::{FaultKind, FaultOrder, Operation};
-use secrecy::SecretString;
 
 use crate::app::error::StartError;
 use crate::app::first_start;
 use crate::app::serve::Application;
 use crate::app::serve_mode::ServeMode;
 use crate::cli::DemoFault;
-use crate::config::authority::AuthorityMode;
-use crate::config::{Environment, Settings};
+use crate::config::{ConfigFault, Settings};
 use story::Story;
 
 /// Takes one invoice from creation to confirmed transmission, and checks every response and every webhook on the way.
-pub async fn demo(settings: Settings, fault: Option<DemoFault>) -> Result<(), StartError> {
+pub async fn demo(fault: Option<DemoFault>) -> Result<(), StartError> {
     let directory = tempfile::tempdir()?;
-    let settings = demo_settings(settings, directory.path())
+    let settings = demo_settings(directory.path())
+        .map_err(|error| StartError::Demo(error.to_string()))?
         .with_local_secrets()
         .map_err(|error| StartError::Demo(error.to_string()))?;
 
@@ -72,24 +71,14 @@ pub async fn demo(settings: Settings, fault: Option<DemoFault>) -> Result<(), St
     Ok(())
 }
 
-/// Returns the settings of a demo. It must not touch the deployment whose settings it was started with: it keeps
-/// everything below `directory`, listens on loopback only, and sends nothing to the servers of the settings.
-fn demo_settings(mut settings: Settings, directory: &Path) -> Settings {
-    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    settings.environment = Environment::Development;
+/// Returns the settings of a demo: the defaults, with free ports of loopback and all files below `directory`. The
+/// settings that the program was started with do not count. They may be those of a deployment, which a demo must not
+/// touch, or may stop it: some let webhooks call no loopback address.
+fn demo_settings(directory: &Path) -> Result<Settings, ConfigFault> {
+    let mut settings = Settings::defaults()?;
     directory.clone_into(&mut settings.data_dir);
-    settings.database.url = SecretString::default();
-    settings.authority.mode = AuthorityMode::Sandbox;
-    settings.authority.api_key = SecretString::default();
-    settings.authority.api_secret = SecretString::default();
-    settings.http.bind = any_port;
-    settings.http.ops_bind = None;
-    settings.sandbox.bind = any_port;
-    settings.checkpoints.file = None;
-    settings.checkpoints.key_file = None;
-    settings.mail.smtp_url = SecretString::default();
-    settings.telemetry.otlp_endpoint = None;
-    settings
+    settings.http.bind = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    Ok(settings)
 }
 
 #[cfg(test)]
@@ -97,42 +86,26 @@ mod tests {
     use secrecy::ExposeSecret as _;
 
     use super::*;
+    use crate::config::Environment;
+    use crate::config::authority::AuthorityMode;
 
     #[test]
-    fn a_demo_touches_nothing_of_the_deployment_whose_settings_it_has() {
-        // The settings must name a key file that exists.
-        let key_file = tempfile::NamedTempFile::new().unwrap();
-        let key_path = key_file.path().to_str().unwrap();
-        let key = "0f8fad5b-d9cb-469f-a165-70867728950e";
-        let pairs = [
-            ("EINVOICE__ALLOW_OPEN_DEVELOPMENT", "true"),
-            ("EINVOICE__HTTP__BIND", "0.0.0.0:8080"),
-            ("EINVOICE__SANDBOX__BIND", "0.0.0.0:8081"),
-            ("EINVOICE__DATABASE__URL", "sqlite:///srv/einvoice.db"),
-            ("EINVOICE__AUTHORITY__API_KEY", key),
-            ("EINVOICE__CHECKPOINTS__FILE", "/srv/checkpoints.log"),
-            ("EINVOICE__CHECKPOINTS__KEY_FILE", key_path),
-            ("EINVOICE__MAIL__SMTP_URL", "smtps://mail.example"),
-            (
-                "EINVOICE__TELEMETRY__OTLP_ENDPOINT",
-                "http://127.0.0.1:4318",
-            ),
-        ];
-        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let deployed = Settings::load(None, pairs.into_iter()).unwrap();
+    fn a_demo_touches_nothing_outside_of_its_directory() {
         let directory = tempfile::tempdir().unwrap();
-        let demo = demo_settings(deployed, directory.path());
+        let demo = demo_settings(directory.path()).unwrap();
+        assert_eq!(demo.environment, Environment::Development);
+        assert_eq!(demo.authority.mode, AuthorityMode::Sandbox);
         let demo = demo.with_local_secrets().unwrap();
         for bind in [demo.http.bind, demo.sandbox.bind] {
             assert!(bind.ip().is_loopback() && bind.port() == 0, "{bind}");
         }
+        assert_eq!(demo.http.ops_bind, None);
         for file in [demo.checkpoints.file, demo.checkpoints.key_file] {
             assert!(file.unwrap().starts_with(directory.path()));
         }
         for server in [&demo.database.url, &demo.mail.smtp_url] {
             assert_eq!(server.expose_secret(), "");
         }
-        assert_ne!(demo.authority.api_key.expose_secret(), key);
         assert_eq!(demo.telemetry.otlp_endpoint, None);
     }
 }

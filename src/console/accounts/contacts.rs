@@ -264,11 +264,13 @@ async fn set_role(
     let id = contact_id(&ids.1)?;
     let role = ContactRole::parse(form.0.text("role")).ok_or_else(ApiError::route_not_found)?;
     let done = contacts::set_role(&state.store, contact_change(&state, &session), id, role).await?;
-    answer_change(
-        &session,
-        done,
-        "The role was changed. It counts from the next page on.",
-    )
+    let notice = "The role was changed. It counts from the next page on.";
+    let keeps_page = session.by != Actor::Contact(id) || role == ContactRole::Owner;
+    if !keeps_page && matches!(done, ContactChangeResult::Done { .. }) {
+        // Only owners may see the page of people.
+        return Ok(go_to(&base(&session), notice));
+    }
+    answer_change(&session, done, notice)
 }
 
 async fn remove(

@@ -16,6 +16,7 @@ use crate::console::list_pages::{Pages, show_list};
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::ReplayRange;
 use crate::domain::kernel::fault::Faults;
@@ -71,8 +72,10 @@ struct DeliveryPage {
     frame: Frame,
     base: String,
     line: DeliveryLine,
-    /// The description or the address of the endpoint.
-    endpoint: String,
+    /// The description or the address of the endpoint; `None` if the endpoint was removed.
+    endpoint: Option<String>,
+    /// Why the delivery cannot be sent again; empty if it can.
+    obstacle: &'static str,
     /// The address of the list of invoices, filtered by the IRN of the event.
     invoice: String,
     /// The event as the webhook gets it.
@@ -209,13 +212,25 @@ async fn show_delivery(
     show(&DeliveryPage {
         frame: Frame::for_account(&session, "Delivery"),
         base: base(&session),
-        endpoint: endpoint.as_ref().map(endpoint_label).unwrap_or_default(),
+        endpoint: endpoint.as_ref().map(endpoint_label),
+        obstacle: resend_obstacle(endpoint.as_ref()),
         invoice: format!("{}/invoices?{query}", base(&session)),
         body,
         why,
         what_to_do,
         line: DeliveryLine::from(logged),
     })
+}
+
+/// Returns why no delivery is sent to this endpoint again; an empty text if one can be sent.
+fn resend_obstacle(endpoint: Option<&Endpoint>) -> &'static str {
+    match endpoint {
+        None => "The endpoint was removed, so nothing more is sent to it.",
+        Some(endpoint) if !endpoint.is_active => {
+            "The endpoint is disabled. Enable it first, then send again."
+        }
+        Some(_) => "",
+    }
 }
 
 /// Returns the event with this sequence as a webhook gets it; an empty text if there is none.
@@ -277,7 +292,28 @@ impl From<LoggedDelivery> for DeliveryLine {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
+
+    #[test]
+    fn a_delivery_is_offered_again_only_to_an_endpoint_that_takes_it() {
+        let url = "https://erp.example".to_owned();
+        let active = Endpoint::new(1, TaxpayerId(7), url, Timestamp::UNIX_EPOCH);
+        let disabled = Endpoint {
+            is_active: false,
+            ..active.clone()
+        };
+        for (endpoint, word) in [
+            (Some(&active), ""),
+            (Some(&disabled), "disabled"),
+            (None, "removed"),
+        ] {
+            let obstacle = resend_obstacle(endpoint);
+            assert_eq!(obstacle.is_empty(), word.is_empty(), "{obstacle}");
+            assert!(obstacle.contains(word), "{obstacle}");
+        }
+    }
 
     #[test]
     fn the_list_of_a_removed_endpoint_is_not_that_of_another_one() {

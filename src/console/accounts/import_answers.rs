@@ -1,20 +1,19 @@
-//! The answers that a file lacks: a part of the import page asks for them, and they are stored in the import profile,
-//! by the command of the API call Set Import Profile. The script of the page then shows the preview again.
-
-use std::collections::BTreeMap;
+//! The answers that a file lacks: a part of the import page asks for them, and they are added to the import profile. The
+//! script of the page then shows the preview again.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
 use serde_json::{Map, Value, json};
 
-use crate::actors::taxpayer::commands::SetImportProfile;
+use crate::actors::taxpayer::commands::AddImportAnswers;
 use crate::console::accounts::navigation::base;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
-use crate::domain::import::profile::{ImportProfile, PROFILE_BYTES_MAX, is_answer_name};
+use crate::domain::import::answers::{CustomerAnswers, ImportAnswers};
+use crate::domain::import::profile::{ImportProfile, is_answer_name};
 use crate::domain::import::record::Question;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::reference::catalog::Catalog;
@@ -22,7 +21,6 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::{import_profile, reader};
 use crate::http::respond::error::{ApiError, capitalize};
 use crate::http::state::ApiState;
-use crate::store::invoices::import_profiles;
 
 /// The maximum number of customers that one form asks about. The next preview asks about the others.
 const GROUPS_MAX: usize = 20;
@@ -146,17 +144,17 @@ impl AnswerGroup {
         (Map::from_iter([(member.to_owned(), value)]), path)
     }
 
-    /// Adds the answers of a read body to a profile. A new entry for a customer's number starts with the values of the
-    /// entry for its name, which it would hide otherwise.
-    fn add_to_profile(&self, profile: &mut ImportProfile, read: ImportProfile) {
-        profile.defaults.extend(read.defaults);
-        for (key, answers) in read.customers {
-            let known = profile.customers.get(&key);
-            let known = known.or_else(|| profile.customers.get(&self.name));
-            let mut values: BTreeMap<_, _> = known.cloned().unwrap_or_default();
-            values.extend(answers);
-            profile.customers.insert(key, values);
-        }
+    /// Adds the values of a read body to the answers.
+    fn add_to_answers(&self, answers: &mut ImportAnswers, read: ImportProfile) {
+        answers.defaults.extend(read.defaults);
+        let customers = read.customers.into_iter();
+        answers
+            .customers
+            .extend(customers.map(|(key, values)| CustomerAnswers {
+                key,
+                name: self.name.clone(),
+                values,
+            }));
     }
 }
 
@@ -223,59 +221,54 @@ fn field_label(field: &str) -> String {
     }
 }
 
-/// Adds the answers of a form to a profile, and returns how many these are. Fails with the faults of the form's fields.
-fn add_answers(
+/// Reads the answers of a form. Fails with the faults of the form's fields.
+fn read_answers(
     groups: &[AnswerGroup],
     values: &FormValues,
     catalog: &Catalog,
-    profile: &mut ImportProfile,
-) -> Result<usize, Faults> {
+) -> Result<ImportAnswers, Faults> {
     let mut faults = Faults::default();
-    let mut count = 0;
+    let mut answers = ImportAnswers::default();
+    let mut is_blank = true;
     for group in groups {
-        let answers = group.filled_answers(values);
-        if answers.is_empty() {
+        let filled = group.filled_answers(values);
+        if filled.is_empty() {
             continue;
         }
-        count += answers.len();
-        let (body, path) = group.profile_body(answers);
+        is_blank = false;
+        let (body, path) = group.profile_body(filled);
         match reader::read(&body, catalog, import_profile::read) {
-            Ok(read) => group.add_to_profile(profile, read.value),
+            Ok(read) => group.add_to_answers(&mut answers, read.value),
             Err(found) => found
                 .iter()
                 .for_each(|fault| faults.push(group.form_fault(fault, &path))),
         }
     }
-    if count == 0 {
+    if is_blank {
         faults.push(Fault::new("", "required", "Answer one question at least."));
     }
-    let size = serde_json::to_string(profile).map_or(usize::MAX, |text| text.len());
-    if size > PROFILE_BYTES_MAX {
-        let message =
-            format!("These answers make the import profile larger than {PROFILE_BYTES_MAX} bytes.");
-        faults.push(Fault::new("", "max", message));
-    }
     if faults.is_empty() {
-        Ok(count)
+        Ok(answers)
     } else {
         Err(faults)
     }
 }
 
-/// POST …/import/answers: stores the answers in the import profile, and answers with a part of the page.
+/// POST …/import/answers: adds the answers to the import profile, and answers with a part of the page.
 async fn save_answers(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     form: Form<FormValues>,
 ) -> Answer {
     let groups = read_groups(&form.0);
-    let mut profile = import_profiles::owned_by(&state.store, session.taxpayer).await?;
-    let added = add_answers(&groups, &form.0, &state.catalog.get(), &mut profile);
-    let failure = match added {
-        Ok(count) => match session.send(&state, SetImportProfile(profile)).await {
-            Ok(_) => return show(&SavedAnswersPart { count }),
-            Err(error) => ApiError::from(error),
-        },
+    let failure = match read_answers(&groups, &form.0, &state.catalog.get()) {
+        Ok(answers) => {
+            let count = answers.count();
+            match session.send(&state, AddImportAnswers(answers)).await {
+                Ok(()) => return show(&SavedAnswersPart { count }),
+                Err(error) => ApiError::from(error),
+            }
+        }
         Err(faults) => faults.into(),
     };
     let page = AnswersForm {
@@ -358,15 +351,17 @@ mod tests {
             let values: FormValues = group.iter().copied().chain([typed]).collect();
             let mut profile: ImportProfile = serde_json::from_value(before.clone()).unwrap();
             let groups = read_groups(&values);
-            let added = add_answers(&groups, &values, &Catalog::default(), &mut profile);
+            let read = read_answers(&groups, &values, &Catalog::default());
             match expected {
                 Ok((defaults, entry)) => {
-                    assert_eq!(added.ok(), Some(1), "{typed:?}");
+                    let answers = read.unwrap();
+                    assert_eq!(answers.count(), 1, "{typed:?}");
+                    answers.add_to(&mut profile);
                     assert_eq!(json!(profile.defaults), defaults, "{typed:?}");
                     assert_eq!(json!(profile.customers.get("C1")), entry, "{typed:?}");
                 }
                 Err(path) => {
-                    let faults = added.unwrap_err();
+                    let faults = read.unwrap_err();
                     let paths: Vec<_> = faults.iter().map(|fault| &*fault.path).collect();
                     assert_eq!(paths, [path], "{typed:?}");
                 }

@@ -6,9 +6,9 @@ use actix_web::web;
 use askama::Template;
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::commands::SetIntegration;
+use crate::actors::taxpayer::commands::{IfSettingsUnchanged, SeenSettings, SetIntegration};
 use crate::console::accounts::navigation::base;
-use crate::console::form_values::{FormState, FormValues};
+use crate::console::form_values::{FormState, FormValues, keep_stored};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner};
@@ -60,23 +60,15 @@ async fn show_integration(
     query: Query,
 ) -> Answer {
     let stored = load_integration(&state, &session).await?;
-    let mut values = form_values(&stored);
+    let mut values = form_values(&stored).with_values_before();
     if let Some(kind) = query.text("auth_type").and_then(AuthType::parse) {
-        values.push(("auth_type".to_owned(), kind.to_string()));
+        values = values.with_fields([("auth_type", kind.as_str())].into());
     }
     if let Some(kind) = query.text("data_format").and_then(DataFormat::parse) {
-        values.push(("data_format".to_owned(), kind.to_string()));
+        values = values.with_fields([("data_format", kind.as_str())].into());
     }
-    let values = values
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
-    show(&integration_page(
-        &state,
-        &session,
-        &stored,
-        FormState::new(values),
-    ))
+    let form = FormState::new(values);
+    show(&integration_page(&state, &session, &stored, form))
 }
 
 async fn load_integration(
@@ -91,10 +83,12 @@ async fn load_integration(
 /// POST of the form: sets the integration. The networks that the operator allowed stay as they are.
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
     let policy = state.webhook_address_policy(session.taxpayer).await?;
+    let stored = load_integration(&state, &session).await?;
+    let body = requested_settings(&form.0, &form_values(&stored));
     let read = |reader: &mut BodyReader<'_>| {
         integration::read(reader, &policy, &state.settings.erp_systems)
     };
-    let saved = match reader::read(&to_api_body(&form.0), &state.catalog.get(), read) {
+    let saved = match reader::read(&body, &state.catalog.get(), read) {
         Ok(asked) => {
             let integration::Integration {
                 erp_system,
@@ -106,7 +100,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
             let by = session.by;
             let reason = None;
             let allowed_networks = None;
-            let change = SetIntegration {
+            let command = SetIntegration {
                 erp_system,
                 auth,
                 origin,
@@ -115,6 +109,8 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
                 by,
                 reason,
             };
+            let seen = SeenSettings::Integration(Box::new(stored.clone()));
+            let change = IfSettingsUnchanged { seen, command };
             let saved = session.send(&state, change).await;
             saved.map(drop).map_err(ApiError::from)
         }
@@ -127,7 +123,6 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
         )),
         Err(error) => {
             let form = FormState::from_refusal(error, form.0)?;
-            let stored = load_integration(&state, &session).await?;
             show_with_status(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 &integration_page(&state, &session, &stored, form),
@@ -238,8 +233,37 @@ fn to_api_body(values: &FormValues) -> Map<String, Value> {
     body
 }
 
+/// The members of the body that belong together. Credentials go only to the host that was on the page with them.
+const GROUPS: [&[&str]; 3] = [
+    &["erp_system"],
+    &["auth_type", "auth", "origin"],
+    &["data_format", "format"],
+];
+
+/// Returns the settings that the form asks for. Groups that the person did not change on the page keep the values that
+/// are stored by now, so that the form does not undo what somebody else has changed since its page was rendered.
+fn requested_settings(sent: &FormValues, stored: &FormValues) -> Map<String, Value> {
+    let mut body = to_api_body(sent);
+    let shown = sent.values_before();
+    if shown != FormValues::default() {
+        let [before, stored] = [&shown, stored].map(to_api_body);
+        for group in GROUPS {
+            keep_stored(&mut body, &before, &stored, group);
+        }
+    }
+    body
+}
+
 /// Returns the stored settings as the fields of the form, without secrets.
-fn form_values(stored: &Integration) -> Vec<(String, String)> {
+fn form_values(stored: &Integration) -> FormValues {
+    let fields = stored_fields(stored);
+    fields
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
+}
+
+fn stored_fields(stored: &Integration) -> Vec<(String, String)> {
     let mut values = vec![
         (
             "erp_system".to_owned(),
@@ -322,11 +346,47 @@ mod tests {
             username: "u".into(),
             password: "hidden".to_owned().into(),
         };
-        let values = form_values(&Integration {
+        let values = stored_fields(&Integration {
             auth,
             ..Integration::default()
         });
         assert!(values.contains(&("auth.username".to_owned(), "u".to_owned())));
         assert!(!values.iter().any(|(_, value)| value == "hidden"));
+    }
+
+    #[test]
+    fn what_was_not_changed_on_the_page_keeps_what_is_stored_by_now() {
+        type Fields = &'static [(&'static str, &'static str)];
+        let none: Fields = &[("auth_type", "none"), ("data_format", "rest")];
+        let basic: Fields = &[
+            ("auth_type", "basic"),
+            ("data_format", "rest"),
+            ("origin", "https://new.example"),
+            ("auth.username", "u"),
+        ];
+        let nothing: Fields = &[];
+        let system: Fields = &[("erp_system", "SAP")];
+        let typed: Fields = &[
+            ("auth_type", "basic"),
+            ("auth.username", "v"),
+            ("auth.password", "p"),
+        ];
+        let kept = json!({
+            "auth_type": "basic", "data_format": "rest", "origin": "https://new.example", "auth": { "username": "u" },
+        });
+        let with_system = json!({
+            "auth_type": "basic", "data_format": "rest", "origin": "https://new.example", "auth": { "username": "u" },
+            "erp_system": "SAP",
+        });
+        let own = json!({
+            "auth_type": "basic", "data_format": "rest", "auth": { "username": "v", "password": "p" },
+        });
+        for (changes, expected) in [(nothing, kept), (system, with_system), (typed, own)] {
+            let values = |fields: Fields| fields.iter().copied().collect::<FormValues>();
+            let page = values(none).with_values_before();
+            let sent = page.with_fields(values(changes));
+            let body = requested_settings(&sent, &values(basic));
+            assert_eq!(Value::Object(body), expected, "{sent:?}");
+        }
     }
 }

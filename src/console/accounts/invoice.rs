@@ -19,7 +19,7 @@ use crate::console::accounts::timeline::TimelineItem;
 use crate::console::actor_name::actor_name;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
-use crate::console::form_values::FormState;
+use crate::console::form_values::{FormState, keep_fields};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Reader};
@@ -59,6 +59,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
+/// The fields of the payment form beside which their faults stand.
+const PAYMENT_FIELDS: [&str; 4] = ["payment_status", "amount", "reference", "remark"];
 /// The word of the query that selects the developer's view.
 const DEVELOPER_TAB: &str = "developer";
 
@@ -305,7 +307,9 @@ pub(super) async fn render(
         differences: sent_differences(&runs, &stored.invoice, &stored.document(&catalog)?),
         buyer: stored.customer().map(|customer| customer.address.clone()),
         activity: events.map(TimelineItem::from).collect(),
-        faults: forms.all().iter().flat_map(|form| form.summary()).collect(),
+        faults: keep_fields(forms.all().iter().flat_map(|form| form.summary()), |name| {
+            PAYMENT_FIELDS.contains(&name) || edit_fields.iter().any(|one| one.name == name)
+        }),
         correction: newest.map(|newest| CorrectionProgress::new(newest, &catalog)),
         invoice: with_currency_digits(invoice.clone(), digits),
         seller: stored.supplier,

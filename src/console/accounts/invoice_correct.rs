@@ -35,6 +35,8 @@ use crate::http::stored_invoice::StoredInvoice;
 
 /// The form field that cancels the invoice instead of changing it.
 const CANCEL: &str = "cancel";
+/// The form field with which the preview leads back to the form, with what was typed there.
+const BACK: &str = "back";
 /// The form field with the documents that the preview showed, so that a changed plan is noticed.
 const PLAN: &str = "plan";
 
@@ -104,6 +106,7 @@ struct PreviewPage {
     frame: Frame,
     address: String,
     number: String,
+    is_cancel: bool,
     /// True if the plan has changed since the person confirmed it.
     has_changed: bool,
     changes: Vec<FieldChange>,
@@ -138,6 +141,7 @@ impl PreviewPage {
                 .with_section("Invoices"),
             address: format!("{}/invoices/{}", base(session), invoice.id),
             number: invoice.invoice_no.clone(),
+            is_cancel: is_cancelled,
             has_changed: false,
             changes: if is_cancelled {
                 Vec::new()
@@ -160,14 +164,19 @@ async fn preview_cancel(
     show_preview(&state, &session, &ids.1, FormValues::from(&query)).await
 }
 
-/// POST of the fields: shows what the correction would do.
+/// POST of the fields: shows what the correction would do, or the form again.
 async fn preview(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
     form: Form<FormValues>,
 ) -> Answer {
-    show_preview(&state, &session, &ids.1, form.0).await
+    if form.0.text(BACK).is_empty() {
+        return show_preview(&state, &session, &ids.1, form.0).await;
+    }
+    let WantedCorrection { stored, values, .. } =
+        WantedCorrection::read(&state, &session, &ids.1, form.0).await?;
+    show_page(&session, &stored.invoice, FormState::new(values))
 }
 
 /// A correction as a form asks for it: the stored invoice, its values, and those of the form.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::owed::totals;
-use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::money::Amount;
 use crate::http::respond::error::ApiError;
@@ -106,10 +105,9 @@ async fn add_month_vat(
     };
     let page = list.counted_page(store, part, count, Fields::All).await?;
     let catalog = state.catalog.get();
-    let counted = page.invoices.iter().filter(|invoice| {
-        let is_in_force = invoice.status != WorkflowStatus::Cancelled;
-        invoice.authority.signed && is_in_force && invoice.kind().is_sale()
-    });
+    let invoices = page.invoices.iter();
+    // One that was cancelled here while the authority signed it is in force all the same.
+    let counted = invoices.filter(|invoice| invoice.authority.signed && invoice.kind().is_sale());
     for invoice in counted {
         let breakdown = Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?;
         let tax = breakdown.tax().unwrap_or(Amount::ZERO);

@@ -1,10 +1,15 @@
 //! The form for the settings of a webhook endpoint: its events, and the other settings as the API takes them.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
-use crate::console::form_values::{FormState, FormValues};
+use crate::console::form_values::{FormState, FormValues, keep_stored};
 use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::EventKind;
+
+const EVENTS: &str = "enabled_events";
+const SCHEDULE: &str = "retry_schedule_s";
 
 /// An event that the endpoint can subscribe to.
 pub(super) struct EventChoice {
@@ -17,20 +22,53 @@ pub(super) struct EventChoice {
 /// default schedule of the deployment.
 pub(super) fn to_api_body(values: &FormValues, texts: &[&str]) -> Map<String, Value> {
     let mut body = values.to_object(texts);
-    let events: Vec<_> = values
-        .checked_values("enabled_events")
-        .map(Value::from)
-        .collect();
-    body.insert("enabled_events".to_owned(), events.into());
-    let schedule = match values.text("retry_schedule_s") {
+    let events: Vec<_> = values.checked_values(EVENTS).map(Value::from).collect();
+    body.insert(EVENTS.to_owned(), events.into());
+    let schedule = match values.text(SCHEDULE) {
         "" => Value::Null,
         text => text
             .split(',')
             .map(|delay| delay_to_json(delay.trim()))
             .collect(),
     };
-    body.insert("retry_schedule_s".to_owned(), schedule);
+    body.insert(SCHEDULE.to_owned(), schedule);
     body
+}
+
+/// Returns the settings that the form asks for. Those that the person did not change on the page keep the values that are
+/// stored by now, so that the form does not undo what somebody else has changed since its page was rendered.
+pub(super) fn requested_settings(
+    sent: &FormValues,
+    texts: &[&str],
+    stored: &FormValues,
+) -> Map<String, Value> {
+    let mut body = to_api_body(sent, texts);
+    let shown = sent.values_before();
+    if shown == FormValues::default() {
+        return body;
+    }
+    let mut before = to_api_body(&shown, texts);
+    let stored = to_api_body(stored, texts);
+    // The page lists the events in an order of its own.
+    if event_names(&before) == event_names(&body) {
+        before.insert(
+            EVENTS.to_owned(),
+            body.get(EVENTS).cloned().unwrap_or_default(),
+        );
+    }
+    for name in texts.iter().copied().chain([EVENTS, SCHEDULE]) {
+        keep_stored(&mut body, &before, &stored, &[name]);
+    }
+    body
+}
+
+fn event_names(body: &Map<String, Value>) -> BTreeSet<&str> {
+    let names = body.get(EVENTS).and_then(Value::as_array);
+    names
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 /// Returns a delay as a JSON number. Any other text stays a text, so that the API refuses it.
@@ -53,14 +91,14 @@ pub(super) fn form_values(endpoint: Option<&Endpoint>, url_field: &str) -> FormV
     let events = endpoint
         .enabled_events
         .iter()
-        .map(|name| ("enabled_events", name.as_str()));
+        .map(|name| (EVENTS, name.as_str()));
     let fields = [
         (url_field, endpoint.url.as_str()),
         (
             "description",
             endpoint.description.as_deref().unwrap_or_default(),
         ),
-        ("retry_schedule_s", &schedule),
+        (SCHEDULE, &schedule),
     ];
     fields.into_iter().chain(events).collect()
 }
@@ -82,7 +120,7 @@ pub(super) fn event_choices(endpoint: Option<&Endpoint>, form: &FormState) -> Ve
     known
         .chain(unknown)
         .map(|(name, words)| EventChoice {
-            is_on: form.has("enabled_events", &name),
+            is_on: form.has(EVENTS, &name),
             name,
             words,
         })
@@ -142,6 +180,61 @@ mod tests {
         assert_eq!(
             Value::Object(to_api_body(&FormValues::default(), &[])),
             blank
+        );
+    }
+
+    #[test]
+    fn what_was_not_changed_on_the_page_keeps_what_is_stored_by_now() {
+        const TEXTS: [&str; 1] = ["webhook_url"];
+        let settings = |url: &str, events: &[&str], schedule: &str| -> FormValues {
+            let texts = [("webhook_url", url), (SCHEDULE, schedule)];
+            let events = events.iter().map(|name| (EVENTS, *name));
+            texts.into_iter().chain(events).collect()
+        };
+        let shown = settings("https://old.example", &["b", "a"], "");
+        let stored = settings("https://new.example", &["b"], "5");
+        for (url, events, schedule, expected) in [
+            (
+                "https://old.example",
+                &["a", "b"][..],
+                "",
+                ("https://new.example", json!(["b"]), json!([5])),
+            ),
+            (
+                "https://old.example",
+                &["a"],
+                "",
+                ("https://new.example", json!(["a"]), json!([5])),
+            ),
+            (
+                "https://third.example",
+                &["a", "b"],
+                "7",
+                ("https://third.example", json!(["b"]), json!([7])),
+            ),
+            (
+                "https://old.example",
+                &[],
+                "",
+                ("https://new.example", json!([]), json!([5])),
+            ),
+        ] {
+            let page = shown.clone().with_values_before();
+            let hidden = FormValues::from([("before", page.text("before"))]);
+            let sent = settings(url, events, schedule).with_fields(hidden);
+            let body = requested_settings(&sent, &TEXTS, &stored);
+            let (url, events, schedule) = expected;
+            let expected = json!({
+                "webhook_url": url, EVENTS: events, SCHEDULE: schedule,
+            });
+            assert_eq!(Value::Object(body), expected, "{sent:?}");
+        }
+        let sent = settings("https://old.example", &["a"], "");
+        let body = requested_settings(&sent, &TEXTS, &stored);
+        assert_eq!(
+            body,
+            to_api_body(&sent, &TEXTS),
+            "a page that tells nothing"
         );
     }
 }

@@ -5,11 +5,14 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
 use askama::Template;
 use database::page::Page;
+use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::commands::{ChangeEndpoint, SetWebhook};
+use crate::actors::taxpayer::commands::{
+    ChangeEndpoint, IfSettingsUnchanged, SeenSettings, SetWebhook,
+};
 use crate::console::accounts::navigation::base;
 use crate::console::accounts::webhook_form::{
-    EventChoice, event_choices, form_values, to_api_body,
+    EventChoice, event_choices, form_values, requested_settings,
 };
 use crate::console::accounts::webhook_health::WebhookHealth;
 use crate::console::accounts::webhook_target::{EndpointLine, Target, added_endpoints};
@@ -72,6 +75,14 @@ struct WebhookPage {
     others: Vec<EndpointLine>,
 }
 
+impl WebhookPage {
+    /// False for a disabled endpoint, for which a replay is refused. A refused form is shown again all the same.
+    fn shows_replay_form(&self) -> bool {
+        let endpoint = self.endpoint.as_ref();
+        self.forms.replay.is_refused() || endpoint.is_some_and(|endpoint| endpoint.is_active)
+    }
+}
+
 /// The forms of the acts on the endpoint: empty, or with the values and faults of a refused attempt.
 #[derive(Default)]
 pub(super) struct ActionForms {
@@ -102,13 +113,18 @@ async fn save(
     form: Form<FormValues>,
 ) -> Answer {
     let target = Target::find(&state, &session, &request).await?;
+    let found = webhooks::with_key(state.store.reader(), target.key).await?;
+    let stored = form_values(found.as_ref(), target.url_field());
+    let seen = SeenSettings::Endpoint(target.key, found.map(Box::new));
     let saved = if target.is_default() {
-        set_webhook(&state, &session, &form.0).await
+        let body = requested_settings(&form.0, &["webhook_url"], &stored);
+        set_webhook(&state, &session, seen, &body).await
     } else {
-        change_endpoint(&state, &session, &target, &form.0).await
+        let body = requested_settings(&form.0, &["url", "description"], &stored);
+        change_endpoint(&state, &session, &target, seen, &body).await
     };
     match saved {
-        Ok(()) => Ok(go_to(&target.path, saved_notice(&form.0))),
+        Ok(has_events) => Ok(go_to(&target.path, saved_notice(has_events))),
         Err(error) => {
             let settings = FormState::from_refusal(error, form.0)?;
             let others = ActionForms::default();
@@ -118,44 +134,47 @@ async fn save(
 }
 
 /// Returns the notice after the form was saved.
-fn saved_notice(form: &FormValues) -> &'static str {
-    if form.checked_values("enabled_events").next().is_some() {
+fn saved_notice(has_events: bool) -> &'static str {
+    if has_events {
         "The webhook was saved. Test it now."
     } else {
         "The webhook was saved, but nothing is sent to it: no event is ticked."
     }
 }
 
+/// Sets the default endpoint. Returns true if it gets any events.
 async fn set_webhook(
     state: &ApiState,
     session: &AccountSession,
-    form: &FormValues,
-) -> Result<(), ApiError> {
+    seen: SeenSettings,
+    body: &Map<String, Value>,
+) -> Result<bool, ApiError> {
     let policy = state.webhook_address_policy(session.taxpayer).await?;
     let read = |reader: &mut BodyReader<'_>| webhook::read(reader, &policy);
-    let body = to_api_body(form, &["webhook_url"]);
-    let asked = reader::read(&body, &state.catalog.get(), read)?.value;
-    let change = SetWebhook {
+    let asked = reader::read(body, &state.catalog.get(), read)?.value;
+    let command = SetWebhook {
         url: asked.url,
         enabled_events: asked.enabled_events,
         retry_schedule: asked.retry_schedule,
         by: session.by,
     };
-    session.send(state, change).await?;
-    Ok(())
+    let change = IfSettingsUnchanged { seen, command };
+    let endpoint = session.send(state, change).await?;
+    Ok(!endpoint.enabled_events.is_empty())
 }
 
+/// Changes an added endpoint. Returns true if it gets any events.
 async fn change_endpoint(
     state: &ApiState,
     session: &AccountSession,
     target: &Target,
-    form: &FormValues,
-) -> Result<(), ApiError> {
+    seen: SeenSettings,
+    body: &Map<String, Value>,
+) -> Result<bool, ApiError> {
     let read =
         |reader: &mut BodyReader<'_>| webhook_endpoint::read_new(reader, &state.webhook_urls);
-    let body = to_api_body(form, &["url", "description"]);
-    let asked = reader::read(&body, &state.catalog.get(), read)?.value;
-    let change = ChangeEndpoint {
+    let asked = reader::read(body, &state.catalog.get(), read)?.value;
+    let command = ChangeEndpoint {
         endpoint: target.key,
         url: Some(asked.url),
         enabled_events: Some(asked.enabled_events),
@@ -163,8 +182,9 @@ async fn change_endpoint(
         retry_schedule: asked.retry_schedule,
         by: session.by,
     };
-    session.send(state, change).await?;
-    Ok(())
+    let change = IfSettingsUnchanged { seen, command };
+    let endpoint = session.send(state, change).await?;
+    Ok(!endpoint.enabled_events.is_empty())
 }
 
 /// Shows the page with a refused form, if there is one. `settings` is `None` if the form shows the stored settings.
@@ -181,8 +201,10 @@ pub(super) async fn render(
         .unzip();
     let (replays, _) = replays::page_for_endpoint(store, target.key, NEWEST_REPLAYS).await?;
     let hours = delivery_stats::last_day_by_hour(store, target.key, state.now()).await?;
-    let form = settings
-        .unwrap_or_else(|| FormState::new(form_values(endpoint.as_ref(), target.url_field())));
+    let form = settings.unwrap_or_else(|| {
+        let stored = form_values(endpoint.as_ref(), target.url_field());
+        FormState::new(stored.with_values_before())
+    });
     let all_forms = [&form, &forms.secret, &forms.enable, &forms.replay];
     let faults: Vec<_> = all_forms.iter().flat_map(|form| form.summary()).collect();
     let status = if faults.is_empty() {

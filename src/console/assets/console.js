@@ -272,6 +272,8 @@
       const isLost = typed.isLost || location.search.includes("ended=true") || location.pathname === "/account/confirm";
       return keep({ ...typed, isLost });
     }
+    // The form was refused before it was processed, such as after a sign-in in another tab: its page puts the text back.
+    if (document.querySelector("[data-unsent]")) return keep({ ...typed, isLost: true });
     sessionStorage.removeItem("typed");
     // Forms with the same address differ in their hidden fields.
     const alike = [...document.forms].filter((one) => one.getAttribute("action") === typed.action);

@@ -27,6 +27,9 @@ pub(super) fn command(operation: &Operation) -> String {
         let text = serde_json::to_string_pretty(&body["example"]).unwrap_or_default();
         lines.push(format!("-d '{}'", text.replace('\'', "'\\''")));
     }
+    if let Some(file) = output_file(operation) {
+        lines.push(format!("-o {file}"));
+    }
     lines.join(" \\\n  ")
 }
 
@@ -36,6 +39,16 @@ fn method_option(operation: &Operation) -> String {
         ("get", None) | ("post", Some(_)) => String::new(),
         _ => format!(" -X {}", operation.method_in_capitals()),
     }
+}
+
+/// Returns the name of the file for an answer that curl does not write to a terminal.
+fn output_file(operation: &Operation) -> Option<&'static str> {
+    let (_, answer) = operation.answers().find(|(status, _)| *status == "200")?;
+    let files = [("application/pdf", "invoice.pdf"), ("image/png", "qr.png")];
+    let file = files
+        .into_iter()
+        .find(|(kind, _)| answer["content"].get(kind).is_some());
+    file.map(|(_, name)| name)
 }
 
 fn example_text(value: &Value) -> String {
@@ -72,6 +85,14 @@ mod tests {
         ));
         assert!(shown("confirm_receipt").starts_with("curl -sS -X PATCH "));
         assert_eq!(shown("live"), "curl -sS \"$URL/health/live\"");
+        for (id, end) in [
+            ("get_invoice_pdf", " \\\n  -o invoice.pdf"),
+            ("get_supplier_invoice_pdf", " \\\n  -o invoice.pdf"),
+            ("get_taxpayers_qr_png", " \\\n  -o qr.png"),
+            ("get_invoice_qr_svg", "$KEY\""),
+        ] {
+            assert!(shown(id).ends_with(end), "{id}: {}", shown(id));
+        }
     }
 
     #[test]

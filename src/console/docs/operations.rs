@@ -139,7 +139,7 @@ impl Operation {
 
     /// Returns the error codes of the operation, each with the status that it has there.
     pub(super) fn failures(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let failed = self.answers().filter(|(status, _)| is_failure(status));
+        let failed = self.answers().filter(|(_, answer)| is_failure(answer));
         failed.flat_map(|(status, answer)| {
             let codes = text_member(answer, "description").split(", ");
             codes.map(move |code| (status, code))
@@ -147,14 +147,32 @@ impl Operation {
     }
 }
 
-/// Returns true for the status of a failure. A service that is not ready answers 503 without an error code.
-pub(super) fn is_failure(status: &str) -> bool {
-    status.starts_with('4') || status.starts_with('5')
+/// Returns true for a failure, which has error codes. A service that is not ready answers 503 without one.
+pub(super) fn is_failure(answer: &Value) -> bool {
+    answer
+        .pointer("/content/application~1problem+json")
+        .is_some()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::respond::code::ErrorCode;
+
+    /// The page of an operation leads to the page of each of these codes.
+    #[test]
+    fn each_failure_of_an_operation_is_an_error_code() {
+        for operation in all() {
+            for (status, name) in operation.failures() {
+                let mut codes = ErrorCode::ALL.iter();
+                let is_code = codes.any(|code| code.as_str() == name);
+                assert!(is_code, "{} {status} {name}", operation.id);
+            }
+        }
+        let ready = with_id("ready").unwrap();
+        assert!(ready.failures().all(|(status, _)| status != "503"));
+        assert!(ready.answers().any(|(status, _)| status == "503"));
+    }
 
     #[test]
     fn an_operation_is_found_by_its_id_and_stands_in_its_part() {

@@ -37,7 +37,7 @@ struct OperationPage {
     parameters: Vec<Parameter>,
     fields: Vec<FieldRow>,
     command: String,
-    answers: Vec<SuccessfulAnswer>,
+    answers: Vec<PlainAnswer>,
     failures: Vec<(&'static str, &'static str)>,
 }
 
@@ -48,9 +48,11 @@ struct Parameter {
     about: &'static str,
 }
 
-/// A successful answer of an operation.
-struct SuccessfulAnswer {
+/// An answer of an operation that has no error code: a success, or the report of a service that is not ready.
+struct PlainAnswer {
     status: &'static str,
+    /// The look of the status: `ok` or `bad`.
+    look: &'static str,
     message: &'static str,
     /// The media types between which the caller may choose.
     media_types: String,
@@ -107,22 +109,23 @@ fn parameters(operation: &Operation) -> Vec<Parameter> {
     .collect()
 }
 
-/// Returns the successful answers. The fields of a body that several statuses share are shown only once.
-fn answers(operation: &Operation) -> Vec<SuccessfulAnswer> {
-    let succeeded = operation
+/// Returns the answers that have no error code. The fields of a body that several statuses share are shown only once.
+fn answers(operation: &Operation) -> Vec<PlainAnswer> {
+    let plain = operation
         .answers()
-        .filter(|(status, _)| !is_failure(status));
+        .filter(|(_, answer)| !is_failure(answer));
     let mut shown = Vec::new();
     let mut answers = Vec::new();
-    for (status, answer) in succeeded {
+    for (status, answer) in plain {
         let content = answer["content"].as_object();
         let media_types = content.into_iter().flatten().map(|(name, _)| name.as_str());
         let schema = answer.pointer("/content/application~1json/schema");
         let example = answer.pointer("/content/application~1json/example");
         let body = schema.filter(|schema| !shown.contains(schema));
         shown.extend(body);
-        answers.push(SuccessfulAnswer {
+        answers.push(PlainAnswer {
             status,
+            look: if status.starts_with('5') { "bad" } else { "ok" },
             message: text_member(answer, "description"),
             media_types: media_types.collect::<Vec<_>>().join(", "),
             fields: body.map_or_else(Vec::new, field_rows),

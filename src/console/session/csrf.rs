@@ -14,7 +14,7 @@ use subtle::ConstantTimeEq;
 use crate::console::session::{Refusal, session_token};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-const FOREIGN_FORM_TEXT: &str = "This form was not sent from a page of this service. Go back, reload the page and send it again.";
+const FOREIGN_FORM_TEXT: &str = "This form was not sent from a page of this service, or you have signed in anew since the page was opened. Go back, reload the page and send it again.";
 
 /// Returns the token for the forms of a session. It does not reveal the session's own token.
 pub(crate) fn csrf_token(session: &SecretString) -> String {

@@ -169,9 +169,10 @@ impl Record<'_> {
         let cells = self.fields.iter().enumerate().map(|(index, cell)| {
             let cell = String::from_utf8_lossy(cell);
             let place = format!("Line {number}, column {}", index + 1);
-            check_length(&place, &cell)?;
+            let text = unmark(&cell);
+            check_length(&place, text)?;
             check_no_formula(&place, &cell)?;
-            Ok(unmark(&cell).to_owned())
+            Ok(text.to_owned())
         });
         cells.collect()
     }
@@ -273,27 +274,32 @@ impl LineCounter<'_> {
 }
 
 /// Returns the delimiter that is most frequent in the header, outside of quotes. The reader skips empty lines before
-/// the header.
+/// the header, whose cells may have line breaks within quotes.
 fn delimiter(bytes: &[u8]) -> u8 {
-    let header = bytes
-        .split(|byte| matches!(byte, b'\n' | b'\r'))
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
+    let is_line_end = |byte: u8| matches!(byte, b'\n' | b'\r');
+    let mut counts = [0_usize; DELIMITERS.len()];
     let mut is_quoted = false;
-    let bare: Vec<u8> = header
-        .iter()
-        .copied()
-        .filter(|byte| {
-            is_quoted ^= *byte == b'"';
-            !is_quoted
-        })
-        .collect();
+    let mut may_open = true;
+    for byte in bytes.iter().skip_while(|byte| is_line_end(**byte)) {
+        if is_quoted {
+            is_quoted = *byte != b'"';
+            may_open = true;
+            continue;
+        }
+        if is_line_end(*byte) {
+            break;
+        }
+        is_quoted = may_open && *byte == b'"';
+        let found = DELIMITERS.iter().position(|mark| mark == byte);
+        may_open = found.is_some();
+        if let Some(count) = found.and_then(|at| counts.get_mut(at)) {
+            *count += 1;
+        }
+    }
     // The comma comes last, because the last of equal counts wins.
-    let most = DELIMITERS
-        .into_iter()
-        .rev()
-        .max_by_key(|mark| count(&bare, *mark));
-    most.unwrap_or(b',')
+    let marks = DELIMITERS.into_iter().zip(counts).rev();
+    let most = marks.max_by_key(|(_, count)| *count);
+    most.map_or(b',', |(mark, _)| mark)
 }
 
 fn count(bytes: &[u8], wanted: u8) -> usize {
@@ -312,6 +318,9 @@ mod tests {
             ("\u{feff}a;b\r\n1,5;2\r\n", ["1,5", "2"], 2),
             ("a\tb\n1\t2", ["1", "2"], 2),
             ("\r\n\na;b\n1,5;2\n", ["1,5", "2"], 4),
+            ("\"a,\r\nx\";b\n1,5;2\n", ["1,5", "2"], 3),
+            ("\"\"\"a,,\"\"\";b\n1,5;2\n", ["1,5", "2"], 2),
+            ("6\" a;b\n1,5;2\n", ["1,5", "2"], 2),
             (
                 "\"a,;;;x\",b\n\"1\n\",\"2 \"\"x\"\"\"",
                 ["1\n", "2 \"x\""],
@@ -334,6 +343,23 @@ mod tests {
             rows: vec![Row { number: 2, cells }],
         };
         assert_eq!(read(write(&table).as_bytes()).unwrap(), table);
+    }
+
+    #[test]
+    fn the_apostrophe_before_a_text_is_not_counted() {
+        for (length, is_read) in [(CELL_CHARS_MAX, true), (CELL_CHARS_MAX + 1, false)] {
+            let text = format!("-{}", "x".repeat(length - 1));
+            let table = Table {
+                word: "line",
+                header: vec!["a".to_owned()],
+                rows: vec![Row {
+                    number: 2,
+                    cells: vec![text],
+                }],
+            };
+            let again = read(write(&table).as_bytes());
+            assert_eq!(again.ok(), is_read.then_some(table), "{length}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use csv::WriterBuilder;
+use csv::{QuoteStyle, WriterBuilder};
 
 use crate::domain::import::record::{Import, ImportItem, ImportedFile};
 use crate::domain::import::table::{ERROR_COLUMN, Table};
@@ -21,19 +21,30 @@ pub fn header(file: &ImportedFile) -> String {
         Some(table) => kept_cells(table, &table.header),
         None => own.to_vec(),
     };
-    to_csv([cells.into_iter().chain([ERROR_COLUMN.to_owned()]).collect()])
+    let cells: Vec<_> = cells.into_iter().chain([ERROR_COLUMN.to_owned()]).collect();
+    // Without quotes, a semicolon or tab within a name could be taken for the delimiter.
+    let style = if cells.iter().any(|cell| cell.contains([';', '\t'])) {
+        QuoteStyle::Always
+    } else {
+        QuoteStyle::Necessary
+    };
+    to_csv([cells], style)
 }
 
 /// Returns the rows of the refused documents as CSV, without the header.
 pub fn rows(file: &ImportedFile, import: &Import) -> String {
-    to_csv(match &file.table {
+    let rows = match &file.table {
         Some(table) => refused_table_rows(file, import, table),
         None => refused_document_rows(import),
-    })
+    };
+    to_csv(rows, QuoteStyle::Necessary)
 }
 
-fn to_csv(records: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut writer = WriterBuilder::new().flexible(true).from_writer(Vec::new());
+fn to_csv(records: impl IntoIterator<Item = Vec<String>>, style: QuoteStyle) -> String {
+    let mut writer = WriterBuilder::new()
+        .flexible(true)
+        .quote_style(style)
+        .from_writer(Vec::new());
     for record in records {
         // PostgreSQL keeps no text with a NUL character.
         let cells = record
@@ -185,6 +196,23 @@ mod tests {
     }
 
     #[test]
+    fn a_header_has_the_same_columns_again() {
+        for names in [
+            ["invoice_no", "price"],
+            ["invoice_no", "price;each;net"],
+            ["invoice_no", "a\tb\tc\td"],
+        ] {
+            let (mut file, _) = refused_file(true);
+            file.table = Some(Table {
+                header: names.map(str::to_owned).to_vec(),
+                ..Table::default()
+            });
+            let again = csv_table::read(header(&file).as_bytes()).unwrap();
+            assert_eq!(again.header, [names[0], names[1], ERROR_COLUMN]);
+        }
+    }
+
+    #[test]
     fn a_row_with_cells_under_no_name_is_refused_again() {
         for (start, rows) in [
             (
@@ -207,7 +235,7 @@ mod tests {
             let kept = kept_cells(&table, row).into_iter();
             let stray = stray_cells(&table, row).iter().cloned();
             let record: Vec<_> = kept.chain(["ERROR".to_owned()]).chain(stray).collect();
-            let text = to_csv([record]);
+            let text = to_csv([record], QuoteStyle::Necessary);
             assert_eq!(text.trim_end(), expected, "{uploaded}");
             let again = format!("invoice_no,line.unit_price,error\n{text}");
             let again = csv_table::read(again.as_bytes()).unwrap();
@@ -219,7 +247,8 @@ mod tests {
     #[test]
     fn no_text_has_a_nul_character() {
         let records = [vec!["a\0".to_owned(), "-2".to_owned()]];
-        assert_eq!(to_csv(records), "a\u{fffd},-2\n");
+        let text = to_csv(records, QuoteStyle::Necessary);
+        assert_eq!(text, "a\u{fffd},-2\n");
     }
 
     #[test]

@@ -13,9 +13,10 @@
 //! | a large file in pieces | `pieces` |
 //! | documents from UBL, their parties, and the parts without a field | `ubl_document`, `ubl_standard`, `ubl_full`, `ubl_full_lines`, `body_members`, `ubl_parties`, `ubl_beside` |
 //! | the warnings about a document | `warnings` |
-//! | the values that a taxpayer gives in advance | `profile` |
+//! | the values that a taxpayer gives in advance, and the answers that are added to them | `profile`, `answers` |
 //! | the result of an import | `record`, `assembly`, `causes`, `error_file` |
 
+pub mod answers;
 mod array_elements;
 mod assembly;
 mod body_members;

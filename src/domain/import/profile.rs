@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::import::source::ImportForm;
+use crate::domain::invoice::stored_document::invoice_type_code_for;
+use crate::domain::reference::catalog::Catalog;
 
 /// The largest profile, in bytes of its JSON.
 pub const PROFILE_BYTES_MAX: usize = 256 * 1024;
@@ -42,6 +44,8 @@ const fn profile_field(
         full,
     }
 }
+
+const TYPE_CODE_FIELD: &str = "invoice_type_code";
 
 const HEADER_FIELDS: [ProfileField; 13] = [
     profile_field(
@@ -96,7 +100,7 @@ const HEADER_FIELDS: [ProfileField; 13] = [
         &["invoice_category"],
     ),
     profile_field(
-        "invoice_type_code",
+        TYPE_CODE_FIELD,
         &["invoice_type_code"],
         &["invoice_type_code"],
     ),
@@ -180,7 +184,12 @@ impl NamedCustomer {
 impl ImportProfile {
     /// Fills in fields that the body lacks, and maps its units. Returns a warning for each value that came from the
     /// profile.
-    pub fn complete(&self, form: ImportForm, body: &mut Map<String, Value>) -> Vec<String> {
+    pub fn complete(
+        &self,
+        form: ImportForm,
+        body: &mut Map<String, Value>,
+        catalog: &Catalog,
+    ) -> Vec<String> {
         let customer = NamedCustomer::from_body(form, body);
         let keys = [&customer.no, &customer.tin, &customer.name];
         let entry = keys
@@ -204,6 +213,7 @@ impl ImportProfile {
             let path = field.path(form);
             if text_at(body, path).is_none()
                 && is_settable(body, path)
+                && !is_stated_otherwise(field, body, catalog)
                 && let Some((value, from)) = answer(field.name)
             {
                 set_at(body, path, value);
@@ -256,6 +266,13 @@ impl ImportProfile {
             .map(|(unit, wanted)| format!("The unit {unit} became {wanted}, by the profile."))
             .collect()
     }
+}
+
+/// True for the code of the type if the file names the type: a `Credit Note` must not get the code of an invoice.
+fn is_stated_otherwise(field: &ProfileField, body: &Map<String, Value>, catalog: &Catalog) -> bool {
+    field.name == TYPE_CODE_FIELD
+        && text_at(body, &["invoice_type"])
+            .is_some_and(|name| invoice_type_code_for(name, catalog).is_some())
 }
 
 /// Sets a field in every line that lacks it, and returns the number of these lines. A product category is set only in
@@ -349,7 +366,7 @@ mod tests {
         let Value::Object(mut body) = body else {
             panic!("no object")
         };
-        let warnings = profile().complete(form, &mut body);
+        let warnings = profile().complete(form, &mut body, &Catalog::default());
         (Value::Object(body), warnings)
     }
 
@@ -381,6 +398,28 @@ mod tests {
                 "product_category of 1 lines came from the profile (defaults).",
             ]
         );
+    }
+
+    #[test]
+    fn a_type_that_the_file_names_gets_no_code_from_the_profile() {
+        for (name, code) in [
+            (json!(null), Some("381")),
+            (json!(" "), Some("381")),
+            (json!("Rent of August"), Some("381")),
+            (json!("CREDIT_NOTE"), None),
+            (json!(" credit note "), None),
+            (json!("Tax Invoice"), None),
+        ] {
+            let profile = ImportProfile {
+                defaults: BTreeMap::from([(TYPE_CODE_FIELD.to_owned(), "381".to_owned())]),
+                ..ImportProfile::default()
+            };
+            let mut body = Map::from_iter([("invoice_type".to_owned(), name.clone())]);
+            let warnings = profile.complete(ImportForm::Standard, &mut body, &Catalog::default());
+            let found = body.get(TYPE_CODE_FIELD).and_then(Value::as_str);
+            assert_eq!(found, code, "{name}");
+            assert_eq!(warnings.len(), usize::from(code.is_some()), "{name}");
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) fn only_tax_category(document: &Map<String, Value>) -> Option<String>
         .iter()
         .filter_map(|total| total.get("tax_subtotal")?.as_array())
         .flatten();
-    let mut categories = subtotals.filter_map(|part| part.pointer("/tax_category/id")?.as_str());
+    let mut categories = subtotals.filter_map(category_id);
     let first = categories.next()?;
     categories
         .all(|other| other == first)
@@ -240,6 +240,26 @@ mod tests {
             percent: amount("7.5"),
             base: amount(base),
             tax: amount(tax),
+        }
+    }
+
+    #[test]
+    fn blanks_around_a_tax_category_make_no_other_one() {
+        for (ids, expected) in [
+            (&["VAT"][..], Some("VAT")),
+            (&[" VAT "], Some("VAT")),
+            (&["VAT", " VAT"], Some("VAT")),
+            (&["VAT", "GST"], None),
+            (&[], None),
+        ] {
+            let parts: Vec<_> = ids
+                .iter()
+                .map(|id| json!({ "tax_category": { "id": id } }))
+                .collect();
+            let mut document = Map::new();
+            document.insert("tax_total".to_owned(), json!([{ "tax_subtotal": parts }]));
+            let found = only_tax_category(&document);
+            assert_eq!(found.as_deref(), expected, "{ids:?}");
         }
     }
 

@@ -8,8 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::domain::events::event::{Event, EventKind};
 
-/// The names of the amounts in the events of payments. They hold until the next payment.
-const AMOUNT_FIELDS: [&str; 2] = ["amount_paid", "payable_amount"];
+/// The names of the amounts in the events of payments. They hold until the next payment, except that the payable is
+/// not known after an event that may have changed it.
+const AMOUNT_FIELDS: [&str; 2] = ["amount_paid", PAYABLE_FIELD];
+const PAYABLE_FIELD: &str = "payable_amount";
+/// The member of an event of a submission that says that another document was signed than is stored.
+const DIFFERENCES_FIELD: &str = "differences";
 
 /// An invoice as it was after an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +68,9 @@ impl History {
             let Some(Value::Object(mut invoice)) = data.remove("invoice") else {
                 continue;
             };
+            if kind == EventKind::InvoiceUpdated || data.contains_key(DIFFERENCES_FIELD) {
+                amounts.remove(PAYABLE_FIELD);
+            }
             amounts.extend(
                 data.into_iter()
                     .filter(|(name, _)| AMOUNT_FIELDS.contains(&name.as_str())),
@@ -232,5 +239,36 @@ mod tests {
             history().entry_at(None).unwrap().version.invoice["amount_paid"],
             json!(10)
         );
+    }
+
+    #[test]
+    fn the_payable_of_a_payment_is_not_shown_after_it_may_have_changed() {
+        let cases = [
+            (EventKind::InvoiceStatusUpdated, json!({}), true),
+            (EventKind::InvoiceSubmitted, json!({}), true),
+            (EventKind::InvoiceUpdated, json!({}), false),
+            (
+                EventKind::InvoiceSubmitted,
+                json!({ "differences": [] }),
+                false,
+            ),
+            (
+                EventKind::PaymentStatusUpdated,
+                json!({ "amount_paid": 20, "payable_amount": 100 }),
+                true,
+            ),
+        ];
+        for (kind, mut data, is_shown) in cases {
+            data["invoice"] = json!({ "status": "approved" });
+            let paid = json!({ "invoice": {}, "amount_paid": 10, "payable_amount": 100 });
+            let events = [
+                event(1, EventKind::PaymentStatusUpdated, &paid),
+                event(2, kind, &data),
+            ];
+            let history = History::new(&events).unwrap();
+            let shown = history.entry_at(None).unwrap().version.invoice;
+            assert_eq!(shown.get("payable_amount").is_some(), is_shown, "{data}");
+            assert!(shown.get("amount_paid").is_some(), "{data}");
+        }
     }
 }

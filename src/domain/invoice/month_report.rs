@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::domain::invoice::month_summary::{MonthSummary, Sum};
+use crate::domain::invoice::number_series::{RANGES_MAX, SERIES_MAX};
 use crate::domain::invoice::table_rows::Cell;
 use crate::domain::invoice::totals::TotalTooLarge;
-use crate::domain::kernel::codes::{WorkflowStatus, words};
+use crate::domain::kernel::codes::words;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
-
-/// The maximum number of series in a table, and of gaps of each series.
-const SERIES_MAX: usize = 2_000;
-const GAPS_MAX: usize = 1_000;
 
 words! {
     /// A table of the report.
@@ -33,17 +30,12 @@ impl ReportTable {
 }
 
 /// Returns the sums of the taxpayer's sales in the month by currency: invoices less credit notes, without drafts and
-/// cancelled documents.
+/// cancelled documents, unless the authority has signed them.
 pub fn totals(summary: &MonthSummary) -> Result<BTreeMap<String, Sum>, TotalTooLarge> {
     let mut totals: BTreeMap<String, Sum> = BTreeMap::new();
-    let counted = summary.sums.iter().filter(|(key, _)| {
-        let is_in_force = !matches!(
-            key.status,
-            WorkflowStatus::Draft | WorkflowStatus::Cancelled
-        );
-        is_in_force && key.kind.is_sale()
-    });
-    for (key, sum) in counted {
+    let active = summary.sums.iter().filter(|(key, _)| key.is_active());
+    let in_force = active.chain(&summary.signed_inactive);
+    for (key, sum) in in_force.filter(|(key, _)| key.kind.is_sale()) {
         let total = totals.entry(key.currency.clone()).or_default();
         let add = if key.kind.is_credit_note() {
             Amount::minus
@@ -90,7 +82,7 @@ fn vat_rows(summary: &MonthSummary, catalog: &Catalog) -> Vec<Vec<Cell<'static>>
 }
 
 fn gap_rows(summary: &MonthSummary) -> Vec<Vec<Cell<'static>>> {
-    let series = summary.numbers.summaries(SERIES_MAX, GAPS_MAX);
+    let series = summary.numbers.summaries(SERIES_MAX, RANGES_MAX);
     let rows = series.into_iter().flat_map(|series| {
         let prefix = series.prefix;
         series.gaps.into_iter().map(move |gap| {
@@ -113,7 +105,7 @@ fn count_cell(count: u64) -> Cell<'static> {
 mod tests {
     use super::*;
     use crate::domain::invoice::month_summary::SumKey;
-    use crate::domain::kernel::codes::DocumentKind;
+    use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
 
     #[test]
     fn a_month_comes_to_its_invoices_less_its_credit_notes() {

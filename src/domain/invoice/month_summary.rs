@@ -14,6 +14,9 @@ use crate::domain::reference::catalog::Catalog;
 #[derive(Debug, Default)]
 pub struct MonthSummary {
     pub sums: BTreeMap<SumKey, Sum>,
+    /// The parts of `sums` that the authority has signed although they are drafts or cancelled here. They are in force
+    /// all the same.
+    pub signed_inactive: BTreeMap<SumKey, Sum>,
     pub numbers: NumberSeries,
 }
 
@@ -34,6 +37,16 @@ pub struct Sum {
     pub gross: Amount,
 }
 
+impl SumKey {
+    /// False for drafts and cancelled documents, which count only if the authority has signed them.
+    pub fn is_active(&self) -> bool {
+        !matches!(
+            self.status,
+            WorkflowStatus::Draft | WorkflowStatus::Cancelled
+        )
+    }
+}
+
 impl MonthSummary {
     /// Adds an invoice. Fails if one of its amounts or a sum is too large; the forms prevent such an invoice.
     pub fn add(&mut self, invoice: &Invoice, catalog: &Catalog) -> Result<(), TotalTooLarge> {
@@ -43,11 +56,23 @@ impl MonthSummary {
             kind: invoice.kind(),
             status: invoice.status,
         };
-        let sum = self.sums.entry(key).or_default();
-        *sum = sum.plus(&amounts).ok_or(TotalTooLarge)?;
+        if invoice.authority.signed && !key.is_active() {
+            add_amounts(&mut self.signed_inactive, key.clone(), &amounts)?;
+        }
+        add_amounts(&mut self.sums, key, &amounts)?;
         self.numbers.add(&invoice.invoice_no);
         Ok(())
     }
+}
+
+fn add_amounts(
+    sums: &mut BTreeMap<SumKey, Sum>,
+    key: SumKey,
+    amounts: &Breakdown,
+) -> Result<(), TotalTooLarge> {
+    let sum = sums.entry(key).or_default();
+    *sum = sum.plus(amounts).ok_or(TotalTooLarge)?;
+    Ok(())
 }
 
 impl Sum {
@@ -58,5 +83,47 @@ impl Sum {
             tax: self.tax.plus(amounts.tax()?)?,
             gross: self.gross.plus(amounts.totals.tax_inclusive_amount)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::correction::testing::{draft, signed};
+    use crate::domain::invoice::Line;
+    use crate::domain::invoice::month_report::totals;
+    use crate::domain::reference::catalog::ReferenceList;
+
+    #[test]
+    fn what_the_authority_signed_counts_whatever_became_of_it_here() {
+        let mut catalog = Catalog::default();
+        let categories = json!([{ "code": "STANDARD_VAT", "percent": 7.5 }]);
+        catalog.load(ReferenceList::TaxCategories, &categories);
+        // The type and the status of the document, whether it is signed, and the VAT of the month.
+        let cases = [
+            ("381", WorkflowStatus::Approved, false, Some("7.50")),
+            ("381", WorkflowStatus::Submitted, true, Some("7.50")),
+            ("381", WorkflowStatus::Draft, false, None),
+            ("381", WorkflowStatus::Cancelled, false, None),
+            ("381", WorkflowStatus::Cancelled, true, Some("7.50")),
+            ("381", WorkflowStatus::Draft, true, Some("7.50")),
+            ("380", WorkflowStatus::Cancelled, true, Some("-7.50")),
+            ("385", WorkflowStatus::Cancelled, true, None),
+        ];
+        for (code, status, is_signed, expected) in cases {
+            let mut draft = draft(vec![Line::sample()]);
+            code.clone_into(&mut draft.invoice_type);
+            let mut invoice = signed(draft);
+            invoice.status = status;
+            invoice.authority.signed = is_signed;
+            let mut summary = MonthSummary::default();
+            summary.add(&invoice, &catalog).unwrap();
+            let found = totals(&summary).unwrap().remove("NGN");
+            let found = found.map(|sum| (sum.count, sum.tax));
+            let expected = expected.map(|tax| (1, Amount::parse(tax).unwrap()));
+            assert_eq!(found, expected, "{code} {status} {is_signed}");
+        }
     }
 }

@@ -6,9 +6,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// The maximum number of series. The numbers of further series are only counted.
-const SERIES_MAX: usize = 2_000;
-/// The maximum number of ranges of all series together.
-const RANGES_MAX: usize = 50_000;
+pub(super) const SERIES_MAX: usize = 2_000;
+/// The maximum number of ranges of all series together. There are fewer gaps than ranges.
+pub(super) const RANGES_MAX: usize = 50_000;
 /// The maximum number of digits that form the end of a number. Further digits before them belong to the prefix.
 const DIGITS_MAX: usize = 18;
 
@@ -139,15 +139,17 @@ impl NumberSeries {
         all
     }
 
-    /// Returns the first missing numbers of the series with the most numbers, each with and without leading zeros.
-    pub fn missing_numbers(&self, series_max: usize, numbers_max: usize) -> Vec<String> {
-        let all = self.longest_series(series_max).into_iter();
-        let numbers = all.flat_map(|(prefix, series)| {
+    /// Returns the first missing numbers, each with and without leading zeros. Series that miss few numbers come first,
+    /// so that one huge gap leaves out only numbers of its own series.
+    pub fn missing_numbers(&self, max: usize) -> Vec<String> {
+        let mut all: Vec<_> = self.series.iter().collect();
+        all.sort_by_cached_key(|(_, series)| series.missing_count());
+        let numbers = all.into_iter().flat_map(|(prefix, series)| {
             let gaps = series.gaps().flat_map(|(from, to)| from..=to);
             gaps.map(move |value| (prefix, series.width, value))
         });
         let mut spellings = Vec::new();
-        for (prefix, width, value) in numbers.take(numbers_max) {
+        for (prefix, width, value) in numbers.take(max) {
             let plain = format_number(prefix, value, 0);
             let padded = format_number(prefix, value, width);
             if padded != plain {
@@ -223,20 +225,23 @@ impl Series {
             .map(|((_, end), (start, _))| (end + 1, start - 1))
     }
 
+    fn missing_count(&self) -> u64 {
+        self.gaps().map(|(from, to)| to - from + 1).sum()
+    }
+
     fn summary(&self, prefix: &str, gaps_max: usize) -> SeriesSummary {
         let shown = self.gaps().take(gaps_max).map(|(from, to)| Gap {
             from: format_number(prefix, from, self.width),
             to: format_number(prefix, to, self.width),
             count: to - from + 1,
         });
-        let missing = self.gaps().map(|(from, to)| to - from + 1);
         SeriesSummary {
             prefix: prefix.to_owned(),
             count: self.count,
             first: self.first.format(prefix),
             last: self.last.format(prefix),
             last_sequence: self.last.value,
-            missing: self.ranges.is_some().then(|| missing.sum()),
+            missing: self.ranges.is_some().then(|| self.missing_count()),
             gaps: shown.collect(),
         }
     }
@@ -310,8 +315,8 @@ mod tests {
     #[test]
     fn a_number_that_is_used_elsewhere_fills_its_gap() {
         let mut series = series(&["A1", "A5"]);
-        assert_eq!(series.missing_numbers(1, 2), ["A2", "A3"]);
-        assert_eq!(series.missing_numbers(1, 9).len(), 3);
+        assert_eq!(series.missing_numbers(2), ["A2", "A3"]);
+        assert_eq!(series.missing_numbers(9).len(), 3);
         series.mark_used("A3");
         series.mark_used("Z9");
         assert_eq!(texts(&series), ["2 A1-A5: A2, A4"]);
@@ -343,12 +348,15 @@ mod tests {
         ];
         for (numbers, looked_for, used, expected) in cases {
             let mut series = series(numbers);
-            assert_eq!(series.missing_numbers(9, 9), looked_for, "{numbers:?}");
+            assert_eq!(series.missing_numbers(9), looked_for, "{numbers:?}");
             series.mark_used(used);
             assert_eq!(texts(&series), [expected], "{numbers:?}");
         }
+        // A huge gap hides only numbers of its own series.
+        let two = series(&["A1", "A2", "A99", "B1", "B3"]);
+        assert_eq!(two.missing_numbers(2), ["B2", "A3"]);
         // A number that is sought in two spellings counts once.
-        assert_eq!(series(&["A001", "A9"]).missing_numbers(9, 2).len(), 4);
+        assert_eq!(series(&["A001", "A9"]).missing_numbers(2).len(), 4);
     }
 
     #[test]

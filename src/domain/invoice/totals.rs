@@ -27,8 +27,19 @@ pub fn payable_amount(
     });
     let sum = sum.ok_or(TotalTooLarge)?;
     let digits = catalog.currency_digits(currency);
-    let rounded = sum.round_half_up(digits).with_digits(digits);
-    Amount::parse(&rounded.to_string()).map_err(|_| TotalTooLarge)
+    check_size(sum.round_half_up(digits).with_digits(digits))
+}
+
+/// Returns the total of the lines with the charges and allowances on the whole document, as `extras` states them. It is
+/// negative if the allowances are larger.
+pub fn add_charges(gross: Amount, extras: &Map<String, Value>) -> Result<Amount, TotalTooLarge> {
+    let total = gross.plus(document_charges(extras)?);
+    check_size(total.ok_or(TotalTooLarge)?)
+}
+
+/// Returns the total, unless it has more digits than a caller may send: the invoice could not be submitted.
+fn check_size(total: Amount) -> Result<Amount, TotalTooLarge> {
+    Amount::parse(&total.to_string()).map_err(|_| TotalTooLarge)
 }
 
 /// Returns the charges less the allowances on the whole document, as `extras` states them.
@@ -137,5 +148,32 @@ mod tests {
             payable_amount(&lines, "NGN", &catalog()),
             Err(TotalTooLarge)
         );
+        let amount = |digits: &str| Amount::parse(digits).unwrap();
+        let charge = |digits: &str, is_charge: bool| json!({ "charge_indicator": is_charge, "amount": amount(digits) });
+        let largest = "999999999999999";
+        let cases = [
+            (largest, vec![], Ok(amount(largest))),
+            (largest, vec![charge("1", true)], Err(TotalTooLarge)),
+            (
+                largest,
+                vec![charge("1", true), charge("1", false)],
+                Ok(amount(largest)),
+            ),
+            (
+                "1",
+                vec![charge(largest, true), charge("0.5", true)],
+                Err(TotalTooLarge),
+            ),
+            ("1", vec![charge("1.5", false)], Ok(amount("-0.5"))),
+        ];
+        for (gross, charges, expected) in cases {
+            let mut extras = Map::new();
+            extras.insert("allowance_charge".to_owned(), Value::Array(charges));
+            assert_eq!(
+                add_charges(amount(gross), &extras),
+                expected,
+                "{gross} {extras:?}"
+            );
+        }
     }
 }

@@ -112,12 +112,12 @@ pub fn read_party(party: &Value, catalog: &Catalog) -> Party {
     .party()
 }
 
-/// Returns the tax of a category. It has the percentage of the document's tax subtotals, if exactly one subtotal has
-/// this category, otherwise that of the authority's list.
+/// Returns the tax of a category. It has the percentage of the document's tax subtotals, if all subtotals with this
+/// category have the same one, otherwise that of the authority's list.
 pub fn find_tax(category: &str, taxes: &[TaxSubtotal], catalog: &Catalog) -> Tax {
     let mut summed = taxes.iter().filter(|one| one.tax.category.code == category);
-    match (summed.next(), summed.next()) {
-        (Some(only), None) => only.tax.clone(),
+    match summed.next() {
+        Some(first) if summed.all(|one| one.tax.percent == first.tax.percent) => first.tax.clone(),
         _ => trade_sums::listed_tax(category.to_owned(), None, catalog),
     }
 }
@@ -381,6 +381,28 @@ mod tests {
             read_document(&odd, &catalog()),
             Err(UnreadableDocument("invoice_line"))
         );
+    }
+
+    #[test]
+    fn a_line_has_the_rate_of_its_subtotals_if_they_have_one() {
+        // The authority's list says 7.5 percent.
+        for (rates, expected) in [
+            (&[10.0][..], "10"),
+            (&[10.0, 10.0], "10"),
+            (&[10.0, 5.0], "7.5"),
+            (&[], "7.5"),
+        ] {
+            let subtotals = rates.iter().map(|rate| {
+                json!({
+                    "taxable_amount": 1, "tax_amount": 1, "tax_category": { "id": "STANDARD_VAT", "percent": rate },
+                })
+            });
+            let mut document = document();
+            document["tax_total"][0]["tax_subtotal"] = subtotals.collect();
+            let found = read_document(&document, &catalog()).unwrap();
+            let percent = found.lines[0].tax.percent.unwrap();
+            assert_eq!(percent.normalize().to_string(), expected, "{rates:?}");
+        }
     }
 
     #[test]

@@ -152,12 +152,14 @@ impl Catalog {
         self.percents.get(tax_category).copied().unwrap_or_default()
     }
 
-    /// Returns the tax categories with their percents, ordered by code, those whose code ends in `_VAT` first.
+    /// Returns the listed tax categories with their percents, ordered by code, those whose code ends in `_VAT` first.
     pub fn tax_categories(&self) -> Vec<(&str, Amount)> {
+        // A category that is not listed any more keeps its percent, for the invoices that have it.
         let mut all: Vec<_> = self
             .percents
             .iter()
             .map(|(name, percent)| (name.as_str(), *percent))
+            .filter(|(name, _)| self.has(ReferenceList::TaxCategories, name) == Some(true))
             .collect();
         all.sort_unstable_by_key(|(name, _)| (!name.ends_with("_VAT"), *name));
         all
@@ -246,6 +248,24 @@ mod tests {
             ),
             (0, 2)
         );
+    }
+
+    #[test]
+    fn a_tax_category_that_is_not_listed_any_more_is_not_chosen() {
+        let standard = json!({ "code": "STANDARD_VAT", "percent": 7.5 });
+        let old = json!({ "code": "OLD_VAT", "percent": 5 });
+        let mut catalog = Catalog::default();
+        for (listed, codes) in [
+            (json!([old, standard]), vec!["OLD_VAT", "STANDARD_VAT"]),
+            (json!([standard]), vec!["STANDARD_VAT"]),
+            (json!([]), vec![]),
+        ] {
+            catalog.load(ReferenceList::TaxCategories, &listed);
+            let chosen = catalog.tax_categories().into_iter();
+            let chosen: Vec<_> = chosen.map(|(code, _)| code).collect();
+            assert_eq!(chosen, codes, "{listed}");
+            assert_eq!(catalog.tax_percent("OLD_VAT").to_string(), "5", "{listed}");
+        }
     }
 
     #[test]

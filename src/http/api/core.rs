@@ -24,8 +24,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .get(list_invoice_categories, || {
                 doc("invoice_categories", "Invoice categories")
                     .with_note(
-                        "The three kinds of buyers that an invoice can have. \
-                         Needs no key.",
+                        "The three kinds of buyers that an invoice can have, \
+                         and `Blank`, which no invoice takes. Needs no key.",
                     )
                     .gives::<InvoiceCategories>(200, "Invoice categories retrieved successfully")
             }),

@@ -18,14 +18,15 @@ use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::{Disposition, FileAnswer};
 use crate::http::state::ApiState;
-use crate::http::views::month_summary::SERIES_SHOWN_MAX;
 use crate::store::Store;
 use crate::store::invoices;
 use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort};
 
 /// The maximum number of missing numbers that are looked up among the invoices of other months. Any further number
 /// counts as missing without this check.
-const NUMBERS_LOOKED_FOR_MAX: usize = 1_000;
+const NUMBERS_LOOKED_FOR_MAX: usize = 10_000;
+/// The maximum number of them in one query.
+const NUMBERS_OF_QUERY_MAX: usize = 1_000;
 
 /// Sums up the invoices with a date in this month.
 pub(crate) async fn sum_up_month(
@@ -63,14 +64,11 @@ async fn fill_gaps(
     taxpayer: TaxpayerId,
     summary: &mut MonthSummary,
 ) -> Result<(), ApiError> {
-    let missing = summary
-        .numbers
-        .missing_numbers(SERIES_SHOWN_MAX, NUMBERS_LOOKED_FOR_MAX);
-    if missing.is_empty() {
-        return Ok(());
-    }
-    for number in invoices::numbers_in_use(store, taxpayer, &missing).await? {
-        summary.numbers.mark_used(&number);
+    let missing = summary.numbers.missing_numbers(NUMBERS_LOOKED_FOR_MAX);
+    for part in missing.chunks(NUMBERS_OF_QUERY_MAX) {
+        for number in invoices::numbers_in_use(store, taxpayer, part).await? {
+            summary.numbers.mark_used(&number);
+        }
     }
     Ok(())
 }

@@ -56,10 +56,16 @@ fn read_document(
     context: &ImportContext<'_>,
 ) -> (Candidate, ImportedDocument) {
     let form = context.form;
+    // The customer as the file names it: the profile looks for its entry by these names, not by those that it gives.
+    let customer = document
+        .body
+        .as_ref()
+        .map(|body| NamedCustomer::from_body(form, body))
+        .unwrap_or_default();
     if let Some(body) = &mut document.body {
         document
             .warnings
-            .extend(context.profile.complete(form, body));
+            .extend(context.profile.complete(form, body, context.catalog));
     }
     ubl_document::complete(&mut document, form, context.account);
     let body = document.body.take().unwrap_or_default();
@@ -85,7 +91,7 @@ fn read_document(
         draft: draft.map(Box::new),
     };
     let imported = ImportedDocument {
-        customer: NamedCustomer::from_body(form, &body),
+        customer,
         currency,
         amount: amount.map(|amount| amount.round_half_up(digits)),
         places: document.places,
@@ -195,7 +201,9 @@ fn stated_amount(form: ImportForm, body: &Map<String, Value>) -> Option<Amount> 
                 let rate = amount(line, "discount_rate").filter(|rate| is_percentage(*rate));
                 let discount = rate.unwrap_or_default().to_percent(whole)?;
                 let flat = amount(line, "discount_amount").unwrap_or_default();
-                whole.minus(discount)?.minus(flat)
+                let net = whole.minus(discount)?.minus(flat)?;
+                // A discount takes off no more than the line comes to.
+                Some(net.max(whole.min(Amount::ZERO)))
             });
             let amounts: Vec<_> = amounts.collect();
             Amount::sum(amounts.iter().copied()).filter(|_| !amounts.is_empty())
@@ -298,6 +306,43 @@ mod tests {
         assert!(said[0].contains("line 2: required"), "{said:?}");
     }
 
+    /// An answer goes to the entry of the names in the question. An entry of a name from the profile is never found.
+    #[test]
+    fn a_question_names_the_customer_as_the_file_does() {
+        let by_name = json!({ "Retail Stores Ltd": { "no": "C-9", "tin": "T-9" } });
+        let by_no = json!({ "C-001": { "tin": "T-9" } });
+        for (left_out, defaults, customers, expected) in [
+            (&["no", "tin"][..], json!({}), by_name, [None, None]),
+            (
+                &["no", "tin"],
+                json!({ "no": "C-9" }),
+                json!({}),
+                [None, None],
+            ),
+            (&["tin"], json!({}), by_no, [Some("C-001"), None]),
+        ] {
+            let profile = json!({
+                "defaults": defaults, "customers": customers, "columns": {}, "units": {},
+            });
+            let profile: ImportProfile = serde_json::from_value(profile).unwrap();
+            let mut body = standard_invoice();
+            body["customer"]["no"] = json!("C-001");
+            body["customer"]["name"] = json!("Retail Stores Ltd");
+            for name in left_out {
+                body["customer"][*name] = Value::Null;
+            }
+            let file = json_documents::read(body.to_string().as_bytes()).unwrap();
+            let catalog = catalog();
+            let account = import_account();
+            let context = context(&catalog, &profile, &account, ImportForm::Standard);
+            let (_, imported) = read(file, "I1".to_owned(), &context);
+            let customer = &imported.documents[0].customer;
+            let found = [customer.no.as_deref(), customer.tin.as_deref()];
+            assert_eq!(found, expected, "{profile:?}");
+            assert_eq!(customer.name.as_deref(), Some("Retail Stores Ltd"));
+        }
+    }
+
     #[test]
     fn the_discounts_of_a_refused_document_are_off_its_amount() {
         for (rate, flat, expected) in [
@@ -306,6 +351,8 @@ mod tests {
             (Value::Null, json!(10), 190),
             (json!(25), json!(10), 140),
             (json!(250), Value::Null, 200),
+            (Value::Null, json!(500), 0),
+            (json!(25), json!(160), 0),
         ] {
             let mut body = standard_invoice();
             body["due_date"] = Value::Null;

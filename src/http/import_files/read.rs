@@ -75,7 +75,7 @@ pub(crate) async fn read(
         format,
         digest,
     } = found;
-    let profile = import_profiles::owned_by(&state.store, id).await?;
+    let profile = import_profiles::owned_by(state.store.reader(), id).await?;
     let import_no = import_number(&file_digest(&digest, format, wanted.form, &profile));
     if !wanted.is_preview
         && let Some(import) = imports::find_owned_by_number(&state.store, id, &import_no).await?

@@ -10,7 +10,7 @@ use prometheus_client::registry::Registry;
 
 /// The unit in which Linux reports the times of processes: a hundredth of a second, whatever clock rate the kernel
 /// uses.
-const TICK: Duration = Duration::from_millis(10);
+const TICK_MS: u64 = 10;
 
 /// The values that `/proc` shows for a process.
 #[derive(Debug, Default, PartialEq)]
@@ -89,7 +89,7 @@ impl ProcessStats {
             .rsplit_once(") ")
             .map(|(_, fields)| fields)
             .unwrap_or_default();
-        let ticks = |number: usize| fields.split(' ').nth(number - 3)?.parse::<u32>().ok();
+        let ticks = |number: usize| fields.split(' ').nth(number - 3)?.parse::<u64>().ok();
         let booted_at = field(system, "btime").map(Duration::from_secs);
         Self {
             cpu: ticks(14)
@@ -109,8 +109,8 @@ fn read_file(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-fn tick_time(ticks: u32) -> Duration {
-    TICK.saturating_mul(ticks)
+fn tick_time(ticks: u64) -> Duration {
+    Duration::from_millis(ticks.saturating_mul(TICK_MS))
 }
 
 /// Returns the first number after a name at the beginning of a line.
@@ -140,6 +140,10 @@ mod tests {
             ..ProcessStats::default()
         };
         assert_eq!(found, expected);
+        // A machine that has run for 500 days and more counts more ticks than 32 bits hold.
+        let late = stat.replace(" 1000 ", " 4300000100 ");
+        let found = ProcessStats::parse(&late, status, "btime 1700000000\n");
+        assert_eq!(found.started_at, Some(Duration::from_secs(1_743_000_001)));
         let limits = "Max open files            1024                 524288               files\n";
         assert_eq!(field(limits, "Max open files"), Some(1_024));
     }

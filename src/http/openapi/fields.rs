@@ -13,7 +13,7 @@ const HEAD: &str = "# Fields of every request body\n\n\
     names: `errors[].rule` of a problem document, `x-rules` in `/openapi.json`. *Conditional* fields are required on a \
     condition that [contract.md](contract.md) and the error messages state. Null counts as absent (except that it returns \
     `retry_schedule_s` of a webhook to the deployment's), and so does a blank string, except in place of an optional \
-    number, list or object. Conditions that involve several fields (sums, dates, categories) have rules of their own: \
+    number, boolean, list or object. Conditions that involve several fields (sums, dates, categories) have rules of their own: \
     `sum`, `after_or_equal`, `prohibited`, `own`, `resolves`.\n";
 
 #[test]

@@ -173,7 +173,9 @@ impl Operation {
         if self.doc.has_query() && !codes.contains(&invalid) {
             codes.push(invalid);
         }
-        failures.retain(|_, codes| !codes.is_empty());
+        // An answer of the operation's own stays: that of a service which is not ready has no error code.
+        let own = &self.doc.answers;
+        failures.retain(|status, codes| !codes.is_empty() && !own.contains_key(status));
         let failures = failures.iter().map(|(status, codes)| {
             let response = failure_response(codes);
             let response = add_headers(response, failure_headers(*status, codes));

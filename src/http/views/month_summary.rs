@@ -11,7 +11,7 @@ use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
 /// The maximum number of series that are shown.
-pub(crate) const SERIES_SHOWN_MAX: usize = 50;
+const SERIES_SHOWN_MAX: usize = 50;
 /// The maximum number of gaps of a series that are shown.
 const GAPS_SHOWN_MAX: usize = 50;
 

@@ -168,24 +168,32 @@ pub async fn begin_setup(
 
 /// The first right code, with which a person confirms a second factor.
 #[derive(Debug, Clone, Copy)]
-pub struct CodeConfirmation {
+pub struct CodeConfirmation<'a> {
     pub owner: SessionOwner,
+    /// The secret that the code was made with.
+    pub secret: &'a TotpSecret,
     /// The time step of the code.
     pub step: i64,
     pub now: Timestamp,
 }
 
 /// Puts a second factor in force with these recovery codes and ends the person's sessions. `None` if no second factor
-/// waits for confirmation. Locks the account as `sessions::open` does, so that a sign-in without a code either comes
-/// first and is ended here, or comes later and is refused.
+/// with this secret waits for confirmation: a setup that began on another page since has replaced the secret, and the
+/// person's app may not know the new one. Locks the account as `sessions::open` does, so that a sign-in without a code
+/// either comes first and is ended here, or comes later and is refused.
 pub async fn confirm_setup(
     store: &Store,
-    confirmation: CodeConfirmation,
+    confirmation: CodeConfirmation<'_>,
     codes: &[RecoveryCode],
 ) -> Result<Option<()>, StoreError> {
-    let CodeConfirmation { owner, step, now } = confirmation;
+    let CodeConfirmation {
+        owner,
+        secret,
+        step,
+        now,
+    } = confirmation;
     let tx = store.begin().await?;
-    if owners::lock(&tx, owner).await?.is_none() {
+    if owners::lock(&tx, owner).await?.is_none() || !has_secret(store, &tx, owner, secret).await? {
         return Ok(None);
     }
     let confirmed = owned_by(owner)
@@ -218,6 +226,20 @@ pub async fn confirm_setup(
     )
     .await?;
     tx.commit().await.map(Some)
+}
+
+/// True if the second factor of a person, confirmed or not, has this secret.
+async fn has_secret(
+    store: &Store,
+    tx: &Transaction,
+    owner: SessionOwner,
+    secret: &TotpSecret,
+) -> Result<bool, StoreError> {
+    let key = person_key(owner);
+    let Some(row) = Entity::find_by_id(key.as_str()).one(tx).await? else {
+        return Ok(false);
+    };
+    Ok(store.vault().open(&key, &row.secret)? == secret.text())
 }
 
 /// Records the time step of a right code. Returns false if the code must be refused: a code of this step or of a later
@@ -413,12 +435,14 @@ mod tests {
 
     /// Puts a second factor with these recovery codes in force.
     async fn enrol(test: &TestStore, owner: SessionOwner, codes: &[RecoveryCode]) {
-        begin_setup(&test.store, owner, &TotpSecret::new([7; 20]))
+        let secret = TotpSecret::new([7; 20]);
+        begin_setup(&test.store, owner, &secret)
             .await
             .unwrap()
             .unwrap();
         let confirmation = CodeConfirmation {
             owner,
+            secret: &secret,
             step: 1,
             now: now(),
         };
@@ -444,6 +468,7 @@ mod tests {
             let codes = RecoveryCode::draw_set(|| [1; 10]);
             let confirmation = CodeConfirmation {
                 owner,
+                secret: &secret,
                 step: 100,
                 now: now(),
             };
@@ -468,7 +493,7 @@ mod tests {
             assert_eq!(
                 found,
                 SecondFactor {
-                    secret,
+                    secret: secret.clone(),
                     is_confirmed: true,
                     is_locked: false
                 }
@@ -494,6 +519,35 @@ mod tests {
                         .unwrap(),
                     is_left
                 );
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_code_confirms_only_the_secret_that_it_was_made_with() {
+        let secrets = [7, 8].map(|byte| TotpSecret::new([byte; 20]));
+        let codes = RecoveryCode::draw_set(|| [1; 10]);
+        for (begun, shown, is_confirmed) in [
+            (&secrets[..1], &secrets[0], true),
+            // A second page began another setup while the code of the first one was checked.
+            (&secrets[..], &secrets[0], false),
+            (&secrets[..], &secrets[1], true),
+        ] {
+            for test in stores().await {
+                let owner = operator(&test).await;
+                for secret in begun {
+                    let begins = begin_setup(&test.store, owner, secret).await;
+                    begins.unwrap().unwrap();
+                }
+                let confirmation = CodeConfirmation {
+                    owner,
+                    secret: shown,
+                    step: 1,
+                    now: now(),
+                };
+                let confirmed = confirm_setup(&test.store, confirmation, &codes[..1]).await;
+                assert_eq!(confirmed.unwrap().is_some(), is_confirmed, "{begun:?}");
+                assert_eq!(is_in_force(&test, owner).await, is_confirmed);
             }
         }
     }

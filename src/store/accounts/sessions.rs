@@ -552,7 +552,8 @@ mod tests {
                     .unwrap()
                     .is_some()
             };
-            second_factors::begin_setup(store, owner, &TotpSecret::new([7; 20]))
+            let secret = TotpSecret::new([7; 20]);
+            second_factors::begin_setup(store, owner, &secret)
                 .await
                 .unwrap()
                 .unwrap();
@@ -560,6 +561,7 @@ mod tests {
             let codes = RecoveryCode::draw_set(|| [1; 10]);
             let confirmation = CodeConfirmation {
                 owner,
+                secret: &secret,
                 step: 1,
                 now,
             };

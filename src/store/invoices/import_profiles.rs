@@ -3,13 +3,12 @@
 use database::column::{RowRef, json};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::IntoActiveModel;
 use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::OnConflict;
+use sea_orm::{ConnectionTrait, IntoActiveModel};
 
 use crate::domain::import::profile::ImportProfile;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::Store;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "import_profiles")]
@@ -26,8 +25,11 @@ pub enum Relation {}
 impl ActiveModelBehavior for ActiveModel {}
 
 /// Loads the import profile of a taxpayer; an empty one if none was set.
-pub async fn owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<ImportProfile, StoreError> {
-    let found = Entity::find_by_id(taxpayer.0).one(store.reader()).await?;
+pub async fn owned_by(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<ImportProfile, StoreError> {
+    let found = Entity::find_by_id(taxpayer.0).one(connection).await?;
     let at = RowRef {
         table: "import_profiles",
         id: taxpayer.0,

@@ -34,7 +34,8 @@ pub async fn put_command(
         command: found.command.clone(),
         taxpayer_id: found.taxpayer_id.map(|taxpayer| taxpayer.0),
         at: found.at.as_microsecond(),
-        panic: found.panic.clone(),
+        // The text of a panic may quote anything, and PostgreSQL stores no NUL.
+        panic: found.panic.replace('\0', " "),
         state: found.state.as_str().to_owned(),
         moved_at: None,
         result: None,
@@ -230,6 +231,19 @@ mod tests {
             moved_at: None,
             result: None,
             has_contents: true,
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_panic_that_quotes_a_nul_is_stored() {
+        for test in stores().await {
+            let kept = QuarantinedCommand {
+                panic: "in `a\0b`".to_owned(),
+                ..command(Some(7))
+            };
+            put_command(&test.store, &kept, None).await.unwrap();
+            let stored = command_with_reference(&test.store, kept.reference).await;
+            assert_eq!(stored.unwrap().unwrap().panic, "in `a b`");
         }
     }
 

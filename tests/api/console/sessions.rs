@@ -1,7 +1,7 @@
 //! The sessions of a person: the list, the end of others, and the streams that end with them.
 
 use einvoice::internals::OperatorRole;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::visitor::Visitor;
 use crate::support::world::World;
@@ -65,7 +65,7 @@ async fn a_new_sign_in_of_a_browser_ends_its_old_session(world: &World) {
 /// More events than a stream sends before it notices, and far fewer than a stream sends by itself.
 const EVENTS_AFTER: usize = 10;
 
-#[each_database]
+#[on_sqlite]
 async fn a_stream_ends_soon_after_the_right_to_it(world: &World) {
     let admin = world.new_operator().await;
     for way in ["sign-out", "disable", "remove", "api-key/revoke"] {
@@ -126,4 +126,19 @@ async fn the_audit_says_who_signed_in_from_where_and_who_was_refused(world: &Wor
             (&"127.0.0.1".into(), &email.as_str().into())
         );
     }
+}
+
+#[each_database]
+async fn a_form_of_an_earlier_sign_in_is_not_sent_and_its_text_is_kept(world: &World) {
+    let (visitor, email, password) = Visitor::new_operator(world, OperatorRole::Viewer).await;
+    let csrf = visitor.get(LIST).await.csrf();
+    let again = visitor.sign_in(&email, &password).await;
+    again.leads_to("/console");
+    let fields = [("csrf", &*csrf), ("once", "1"), ("id", "7")];
+    let refused = visitor.send(END, &fields).await.expect(403);
+    refused
+        .shows("you have signed in anew since")
+        .shows("data-unsent");
+    let absent = visitor.get("/console/nothing").await.expect(404);
+    absent.hides("data-unsent");
 }

@@ -48,7 +48,20 @@ async fn sign_in_as(visitor: &Visitor, email: &str, password: &str, account: &st
 async fn an_operator_signs_in_and_out(world: &World) {
     let visitor = Visitor::operator(world, OperatorRole::Viewer).await;
     visitor.get("/console").await.expect(200).shows("Overview");
-    visitor.get("/sign-in").await.leads_to("/console");
+    for (asked, page) in [
+        ("/sign-in", "/console"),
+        (
+            "/sign-in?next=%2Fconsole%2Fruns%3Fq%3Da",
+            "/console/runs?q=a",
+        ),
+        (
+            "/sign-in?ended=true&next=%2Faccount%2Fpassword",
+            "/account/password",
+        ),
+        ("/sign-in?next=%2F%2Fevil.example", "/console"),
+    ] {
+        visitor.get(asked).await.leads_to(page);
+    }
     let token = visitor.get("/console").await.csrf();
     visitor
         .send("/sign-out", &[("csrf", &token), ("once", "1")])

@@ -227,7 +227,6 @@ async fn a_type_that_ubl_does_not_have_is_told(world: &World) {
 #[on_sqlite]
 async fn letters_that_no_font_has_are_told_at_the_start_and_on_paper(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let full = full_invoice(&taxpayer);
     for (name, is_printable) in [
         ("Ọbí, Ελλάς, Москва, شركة, שלום", true),
         ("日本商事", false),
@@ -259,8 +258,13 @@ async fn letters_that_no_font_has_are_told_at_the_start_and_on_paper(world: &Wor
             assert!(warnings.contains(warned), "{name}: {warnings}");
         }
     }
-    let body = with(&full, "invoice_line.0.item.name", json!("日本"));
-    let made = taxpayer.create_full(&body).await.expect_status(201);
-    let warnings = made.warnings();
-    assert!(warnings.contains("invoice_line.0.item.name"), "{warnings}");
+    for path in [
+        "invoice_line.0.item.name",
+        "invoice_line.0.item.description",
+        "payment_terms_note",
+    ] {
+        let body = with(&full_invoice(&taxpayer), path, json!("日本"));
+        let made = taxpayer.create_full(&body).await.expect_status(201);
+        assert!(made.warnings().contains(path), "{}", made.warnings());
+    }
 }

@@ -99,6 +99,14 @@ async fn an_authority_that_is_dead_does_not_keep_the_document_from_its_buyer(wor
     let buyer = world.taxpayer().await;
     let irn = received(world, &buyer).await;
     let live = buyer.supplier_invoice(&irn).await.expect_status(200);
+    on_download(world, FaultKind::ServerError, &irn, None);
+    let path = format!("/v1/tax-payers/supplier-invoices/{irn}/json");
+    let file = buyer.get(&path).await.expect_status(200);
+    assert!(
+        file.warnings().contains("as it was at receipt"),
+        "{}",
+        file.warnings()
+    );
     for kind in [
         FaultKind::ServerError,
         FaultKind::Reset,

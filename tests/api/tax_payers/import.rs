@@ -160,7 +160,7 @@ fn errors(item: &Value) -> Vec<String> {
         .collect()
 }
 
-#[each_database]
+#[on_sqlite]
 async fn each_format_is_accepted_and_a_faulty_document_names_its_place(world: &World) {
     let taxpayer = world.taxpayer().await;
     let [one, two, three, four, five] = [(); 5].map(|()| invoice_no());
@@ -286,6 +286,35 @@ async fn a_preview_changes_nothing_and_foresees_duplicates(world: &World) {
         made.data()["items"][1]["irn"],
         preview.data()["items"][1]["irn"]
     );
+}
+
+#[on_sqlite]
+async fn a_preview_foresees_numbers_that_a_strict_account_refuses(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let kept = format!("{}-A", invoice_no());
+    let odd = format!("{}-B", invoice_no());
+    let plain = invoice_no();
+    taxpayer.invoice(&documents::invoice_numbered(&kept)).await;
+    world
+        .integrator()
+        .change_profile(taxpayer.id, &json!({ "strict_numbers": true }))
+        .await
+        .expect_status(200);
+    let numbers = [&kept, &odd, &odd, &plain];
+    let lines = numbers.map(|no| documents::invoice_numbered(no).to_string());
+    for (query, status) in [("?preview=true", 200), ("", 201)] {
+        let answer = import(&taxpayer, query, "application/x-ndjson", lines.join("\n")).await;
+        let answer = answer.expect_status(status);
+        let expected = [
+            "line 1 duplicate",
+            "line 2 failed",
+            "line 3 failed",
+            "line 4 created",
+        ];
+        assert_eq!(outcomes(&answer), expected, "{query}");
+        let error = &answer.data()["items"][1]["errors"][0];
+        assert_eq!(error["rule"], "submittable", "{query}");
+    }
 }
 
 #[each_database]

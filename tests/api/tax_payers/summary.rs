@@ -127,6 +127,34 @@ async fn gaps_in_the_numbers_are_told_and_filled_by_other_months(world: &World) 
 }
 
 #[each_database]
+async fn numbers_of_other_months_fill_long_gaps_too(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for no in ["A1", "A3000", "B1", "B3"] {
+        taxpayer.invoice(&documents::invoice_numbered(no)).await;
+    }
+    for no in ["A2500", "B2"] {
+        let later = documents::invoice_numbered(no);
+        let later = with(&later, "invoice_date", json!("2026-02-01"));
+        taxpayer.invoice(&later).await;
+    }
+    let found = summary(&taxpayer, "2026-01").await;
+    let series = found["numbers"]["series"].as_array().unwrap();
+    let with_prefix = |prefix: &str| {
+        let mut all = series.iter();
+        all.find(|one| one["prefix"] == prefix).unwrap()
+    };
+    assert_eq!(with_prefix("B")["missing"], 0, "{found}");
+    assert_eq!(
+        with_prefix("A")["gaps"],
+        json!([
+            { "from": "A2", "to": "A2499", "count": 2_498 },
+            { "from": "A2501", "to": "A2999", "count": 499 },
+        ]),
+        "{found}"
+    );
+}
+
+#[each_database]
 async fn a_wrong_month_is_refused_and_without_one_it_is_the_present_one(world: &World) {
     let taxpayer = world.taxpayer().await;
     for odd in ["2026-13", "2026-1", "2026-01-01", "now", "%00"] {

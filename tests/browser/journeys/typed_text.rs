@@ -125,3 +125,34 @@ fn what_was_typed_is_there_again_after_the_password_was_confirmed() {
         })
     });
 }
+
+#[test]
+fn what_was_typed_is_there_again_after_a_sign_in_in_another_tab() {
+    run_alone("typed-tab", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let visitor = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            visitor.follow("Profile").await;
+            visitor.fill("Phone", "+2348077777777").await;
+            // As in another tab: the browser has the cookie of a new session then.
+            let sign_in = "const request = new XMLHttpRequest();
+                request.open('POST', '/sign-in', false);
+                const [email, password] = arguments;
+                request.setRequestHeader('content-type', 'application/x-www-form-urlencoded');
+                request.send(new URLSearchParams({ email, password }).toString());";
+            let person = [account.email.as_str(), PASSWORD];
+            visitor.session.script(sign_in, &person).await;
+            visitor.press("Save").await;
+            visitor
+                .wait_to_see("you have signed in anew since the page was opened")
+                .await;
+            visitor.open(&account.path("/profile")).await;
+            wait_for_typed(&visitor).await;
+            visitor.press("Save").await;
+            visitor.wait_to_see("The profile was changed.").await;
+            let path = format!("{TAXPAYERS}/{}/profile", account.taxpayer.id);
+            let stored = world.integrator().get(&path).await.expect_status(200);
+            assert_eq!(stored.data()["phone"], "+2348077777777");
+        })
+    });
+}

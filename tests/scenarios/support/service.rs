@@ -90,12 +90,22 @@ impl Service {
 
     /// The same with arguments.
     pub(crate) fn launch_with(&mut self, arguments: &[&str]) {
-        assert!(self.child.is_none(), "it is running");
         let output = File::options()
             .create(true)
             .append(true)
             .open(&self.output)
             .unwrap();
+        self.launch_onto(output, arguments);
+    }
+
+    /// Starts it where nothing that it prints or logs can be written, as on a full disk.
+    pub(crate) fn launch_unheard(&mut self) {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        self.launch_onto(full, &[]);
+    }
+
+    fn launch_onto(&mut self, output: File, arguments: &[&str]) {
+        assert!(self.child.is_none(), "it is running");
         let mut command = self.call(arguments);
         command.env("EINVOICE__HTTP__BIND", format!("127.0.0.1:{}", self.port));
         command.stderr(output.try_clone().unwrap()).stdout(output);

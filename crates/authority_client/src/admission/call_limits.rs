@@ -94,6 +94,12 @@ struct QueuedCall {
     number: u64,
 }
 
+/// The slot of a call, or the wait of the call for its slot.
+enum SlotOrWait {
+    Slot(AdmissionSlot),
+    Wait(QueuedCall, Receiver<AdmissionSlot>),
+}
+
 impl CallLimits {
     /// Allows at most `max` concurrent calls of each operation.
     pub(crate) fn new(max: u32, clock: SharedClock) -> Arc<Self> {
@@ -109,12 +115,10 @@ impl CallLimits {
         operation: Operation,
         account: CallerAccount,
     ) -> Option<AdmissionSlot> {
-        let free = self.lock(operation).slots.try_acquire(account);
-        if let Some(kind) = free {
-            return Some(self.new_slot(operation, account, kind));
+        match self.acquire_or_queue(operation, account)? {
+            SlotOrWait::Slot(slot) => Some(slot),
+            SlotOrWait::Wait(_queued, slot) => slot.await.ok(),
         }
-        let (_queued, slot) = self.acquire_or_queue(operation, account)?;
-        slot.await.ok()
     }
 
     /// Returns how much is left of the pause that the authority asked for; `None` if there is no pause.
@@ -150,13 +154,20 @@ impl CallLimits {
         }
     }
 
+    /// Takes a free slot. If there is none, joins the queue; returns `None` if the queue is full. Both are done under
+    /// one lock: a slot that became free in between would serve no queued call.
     fn acquire_or_queue(
         self: &Arc<Self>,
         operation: Operation,
         account: CallerAccount,
-    ) -> Option<(QueuedCall, Receiver<AdmissionSlot>)> {
+    ) -> Option<SlotOrWait> {
+        let mut state = self.lock(operation);
+        if let Some(kind) = state.slots.try_acquire(account) {
+            return Some(SlotOrWait::Slot(self.new_slot(operation, account, kind)));
+        }
         let (sender, receiver) = oneshot::channel();
-        let joined = self.lock(operation).join_queue(account, sender)?;
+        let joined = state.join_queue(account, sender)?;
+        drop(state);
         // The displaced call fails because its sender is dropped.
         drop(joined.displaced);
         let queued = QueuedCall {
@@ -165,7 +176,7 @@ impl CallLimits {
             account,
             number: joined.number,
         };
-        Some((queued, receiver))
+        Some(SlotOrWait::Wait(queued, receiver))
     }
 
     /// Returns a guard that frees the slot when it is dropped. The caller must already have counted the slot as used.
@@ -389,6 +400,9 @@ impl Drop for QueuedCall {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
     use futures_util::FutureExt;
     use timing::clock::SystemClock;
 
@@ -501,6 +515,26 @@ mod tests {
         assert!((&mut second).now_or_never().is_none());
         drop(slot);
         assert!(second.now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_slot_that_becomes_free_while_a_call_joins_the_queue_serves_this_call() {
+        let limits = limits(1);
+        for round in 0..2_000 {
+            let held = acquire_one(&limits).unwrap();
+            let start = Arc::new(Barrier::new(2));
+            let other = Arc::clone(&start);
+            let freed = thread::spawn(move || {
+                other.wait();
+                drop(held);
+            });
+            start.wait();
+            let mut call = Box::pin(limits.acquire(OPERATION, ONE));
+            let served = (&mut call).now_or_never();
+            freed.join().unwrap();
+            let served = served.or_else(|| call.now_or_never());
+            assert!(served.is_some(), "round {round}");
+        }
     }
 
     #[test]

@@ -104,9 +104,7 @@ pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created
             duplicate: Some(compare_with_existing(draft, existing)),
         });
     }
-    if taxpayer.settings.strict_numbers && !is_submittable(irn.invoice_no()) {
-        return Err(unsubmittable_refusal(draft));
-    }
+    check_number(taxpayer, draft, &irn)?;
     let customer = resolve_customer(uow, &draft.customer, draft.category);
     let (mut invoice, posting) = new_invoice(uow, draft, irn, customer);
     resolve_items(uow, &mut invoice.lines);
@@ -217,6 +215,14 @@ pub(super) fn irn_taken_refusal(irn: &Irn, existing_no: &str) -> Refusal {
         "The invoice_no field gives the IRN {irn}, which belongs to the invoice with the number {existing_no}."
     );
     Fault::new("invoice_no", "irn_taken", message).into()
+}
+
+/// Refuses a new invoice whose number the authority would refuse, if the account is strict about numbers.
+pub(super) fn check_number(taxpayer: &Taxpayer, draft: &Draft, irn: &Irn) -> Result<(), Refusal> {
+    if taxpayer.settings.strict_numbers && !is_submittable(irn.invoice_no()) {
+        return Err(unsubmittable_refusal(draft));
+    }
+    Ok(())
 }
 
 /// Returns the refusal of a draft whose number the authority would refuse, for an account that is strict about numbers.

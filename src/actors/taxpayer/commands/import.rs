@@ -1,5 +1,5 @@
 //! Imports a file of invoices as one batch, or one piece of a large file, or previews an import. Sets the import
-//! profile.
+//! profile, or adds answers to it.
 
 use std::collections::HashMap;
 
@@ -9,20 +9,23 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::batch::{create_batch, create_items, drafts, item_faults};
 use crate::actors::taxpayer::commands::create::{
-    add_draft_reads, compare_with_existing, find_existing, irn, irn_taken_refusal, want_ids,
+    add_draft_reads, check_number, compare_with_existing, find_existing, irn, irn_taken_refusal,
+    want_ids,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
 use crate::domain::events::event::EventKind;
+use crate::domain::import::answers::ImportAnswers;
 use crate::domain::import::error_file;
-use crate::domain::import::profile::ImportProfile;
+use crate::domain::import::profile::{ImportProfile, PROFILE_BYTES_MAX};
 use crate::domain::import::record::{DocumentResult, Import, ImportState, ImportedFile};
 use crate::domain::invoice::Draft;
 use crate::domain::invoice::batch::{BatchItem, Candidate, Duplicate, ItemOutcome};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditAction;
+use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::invoices::import_pieces::ImportedPiece;
 use crate::store::invoices::imports::StoredImport;
@@ -68,6 +71,10 @@ impl PreviewImport {
 }
 
 pub struct SetImportProfile(pub ImportProfile);
+
+/// Adds answers to the import profile that is stored by now. So answers that two pages send at the same moment are both
+/// kept.
+pub struct AddImportAnswers(pub ImportAnswers);
 
 impl ImportInvoices {
     fn add_all_draft_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
@@ -275,6 +282,7 @@ impl PlannedInvoices {
             let duplicate = compare_with_existing(draft, existing);
             return Ok(BatchItem::for_invoice(existing, Some(duplicate)));
         }
+        check_number(uow.taxpayer()?, draft, &irn)?;
         if let Some(planned) = self.by_number.get(&draft.invoice_no) {
             return Ok(planned.duplicate_item(draft));
         }
@@ -302,9 +310,41 @@ impl TaxpayerCommand for SetImportProfile {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<ImportProfile, Refusal> {
         uow.taxpayer()?;
-        let entry = audit_entry(uow, uow.acting.actor, AuditAction::UpdateImportProfile);
-        uow.writes.audit.push(entry);
-        uow.writes.import_profile = Some(self.0.clone());
+        replace_profile(uow, self.0.clone());
         Ok(self.0.clone())
     }
+}
+
+impl TaxpayerCommand for AddImportAnswers {
+    type Output = ();
+
+    const NAME: &'static str = "add-import-answers";
+
+    fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+        wanted.add_import_profile();
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
+        uow.taxpayer()?;
+        // Another command of the same batch may have changed the profile.
+        let newest = uow.writes.import_profile.as_ref();
+        let mut profile = newest.unwrap_or(&uow.import_profile).clone();
+        self.0.add_to(&mut profile);
+        let size = serde_json::to_string(&profile).map_or(usize::MAX, |text| text.len());
+        if size > PROFILE_BYTES_MAX {
+            let message = format!(
+                "These answers make the import profile larger than {PROFILE_BYTES_MAX} bytes."
+            );
+            return Err(Fault::new("", "max", message).into());
+        }
+        replace_profile(uow, profile);
+        Ok(())
+    }
+}
+
+/// Replaces the import profile, and records this in the audit trail.
+fn replace_profile(uow: &mut UnitOfWork, profile: ImportProfile) {
+    let entry = audit_entry(uow, uow.acting.actor, AuditAction::UpdateImportProfile);
+    uow.writes.audit.push(entry);
+    uow.writes.import_profile = Some(profile);
 }

@@ -5,9 +5,9 @@
 //! |---|---|
 //! | create one invoice, with its customer and its items; create a batch | `create`, `batch` |
 //! | correct a signed invoice, the numbers of its documents; the steps of a correction | `correct`, `correction_names`, `advance_correction` |
-//! | import a file of invoices or a piece of it, preview it, set the import profile | `import` |
+//! | import a file of invoices or a piece of it, preview it, set the import profile, add answers to it | `import` |
 //! | revise an invoice, set its status | `update` |
-//! | a change that depends on what its sender has seen | `if_unchanged` |
+//! | a change that depends on the invoice, or on the settings, that its sender has seen | `if_unchanged`, `if_settings_unchanged` |
 //! | pay; payments relayed to the authority | `payment` |
 //! | credit notes that are set off when an invoice is paid | `set_off` |
 //! | open a run, recheck it, lift its quarantine | `runs` |
@@ -28,6 +28,7 @@ mod correct;
 mod correction_names;
 mod create;
 mod endpoints;
+mod if_settings_unchanged;
 mod if_unchanged;
 mod import;
 mod inbound;
@@ -50,9 +51,11 @@ pub use batch::CreateBatch;
 pub use correct::{CorrectInvoice, CorrectedNames};
 pub use create::{CreateInvoice, CreatedInvoice};
 pub use endpoints::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
+pub use if_settings_unchanged::{IfSettingsUnchanged, SeenSettings};
 pub use if_unchanged::{IfUnchanged, SeenInvoice};
 pub use import::{
-    FileImport, ImportInvoices, ImportPiece, PlannedInvoices, PreviewImport, SetImportProfile,
+    AddImportAnswers, FileImport, ImportInvoices, ImportPiece, PlannedInvoices, PreviewImport,
+    SetImportProfile,
 };
 pub use inbound::{
     AcknowledgeSupplierInvoice, NotifyOutage, ReceiveSupplierInvoice, RecordReceipt,

@@ -15,7 +15,7 @@ use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::invoice::revision::{RevisedLine, RevisedParts, Revision};
-use crate::domain::invoice::totals::{self, TotalTooLarge};
+use crate::domain::invoice::totals;
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus, WorkflowStatus};
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -309,9 +309,7 @@ fn reprice(before: &Invoice, revision: &Revision, lines: &[Line]) -> Result<Paym
     };
     let gross =
         totals::payable_amount(lines, &before.currency, &revision.catalog).map_err(too_large)?;
-    let charges = totals::document_charges(&before.extras).map_err(too_large)?;
-    let payable = gross.plus(charges).ok_or(TotalTooLarge);
-    let payable = payable.map_err(too_large)?;
+    let payable = totals::add_charges(gross, &before.extras).map_err(too_large)?;
     if payable.is_negative() {
         let message = format!(
             "The lines come to {}, which is less than the allowances of the document take off.",

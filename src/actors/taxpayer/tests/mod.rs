@@ -2,12 +2,14 @@
 
 mod group;
 mod idempotency;
+mod import_profile;
 mod invoices;
 mod lanes;
 mod large_commands;
 mod refusals;
 mod runs;
 mod secrets;
+mod settings;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -43,8 +43,8 @@ fn update_paths() -> Vec<Path> {
             .on_methods(UPDATE_METHODS, confirm_receipt, || {
                 doc("confirm_receipt", "Confirm Transmission Receipt")
                     .with_note(
-                        "Asks the authority whether the document has reached \
-                         the buyer, and keeps the answer.",
+                        "Tells the authority that the document has reached the \
+                         buyer, and returns what it then knows of it.",
                     )
                     .gives::<Confirmation>(200, "Invoice transmission receipt confirmed")
                     .writes()
@@ -105,9 +105,9 @@ fn read_paths() -> Vec<Path> {
         path("/v1/app/invoices/{irn}/run").get(get_run, || {
             doc("get_run", "The pipeline run of an invoice")
                 .with_note(
-                    "The latest run of the invoice, with its calls to the \
-                     authority; of one that waits also its place in the \
-                     queue.",
+                    "The run of Transmit, else that of Submit, else the latest \
+                     of the others, with its calls to the authority; of one \
+                     that waits also its place in the queue.",
                 )
                 .query_word(
                     "operation",

@@ -20,13 +20,20 @@ const PER_PAGE_DEFAULT: u64 = 15;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/audit").get(list_audit, || {
         doc("list_audit", "Security changes and operator actions, newest first")
-            .with_note("The actor is an operator, an integrator or the command line.")
+            .with_note(
+                "The actor is an operator, an integrator, a contact person, a taxpayer's key, the command line, the \
+                 authority or the service.",
+            )
             .query("taxpayer_id", "of one taxpayer")
             .query("integrator_id", "those that an integrator may read")
-            .query("actor", "operator, integrator or command-line")
+            .query(
+                "actor",
+                "operator, integrator, contact, taxpayer-key, command-line, authority or service",
+            )
             .query(
                 "subject",
-                "a run, a delivery, a reconciliation, a taxpayer, an integrator or an operator, by its id",
+                "a run, a delivery, a replay, a reconciliation, a taxpayer, an integrator or an operator, by its id; a \
+                 webhook endpoint by `default` or its id, together with taxpayer_id",
             )
             .query("operator", "the email of the operator who acted")
             .query("action", "such as `runs.move` or `session.sign-in`")

@@ -19,7 +19,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                  A trace id names the runs, the events and the audit entries that its requests caused; so does the id of a \
                  request that is a UUID and began its trace. Other request ids are in the log, each with its trace id.",
             )
-            .query("q", "an IRN, an invoice number, a taxpayer, or the id of an event, a run, a dead letter, an outage, a request or a trace")
+            .query("q", "an IRN, an invoice number, a taxpayer, or the id of an event, a run, a reconciliation, a dead letter, an outage, a replica, a request or a trace")
             .gives_list::<FoundObject>("Search carried out successfully")
     })]
 }

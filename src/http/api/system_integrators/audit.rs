@@ -22,7 +22,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
             )
             .with_paging("15 by default, 100 at most")
             .query("taxpayer_id", "of one taxpayer")
-            .query("subject", "a taxpayer or your account, by its id")
+            .query(
+                "subject",
+                "a taxpayer, a delivery, a replay or your account, by its id; a webhook endpoint by `default` or its id",
+            )
             .gives_page::<IntegratorAuditView<'_>>("Audit retrieved successfully")
     })]
 }

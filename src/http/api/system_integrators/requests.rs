@@ -23,7 +23,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Your own requests and those of your taxpayers, newest first",
             )
             .with_note(
-                "All failures, and good requests up to a few a second, for the days of the setting \
+                "Failures up to 100 a second, and good requests up to a few, for the days of the setting \
                  `http.request_log_days`. Bodies are kept up to 8 KiB, without secrets.",
             )
             .with_paging("25 by default, 100 at most")

@@ -50,7 +50,7 @@ async fn get_import_profile(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
 ) -> Result<ApiResponse, ApiError> {
-    let profile = import_profiles::owned_by(&state.store, id).await?;
+    let profile = import_profiles::owned_by(state.store.reader(), id).await?;
     Ok(ApiResponse::ok(
         "Import profile retrieved successfully",
         ImportProfileView::from(&profile),

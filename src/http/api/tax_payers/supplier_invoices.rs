@@ -152,7 +152,12 @@ async fn get_received_file(
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
     let irn = path_ids::irn(&irn)?;
     let found = state.inbound.document(id, &irn).await?;
-    invoice_files::make_received_file(&state, id, &irn, &found.document, file).await
+    let mut made =
+        invoice_files::make_received_file(&state, id, &irn, &found.document, file).await?;
+    if !found.is_live {
+        made.warnings.push(STORED_COPY_WARNING.to_owned());
+    }
+    Ok(made)
 }
 
 /// POST /v1/tax-payers/invoices/acknowledge-supplier-invoice (Acknowledge Supplier Invoice in spec.md): acknowledges a

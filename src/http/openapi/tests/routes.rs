@@ -60,6 +60,24 @@ fn an_operation_has_one_name_a_key_and_its_failures() {
     }
 }
 
+/// `/health/ready` answers 503 with a report, and not with a failure that has an error code.
+#[test]
+fn an_answer_of_an_operation_is_not_told_as_a_failure_of_the_same_status() {
+    let document = parse_document();
+    let answers = &document["paths"]["/health/ready"]["get"]["responses"];
+    for (status, description, is_failure) in [
+        ("200", "ready", false),
+        ("429", "RATE_LIMITED", true),
+        ("500", "INTERNAL_ERROR", true),
+        ("503", "not ready", false),
+    ] {
+        let answer = &answers[status];
+        assert_eq!(answer["description"], description, "{status}");
+        let problem = &answer["content"]["application/problem+json"];
+        assert_eq!(problem.is_object(), is_failure, "{status}");
+    }
+}
+
 #[test]
 fn every_reference_to_a_header_leads_to_its_description() {
     let document = parse_document();

@@ -107,6 +107,20 @@ async fn an_account_keeps_an_owner_and_an_email_belongs_to_one_person(world: &Wo
         .expect(404);
 }
 
+#[on_sqlite]
+async fn an_owner_who_becomes_an_accountant_is_led_to_a_page_of_the_new_role(world: &World) {
+    let account = Account::new(world).await;
+    let own = last_id(&account.page("/contacts").await).to_owned();
+    let email = format!("bola{}@trading.example", number());
+    add(&account, &email, "owner").await;
+    let role = format!("/contacts/{own}/role");
+    for (wanted, page) in [("owner", "/contacts"), ("accountant", "")] {
+        let done = account.post(&role, &[("role", wanted)]).await;
+        done.leads_to(&account.path(page));
+        assert_shows(&account.page(page).await, &["The role was changed."]);
+    }
+}
+
 #[on_sqlite(&[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "1")])]
 async fn beyond_the_limit_a_taken_email_is_answered_like_a_free_one(world: &World) {
     let account = Account::new(world).await;

@@ -25,7 +25,7 @@ async fn wait_for(account: &Account, page: &str, text: &str) -> String {
     .await
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_invoice_is_corrected_on_its_page(world: &World) {
     let account = Account::new(world).await;
     let invoice = signed(&account).await;
@@ -54,6 +54,9 @@ async fn an_invoice_is_corrected_on_its_page(world: &World) {
             "NGN 537.50",
         ],
     );
+    let back = [fields[0], ("back", "yes")];
+    let form = account.post(&preview, &back).await.expect(200).html;
+    assert_shows(&form, &["name=\"lines.0.quantity\" value=\"1\""]);
     let same = account.post(&preview, &[]).await.expect(200).html;
     assert_shows(&same, &["Nothing has to be done"]);
     account

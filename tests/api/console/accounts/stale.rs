@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use testkit::documents;
+use testkit::receiver::Receiver;
 use testkit::{each_database, on_sqlite};
 use url::form_urlencoded;
 
@@ -143,7 +144,7 @@ async fn a_payment_in_full_records_the_amount_that_the_page_showed(world: &World
     account.post(&form, &seen).await.expect(303);
 }
 
-/// Sends a form of the profile as a page does that showed these fields, with some of them changed.
+/// Sends a form as a page does that showed these fields, with some of them changed.
 async fn post_changed(account: &Account, form: &str, before: &str, typed: &[(&str, &str)]) {
     let shown: Vec<_> = form_urlencoded::parse(before.as_bytes()).collect();
     let shown = shown.iter().map(|(name, value)| (&**name, &**value));
@@ -187,5 +188,53 @@ async fn two_pages_of_the_profile_do_not_undo_each_other(world: &World) {
         post_changed(&account, form, &before, &[first]).await;
         post_changed(&account, form, &before, &[second]).await;
         assert_shows(&account.page("/profile").await, &kept);
+    }
+}
+
+#[on_sqlite]
+async fn two_pages_of_a_webhook_or_an_integration_do_not_undo_each_other(world: &World) {
+    let account = Account::new(world).await;
+    let [old, new] = [Receiver::start().url(), Receiver::start().url()];
+    let webhook = [
+        ("webhook_url", &*old),
+        ("enabled_events", "invoice.created"),
+    ];
+    account.post("/webhooks", &webhook).await.expect(303);
+    let erp = [
+        ("auth_type", "none"),
+        ("data_format", "jsonrpc"),
+        ("format.method", "notify"),
+    ];
+    account.post("/integration", &erp).await.expect(303);
+    let moved = format!("value=\"{new}\"");
+    for (form, first, second, kept) in [
+        (
+            "/webhooks",
+            ("webhook_url", &*new),
+            ("retry_schedule_s", "0, 7"),
+            [
+                &*moved,
+                "value=\"0, 7\"",
+                "value=\"invoice.created\" checked",
+            ],
+        ),
+        (
+            "/integration",
+            ("format.method", "tell"),
+            ("erp_system", ""),
+            [
+                "name=\"format.method\" value=\"tell\"",
+                "value=\"jsonrpc\" selected",
+                "value=\"none\" selected",
+            ],
+        ),
+    ] {
+        let page = account.page(form).await;
+        let start = format!("method=\"post\" action=\"{}\"", account.path(form));
+        let (_, rest) = page.split_once(&start).unwrap();
+        let before = field_value(rest, "before");
+        post_changed(&account, form, &before, &[first]).await;
+        post_changed(&account, form, &before, &[second]).await;
+        assert_shows(&account.page(form).await, &kept);
     }
 }

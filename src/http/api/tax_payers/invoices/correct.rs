@@ -75,9 +75,10 @@ pub(super) fn endpoints() -> Vec<Path> {
             doc("undo_batch", "Undo a batch")
                 .with_note(
                     "Signed invoices of the batch get a credit note over all \
-                     that is left of them, the others are cancelled. At most \
-                     1,000 invoices at a time: `left` says how many the same \
-                     call again looks at.",
+                     that is left of them, drafts and approved ones are \
+                     cancelled, and any other is kept, with the reason. At \
+                     most 1,000 invoices at a time: `left` says how many the \
+                     same call again looks at.",
                 )
                 .query("preview", PREVIEW)
                 .gives::<UndoView<'_>>(202, "The batch is being undone")

@@ -71,8 +71,8 @@ pub(super) fn endpoints() -> Vec<Path> {
                 .with_note(
                     "Stores an invoice as a draft, from the whole document that \
                      the authority will get. If the account has an invoice with \
-                     this number, that one is the answer, with 200, and nothing \
-                     is stored.",
+                     this IRN or number, that one is the answer, with 200, and \
+                     nothing is stored.",
                 )
                 .takes(
                     |reader| full_invoice::full_invoice(reader, account),

@@ -23,7 +23,8 @@ pub(super) fn endpoints() -> Vec<Path> {
             doc("get_summary", "The invoices of a month in sums")
                 .with_note(
                     "By invoice date. A number is missing if it is between the first and the last number of a series in \
-                     the month and no invoice of the account has it.",
+                     the month and no invoice of the account has it. Up to 10,000 numbers are looked up among the \
+                     invoices of other months.",
                 )
                 .query("month", "YYYY-MM; the present month in UTC by default")
                 .gives::<MonthSummaryView>(200, "Summary retrieved successfully")

@@ -43,8 +43,9 @@ pub(super) fn endpoints() -> Vec<Path> {
             let catalog = Arc::new(Catalog::default());
             doc("update_invoice", "Update Invoice")
                 .with_note(
-                    "Replaces the customer, the lines and the details of an \
-                     invoice that is not yet under way to the authority.",
+                    "Replaces the customer, the lines and the details of a \
+                     draft or approved invoice. A submission that has signed \
+                     nothing yet is cancelled, with a warning.",
                 )
                 .takes(
                     |reader| update_invoice::read(reader, &catalog),
@@ -61,7 +62,7 @@ pub(super) fn endpoints() -> Vec<Path> {
             doc("update_status", "Update Invoice Status")
                 .with_note(
                     "Sets the status to draft, approved or cancelled, unless the \
-                     pipeline has locked the invoice.",
+                     invoice is paid or the pipeline has locked it.",
                 )
                 .takes(update_status::read, example!("update_status"))
                 .gives::<InvoiceObject<'_>>(200, "Invoice status updated successfully")

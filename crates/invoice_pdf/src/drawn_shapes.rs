@@ -1,0 +1,389 @@
+//! Counts the shapes of a logo that is an SVG file. A short file may draw very much, because its parts can refer to each
+//! other. So shapes are counted as often as references draw them. Where a reference is not sure, all parts that it could
+//! mean are counted.
+
+use std::collections::HashMap;
+
+use roxmltree::{Document, Node, NodeId};
+
+use crate::PdfError;
+
+/// The maximum number of shapes and points of a drawing, where each part counts as often as it is drawn. A file of the
+/// largest size without references has fewer.
+const SHAPES_MAX: u64 = 100_000;
+/// This many bytes of a path or of a list of points count as one point.
+const BYTES_PER_POINT: usize = 8;
+/// The maximum depth of nested elements, also where a reference draws them, and the maximum length of a chain of
+/// references.
+pub(crate) const DEPTH_MAX: usize = 100;
+const REFERENCES_MAX: usize = 16;
+/// The maximum number of comparisons of a style rule with an element.
+const COMPARISONS_MAX: usize = 10_000_000;
+
+pub(crate) const TOO_DEEP: PdfError =
+    PdfError::Logo("its groups are nested too deeply: simplify it");
+const TOO_LARGE: PdfError =
+    PdfError::Logo("it draws more than 100,000 shapes and points: simplify it");
+
+/// The elements that describe a gradient. Style rules give them no references.
+const GRADIENT_PARTS: [&str; 3] = ["linearGradient", "radialGradient", "stop"];
+
+/// The signs of selectors of which the last one can be compared with an element.
+const SELECTOR_SIGNS: &str = ".#,*>+:-_";
+
+/// Returns the target of each `url(…)` in a text, without quotation marks.
+pub(crate) fn url_targets(text: &str) -> impl Iterator<Item = &str> {
+    text.split("url(").skip(1).map(|rest| {
+        let end = rest.find(')').unwrap_or(rest.len());
+        let target = rest.get(..end).unwrap_or_default().trim_matches(' ');
+        ['"', '\'']
+            .into_iter()
+            .find_map(|mark| target.strip_prefix(mark)?.strip_suffix(mark))
+            .map_or(target, |quoted| quoted.trim_matches(' '))
+    })
+}
+
+/// A rule of a style sheet that refers to parts.
+struct StyleRule<'d> {
+    selector: &'d str,
+    targets: Vec<&'d str>,
+}
+
+impl<'d> StyleRule<'d> {
+    /// Reads the rules of a style sheet that refer to parts. Where braces may belong to a comment, to a text or to
+    /// another rule, the references are those of one rule for every element.
+    fn read_sheet(text: &'d str) -> Vec<Self> {
+        let texts = text.split('}').filter(|rule| !rule.trim().is_empty());
+        let rules: Option<Vec<_>> = texts.map(read_rule).collect();
+        match rules {
+            Some(rules) if !text.contains("/*") => rules
+                .into_iter()
+                .filter(|rule| !rule.targets.is_empty())
+                .collect(),
+            _ => vec![Self {
+                selector: "*",
+                targets: url_targets(text).collect(),
+            }],
+        }
+    }
+
+    /// False if the rule certainly does not apply to this element.
+    fn may_match(&self, node: Node<'_, '_>) -> bool {
+        let is_between = |sign: char| sign.is_whitespace() || matches!(sign, '>' | '+');
+        self.selector.split(',').any(|selector| {
+            let last = selector.split(is_between).rfind(|part| !part.is_empty());
+            last.is_some_and(|compound| may_select(compound, node))
+        })
+    }
+}
+
+/// Reads the text of a rule before its closing brace. `None` if it is no plain rule.
+fn read_rule(text: &str) -> Option<StyleRule<'_>> {
+    let (selector, declarations) = text.split_once('{')?;
+    let is_known = |sign: char| {
+        sign.is_alphanumeric() || sign.is_whitespace() || SELECTOR_SIGNS.contains(sign)
+    };
+    let are_quotes_closed = ['"', '\'']
+        .into_iter()
+        .all(|mark| declarations.matches(mark).count().is_multiple_of(2));
+    let is_plain =
+        selector.chars().all(is_known) && !declarations.contains('{') && are_quotes_closed;
+    is_plain.then(|| StyleRule {
+        selector,
+        targets: url_targets(declarations).collect(),
+    })
+}
+
+/// False if a selector without blanks, such as `path.thin`, certainly does not select this element.
+fn may_select(compound: &str, node: Node<'_, '_>) -> bool {
+    if compound.contains('*') {
+        return true;
+    }
+    let marks = ['.', '#', ':'];
+    let kind = compound.split(marks).next().unwrap_or_default();
+    let rest = compound.get(kind.len()..).unwrap_or_default();
+    let first = rest.split(marks).nth(1).unwrap_or_default();
+    let is_kind = kind.is_empty() || kind == node.tag_name().name();
+    is_kind
+        && match rest.chars().next() {
+            Some('.') => {
+                let classes = node.attribute("class").unwrap_or_default();
+                classes.split_whitespace().any(|class| class == first)
+            }
+            Some('#') => node.attribute("id") == Some(first),
+            _ => true,
+        }
+}
+
+/// The size of a part.
+#[derive(Debug, Clone, Copy, Default)]
+struct PartSize {
+    shapes: u64,
+    /// The depth of nested elements, together with those that references draw.
+    depth: usize,
+}
+
+/// The parts of a drawing by their ids, its style rules, and how much each part draws.
+pub(crate) struct Drawing<'d> {
+    document: &'d Document<'d>,
+    /// Programs differ in which of several parts with the same id they draw.
+    by_id: HashMap<&'d str, Vec<Node<'d, 'd>>>,
+    rules: Vec<StyleRule<'d>>,
+    counted: HashMap<NodeId, PartSize>,
+    /// The size of all that the references of an element draw. Nested parts share elements.
+    referenced: HashMap<NodeId, PartSize>,
+}
+
+impl<'d> Drawing<'d> {
+    pub(crate) fn new(document: &'d Document<'d>) -> Self {
+        let mut by_id: HashMap<_, Vec<_>> = HashMap::new();
+        let mut rules = Vec::new();
+        for node in document.descendants() {
+            // Some programs take `xml:id` for an id, too.
+            for attribute in node.attributes().filter(|one| one.name() == "id") {
+                by_id.entry(attribute.value()).or_default().push(node);
+            }
+            if node.tag_name().name().eq_ignore_ascii_case("style") {
+                let texts = node.descendants().filter(|part| !part.is_element());
+                let texts = texts.filter_map(|part| part.text());
+                rules.extend(texts.flat_map(StyleRule::read_sheet));
+            }
+        }
+        Self {
+            document,
+            by_id,
+            rules,
+            counted: HashMap::new(),
+            referenced: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn check_size(&mut self) -> Result<(), PdfError> {
+        let root = self.document.root_element();
+        let elements = root.descendants().filter(Node::is_element).count();
+        if self.rules.len().saturating_mul(elements) > COMPARISONS_MAX {
+            return Err(TOO_LARGE);
+        }
+        self.count(root, 0).map(drop)
+    }
+
+    /// Counts the shapes and points that a part draws. Refuses parts that refer to each other in a circle.
+    fn count(&mut self, part: Node<'d, 'd>, references: usize) -> Result<PartSize, PdfError> {
+        if let Some(drawn) = self.counted.get(&part.id()) {
+            return Ok(*drawn);
+        }
+        if references > REFERENCES_MAX {
+            return Err(PdfError::Logo(
+                "its parts refer to each other too often: simplify it",
+            ));
+        }
+        let above = part.ancestors().count();
+        let mut whole = PartSize::default();
+        for node in part.descendants().filter(Node::is_element) {
+            let points = ["d", "points"]
+                .into_iter()
+                .filter_map(|name| node.attribute(name));
+            let bytes: usize = points.map(str::len).sum();
+            let drawn = self.count_references(node, references)?;
+            let own = 1 + (bytes / BYTES_PER_POINT) as u64;
+            whole.shapes = whole
+                .shapes
+                .saturating_add(own.saturating_add(drawn.shapes));
+            let depth = 1 + node.ancestors().count().saturating_sub(above) + drawn.depth;
+            whole.depth = whole.depth.max(depth);
+            if whole.shapes > SHAPES_MAX {
+                return Err(TOO_LARGE);
+            }
+            if whole.depth > DEPTH_MAX {
+                return Err(TOO_DEEP);
+            }
+        }
+        self.counted.insert(part.id(), whole);
+        Ok(whole)
+    }
+
+    /// Counts what the references of one element draw.
+    fn count_references(
+        &mut self,
+        node: Node<'d, 'd>,
+        references: usize,
+    ) -> Result<PartSize, PdfError> {
+        if let Some(drawn) = self.referenced.get(&node.id()) {
+            return Ok(*drawn);
+        }
+        let mut whole = PartSize::default();
+        let targets = self.list_targets(node);
+        let has_heirs = targets.iter().any(|target| self.is_gradient(target));
+        let heirs = if has_heirs && !is_gradient_part(node) {
+            self.count_heirs(node, references)?
+        } else {
+            1
+        };
+        for target in targets {
+            let times = if self.is_gradient(target) { heirs } else { 1 };
+            let drawn = self.count_target(target, references)?;
+            let shapes = drawn.shapes.saturating_mul(times);
+            whole.shapes = whole.shapes.saturating_add(shapes);
+            whole.depth = whole.depth.max(drawn.depth);
+        }
+        self.referenced.insert(node.id(), whole);
+        Ok(whole)
+    }
+
+    /// Returns how many elements have the colours of this one: itself and those below it, also where they are drawn
+    /// by a reference.
+    fn count_heirs(&mut self, node: Node<'d, 'd>, references: usize) -> Result<u64, PdfError> {
+        let mut heirs: u64 = 0;
+        for below in node.descendants().filter(Node::is_element) {
+            heirs = heirs.saturating_add(1);
+            for target in link_targets(below) {
+                let drawn = self.count_target(target, references)?;
+                heirs = heirs.saturating_add(drawn.shapes);
+            }
+        }
+        Ok(heirs)
+    }
+
+    fn list_targets(&self, node: Node<'d, 'd>) -> Vec<&'d str> {
+        let stated = node
+            .attributes()
+            .flat_map(|attribute| url_targets(attribute.value()));
+        let mut targets: Vec<_> = stated.chain(link_targets(node)).collect();
+        if !is_gradient_part(node) {
+            let rules = self.rules.iter().filter(|rule| rule.may_match(node));
+            let styled = rules.flat_map(|rule| &rule.targets).copied();
+            targets.extend(styled.filter(|target| !self.parts(target).is_empty()));
+        }
+        targets
+    }
+
+    fn parts(&self, target: &str) -> &[Node<'d, 'd>] {
+        let parts = target.strip_prefix('#').and_then(|id| self.by_id.get(id));
+        parts.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn is_gradient(&self, target: &str) -> bool {
+        let mut parts = self.parts(target).iter();
+        parts.any(|part| is_gradient_part(*part))
+    }
+
+    fn count_target(&mut self, target: &str, references: usize) -> Result<PartSize, PdfError> {
+        let mut whole = PartSize::default();
+        for part in self.parts(target).to_vec() {
+            let drawn = self.count(part, references + 1)?;
+            whole.shapes = whole.shapes.saturating_add(drawn.shapes);
+            whole.depth = whole.depth.max(drawn.depth);
+        }
+        Ok(whole)
+    }
+}
+
+/// Returns the parts that an element such as `use` draws.
+fn link_targets<'d>(node: Node<'d, 'd>) -> impl Iterator<Item = &'d str> {
+    let attributes = node.attributes();
+    attributes
+        .filter(|attribute| attribute.name().eq_ignore_ascii_case("href"))
+        .map(|attribute| attribute.value().trim())
+}
+
+fn is_gradient_part(node: Node<'_, '_>) -> bool {
+    GRADIENT_PARTS.contains(&node.tag_name().name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drawing::check_drawing;
+
+    fn check(parts: &str) -> Result<(), PdfError> {
+        let svg = format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{parts}</svg>");
+        check_drawing(svg.as_bytes())
+    }
+
+    /// Returns a group that draws the group of the number below it.
+    fn level(number: usize, copies: usize) -> String {
+        let below = number - 1;
+        let uses = format!("<use href=\"#l{below}\"/>").repeat(copies);
+        format!("<g id=\"l{number}\">{uses}</g>")
+    }
+
+    /// Three levels of twenty copies of a path of 10,000 points are 80 million points in 60 KB.
+    #[test]
+    fn a_part_counts_as_often_as_it_is_drawn() {
+        let path = format!("<path id=\"l0\" d=\"M0 0{}\"/>", " 1 1 2 2 ".repeat(10_000));
+        let bombs = [
+            format!("<defs>{path}{}{}</defs>", level(1, 20), level(2, 20)),
+            format!(
+                "<g id=\"l0\"/>{}",
+                (1..40).map(|at| level(at, 2)).collect::<String>()
+            ),
+            "<g id=\"l1\"><use href=\"#l2\"/></g><g id=\"l2\"><use href=\"#l1\"/></g>".to_owned(),
+            format!("<mask id=\"l0\">{path}</mask><g mask=\"url(#l0)\"/>").repeat(20),
+            format!(
+                "<style>*{{mask:url(#l0)}}</style>{path}{}",
+                "<g/>".repeat(20)
+            ),
+            "<g>".repeat(200) + &"</g>".repeat(200),
+        ];
+        for bomb in bombs {
+            assert!(matches!(check(&bomb), Err(PdfError::Logo(_))), "{bomb:.80}");
+        }
+        assert_eq!(check(&format!("{path}{}", level(1, 3))), Ok(()));
+    }
+
+    /// Seven levels of ten copies are ten million shapes.
+    #[test]
+    fn a_part_is_counted_under_each_name_that_a_program_finds_it_by() {
+        let twice = |at: usize| format!("{}<g id=\"l{at}\"/>", level(at, 10));
+        let by_xml_id = |at: usize| {
+            let masked = format!("<rect mask=\"url(#m{})\"/>", at + 1);
+            format!("<mask xml:id=\"m{at}\">{}</mask>", masked.repeat(10))
+        };
+        let by_class = |at: usize| {
+            let masked = format!("<rect class=\"x c{}\"/>", at + 1);
+            format!("<mask id=\"m{at}\">{}</mask>", masked.repeat(10))
+        };
+        let rule = |at: usize| format!(".c{at}{{mask:url(#m{at})}}");
+        let rules: String = (0..8).map(rule).collect();
+        let masks: String = (0..7).map(by_class).collect();
+        let shapes = "<path/>".repeat(200);
+        let stops = "<stop/>".repeat(1_000);
+        let gradient = format!("<linearGradient id=\"g\">{stops}</linearGradient>");
+        let bombs = [
+            format!("<g id=\"l0\"/>{}", (1..8).map(twice).collect::<String>()),
+            (0..7).map(by_xml_id).collect(),
+            format!("<style>{rules}</style>{masks}"),
+            // The rules are those of the classes, although another selector stands before each brace.
+            format!("<style>{}</style>{masks}", rules.replace('{', "{/*}.z{*/")),
+            format!(
+                "<style>{}</style>{masks}",
+                rules.replace('{', "{content:\"}.z{\";")
+            ),
+            format!("<style>{}</style>{masks}", rules.replace('{', ";}.z{")),
+            format!("{gradient}<g fill=\"url(#g)\">{shapes}</g>"),
+            format!("{gradient}<style>.g{{fill:url(#g)}}</style><g class=\"g\">{shapes}</g>"),
+        ];
+        for bomb in bombs {
+            assert!(matches!(check(&bomb), Err(PdfError::Logo(_))), "{bomb:.80}");
+        }
+    }
+
+    #[test]
+    fn many_parts_that_a_style_sheet_cuts_out_are_few_shapes() {
+        let rule = |at: usize| format!(".s{at},g.t{at}{{clip-path:url(#p{at});}}\n");
+        let rules: String = (0..40).map(rule).collect();
+        let part = |at: usize| {
+            format!(
+                "<clipPath id=\"p{at}\"><rect class=\"none\"/></clipPath><g class=\"s{at}\"><path d=\"M0 0h9\"/></g>"
+            )
+        };
+        let parts: String = (0..40).map(part).collect();
+        let fonts = ".none{fill:none;font-family:'A, b'}";
+        assert_eq!(
+            check(&format!("<style>{fonts}{rules}</style>{parts}")),
+            Ok(())
+        );
+        let other = "<style>@font-face{src:url(#f)}.a{fill:url(#g)}</style><linearGradient id=\"g\"><stop/></linearGradient><path/>";
+        assert_eq!(check(other), Ok(()));
+    }
+}
