@@ -1,5 +1,7 @@
 //! Databases for tests: an SQLite file, and also a PostgreSQL database if `EINVOICE_TEST_POSTGRES` names a server.
 
+use std::ffi::OsString;
+use std::fs;
 use std::io::Write as _;
 use std::sync::Once;
 use std::time::Duration;
@@ -11,11 +13,16 @@ use database::{PoolSettings, StoreError, sql};
 use sea_orm::{ConnectionTrait, Database, DbBackend, Order, Statement, Value};
 use tempfile::TempDir;
 use timing::clock;
+use tokio::sync::OnceCell;
 
 use crate::store::Store;
 use crate::store::lanes::{LaneKind, Lease, claim};
 
 static SKIPPED: Once = Once::new();
+/// The files of a migrated SQLite database, by their names, and the name of a migrated PostgreSQL database. Each test
+/// gets a copy, because to migrate takes longer than most tests do.
+static MIGRATED_FILES: OnceCell<Vec<(OsString, Vec<u8>)>> = OnceCell::const_new();
+static MIGRATED_DATABASE: OnceCell<String> = OnceCell::const_new();
 
 /// A database for one test. Dropping it removes the SQLite file; a PostgreSQL database stays.
 pub(crate) struct TestStore {
@@ -24,11 +31,11 @@ pub(crate) struct TestStore {
     _directory: TempDir,
 }
 
-/// Creates an empty SQLite database and, if a PostgreSQL server is configured, an empty PostgreSQL database.
+/// Creates a fresh SQLite database and, if a PostgreSQL server is configured, a fresh PostgreSQL database.
 pub(crate) async fn stores() -> Vec<TestStore> {
-    let mut stores = vec![open(None).await];
+    let mut stores = vec![sqlite_store().await];
     if let Ok(server) = std::env::var("EINVOICE_TEST_POSTGRES") {
-        stores.push(open(Some(&server)).await);
+        stores.push(postgres_store(&server).await);
     } else {
         SKIPPED.call_once(|| {
             // Written to stderr directly, because the test harness hides the output of `eprintln!`.
@@ -36,24 +43,53 @@ pub(crate) async fn stores() -> Vec<TestStore> {
             std::io::stderr().write_all(line.as_bytes()).unwrap();
         });
     }
-    for test in &stores {
-        test.store.migrate().await.unwrap();
-    }
     stores
 }
 
 pub(crate) async fn sqlite_store() -> TestStore {
-    let test = open(None).await;
-    test.store.migrate().await.unwrap();
-    test
+    let directory = tempfile::tempdir().unwrap();
+    for (name, content) in MIGRATED_FILES.get_or_init(migrated_files).await {
+        fs::write(directory.path().join(name), content).unwrap();
+    }
+    open(sqlite_url(&directory), directory).await
 }
 
-async fn open(server: Option<&str>) -> TestStore {
+/// Migrates an SQLite database, and returns what it leaves in its directory when it is closed.
+async fn migrated_files() -> Vec<(OsString, Vec<u8>)> {
     let directory = tempfile::tempdir().unwrap();
-    let url = match server {
-        Some(server) => postgres(server).await,
-        None => format!("sqlite://{}", directory.path().join("test.db").display()),
-    };
+    let path = directory.path().to_owned();
+    let test = open(sqlite_url(&directory), directory).await;
+    test.store.migrate().await.unwrap();
+    test.store.close().await;
+    let files = fs::read_dir(path).unwrap();
+    files
+        .map(Result::unwrap)
+        .map(|file| (file.file_name(), fs::read(file.path()).unwrap()))
+        .collect()
+}
+
+fn sqlite_url(directory: &TempDir) -> String {
+    format!("sqlite://{}", directory.path().join("test.db").display())
+}
+
+async fn postgres_store(server: &str) -> TestStore {
+    let migrated = MIGRATED_DATABASE
+        .get_or_init(|| migrated_database(server))
+        .await;
+    let name = create_database(server, migrated).await;
+    open(postgres_url(server, &name), tempfile::tempdir().unwrap()).await
+}
+
+/// Migrates a PostgreSQL database, and returns its name when nobody is connected to it any more.
+async fn migrated_database(server: &str) -> String {
+    let name = create_database(server, "template1").await;
+    let test = open(postgres_url(server, &name), tempfile::tempdir().unwrap()).await;
+    test.store.migrate().await.unwrap();
+    test.store.close().await;
+    name
+}
+
+async fn open(url: String, directory: TempDir) -> TestStore {
     let vault = Vault::new(&STANDARD.encode([7; KEY_LEN])).unwrap();
     let store = Store::open(&url, &PoolSettings::default(), vault)
         .await
@@ -65,14 +101,19 @@ async fn open(server: Option<&str>) -> TestStore {
     }
 }
 
-async fn postgres(server: &str) -> String {
+/// Creates a copy of a database that nobody is connected to, and returns its name.
+async fn create_database(server: &str, template: &str) -> String {
     let name = format!("t_{}", clock::new_id().simple());
     let admin = Database::connect(server).await.unwrap();
     admin
-        .execute_unprepared(&format!("CREATE DATABASE {name}"))
+        .execute_unprepared(&format!("CREATE DATABASE {name} TEMPLATE {template}"))
         .await
         .unwrap();
     admin.close().await.unwrap();
+    name
+}
+
+fn postgres_url(server: &str, name: &str) -> String {
     let (root, _) = server.rsplit_once('/').unwrap();
     format!("{root}/{name}")
 }

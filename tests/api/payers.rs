@@ -1,4 +1,4 @@
-//! Limits count who pays: whatever one integrator does with 25 taxpayers, another's calls are neither refused nor held
+//! Limits count who pays: whatever one integrator does with ten taxpayers, another's calls are neither refused nor held
 //! back. A row for each limit.
 
 use std::future::ready;
@@ -17,7 +17,7 @@ use testkit::standstill::without_standstill;
 
 use crate::support::world::World;
 
-const TAXPAYERS_OF_ONE: usize = 25;
+const TAXPAYERS_OF_ONE: usize = 10;
 
 /// The integrator that uses up its limits.
 struct Crowd {
@@ -81,12 +81,12 @@ const LIMITS: [(&str, Press, Option<&str>); 8] = [
 
 #[on_sqlite(&[
     ("RATE_LIMIT__INTEGRATOR_REQUESTS_PER_S", "1"),
-    ("RATE_LIMIT__INTEGRATOR_BURST", "300"),
-    ("HTTP__RELAYS_PER_INTEGRATOR_MAX", "8"),
+    ("RATE_LIMIT__INTEGRATOR_BURST", "120"),
+    ("HTTP__RELAYS_PER_INTEGRATOR_MAX", "4"),
     ("HTTP__BODIES_BYTES_MAX", "16777216"),
     ("HTTP__BODIES_BYTES_PER_INTEGRATOR_MAX", "10485760"),
     ("HTTP__BODIES_BYTES_PER_ACCOUNT_MAX", "10485760"),
-    ("ACCOUNTS__TAXPAYERS_PER_INTEGRATOR_MAX", "25"),
+    ("ACCOUNTS__TAXPAYERS_PER_INTEGRATOR_MAX", "10"),
     ("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "3"),
     ("PIPELINE__CONCURRENCY_MAX", "8"),
     ("AUTHORITY__MAX_CONCURRENT_CALLS", "8"),
@@ -171,7 +171,7 @@ async fn slow_relays(world: &World, crowd: &Crowd) -> Pressure {
         let number = invoice_no();
         let mut late = FaultOrder::new(FaultKind::Latency).on(Operation::Validate);
         late.irn = Some(documents::irn(taxpayer, &number));
-        late.latency_ms = Some(500);
+        late.latency_ms = Some(1_500);
         world.authority.add_fault(late).unwrap();
         taxpayer
             .app()

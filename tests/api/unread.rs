@@ -95,8 +95,10 @@ async fn send_for_ever(
 
 async fn expect_hung_up_on(world: &World, what: &Refused) {
     for framing in [CHUNKED, ENDLESS] {
-        for pause in [None, Some(SHORT_PAUSE)] {
-            let answer = send_for_ever(world, what, framing, pause).await;
+        // They wait for the end of their connections together.
+        let sending =
+            [None, Some(SHORT_PAUSE)].map(|pause| send_for_ever(world, what, framing, pause));
+        for answer in join_all(sending).await {
             let status = format!("HTTP/1.1 {} ", what.status);
             assert!(
                 answer.starts_with(&status),

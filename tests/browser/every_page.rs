@@ -178,7 +178,9 @@ impl Walk<'_> {
             (Look::Dark, "color-contrast"),
             (Look::Phone, ""),
         ] {
-            look.apply_to(visitor).await;
+            if look != Look::Light {
+                look.apply_to(visitor).await;
+            }
             if look == Look::Phone {
                 let wide = session.script(OVERFLOW_SCRIPT, &[]).await;
                 findings.extend(wide.as_str().map(str::to_owned));

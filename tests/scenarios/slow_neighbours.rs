@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | `EINVOICE_NEIGHBOURS_SLOW` | how many neighbours, slow in every second round | 5 |
 //! | `EINVOICE_NEIGHBOURS_FAST` | how many receivers that are always fast | 20 |
-//! | `EINVOICE_NEIGHBOURS_EVENTS` | changes of each of a neighbour's three IRNs before a round | 10 |
+//! | `EINVOICE_NEIGHBOURS_EVENTS` | changes of each of a neighbour's three IRNs before a round | 5 |
 //! | `EINVOICE_NEIGHBOURS_ROUNDS` | rounds of each kind | 1 |
 
 use std::collections::HashMap;
@@ -96,7 +96,7 @@ impl Neighbourhood {
             fast: onboard(deployment, fast, &always_prompt).await,
             always_prompt,
             at_times_slow,
-            backlog: size("EINVOICE_NEIGHBOURS_EVENTS", 10) * IRNS_PER_NEIGHBOUR,
+            backlog: size("EINVOICE_NEIGHBOURS_EVENTS", 5) * IRNS_PER_NEIGHBOUR,
         }
     }
 

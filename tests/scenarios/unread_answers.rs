@@ -1,7 +1,7 @@
 //! A caller asks for lists of large invoices and reads nothing of them. The memory that they take has a bound, the
 //! connections are closed after a while, and who reads gets every invoice with every line. Prints how much it took.
 //!
-//! `EINVOICE_UNREAD_INVOICES` says how many invoices of 1.9 MB are in a list (8 in the ordinary run), and
+//! `EINVOICE_UNREAD_INVOICES` says how many invoices of 1.9 MB are in a list (5 in the ordinary run), and
 //! `EINVOICE_UNREAD_LISTS` how many lists are asked for (20).
 
 use std::time::Instant;
@@ -42,7 +42,7 @@ fn large_invoice(number: usize) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_that_nobody_reads_take_a_bounded_part_of_the_memory() {
-    let invoices = size("EINVOICE_UNREAD_INVOICES", 8);
+    let invoices = size("EINVOICE_UNREAD_INVOICES", 5);
     let lists = size("EINVOICE_UNREAD_LISTS", 20);
     let deployment = Deployment::with(Backend::Sqlite, &[STALLED_AFTER]).await;
     for number in 0..invoices {

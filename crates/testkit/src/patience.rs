@@ -6,7 +6,9 @@ use tokio::time::sleep;
 
 /// The longest time that a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(90);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// The pause between two looks. Most events come soon; of those that take long, each look takes time from the service.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// Calls `look` until it returns a value. Panics after [`PATIENCE`].
 pub async fn eventually<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
@@ -24,10 +26,8 @@ pub async fn eventually_within<T>(
         if let Some(seen) = look().await {
             return seen;
         }
-        assert!(
-            begun.elapsed() < patience,
-            "in vain: waited {patience:?} for {what}"
-        );
-        sleep(LOOK_EVERY).await;
+        let waited = begun.elapsed();
+        assert!(waited < patience, "in vain: waited {patience:?} for {what}");
+        sleep((waited / 25).clamp(PAUSE_MIN, PAUSE_MAX)).await;
     }
 }

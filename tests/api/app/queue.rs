@@ -141,7 +141,7 @@ async fn breaker(world: &World, operation: &str) -> String {
     found.unwrap()["state"].as_str().unwrap().to_owned()
 }
 
-#[each_database(&[("PIPELINE__RETRY_MAX_S", "1")])]
+#[on_sqlite(&[("PIPELINE__RETRY_MAX_S", "1")])]
 async fn submissions_of_an_outage_wait_without_burning_attempts_and_go_on_by_themselves(
     world: &World,
 ) {

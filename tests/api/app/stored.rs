@@ -135,7 +135,7 @@ async fn amounts_arrive_to_the_cent(world: &World) {
     let count: u64 = std::env::var("EINVOICE_STORED_INVOICES")
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or(25);
+        .unwrap_or(15);
     let mut seed = 31;
     for round in 0..count {
         let mut lines = Vec::new();

@@ -2,14 +2,14 @@
 
 use einvoice::internals::OperatorRole;
 use serde_json::{Value, json};
+use testkit::on_sqlite;
 use testkit::patience::eventually;
-use testkit::{each_database, on_sqlite};
 
 use crate::ops::runs::{id, until, waiting};
 use crate::support::visitor::Visitor;
 use crate::support::world::{ALONE, World};
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_paused_run_is_told_in_the_same_words_everywhere(world: &World) {
     let operator = world.new_operator().await;
     let visitor = Visitor::operator(world, OperatorRole::Viewer).await;

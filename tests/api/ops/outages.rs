@@ -186,7 +186,7 @@ async fn subscribed_taxpayers_are_notified_once_of_the_start_and_the_end_of_an_o
     .await;
 }
 
-#[each_database(&QUICK)]
+#[on_sqlite(&QUICK)]
 async fn a_second_outage_is_a_second_pair_and_the_newest_is_listed_first(world: &World) {
     let receiver = Receiver::start();
     let taxpayer = subscribed(world, &receiver, &[STARTED, ENDED]).await;

@@ -163,7 +163,7 @@ async fn behind_its_signature(world: &World, taxpayer: &Taxpayer, wanted: &str) 
     (invoice, irn)
 }
 
-#[each_database(&QUICK)]
+#[on_sqlite(&QUICK)]
 async fn ledgers_that_agree_are_counted(world: &World) {
     let (taxpayer, operator) = &unconfirmed(world).await;
     let nothing = compared(operator, taxpayer).await;
@@ -272,7 +272,7 @@ async fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed(w
     );
 }
 
-#[each_database(&QUICK)]
+#[on_sqlite(&QUICK)]
 async fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_listed(world: &World) {
     let (taxpayer, operator) = &unconfirmed(world).await;
     let refused = with(
@@ -316,7 +316,7 @@ async fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_lis
     assert_eq!(found, expected);
 }
 
-#[each_database(&PATIENT)]
+#[on_sqlite(&PATIENT)]
 async fn a_run_that_an_operator_holds_is_listed_and_stays_held(world: &World) {
     let taxpayer = &world.taxpayer().await;
     let operator = &world.new_operator().await;
@@ -333,7 +333,7 @@ async fn a_run_that_an_operator_holds_is_listed_and_stays_held(world: &World) {
     assert!(found(operator, taxpayer).await.is_empty());
 }
 
-#[each_database(&PATIENT)]
+#[on_sqlite(&PATIENT)]
 async fn a_waiting_run_is_sent_to_ask_at_once(world: &World) {
     let taxpayer = &world.taxpayer().await;
     let operator = &world.new_operator().await;

@@ -18,6 +18,8 @@ pub(crate) struct Visitor {
     root: String,
     cookie: Mutex<Option<String>>,
     notice: Mutex<Option<String>>,
+    /// The token of a session, and the cookie from which it is made.
+    token: Mutex<Option<(String, String)>>,
     /// The cookies by which the browser is known to people who signed in with it.
     devices: Mutex<BTreeMap<String, String>>,
 }
@@ -103,6 +105,7 @@ impl Visitor {
             root: world.root(),
             cookie: Mutex::default(),
             notice: Mutex::default(),
+            token: Mutex::default(),
             devices: Mutex::default(),
         }
     }
@@ -206,13 +209,29 @@ impl Visitor {
 
     /// Returns the body of a form with the token that pages of this session carry.
     pub(crate) async fn form(&self, fields: &[(&str, &str)]) -> String {
-        let csrf = self.get("/account/password").await.expect(200).csrf();
+        let csrf = self.csrf_token().await;
         let once = number().to_string();
         let mut body = url::form_urlencoded::Serializer::new(String::new());
         body.extend_pairs(fields)
             .append_pair("csrf", &csrf)
             .append_pair("once", &once)
             .finish()
+    }
+
+    /// Returns the token that pages of this session carry. A page is read for it once.
+    async fn csrf_token(&self) -> String {
+        let cookie = self.cookie();
+        let known = self.token.lock().unwrap().clone();
+        if let Some((token, made_from)) = known
+            && made_from == cookie
+        {
+            // Like the page, which shows the notice and ends it.
+            *self.notice.lock().unwrap() = None;
+            return token;
+        }
+        let token = self.get("/account/password").await.expect(200).csrf();
+        *self.token.lock().unwrap() = Some((token.clone(), self.cookie()));
+        token
     }
 
     /// Returns the cookie of the session.

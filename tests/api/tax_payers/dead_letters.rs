@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -34,7 +34,7 @@ async fn one(taxpayer: &Taxpayer, invoice: &Value) -> Value {
     eventually("a dead letter", dead).await
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_dead_letter_tells_why_it_was_given_up_and_what_to_do(world: &World) {
     let receiver = Receiver::start();
     for (reply, why, words) in [

@@ -200,7 +200,7 @@ async fn a_file_may_be_the_field_of_a_form(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_key_that_comes_again_tells_how_far_the_import_is(world: &World) {
     let taxpayer = world.taxpayer().await;
     let file = lines(
@@ -238,7 +238,7 @@ async fn an_import_of_a_paused_taxpayer_waits_until_it_is_resumed(world: &World)
         let begun = import(taxpayer, "", NDJSON, lines(bodies)).await;
         begun.expect_status(202).header("location").to_owned()
     };
-    let held = begin(&paused, 3_001).await;
+    let held = begin(&paused, 2_001).await;
     let order = async |to: &str| {
         let path = format!("/ops/taxpayers/{}/{to}", paused.id);
         let body = json!({ "reason": "its key was stolen" });

@@ -243,7 +243,7 @@ async fn an_invoice_of_the_file_is_the_same_invoice_when_it_is_created_again(wor
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_long_invoice_is_whole_in_each_file(world: &World) {
     const LINES: usize = 400;
     let taxpayer = world.taxpayer().await;

@@ -7,7 +7,7 @@ use sandbox::{FaultKind, FaultOrder, LatencyOrder, Operation};
 use serde_json::json;
 use testkit::documents::{Registration, invoice_numbered, submission};
 use testkit::patience::eventually;
-use testkit::{Backend, each_database};
+use testkit::{Backend, each_database, on_sqlite};
 use tokio::time::sleep;
 
 use super::{Expected, SETTINGS};
@@ -19,7 +19,7 @@ const CALM_SPAN: Duration = Duration::from_secs(2);
 /// Runs that are started at a time. More of them would find the service busy.
 const STARTS_AT_ONCE: usize = 16;
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_wrong_with_the_authority_is_told_by_its_cause(backend: Backend) {
     let deployment = Deployment::with(backend, &SETTINGS[3..]).await;
     let watch = deployment.watch().await;
@@ -76,7 +76,7 @@ async fn what_is_wrong_with_the_authority_is_told_by_its_cause(backend: Backend)
     assert_eq!(outages, 1, "the wrong key was told to nobody as an outage");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_authority_that_cannot_be_reached_is_told_apart_from_a_network_that_reaches_nobody(
     backend: Backend,
 ) {
@@ -115,7 +115,7 @@ async fn an_authority_that_cannot_be_reached_is_told_apart_from_a_network_that_r
     watch.is_gone("authority-out").await;
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_certificate_that_is_not_accepted_is_no_outage(backend: Backend) {
     let mut deployment = Deployment::with(backend, &SETTINGS[3..]).await;
     let url = deployment.authority.base_url();
@@ -156,7 +156,7 @@ async fn calls_that_an_operator_holds_back_are_told_until_they_are_let_through(b
     watch.is_gone("breaker-tripped").await;
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_limit_that_fell_is_told_while_calls_wait(backend: Backend) {
     let deployment = Deployment::with(backend, &SETTINGS[3..]).await;
     let watch = deployment.watch().await;

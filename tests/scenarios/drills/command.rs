@@ -3,7 +3,7 @@
 use std::process::Output;
 
 use sandbox::FaultKind;
-use testkit::{Backend, each_database};
+use testkit::{Backend, on_sqlite};
 use tokio::task::spawn_blocking;
 
 use super::SETTINGS;
@@ -45,7 +45,7 @@ async fn drill(deployment: &Deployment, fault: &str, simulator: &str) -> (Option
     (status.code(), said.concat())
 }
 
-#[each_database]
+#[on_sqlite]
 async fn each_drill_sees_its_incident_come_and_go(backend: Backend) {
     let deployment = Deployment::with(backend, &SETTINGS).await;
     let simulator = deployment.authority.base_url();
@@ -65,7 +65,7 @@ async fn each_drill_sees_its_incident_come_and_go(backend: Backend) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_drill_without_its_incident_or_its_simulator_fails(backend: Backend) {
     let deployment = Deployment::with(backend, &SETTINGS).await;
     let service = deployment.service.url();

@@ -13,6 +13,8 @@
 //! | the ledger, checkpoints, reference lists, replicas and tasks | `upkeep` |
 //! | the process: its database, actors, requests, memory and files | `process` |
 //! | the command `einvoice drill` | `command` |
+//!
+//! On one database where the process knows by itself what it tells; on both where the database says it.
 
 mod authority;
 mod command;

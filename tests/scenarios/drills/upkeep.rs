@@ -4,7 +4,7 @@ use std::fs;
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use testkit::patience::eventually;
-use testkit::{Backend, each_database};
+use testkit::{Backend, each_database, on_sqlite};
 
 use super::{Expected, SETTINGS, Watch};
 use crate::support::database_queries::DatabaseQueries;
@@ -128,7 +128,7 @@ async fn a_ledger_that_is_not_compared_is_told_until_it_is(backend: Backend) {
     watch.is_calm().await;
 }
 
-#[each_database]
+#[on_sqlite]
 async fn checkpoints_that_cannot_be_written_are_told_until_they_can(backend: Backend) {
     let own = [
         ("EINVOICE__CHECKPOINTS__EVERY_S", "1"),

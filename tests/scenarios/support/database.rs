@@ -36,6 +36,15 @@ pub(crate) struct PostgresDatabase {
 
 impl PostgresDatabase {
     pub(crate) async fn create() -> Self {
+        Self::create_from("template1").await
+    }
+
+    /// Creates a copy. Nobody may be connected to this one.
+    pub(crate) async fn copy(&self) -> Self {
+        Self::create_from(&self.name).await
+    }
+
+    async fn create_from(template: &str) -> Self {
         let server = server();
         let name = format!(
             "scenario_{}_{}",
@@ -44,7 +53,10 @@ impl PostgresDatabase {
         );
         let database = Self { server, name };
         database
-            .order(&format!("CREATE DATABASE {}", database.name))
+            .order(&format!(
+                "CREATE DATABASE {} TEMPLATE {template}",
+                database.name
+            ))
             .await;
         database
     }

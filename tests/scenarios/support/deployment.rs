@@ -15,7 +15,8 @@ use testkit::patience::eventually;
 use crate::support::client::{Client, Created, assert_gapless, kinds};
 use crate::support::database::PostgresDatabase;
 use crate::support::proxy::Proxy;
-use crate::support::service::{Service, Settings};
+use crate::support::service::{DATABASE_URL, Service, Settings};
+use crate::support::template::Template;
 
 const API_KEY: &str = "3f6a1c9e-5b0d-4b52-9a55-0a4d1c9f7e21";
 const API_SECRET: &str = "a-secret-that-both-sides-know";
@@ -70,11 +71,9 @@ impl Deployment {
         let directory = TempDir::new().unwrap();
         let authority = authority().await;
         let keys = write_keys(&authority, directory.path());
-        let postgres = match backend {
-            Backend::Sqlite => None,
-            Backend::Postgres => Some(PostgresDatabase::create().await),
-        };
         let mut settings = settings(&directory, &authority, &keys);
+        let template = Template::for_backend(backend, &settings).await;
+        let postgres = template.copy_to(directory.path()).await;
         let url = |database: &PostgresDatabase| match proxy {
             Some(proxy) => proxy.url(&database.url()),
             None => database.url(),
@@ -82,11 +81,18 @@ impl Deployment {
         settings.extend(
             postgres
                 .iter()
-                .map(|database| ("EINVOICE__DATABASE__URL", url(database))),
+                .map(|database| (DATABASE_URL, url(database))),
         );
         settings.extend(own.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let service = Service::start(directory.path().to_owned(), "first", settings.clone()).await;
-        let integrator = Client::new(service.url(), &service.new_integrator());
+        // The database of another place is no copy of the template.
+        let is_elsewhere = own.iter().any(|(key, _)| *key == DATABASE_URL);
+        let integrator_key = if is_elsewhere {
+            service.new_integrator()
+        } else {
+            template.integrator_key.clone()
+        };
+        let integrator = Client::new(service.url(), &integrator_key);
         let Newcomer {
             id: taxpayer_id,
             client: taxpayer,

@@ -2,7 +2,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | SQLite or PostgreSQL, fresh for each scenario | `database` |
+//! | SQLite or PostgreSQL, fresh for each scenario; what it is a copy of | `database`, `template` |
 //! | the binary as a child process, and its state when a test fails | `service`, `process_state` |
 //! | the service with its authority and database, and what is always true of them | `deployment` |
 //! | requests; a person at the console | `client`, `console` |
@@ -24,5 +24,6 @@ pub(crate) mod proxy;
 pub(crate) mod receiver;
 pub(crate) mod service;
 pub(crate) mod size;
+pub(crate) mod template;
 
 pub(crate) use self::database::run_case;

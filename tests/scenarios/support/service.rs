@@ -21,6 +21,7 @@ const PORT_COUNT: u16 = 18_000;
 static PORT_NEXT: AtomicU16 = AtomicU16::new(0);
 
 pub(crate) type Settings = Vec<(&'static str, String)>;
+pub(crate) const DATABASE_URL: &str = "EINVOICE__DATABASE__URL";
 /// Stands among the settings for the number of files that the process may open.
 pub(crate) const OPEN_FILES: &str = "OPEN_FILES";
 /// Stands among the settings for the bytes of memory that the process believes it may have.

@@ -55,7 +55,7 @@ async fn footprint(account: &Account, operator: &Operator) -> (usize, Value) {
     )
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_same_form_twice_has_one_effect_and_leads_to_its_result(world: &World) {
     let account = Account::new(world).await;
     let receiver = Receiver::start();
