@@ -1,8 +1,9 @@
 //! An e-invoicing relay between taxpayers and a national tax authority.
 //!
 //! The layers, from the bottom: `domain` (pure); `config` and `telemetry`; `store` (the tables); `actors`; `http`;
-//! `console`; `app` and `cli`. A file imports only from lower layers and its own; `tests/tidy.rs` checks this rule. What
-//! talks to the outside world knows nothing of the service: it is in `crates`.
+//! `console`; `app` and `cli`. A file imports only from lower layers and its own; `tests/tidy.rs` checks this rule.
+//! Code that talks to the outside world, such as the authority's client, is in `crates` and knows nothing of the
+//! service.
 
 mod actors;
 pub mod app;

@@ -4,8 +4,8 @@
 //! sentence on standard error; standard output is only for results. `reconcile` exits with 1 if findings are left to
 //! an operator, and with 2 if the day could not be compared.
 
-// An optimised build nests the layouts of futures deeper than a build for tests. So the build for tests gets less than the
-// default of 128, and fails before a release build does.
+// A release build nests the layouts of futures deeper than a build for tests, which therefore gets a limit below the
+// default of 128: code that nests too deeply then fails in tests, before anybody builds a release.
 #![cfg_attr(debug_assertions, recursion_limit = "80")]
 
 use std::error::Error;
@@ -34,7 +34,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const EXIT_FAILED: u8 = 1;
 const EXIT_UNUSABLE: u8 = 2;
-/// `reconcile` could not compare the day. `EXIT_FAILED` would say that findings are left to an operator.
+/// The exit code if `reconcile` could not compare the day: its exit code 1 says that findings are left to an operator.
 const EXIT_NOT_COMPARED: u8 = 2;
 
 /// The text that a successful command prints on standard output, if any; or why the command failed.
@@ -96,7 +96,7 @@ fn run(command: Command, file: Option<&Path>) -> CommandResult {
             .iter()
             .for_each(|warning| tracing::warn!("{warning}"));
     }
-    // The demo creates its secrets in its own temporary directory, and a drill needs none, so `data_dir` is left untouched.
+    // The demo creates its secrets in a temporary directory, and a drill needs none, so `data_dir` is left untouched.
     let settings = match command {
         Command::Demo { .. } | Command::Drill(_) => Ok(settings),
         // The doctor changes nothing.
@@ -283,7 +283,7 @@ async fn run_key_command(
     }
 }
 
-/// Returns all environment variables. In a value that is not Unicode, the invalid parts become U+FFFD.
+/// Returns the environment variables whose names are Unicode. Parts of a value that are not become U+FFFD.
 fn environment_variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| {
         Some((

@@ -1,5 +1,5 @@
-//! Commands that change accounts. A running service on the same database sees each change: the version of the
-//! taxpayer's lane rises, and the service reloads the taxpayer.
+//! Commands that change accounts, and may run beside a service on the same database. A change of a taxpayer raises the
+//! version of the taxpayer's row in the table `lanes`, which tells the service to load the taxpayer again.
 
 use std::sync::Arc;
 
@@ -166,7 +166,8 @@ async fn remove_second_factor(
     Ok(removed?.map(|had_totp| json!({ "id": owner.id(), "had_totp": had_totp })))
 }
 
-/// Hashes a password with the salt of another account with this email, if there is one, so that one hash checks both.
+/// Hashes a password with the salt of another account with this email, if there is one. A sign-in with this email may
+/// mean any of the accounts, and so needs to hash the typed password only once.
 async fn hash_password(
     store: &Store,
     email: &str,

@@ -113,7 +113,8 @@ fn api_settings(app: &App, settings: &Settings) -> http::state::ApiSettings {
     }
 }
 
-/// Returns the time that a call waits for its run. A paused service works on no runs, so its calls do not wait.
+/// Returns the longest time that a call of the API waits for its run (`pipeline.wait_s`). A paused service works on no
+/// runs, so its calls do not wait.
 fn pipeline_wait(app: &App, settings: &Settings) -> Duration {
     if app.authority.is_paused() {
         Duration::ZERO

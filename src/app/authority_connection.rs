@@ -86,7 +86,8 @@ fn client_settings(settings: &AuthoritySettings, mode: ServeMode) -> ClientSetti
     }
 }
 
-/// Starts the simulator, which accepts the API key and secret of the settings, and whose days are those of the settings.
+/// Starts the simulator of the authority. It accepts the API key and secret of the settings, and its days begin at
+/// midnight in the settings' time zone (`authority.utc_offset`).
 pub(super) async fn start_sandbox(
     settings: &Settings,
     bind: String,

@@ -30,12 +30,12 @@ use crate::store::lanes::{LaneKind, Lease};
 
 /// The largest number of endpoints that one process delivers to at the same time.
 const ENDPOINTS_MAX: usize = 2_048;
-/// The maximum number of runs that one claim takes. It is small because the claim's SQL grows with each taxpayer in it.
+/// The maximum number of runs that a dispatcher claims in one statement. It is small, because the statement grows with
+/// each taxpayer in it.
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 
-/// The intervals at which dispatchers look for due lanes. Runs and deliveries are urgent; work for the operators can
-/// wait longer.
+/// The intervals at which dispatchers look for due work. Runs and deliveries are urgent; other work can wait longer.
 const URGENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -50,10 +50,11 @@ pub(super) struct BackgroundWork {
     pub(super) corrections: CorrectionWorker,
 }
 
-/// The work that calls the authority or a webhook, besides that of the pools.
+/// The work, besides runs and deliveries, that calls the authority or sends something to people.
 pub(super) struct OutgoingWork {
     pub(super) reference_refresher: ReferenceRefresher,
-    /// The wait before the reference lists are fetched for the first time.
+    /// The wait before the reference lists are fetched from the authority; 0 with a remote authority, which is asked
+    /// right after the start.
     pub(super) reference_fresh_for: Duration,
     pub(super) transit_poller: TransitPoller,
     pub(super) reconciler: Reconciler,
@@ -63,8 +64,8 @@ pub(super) struct OutgoingWork {
 }
 
 impl OutgoingWork {
-    /// Makes the first poll and the timer of reconciliations due at once. A paused process schedules nothing and gets
-    /// `None`.
+    /// Makes a poll of the authority and the periodic reconciliations due now, as at every start. Returns `None` for a
+    /// paused process, which does none of this work.
     pub(super) async fn schedule_unless_paused(
         self,
         mode: ServeMode,
@@ -151,7 +152,7 @@ impl BackgroundActors {
     }
 }
 
-/// The dispatchers of the pools, which run a task for each leased lane.
+/// The dispatchers of runs and deliveries. Each gives its work to a pool, which starts a task for each run or endpoint.
 impl BuildContext<'_> {
     fn start_run_dispatcher(&self, runs: &Arc<RunPool>) -> Addr<DispatcherActor> {
         let config = DispatcherConfig {
@@ -196,7 +197,7 @@ impl BuildContext<'_> {
     }
 }
 
-/// The dispatchers that call a function with each claimed lane.
+/// The dispatchers of all other work. Each calls a function for a piece of work that it has claimed.
 impl BuildContext<'_> {
     fn start_outage_notifier(&self) -> Addr<DispatcherActor> {
         let notifier = OutageNotifier {

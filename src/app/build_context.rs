@@ -1,4 +1,4 @@
-//! The parts that most actors need, and what is made of them while the app is built: the handles and the work of actors.
+//! The parts that most actors need, and the functions that build handles and workers from them while the app starts.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -48,7 +48,7 @@ pub(super) struct BuildContext<'a> {
     pub(super) notifiers: Notifiers,
     pub(super) tree: Tree,
     pub(super) arbiters: Arc<Arbiters>,
-    /// The name that this process writes into its leases.
+    /// The id under which this process holds leases on work in the database. Each start of a process has a new one.
     pub(super) owner: String,
     pub(super) lease: Duration,
 }

@@ -1,4 +1,5 @@
-//! The command `checkpoint`, and the checkpointer of a running service. Both use the key and file of the settings.
+//! The command `checkpoint`, and what a running service needs for its periodic checkpoints. Both sign with the key, and
+//! append to the file, that the settings name.
 
 use std::fs;
 use std::path::Path;

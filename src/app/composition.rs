@@ -1,4 +1,5 @@
-//! Builds the store, the authority's client and the actors. `App` owns every part; dropping one would stop it.
+//! Builds the store, the authority's client and the actors. `App` keeps all of these parts, because a part stops when
+//! it is dropped.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +51,7 @@ pub struct App {
     pub sandbox: Option<Sandbox>,
     arbiters: Arc<Arbiters>,
     background: BackgroundActors,
-    /// The name that this process writes into its leases.
+    /// The id under which this process holds leases on work in the database. Each start of a process has a new one.
     owner: String,
     _process_lock: Option<ProcessLock>,
 }
@@ -126,7 +127,7 @@ impl App {
         })
     }
 
-    /// Returns the name that this process writes into its leases.
+    /// Returns the id under which this process holds leases.
     pub(super) fn owner(&self) -> &str {
         &self.owner
     }
@@ -159,7 +160,7 @@ impl App {
         if !self.arbiters.join().await {
             tracing::warn!("the actor threads did not stop cleanly");
         }
-        // This comes before all other writes, because it opens the connections for them.
+        // Before all other writes, because `release_leases` opens the connections that they need.
         let released = release_leases(&self.store, &self.owner).await;
         if let Err(error) = &released {
             tracing::warn!(%error, "failed to release leases; they will expire");
@@ -167,7 +168,8 @@ impl App {
         if let Err(error) = self.background.request_log.write_all(&self.store).await {
             tracing::warn!(%error, "failed to write the last requests to the request log");
         }
-        // Not after a failure: every write to a database that does not answer delays the end of the process.
+        // Skipped if the leases could not be released: the database does not answer, and each write that waits for it
+        // delays the end of the process.
         if released.is_ok()
             && let Err(error) = self
                 .background

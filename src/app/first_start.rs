@@ -82,7 +82,7 @@ pub(super) async fn create_accounts(
         return Ok(None);
     }
     match create_missing(app, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
-        // Another process is creating the demo accounts at the same moment.
+        // Another process creates the demo accounts at the same moment, and prints their keys.
         Err(
             StartError::Store(StoreError::Duplicate(_))
             | StartError::Command(TaxpayerError::Refused(_)),

@@ -1,5 +1,5 @@
-//! Commands that make one-time links with which people choose a password. They run beside a service. They return only
-//! the path of the link: its host is the one where the person signs in.
+//! Commands that make one-time links with which people choose a password. They may run beside a service. They return
+//! only the path of the link, because they do not know the host under which the person reaches the service.
 
 use rand::RngExt;
 use serde_json::{Value, json};

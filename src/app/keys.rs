@@ -20,7 +20,7 @@ use crate::store::accounts::{self, AccountChange, RotationOutcome, access};
 /// The number of accounts read at a time.
 const PER_PAGE: u64 = 500;
 
-/// Lists all integrators or all operators with their API keys. The texts of the keys are not stored and not shown.
+/// Lists all integrators or all operators with facts about their API keys. The keys themselves are not stored.
 pub async fn list_accounts(settings: Settings, kind: KeyKind) -> Result<Value, StartError> {
     let store = open_beside_service(&settings).await?;
     let listed = list_holders(&store, kind).await;

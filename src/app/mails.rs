@@ -24,13 +24,14 @@ pub(super) fn sends_mails(settings: &Settings) -> bool {
     has_server || settings.environment == Environment::Development
 }
 
-/// Returns the signer of links in mails. All replicas know the same keys, so each accepts the links of the others, also
-/// while the encryption key is replaced, and if a line break follows the key on some of them.
+/// Returns the signer of links in mails. It signs with the encryption key and also accepts the older keys, so each
+/// replica accepts the links of the others while the key is being replaced. Keys are trimmed, because on some replicas
+/// a line break may follow the key.
 pub(super) fn mail_links(settings: &Settings) -> MailLinks {
     let secrets = &settings.secrets;
     let trim = |key: &SecretString| SecretString::from(key.expose_secret().trim());
     let mut others: Vec<_> = secrets.encryption_keys.iter().map(trim).collect();
-    // Earlier versions signed with the key as it is written.
+    // Earlier versions did not trim the key, and their links must stay valid.
     others.push(secrets.encryption_key.clone());
     MailLinks::new(trim(&secrets.encryption_key)).with_other_secrets(others)
 }

@@ -1,4 +1,5 @@
-//! The actors that repeat work at intervals: the janitor, checkpoints, sweeping, the watch over clocks and outages.
+//! The actors that repeat work at intervals, such as the janitor, checkpoints, the deletion of old rows, and the watch
+//! over clocks and outages.
 
 use std::convert::Infallible;
 use std::sync::Arc;

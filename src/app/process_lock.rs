@@ -16,7 +16,7 @@ use crate::store::Store;
 use crate::store::lanes::leases::{self, LeasesToEnd};
 
 const LOCK_FILE: &str = "serve.lock";
-/// The file whose lock is shared by all further processes on an embedded database.
+/// The lock file that all processes share that serve an embedded database in addition to the first process.
 const FURTHER_FILE: &str = "serve.further.lock";
 
 /// The held lock. The operating system releases the lock when the process ends, even after a crash.
@@ -62,7 +62,7 @@ impl ProcessLock {
     }
 }
 
-/// Shares the lock of the further processes on an embedded database.
+/// Takes the shared lock of `FURTHER_FILE`, for a process that is not the first to serve an embedded database.
 fn join_further(settings: &Settings) -> Result<ProcessLock, StartError> {
     let path = settings.data_dir.join(FURTHER_FILE);
     let shared = open_lock_file(&path).and_then(|file| file.lock_shared().map(|()| file));
@@ -70,7 +70,7 @@ fn join_further(settings: &Settings) -> Result<ProcessLock, StartError> {
     Ok(ProcessLock { _lock: file })
 }
 
-/// Returns true if no further process serves the embedded database.
+/// Returns true if no process holds the shared lock of `FURTHER_FILE`, so that this one serves the database alone.
 fn is_alone(settings: &Settings) -> Result<bool, StartError> {
     let path = settings.data_dir.join(FURTHER_FILE);
     let file = open_lock_file(&path).map_err(|source| StartError::File { path, source })?;

@@ -125,7 +125,7 @@ pub async fn reconcile(
             poll: POLL_INTERVAL,
             wake: Arc::clone(&reconciliations.requested),
         };
-        // The timer's lane is blocked here: periodic comparisons are left to the running service.
+        // This process skips the timer of the periodic comparisons: they are left to the running service.
         Dispatcher::for_work(store, config, &tree, async move |lease| {
             reconciler.work(lease).await
         })

@@ -1,4 +1,4 @@
-//! The command `secrets reseal`: seals every secret in the database with the current encryption key.
+//! The command `secrets reseal`: encrypts (seals) every secret in the database again, with the current encryption key.
 
 use serde_json::{Value, json};
 

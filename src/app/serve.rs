@@ -125,7 +125,8 @@ impl Application {
             .map(TcpListener::local_addr)
             .transpose()?;
         let name = replica_name(settings, address);
-        // The app takes up work while it is built. After that a failure would cut it off, and count as a crash of the work.
+        // Before the app is built, because the build takes up work. A later failure of this line would interrupt the
+        // work, which would count as a crash.
         let traces = traces::start(&settings.telemetry, &name)?;
         let app = App::build(settings, mode).await?;
         if let Some(sandbox) = &app.sandbox {
@@ -235,7 +236,7 @@ pub async fn serve(settings: Settings, mode: ServeMode) -> Result<(), StartError
     let mut stop_requests = StopRequests::listen()?;
     let application = tokio::select! {
         built = Box::pin(Application::build(&settings, mode)) => built?,
-        // The build takes up work in its last step, after which it does not wait any more. So no work is cut off here.
+        // A signal during the build interrupts no work: the build takes up work in its last step, after its last await.
         () = stop_requests.wait() => {
             tracing::info!("asked to stop during the start");
             return Ok(());
@@ -293,8 +294,9 @@ async fn wait_until_drained(delay: Duration, stop_requests: &mut StopRequests) {
     }
 }
 
-/// The signals that ask this process to stop: SIGTERM and Ctrl-C. One that comes while nobody waits is kept. Without this,
-/// a signal before the first wait ends the process at once or, if it is the first process of a container, is lost.
+/// The signals that ask this process to stop: SIGTERM and Ctrl-C. A signal that comes while nobody waits is kept.
+/// Without this, a signal before the first wait would end the process at once or, if it is the first process of a
+/// container, be lost.
 struct StopRequests {
     terminate: Signal,
     interrupt: Signal,

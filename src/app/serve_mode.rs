@@ -1,6 +1,6 @@
 //! The modes of a process that serves: it sends what it accepts, or nothing.
 
-/// Tells if a process sends what it accepts.
+/// Says whether a process sends anything to the authority, to webhooks and to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServeMode {
     Normal,

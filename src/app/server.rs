@@ -1,6 +1,6 @@
-//! The HTTP server of the process. It works like the framework's own server, but `http::limits` bounds the number of
-//! its connections and guards each of them. At a limit, the framework's own server could only stop accepting
-//! connections, which would refuse health probes too.
+//! The HTTP server of the process. It is built like the framework's own server, but `http::limits` bounds the number of
+//! its connections and guards each of them. The framework's own server could only stop accepting at a limit, and health
+//! probes would then get no answer either.
 
 use std::fmt;
 use std::future::ready;
@@ -25,8 +25,8 @@ use crate::http::{ConnectionLimits, GuardedStream, Listener, OpenConnections, Tr
 const SHUTDOWN_S: u64 = 10;
 /// The time that a connection may be idle between two requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
-/// The time that the head of a request may take to arrive. It is long, because a head that came while the whole process
-/// stood still also counts as late.
+/// The time that the head of a request may take to arrive. It is long, because time in which the whole process stands
+/// still counts, too.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
 /// The limit of open files that the process asks the operating system for.
 pub(super) const OPEN_FILES_WANTED: u64 = 65_536;
@@ -109,8 +109,7 @@ where
         .disable_signals()
         .shutdown_timeout(SHUTDOWN_S)
         .workers(workers);
-    // When many connections arrive at once, this limits how many the framework accepts before the workers register
-    // them.
+    // Limits how many connections the framework accepts before the workers register them, if many arrive at once.
     server =
         server.max_concurrent_connections(all.div_ceil(workers) + UNREGISTERED_CONNECTIONS_MAX);
     for ListenerSocket {

@@ -19,7 +19,7 @@ pub struct VerificationReport {
     pub(super) differences: BTreeMap<TaxpayerId, ChainDifference>,
     /// The number and hash of the last checkpoint read; `None` if no checkpoints were compared.
     pub(super) checkpoints: Option<CheckpointTail>,
-    /// The reason why the checkpoint file cannot be relied on; `None` if none was found.
+    /// The reason why the checkpoint file cannot be relied on; `None` if there is no doubt about the file.
     pub(super) fault: Option<CheckpointDoubt>,
 }
 

@@ -24,7 +24,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::events;
 use crate::store::events::checkpoint_file::{CheckpointFileError, CheckpointReader};
 
-/// The maximum number of events read at a time. Large ones are read in smaller portions.
+/// The maximum number of events that are read at a time. If events are large, fewer are read at a time.
 const PER_PAGE: usize = 1_000;
 
 /// The checkpoint file to compare with, and the key that verifies it.
@@ -41,7 +41,7 @@ pub struct CheckpointSource {
 struct CheckpointComparison {
     reader: CheckpointReader,
     at_least: Option<CheckpointTail>,
-    /// Events from before this time must be covered by a checkpoint.
+    /// Each event from before this time must be included in a checkpoint.
     covered_until: Timestamp,
 }
 
@@ -121,7 +121,8 @@ async fn build_report(
     Ok(report)
 }
 
-/// Checks a chain up to its end or its first break. Returns the sequence and hash of the last event before that.
+/// Checks the chain of a taxpayer's events up to its end or its first break, which is added to the report. Returns the
+/// sequence and hash of the last event that fits the chain.
 async fn check_chain(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -14,13 +14,15 @@ use crate::http::state::ApiState;
 use crate::store::accounts::{people, taken_values, taxpayers};
 
 /// Builds the account of a new taxpayer. Values that another account has already, such as the tax number, are listed in
-/// `conflicts`. If there are any, the password is not hashed, because hashing is expensive.
+/// `conflicts`. If there are any, the password is not hashed, because hashing is expensive. The quota is checked first:
+/// an integrator that can create nothing more must not find out which values are taken.
 pub(crate) async fn build_account(
     state: &ApiState,
     integrator_id: IntegratorId,
     id: TaxpayerId,
     new: NewTaxpayer,
 ) -> Result<Onboard, ApiError> {
+    check_quota(state, integrator_id).await?;
     let person = new.contact;
     let mut onboarding = Onboard {
         integrator_id,
@@ -38,14 +40,13 @@ pub(crate) async fn build_account(
     let taxpayer = onboarding.taxpayer(id, state.now());
     onboarding.conflicts =
         taken_values::find_taken(state.store.reader(), &taxpayer, Some(&person.email)).await?;
-    if onboarding.conflicts.is_empty() {
-        check_quota(state, integrator_id).await?;
+    let now = state.now();
+    let counted = if onboarding.conflicts.is_empty() {
+        state.limits.count_onboarding(integrator_id, now)
     } else {
-        state
-            .limits
-            .count_refused_create(integrator_id, state.now())
-            .map_err(limits::limit_error)?;
-    }
+        state.limits.count_refused_create(integrator_id, now)
+    };
+    counted.map_err(limits::limit_error)?;
     if let Some(password) = person.password.filter(|_| onboarding.conflicts.is_empty()) {
         let salt = people::password_hash_with_email(&state.store, &person.email).await?;
         onboarding.contact.password_hash = Some(
@@ -104,10 +105,6 @@ fn is_about_taken_value(error: &ApiError) -> bool {
 
 /// Refuses a taxpayer beyond the integrator's quota. Taxpayers that are created at the same moment may exceed it.
 async fn check_quota(state: &ApiState, integrator: IntegratorId) -> Result<(), ApiError> {
-    state
-        .limits
-        .count_onboarding(integrator, state.now())
-        .map_err(limits::limit_error)?;
     let max = state.settings.taxpayers_per_integrator_max;
     if max == 0 || taxpayers::count_owned_by(&state.store, integrator).await? < max {
         return Ok(());

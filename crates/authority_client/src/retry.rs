@@ -1,4 +1,5 @@
-//! Computes random delays between tries. Their upper bound doubles with each try, and a Retry-After is their minimum.
+//! Computes random delays between tries. Their upper bound doubles with each try, and a Retry-After, of up to an hour,
+//! is their minimum.
 
 use std::time::Duration;
 
@@ -9,6 +10,9 @@ use timing::jitter::full_jitter;
 
 /// An interval that was doubled this often has reached its maximum.
 const DOUBLINGS_MAX: u32 = 64;
+/// A longer Retry-After is shortened to this. Otherwise one odd answer could delay a call for a day, or make it seem
+/// to have failed for the whole of `RetryPolicy::give_up_after`.
+const RETRY_AFTER_MAX: Duration = Duration::from_hours(1);
 
 /// The delays between tries, and the time after which to give up (`pipeline.retry_initial_ms`, `retry_max_s` and
 /// `give_up_after_s`).
@@ -34,7 +38,10 @@ impl RetryPolicy {
         jitter: u32,
     ) -> Option<Duration> {
         let delay = match retry_after {
-            Some(wait) => wait.checked_add(full_jitter(self.initial, jitter))?,
+            Some(wait) => {
+                let wait = wait.min(RETRY_AFTER_MAX);
+                wait.checked_add(full_jitter(self.initial, jitter))?
+            }
             None => full_jitter(self.interval(attempts), jitter),
         };
         (elapsed.checked_add(delay)? <= self.give_up_after).then_some(delay)
@@ -98,6 +105,25 @@ mod tests {
         let delay = |jitter| POLICY.delay(1, Duration::ZERO, wait, jitter).unwrap();
         assert_eq!(delay(0), Duration::from_mins(2));
         assert_eq!(delay(u32::MAX), Duration::from_millis(120_500));
+    }
+
+    #[test]
+    fn a_retry_after_is_an_hour_at_most() {
+        let policy = RetryPolicy {
+            give_up_after: Duration::from_hours(24),
+            ..POLICY
+        };
+        let hour = Duration::from_hours(1);
+        for (asked, waited) in [
+            (Duration::ZERO, Duration::ZERO),
+            (hour, hour),
+            (hour * 25, hour),
+            (Duration::MAX, hour),
+        ] {
+            let delay = |elapsed| policy.delay(1, elapsed, Some(asked), 0);
+            assert_eq!(delay(Duration::ZERO), Some(waited), "{asked:?}");
+            assert_eq!(delay(hour * 25), None, "{asked:?}");
+        }
     }
 
     #[test]

@@ -139,7 +139,8 @@ impl WriterPool {
         }
         if held.is_none() {
             *held = Some(CommitGroup::begin(&self.pool, self.busy_wait).await?);
-            // Transactions that already wait for the lock get it before this task and can still join the group.
+            // A task commits the group when it gets the lock. Transactions that already wait for the lock get it
+            // before, and can still join the group.
             let last = turns.clone();
             turns
                 .runtime
@@ -223,8 +224,8 @@ impl CommitGroup {
         Ok(())
     }
 
-    /// Releases the first savepoint and thus all later ones. If it is missing, SQLite has rolled everything back, for
-    /// example because the disk is full; the error then prevents the commit.
+    /// Releases the first savepoint and thus all later ones. Fails if the savepoint is missing: then SQLite has rolled
+    /// everything back, for example because the disk is full, and the group must not be committed.
     async fn complete(&mut self) -> Result<(), StoreError> {
         self.undo_open().await?;
         self.run_savepoint_command("RELEASE", 1).await
@@ -249,7 +250,7 @@ impl CommitGroup {
 }
 
 impl Turns {
-    /// Waits for the next turn, in which a group may be open.
+    /// Waits for the next turn. It may come with an open group, which this transaction can join.
     fn next_turn(&self) -> impl Future<Output = Turn> + use<> {
         Arc::clone(&self.group).lock_owned()
     }

@@ -95,7 +95,7 @@ impl CallGuard {
         &self.runtime
     }
 
-    /// Awaits a call on the connection, for at most `most` and never longer than the usual deadline.
+    /// Awaits a call on the connection until `most` or the usual deadline has passed, whichever is earlier.
     pub(crate) fn call<T>(
         &self,
         most: Duration,
@@ -255,8 +255,8 @@ impl Pool {
         result
     }
 
-    /// Checks that the connections answer: by a query, unless another one is answered first. The other queries may take
-    /// all connections, and a query that waits for one of them does not show that the database is silent.
+    /// Checks that the database answers: sends a query, and waits until this or any other query on the pool is
+    /// answered. Other queries may take all connections, so that this one waits although the database works.
     pub async fn check(&self) -> Result<(), DbErr> {
         let mut query = pin!(self.execute_unprepared("SELECT 1"));
         while self.generation().liveness.is_unanswered_for(BUSY_WAIT) {

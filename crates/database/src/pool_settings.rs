@@ -125,10 +125,10 @@ impl SqlitePurpose {
     }
 }
 
-/// The maximum wait of the copying of the log, and so of the writer, for transactions that read from it.
+/// The longest time that copying the log, during which the writer waits, waits for transactions that read from the log.
 const LOG_READERS_WAIT: Duration = Duration::from_millis(20);
-/// A commit copies the log by itself if it has so many pages (256 MiB): the task that copies it has failed, or long
-/// reads keep it from doing so.
+/// If the log has this many pages (256 MiB), SQLite copies it in the next commit: the task that should do so has
+/// failed, or long reads hold it up.
 const LOG_PAGES_MAX: &str = "65536";
 
 pub(super) fn sqlite_options(
@@ -152,7 +152,7 @@ pub(super) fn sqlite_options(
             .pragma("temp_store", "MEMORY")
     });
     options.map_sqlx_sqlite_pool_opts(|pool| {
-        // Drop a connection on which SQLite has rolled back: for the driver the transaction is still open.
+        // Drops a connection on which SQLite itself has rolled back: the driver believes that the transaction is open.
         pool.after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
     });
     options

@@ -17,7 +17,7 @@ task_local! {
 pub(crate) struct Readers {
     pub(crate) main: Pool,
     pub(crate) pages: Pool,
-    /// On PostgreSQL, the pool of the writers.
+    /// The pool for transactions that only read. On PostgreSQL it is the pool of the writers.
     pub(crate) snapshots: Pool,
 }
 

@@ -36,7 +36,7 @@ pub enum AdmissionRefusal {
     Process { retry_after: Duration },
 }
 
-/// All clones share the same permits.
+/// Issues the permits. All clones share the same permits.
 #[derive(Debug, Clone)]
 pub struct Admission(Arc<PermitPool>);
 

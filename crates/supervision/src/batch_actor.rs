@@ -49,7 +49,7 @@ pub trait Worker: Sized + 'static {
         false
     }
 
-    /// The contents of a command for a later replay. `None` if the command cannot be replayed.
+    /// Returns what a later replay of the quarantined command needs. `None` if the command cannot be replayed.
     fn contents(_: &Self::Command) -> Option<SecretString> {
         None
     }

@@ -107,8 +107,8 @@ pub struct WindowFigures {
     /// The largest number of commands in the actor's queue.
     pub depth_max: u64,
     pub restarts: u64,
-    /// Exceeds the number of restarts if the actor has failed, and for work without an actor, which ends with its
-    /// panic.
+    /// The number of panics. It exceeds `restarts` if the actor has failed, and for work without an actor, which ends
+    /// with its panic.
     pub panics: u64,
 }
 

@@ -4,7 +4,7 @@
 //! A panic ends only the work in progress: the mailbox, the address and the actor struct stay. The guard calls
 //! `ContextFut::restart` at once. This cancels the futures that the actor has spawned and calls
 //! `Supervised::restarting`, where the actor recovers its queue and drops its cached state. Then the guard waits for
-//! the restart delay, and actix calls `Actor::started` again. When the restart budget is spent the guard escalates: the
+//! the restart delay, and actix calls `Actor::started` again. If the actor panics too often, the guard escalates: the
 //! node fails, the mailbox closes, and queued commands return to their senders.
 
 use std::future::Future;

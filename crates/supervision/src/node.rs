@@ -43,7 +43,7 @@ pub(crate) struct NodeInner {
     wait_us: AtomicU64,
     /// The time that the last batch took; 0 before the end of the first one.
     last_batch_us: AtomicU64,
-    condition: Mutex<NodeStatus>,
+    status: Mutex<NodeStatus>,
 }
 
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl NodeInner {
         shard: usize,
         started_at: Timestamp,
     ) -> Self {
-        let condition = NodeStatus {
+        let status = NodeStatus {
             state: NodeState::Starting,
             restarts: 0,
             commands: 0,
@@ -97,7 +97,7 @@ impl NodeInner {
             waiting_since: AtomicU64::new(0),
             wait_us: AtomicU64::new(0),
             last_batch_us: AtomicU64::new(0),
-            condition: Mutex::new(condition),
+            status: Mutex::new(status),
         }
     }
 
@@ -138,9 +138,7 @@ impl NodeInner {
     }
 
     pub(crate) fn lock_status(&self) -> MutexGuard<'_, NodeStatus> {
-        self.condition
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -200,10 +198,10 @@ impl Node {
     /// still runs.
     pub fn mark_batch_started(&self, command: &'static str, commands: usize, waited: Duration) {
         self.mark_batch_finished();
-        let mut condition = self.inner.lock_status();
-        condition.command = command;
-        condition.commands = u32::try_from(commands).unwrap_or(u32::MAX);
-        drop(condition);
+        let mut status = self.inner.lock_status();
+        status.command = command;
+        status.commands = u32::try_from(commands).unwrap_or(u32::MAX);
+        drop(status);
         self.inner.wait_us.store(micros(waited), Ordering::Relaxed);
         self.inner
             .heartbeat
@@ -286,21 +284,21 @@ impl Node {
         let cause: Box<str> = text.chars().take(PANIC_CHARS_MAX).collect();
         self.tree
             .record_panic(&self.inner, moment, &cause, measured);
-        let mut condition = self.inner.lock_status();
-        condition.state = NodeState::Restarting;
-        condition.moment = moment;
-        condition.last_panic = Some(cause);
-        drop(condition);
+        let mut status = self.inner.lock_status();
+        status.state = NodeState::Restarting;
+        status.moment = moment;
+        status.last_panic = Some(cause);
+        drop(status);
         tracing::error!(actor = self.name(), panic = text, "actor panicked");
     }
 
     /// Records that the actor recovered from its panic and will restart after `wait`.
     pub(crate) fn record_restart(&self, wait: Duration) {
         let moment = self.tree.micros_at(Instant::now());
-        let mut condition = self.inner.lock_status();
-        condition.restarts = condition.restarts.saturating_add(1);
-        condition.moment = moment.saturating_add(micros(wait));
-        drop(condition);
+        let mut status = self.inner.lock_status();
+        status.restarts = status.restarts.saturating_add(1);
+        status.moment = moment.saturating_add(micros(wait));
+        drop(status);
         self.tree.counters().restarts.up();
         self.tree.counters().by_kind.record_restart(self.inner.kind);
         let measured = ActorMeasures {
@@ -313,10 +311,10 @@ impl Node {
     pub(crate) fn mark_failed(&self, reason: &str) {
         self.mark_batch_finished();
         let moment = self.tree.micros_at(Instant::now());
-        let mut condition = self.inner.lock_status();
-        condition.state = NodeState::Failed;
-        condition.moment = moment;
-        drop(condition);
+        let mut status = self.inner.lock_status();
+        status.state = NodeState::Failed;
+        status.moment = moment;
+        drop(status);
         self.tree.escalate(
             self.inner.id,
             format!("{} {}: {reason}", self.inner.kind.name(), self.name()),
@@ -326,12 +324,12 @@ impl Node {
     /// Marks the node as stopped, unless it has failed. A node of a transient kind is also removed from the tree.
     pub(crate) fn mark_stopped(&self) {
         self.mark_batch_finished();
-        let mut condition = self.inner.lock_status();
-        if condition.state == NodeState::Failed {
+        let mut status = self.inner.lock_status();
+        if status.state == NodeState::Failed {
             return;
         }
-        condition.state = NodeState::Stopped;
-        drop(condition);
+        status.state = NodeState::Stopped;
+        drop(status);
         if self.inner.kind.is_transient() {
             self.forget();
         }

@@ -37,7 +37,8 @@ impl NodeKind {
     }
 }
 
-/// The states are ordered by severity, the least severe first. The snapshot sorts actors by this order.
+/// The state of an actor. The variants are ordered by severity, the least severe first, because lists of actors are
+/// sorted by it.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

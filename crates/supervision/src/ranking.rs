@@ -1,4 +1,5 @@
-//! The order in which operators see actors: by trouble, or by one measure within a window. Never by name.
+//! The order in which operators see actors, the worst first: by the trouble that they are in, or by one measure within
+//! a window.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -155,8 +156,8 @@ impl Ranking<'_> {
     }
 }
 
-/// Returns `max` of these actors of all kinds: first those that lead any ranking, then those that are second in any,
-/// and so on. So a reader finds the worst actors by whichever ranking it chooses later.
+/// Returns up to `max` of these actors: first those that lead any ranking, then those that are second in any, and so
+/// on. So whichever ranking a reader chooses later, its worst actors are among them.
 pub fn choose_worst(actors: &[ActorFigures], max: usize) -> Vec<&ActorFigures> {
     let mut ranked = Vec::new();
     for by in Measure::ALL {

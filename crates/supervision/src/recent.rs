@@ -40,8 +40,7 @@ impl ActorMeasures {
         [self.wait_us, self.handle_us, self.depth, self.panics]
     }
 
-    /// Adds the figures of the same actor from a shorter period that ends at the same time, and so lies within this
-    /// one.
+    /// Raises these figures to at least those of the same actor in a shorter period that lies within this one.
     fn include(&mut self, shorter: Self) {
         self.wait_us = self.wait_us.max(shorter.wait_us);
         self.handle_us = self.handle_us.max(shorter.handle_us);
@@ -50,7 +49,7 @@ impl ActorMeasures {
         self.restarts = self.restarts.max(shorter.restarts);
     }
 
-    /// Adds the figures of the same actor from another period.
+    /// Adds the figures of the same actor from another period, which does not overlap with this one.
     pub(crate) fn merge(&mut self, other: Self) {
         self.wait_us = self.wait_us.max(other.wait_us);
         self.handle_us = self.handle_us.max(other.handle_us);
@@ -106,7 +105,7 @@ impl WorstActors {
         self.short.add_to(&mut found, moment, five_minutes);
         self.long.add_to(&mut found, moment, hour);
         for windows in found.values_mut().flat_map(HashMap::values_mut) {
-            // If many actors are equal, the long spans may have kept others than the short spans.
+            // If many actors have equal values, the long spans may have dropped an actor that the short spans kept.
             windows[five_minutes].include(windows[minute]);
             windows[hour].include(windows[five_minutes]);
         }

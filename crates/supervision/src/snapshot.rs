@@ -73,7 +73,7 @@ impl Tree {
         } else {
             self.recent().windows(moment.micros)
         };
-        // The kind is part of the key, because all kinds that the tree does not know have one rank.
+        // The key contains the kind itself, because all kinds that the tree does not know have the same rank.
         let mut groups: BTreeMap<(usize, NodeKind, usize), CountedGroup> = BTreeMap::new();
         let mut top = Vec::new();
         self.for_each_node(|inner| {
@@ -115,8 +115,8 @@ impl Tree {
 }
 
 impl ListCandidate {
-    /// Moves the actor's windows out of `recent`, where those of stopped actors then remain. The batch in progress and
-    /// the waiting commands count in each window.
+    /// Takes the actor's windows out of `recent`, so that only those of stopped actors remain there in the end. Adds
+    /// the batch in progress and the waiting commands to each window.
     fn new(inner: &Arc<NodeInner>, recent: &mut WindowsByName, moment: u64) -> Self {
         let recorded = recent
             .get_mut(inner.kind.name())
@@ -153,10 +153,10 @@ impl ListCandidate {
             inner,
             windows,
         } = self;
-        let condition = inner.lock_status();
+        let status = inner.lock_status();
         let batch = (trouble.age_us > 0).then(|| BatchFigures {
-            command: condition.command.to_owned(),
-            commands: condition.commands,
+            command: status.command.to_owned(),
+            commands: status.commands,
             since: moment.wall_at(moment.micros.saturating_sub(trouble.age_us)),
             age_us: trouble.age_us,
         });
@@ -168,10 +168,10 @@ impl ListCandidate {
             mailbox_depth: trouble.depth,
             oldest_wait_us: trouble.wait_us,
             wait_us: inner.wait_us(),
-            restarts: condition.restarts,
-            last_panic: condition.last_panic.as_deref().map(str::to_owned),
-            restarts_at: condition.restarts_at().map(|at| moment.wall_at(at)),
-            failed_at: condition.failed_at().map(|at| moment.wall_at(at)),
+            restarts: status.restarts,
+            last_panic: status.last_panic.as_deref().map(str::to_owned),
+            restarts_at: status.restarts_at().map(|at| moment.wall_at(at)),
+            failed_at: status.failed_at().map(|at| moment.wall_at(at)),
             ..window_figures(inner.kind.name(), inner.name(), *windows)
         }
     }

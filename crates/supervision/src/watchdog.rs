@@ -25,7 +25,7 @@ impl Default for WatchdogLimits {
     }
 }
 
-/// The time between the two scans is at least `stuck_after` divided by this: two seconds for ten.
+/// The time between the two scans is at least `stuck_after` divided by this: 2 s if `stuck_after` is 10 s.
 const CONFIRMATION_PART: u32 = 5;
 
 /// The duration of the current batch, compared with the watchdog's two limits.

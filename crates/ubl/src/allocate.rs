@@ -10,6 +10,13 @@ use crate::read::net_charges;
 
 /// The maximum number of decimal digits of a price (spec.md, "Limits" of the service).
 const PRICE_DIGITS: u32 = 6;
+/// The maximum weight of dividing all discounts and fees of a document among its lines. Each part of a discount or fee
+/// weighs the bytes of memory that it takes, with its reason. Otherwise a file of a few MB could take all memory: one
+/// with thousands of lines and of fees, or with one fee that has a very long reason.
+const WEIGHT_MAX: usize = 64 << 20;
+const PART_WEIGHT: usize = 200;
+/// The weight of the comparison of the tax of a discount or fee with that of a line.
+const COMPARISON_WEIGHT: usize = 8;
 
 /// A document without discounts and fees of its own, and a description of each change that led to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +36,19 @@ pub fn allocate_charges(document: &TradeDocument) -> Result<AllocatedDocument, V
     let mut of_document = std::mem::take(&mut document.charges);
     // Fees come first: they raise the amounts of the lines, so that a larger discount fits into them.
     of_document.sort_by_key(|charge| !charge.is_fee);
+    let mut room = WEIGHT_MAX;
     for charge in of_document {
+        let Some(left) = room.checked_sub(allocation_weight(&document, &charge)) else {
+            let sentence = "The discounts and fees of the document are too many, or their reasons too long, to be \
+                divided among its lines.";
+            faults.push(Fault {
+                cause: Cause::Allocation,
+                path: "/".to_owned(),
+                sentence: sentence.to_owned(),
+            });
+            break;
+        };
+        room = left;
         match allocate_charge(&mut document, &charge) {
             Ok(sentence) => {
                 changes.push(Change {
@@ -55,19 +74,27 @@ pub fn allocate_charges(document: &TradeDocument) -> Result<AllocatedDocument, V
     Ok(AllocatedDocument { document, changes })
 }
 
+/// Returns the weight of dividing a discount or fee among its lines.
+fn allocation_weight(document: &TradeDocument, charge: &Charge) -> usize {
+    let lines = document.lines.iter();
+    let parts = lines.filter(|line| may_bear(line, charge)).count();
+    let reason = charge.reason.as_ref().map_or(0, String::len);
+    document.lines.len() * COMPARISON_WEIGHT + parts * (PART_WEIGHT + reason)
+}
+
+/// True if the line may get a part of this discount or fee.
+fn may_bear(line: &Line, charge: &Charge) -> bool {
+    let tax = charge.tax.as_ref();
+    !line.amount.is_zero() && tax.is_none_or(|tax| is_same_tax(tax, &line.tax))
+}
+
 fn allocate_charge(document: &mut TradeDocument, charge: &Charge) -> Result<String, String> {
     let word = if charge.is_fee { "fee" } else { "discount" };
     let reason = charge.reason.clone().unwrap_or_else(|| word.to_owned());
     let mut lines: Vec<_> = document
         .lines
         .iter_mut()
-        .filter(|line| {
-            !line.amount.is_zero()
-                && charge
-                    .tax
-                    .as_ref()
-                    .is_none_or(|tax| is_same_tax(tax, &line.tax))
-        })
+        .filter(|line| may_bear(line, charge))
         .collect();
     let sum: Decimal = lines.iter().map(|line| line.amount).sum();
     if lines.is_empty() {

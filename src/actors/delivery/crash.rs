@@ -17,10 +17,9 @@ use crate::store::lanes::leases::{self, LaneNote};
 use crate::store::lanes::{IfTaken, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries::{self, CrashedEndpoint};
 
-/// After the first crash it is not known which deliveries were in flight. So the crash is counted for the deliveries
-/// that have been due for the longest time. Some of these were not in flight, because they waited for an earlier
-/// delivery of the same IRN. To reach all deliveries that were in flight, up to this many times the maximum number in
-/// flight are counted.
+/// After the first crash nobody knows which deliveries were in flight, so the crash is counted for those that have been
+/// due for the longest time: for up to this many times the maximum number in flight. The factor is needed because some
+/// of them only waited for an earlier delivery of the same IRN.
 const CRASH_COUNT_FACTOR: usize = 2;
 
 impl DeliveryDeps {
@@ -68,8 +67,8 @@ impl DeliveryDeps {
         })
     }
 
-    /// Stores the ids of `deliveries` in the endpoint's lane. These are the deliveries that were in flight at an
-    /// earlier crash and are in flight again or about to begin.
+    /// Stores the ids of `deliveries` in the endpoint's row in the table `lanes`. These are the deliveries that were in
+    /// flight at an earlier crash and are in flight again or about to begin.
     pub(super) async fn record_in_flight(
         &self,
         lease: &Lease,

@@ -20,8 +20,8 @@ use crate::domain::kernel::ids::EndpointKey;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_queue;
 
-/// Loaded deliveries are started only within this time after loading. Later they are loaded again, because the endpoint
-/// may have changed or a delivery may have been given up since.
+/// A delivery is started only within this time after it was loaded. After that all are loaded again, because the
+/// endpoint may have changed, or a delivery may have been given up.
 const LOADED_WORK_MAX_AGE: Duration = Duration::from_millis(100);
 
 /// An endpoint and its due deliveries.
@@ -81,7 +81,8 @@ pub(super) struct LoadedWork {
     /// The number of attempts that may run concurrently.
     pub(super) slots: usize,
     pub(super) next: VecDeque<(Delivery, Event)>,
-    /// True if all due deliveries were loaded. If false, more deliveries may be due than `next` contains.
+    /// True if all due deliveries were loaded, apart from those of large events that wait for others. If false, more
+    /// deliveries may be due than `next` contains.
     pub(super) has_all_due: bool,
     loaded_at: Instant,
 }

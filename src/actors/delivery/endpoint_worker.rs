@@ -43,8 +43,8 @@ const POLL_MAX: Duration = Duration::from_secs(8);
 /// that end together are written in one commit.
 const GATHER_WINDOW: Duration = Duration::from_millis(2);
 
-/// The next part of a replay is queued when due deliveries leave a slot free. In every eighth round the next part is
-/// queued even if due deliveries take all free slots.
+/// The next part of a replay is queued when due deliveries leave a slot free, and in every eighth round even if they
+/// take all free slots.
 const REPLAY_EVERY_ROUNDS: u32 = 8;
 
 /// The batched reads and writes that all endpoints share.
@@ -56,10 +56,10 @@ pub(super) struct SharedBatches {
 pub(super) struct EndpointWorker {
     deps: Arc<DeliveryDeps>,
     shared: Arc<SharedBatches>,
-    /// The lease of the endpoint's lane.
+    /// The lease that lets only this process deliver to the endpoint.
     lease: Lease,
     endpoint: EndpointKey,
-    /// Cancelled when the lane has been leased again: then `lease` is no longer held.
+    /// Cancelled when the endpoint has been leased again: then `lease` is no longer held.
     lease_end: CancellationToken,
     in_flight: DeliveriesInFlight,
     poll_after: Duration,
@@ -87,8 +87,8 @@ impl EndpointWorker {
         }
     }
 
-    /// Delivers until nothing is due and no attempt is in flight, and then releases the lane. Fails with `Stale` after
-    /// a round in which the lane was leased again. The watchdog checks how long each round takes.
+    /// Delivers until nothing is due and no attempt is in flight, and then releases the lease. Fails with `Stale` after
+    /// a round in which the endpoint was leased again. The watchdog checks how long each round takes.
     pub(super) async fn serve(mut self, node: Node) -> Result<WorkStatus, DeliveryError> {
         let deps = Arc::clone(&self.deps);
         let wakeup = deps.wakeups.join(self.endpoint);
@@ -119,8 +119,8 @@ impl EndpointWorker {
             return Ok(WorkStatus::Unfinished);
         }
         let found = match self.shared.due_reader.ask(self.endpoint).await {
-            // The attempts in flight are kept, because the lease is still held and the events of dropped attempts would
-            // be sent again.
+            // The round is repeated instead of ending this worker: the lease is still held, and the events of dropped
+            // attempts would be sent again.
             Err(DeliveryError::Store(
                 StoreError::Unavailable(error) | StoreError::Broken(error),
             )) if !self.in_flight.is_empty() && !self.deps.is_closing() => {
@@ -187,8 +187,8 @@ impl EndpointWorker {
         Ok(())
     }
 
-    /// Starts as many due deliveries as there are free slots. Deliveries that were in flight at a crash are first
-    /// recorded in the lane.
+    /// Starts as many due deliveries as there are free slots. First records in the endpoint's lane those that were in
+    /// flight at an earlier crash, so that another crash is counted for them.
     async fn start_attempts(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let mut starting = Vec::new();
         while self.in_flight.free_slots(work.slots) > starting.len() {
@@ -298,8 +298,8 @@ impl EndpointWorker {
         let completed = self.in_flight.take_completed();
         let endpoint = &work.to.endpoint;
         let has_all_due = work.has_all_due && work.next.is_empty() && !self.in_flight.has_running();
-        let rest = has_all_due.then_some(work.circuit_state);
-        if completed.is_empty() && rest.is_none() {
+        let idle_state = has_all_due.then_some(work.circuit_state);
+        if completed.is_empty() && idle_state.is_none() {
             return Ok(WorkStatus::More);
         }
         let deps = Arc::clone(&self.deps);
@@ -324,11 +324,11 @@ impl EndpointWorker {
             failure_streak: health
                 .has_changed()
                 .then(|| (endpoint.clone(), health.after.clone())),
-            rest,
+            idle_state,
         };
-        // A report that changes the recorded deliveries is not written in the background: attempts that start meanwhile
-        // would change the record, too.
-        if health.is_healthy() && rest.is_none() && !work.to.is_replaying && !has_suspect {
+        // A report about suspects changes the deliveries that the lane records. It is not written in the background,
+        // because attempts that start meanwhile would change this record, too.
+        if health.is_healthy() && idle_state.is_none() && !work.to.is_replaying && !has_suspect {
             let shared = Arc::clone(&self.shared);
             self.in_flight.start_write(
                 ids,

@@ -4,8 +4,8 @@ use database::StoreError;
 
 use crate::actors::taxpayer::handle::TaxpayerError;
 
-/// An error that stops the deliveries to an endpoint for now. The endpoint's lane is released, unless the process no
-/// longer holds it, and the deliveries continue later.
+/// An error that stops the deliveries to an endpoint for now. The process releases its lease of the endpoint, if it
+/// still holds it, and the deliveries continue later.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DeliveryError {
     #[error(transparent)]

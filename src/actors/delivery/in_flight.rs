@@ -52,8 +52,8 @@ pub(super) struct DeliveriesInFlight {
     is_isolated: bool,
 }
 
-/// Returns the maximum number of deliveries in flight, which is twice `slots`: up to `slots` attempts may run while as
-/// many finished attempts wait until their outcomes are written.
+/// Returns the maximum number of deliveries in flight: twice `slots`, because up to `slots` attempts may run while the
+/// outcomes of as many finished attempts are not written yet.
 pub(super) fn max_in_flight(slots: usize) -> usize {
     slots.saturating_mul(2)
 }

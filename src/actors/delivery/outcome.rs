@@ -31,7 +31,7 @@ impl DeliveryDeps {
         attempts.fold(before, |before, attempt| {
             match attempt.outcome {
                 AttemptOutcome::Delivered => return None,
-                // The endpoint refused only this message, which does not show that the endpoint is faulty.
+                // The endpoint asked not to get this one message again. That does not show that the endpoint is faulty.
                 AttemptOutcome::Aborted(_) => return before,
                 _ => {}
             }

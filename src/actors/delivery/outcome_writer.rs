@@ -1,6 +1,7 @@
 //! Writes the outcomes of the attempts of all endpoints in shared transactions. Reports that arrive during a commit
-//! form the next batch. A report whose lease was lost is not written. A report whose lane another transaction has
-//! locked waits outside of the transaction, so that it delays no other endpoint.
+//! form the next batch. A report whose lease was lost is not written. If another transaction has locked an endpoint's
+//! lane (its row in the table `lanes`), the report about this endpoint waits outside of the shared transaction, so that
+//! it delays no other endpoint.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -32,8 +33,8 @@ use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_queue;
 
-/// The first and the longest pause before a report whose lane is locked is tried again. A taxpayer's commit locks the
-/// lane of its endpoint for some milliseconds.
+/// The first and the longest pause before a report is written again whose lane was locked. A taxpayer's commit locks
+/// the lane of its endpoint for some milliseconds.
 const RETRY_FIRST: Duration = Duration::from_millis(2);
 const RETRY_MAX: Duration = Duration::from_millis(20);
 /// The longest time that the report of finished attempts waits for the lock of its lane. If a frozen process holds the
@@ -55,16 +56,16 @@ pub(super) struct OutcomeReport {
     pub(super) has_recovered: bool,
     /// The notice to the taxpayer's people about the endpoint; `None` if there is no news.
     pub(super) notice: Option<Notice>,
-    /// The endpoint's circuit state if the lane may be released as soon as nothing is due; `None` if the lane must stay
-    /// held.
-    pub(super) rest: Option<CircuitState>,
+    /// The endpoint's circuit state if the lane may be released when nothing is due; `None` if the lane must stay held,
+    /// because this worker still has work.
+    pub(super) idle_state: Option<CircuitState>,
 }
 
 impl OutcomeReport {
-    /// Returns a report that only releases the lane, because there is no endpoint with this key.
+    /// Returns a report that only releases the lease, because there is no endpoint with this key.
     pub(super) fn without_endpoint(lease: &Lease, endpoint: EndpointKey) -> Self {
         let lease = lease.clone();
-        let rest = Some(CircuitState::Closed);
+        let idle_state = Some(CircuitState::Closed);
         Self {
             lease,
             endpoint,
@@ -73,7 +74,7 @@ impl OutcomeReport {
             failure_streak: None,
             has_recovered: false,
             notice: None,
-            rest,
+            idle_state,
         }
     }
 }
@@ -210,7 +211,7 @@ async fn idle_lane_releases(
 ) -> Result<Vec<LaneRelease>, StoreError> {
     let resting: Vec<_> = reports
         .iter()
-        .filter_map(|report| Some((*report, report.rest?)))
+        .filter_map(|report| Some((*report, report.idle_state?)))
         .collect();
     if resting.is_empty() {
         return Ok(Vec::new());
@@ -401,7 +402,7 @@ mod tests {
                 let report = OutcomeReport {
                     failure_streak: ends_here.then_some((endpoint, None)),
                     has_recovered: ends_here,
-                    rest: Some(CircuitState::Parked(now + Duration::from_hours(1))),
+                    idle_state: Some(CircuitState::Parked(now + Duration::from_hours(1))),
                     ..OutcomeReport::without_endpoint(&leases.remove(0), ID)
                 };
                 let writer = OutcomeWriter {

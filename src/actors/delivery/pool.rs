@@ -1,5 +1,6 @@
-//! The endpoints that this process delivers to: a supervised task for each endpoint whose lane it holds, on the core
-//! that the hash of the lane's key selects. The tasks share the reading of due deliveries and the writing of outcomes.
+//! The endpoints that this process delivers to: a supervised task for each endpoint that it has leased, on the core
+//! that the hash of the endpoint's key selects. The tasks share the reading of due deliveries and the writing of
+//! outcomes.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -30,7 +31,7 @@ pub struct DeliveryPool {
     arbiters: Arc<Arbiters>,
     endpoints: TaskTracker,
     serving: ServedEndpoints,
-    /// The slots of the dispatcher that sends leased lanes to this pool.
+    /// The worker slots of the dispatcher that claims endpoints for this pool. Set when the dispatcher is made.
     slots: OnceLock<Arc<Semaphore>>,
 }
 
@@ -53,8 +54,8 @@ impl DeliveryPool {
         })
     }
 
-    /// Returns the dispatcher that sends leased lanes to this pool. Its `concurrency_max` is the number of endpoints
-    /// that are served at the same time.
+    /// Returns the dispatcher that claims endpoints with due deliveries for this pool. Its `concurrency_max` is the
+    /// number of endpoints that are served at the same time.
     pub fn dispatcher(self: &Arc<Self>, config: DispatcherConfig) -> Dispatcher {
         let serving = Arc::clone(self);
         let counting = Arc::clone(&self.deps);

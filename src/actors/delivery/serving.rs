@@ -1,6 +1,6 @@
-//! The endpoints that this process delivers to now. If the process loses a lease without noticing and claims the lane
-//! again, the task of the former lease ends before the next one begins, so that two tasks never serve an endpoint at
-//! the same time.
+//! The endpoints that this process delivers to now. If the process loses the lease of an endpoint without noticing, and
+//! then leases the endpoint again, the task of the former lease ends before the next one begins. So two tasks never
+//! serve an endpoint at the same time.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) struct ServedEndpoints(Arc<DashMap<String, ServingTask>>);
 #[derive(Clone)]
 struct ServingTask {
     epoch: i64,
-    /// Cancelled when the lane was leased again.
+    /// Cancelled when the endpoint is leased again, to end the task of the former lease.
     lease_end: CancellationToken,
     /// Cancelled when the task has ended.
     task_end: CancellationToken,
@@ -52,7 +52,7 @@ impl ServedEndpoints {
 }
 
 impl ServedEndpoint {
-    /// Returns the token that is cancelled when the lane was leased again.
+    /// Returns the token that is cancelled when the endpoint is leased again.
     pub(super) fn lease_end(&self) -> CancellationToken {
         self.task.lease_end.clone()
     }

@@ -1,5 +1,6 @@
-//! The lanes that are active in this process. Only the leases of active lanes are renewed. If the answer to the commit
-//! that leased a lane was lost, the lane never becomes active here, and it is free again when its lease expires.
+//! The lanes that are active in this process, which means that it works on them. Only the leases of active lanes are
+//! renewed. If the answer to the commit that leased a lane was lost, the lane never becomes active here, and it is free
+//! again when its lease expires.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -18,11 +18,11 @@ pub(super) type BlockedSteps = Arc<Mutex<Vec<BlockedStep>>>;
 const DUE_SHARE_DIVISOR: usize = 4;
 
 /// Receives directly dispatched lanes, each with its reserved slot.
-pub(crate) type Arrivals = mpsc::UnboundedReceiver<Arrival>;
+pub(crate) type DirectLanes = mpsc::UnboundedReceiver<DirectLane>;
 
 /// A lane that was leased for a dispatcher.
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct DirectLane {
     pub(crate) lease: Lease,
     /// Set if the lane counts as one of this taxpayer's active lanes.
     pub(crate) taxpayer: Option<i64>,
@@ -40,7 +40,7 @@ struct DispatcherConnection {
     slots: Arc<Semaphore>,
     slots_max: usize,
     blocked: BlockedSteps,
-    arrivals: mpsc::UnboundedSender<Arrival>,
+    arrivals: mpsc::UnboundedSender<DirectLane>,
 }
 
 /// A worker slot that is reserved for one lane.
@@ -59,7 +59,7 @@ impl DirectDispatch {
         lease: Duration,
         slots: &Arc<Semaphore>,
         blocked: &BlockedSteps,
-    ) -> Arrivals {
+    ) -> DirectLanes {
         let (sender, receiver) = mpsc::unbounded_channel();
         let owner = owner.to_owned();
         let slots = Arc::clone(slots);
@@ -98,7 +98,7 @@ impl DirectDispatch {
 }
 
 impl ReservedSlot<'_> {
-    /// Returns the owner name to write into the lease of the lane.
+    /// Returns the id under which this process leases the lane.
     pub fn owner(&self) -> &str {
         &self.open.owner
     }
@@ -111,7 +111,7 @@ impl ReservedSlot<'_> {
     /// Sends a lane to the dispatcher. Call this after the lane's lease is committed. If the dispatcher no longer runs,
     /// the lease is not renewed and expires, and the lane is claimed again.
     pub fn hand_over(self, lease: Lease, taxpayer: Option<i64>) {
-        let _ = self.open.arrivals.send(Arrival {
+        let _ = self.open.arrivals.send(DirectLane {
             lease,
             taxpayer,
             slot: self.slot,
@@ -159,7 +159,7 @@ mod tests {
         );
         drop(places);
         assert_eq!(slots.available_permits(), 7, "one is on its way");
-        let Arrival { lease, slot, .. } = arrivals.recv().await.unwrap();
+        let DirectLane { lease, slot, .. } = arrivals.recv().await.unwrap();
         assert_eq!(lease.key, "7");
         drop(slot);
         assert_eq!(slots.available_permits(), 8);

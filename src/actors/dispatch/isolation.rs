@@ -82,7 +82,7 @@ impl Dispatcher {
         if !EndedLanes::Isolated.is_due(&self.store, &ask).await? {
             return Ok(false);
         }
-        // The slot is acquired first, so that the turn is not taken by a dispatcher that has no slot for it.
+        // The slot is acquired before the turn, so that the turn is never held while its work waits for a slot.
         let slot = Arc::clone(&self.slots).acquire_owned().await;
         let (Ok(slot), Some(turn)) = (slot, self.turns.take().await) else {
             return Ok(false);

@@ -23,8 +23,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use self::active_leases::ActiveLeases;
-use self::direct::{Arrival, Arrivals};
 pub use self::direct::{DirectDispatch, ReservedSlot};
+use self::direct::{DirectLane, DirectLanes};
 pub use self::isolation::{Turn, Turns, run_in_turn};
 use self::recovery::CountCrashes;
 pub use self::work::release_lane;
@@ -76,7 +76,7 @@ impl From<Lease> for Assignment {
 #[derive(Clone)]
 pub struct DispatcherConfig {
     pub kind: LaneKind,
-    /// The owner name that this process writes into its leases.
+    /// The id under which this process holds leases.
     pub owner: String,
     pub lease: Duration,
     /// The maximum number of lanes whose work this dispatcher lets run at the same time.
@@ -96,7 +96,7 @@ pub struct Dispatcher {
     slots: Arc<Semaphore>,
     active_leases: ActiveLeases,
     /// Receives the lanes that a transaction of this process has already leased for this dispatcher.
-    arrivals: Option<Arc<tokio::sync::Mutex<Arrivals>>>,
+    arrivals: Option<Arc<tokio::sync::Mutex<DirectLanes>>>,
     handoff: Handoff,
     record_crashes: CountCrashes,
     turns: Turns,
@@ -231,7 +231,7 @@ impl Dispatcher {
         let held = self.active_leases.by_taxpayer();
         let mut held_by_integrator = HashMap::new();
         for (taxpayer, count) in &held {
-            // The integrator of a held lane is known, because it was read when the lane was claimed or worked on.
+            // Each integrator is in memory: it was read when the lane was claimed or worked on.
             if let Some(integrator) = self.store.known_payer(TaxpayerId(*taxpayer)) {
                 *held_by_integrator.entry(integrator).or_default() += count;
             }
@@ -311,7 +311,7 @@ impl Dispatcher {
             return;
         };
         let mut arrivals = arrivals.lock().await;
-        while let Some(Arrival {
+        while let Some(DirectLane {
             lease,
             taxpayer,
             slot,

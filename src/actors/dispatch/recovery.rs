@@ -21,7 +21,8 @@ use crate::store::lanes::{Lease, LeasedLane};
 /// crashes are counted, and a lock on an endpoint's lane delays the writes of its taxpayer.
 const LANES_PER_TAKEOVER_MAX: usize = 32;
 
-/// After `n` crashes, from the second one on, a lane that counts the crashes of its work waits `n * n` times this long.
+/// If crashes are counted for the whole lane, the lane waits `n * n` times this long after its crash number `n`, from
+/// the second one on.
 const CRASH_BACKOFF: Duration = Duration::from_secs(15);
 
 /// A function that counts a crash for the work of each lane. It returns the leases of the lanes whose work goes on now;
@@ -157,7 +158,8 @@ impl Dispatcher {
         }
         let going_on = match (self.record_crashes)(crashed.clone()).await {
             Ok(going_on) => going_on,
-            // The crashes may be counted already. When the leases end, the lanes show whether they are.
+            // The commit may have counted the crashes or not. The lanes are taken over again when these leases end, and
+            // then show which.
             Err(error @ StoreError::Unsettled) => {
                 let kind = self.config.kind.as_str();
                 tracing::warn!(kind, %error, "failed to count crashes; will retry");

@@ -98,6 +98,8 @@ impl Inbound {
         if invoice.acknowledged_at.is_some() {
             return Err(Refusal::AlreadyAcknowledged.into());
         }
+        // While the taxpayer is paused the command would be refused, and the caller told that nothing was done.
+        self.taxpayers.check_not_paused(taxpayer)?;
         self.relay_acknowledgement(taxpayer, &invoice.irn).await?;
         Ok(AcknowledgeSupplierInvoice { irn: invoice.irn })
     }
@@ -143,5 +145,71 @@ impl Inbound {
                 .ok()?
                 .document,
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use authority_client::testing::Server;
+    use jiff::Timestamp;
+    use serde_json::json;
+    use supervision::Arbiters;
+    use timing::clock::{SharedClock, SystemClock};
+
+    use super::*;
+    use crate::actors::taxpayer::acting::{name_actor, run_request};
+    use crate::actors::taxpayer::commands::{Onboard, ReceiveSupplierInvoice};
+    use crate::actors::taxpayer::handle::TaxpayerHandle;
+    use crate::domain::kernel::audit::Actor;
+    use crate::domain::kernel::ids::ContactId;
+    use crate::domain::party::verification::VerificationPolicy;
+    use crate::domain::taxpayer_pause::TaxpayerPause;
+    use crate::store::testing::stores;
+
+    const ID: TaxpayerId = TaxpayerId(1);
+
+    #[actix_rt::test]
+    async fn while_a_taxpayer_is_paused_its_acknowledgements_do_not_reach_the_authority() {
+        for test in stores().await {
+            let arbiters = Arc::new(Arbiters::start(1));
+            let clock: SharedClock = Arc::new(SystemClock);
+            let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, clock, &arbiters));
+            taxpayers.send(ID, Onboard::sample(ID)).await.unwrap();
+            let irn = Irn::parse("SUP1-5A0D0001-20260115").unwrap();
+            let document = SupplierDocument::from_document(&irn, json!({ "irn": irn })).unwrap();
+            let received = ReceiveSupplierInvoice(document);
+            taxpayers.send(ID, received).await.unwrap();
+            let server = Server::json(200, r#"{"code":200,"data":{"ok":true}}"#).await;
+            let inbound = Inbound::new(
+                test.store.clone(),
+                Arc::clone(&taxpayers),
+                server.authority(),
+                VerificationPolicy::Warn,
+            );
+            let pause = TaxpayerPause {
+                taxpayer_id: ID,
+                since: Timestamp::UNIX_EPOCH,
+                reason: None,
+            };
+            for (pauses, is_done) in [(vec![pause], false), (vec![], true)] {
+                taxpayers.paused_taxpayers().set(pauses);
+                let acknowledged = run_request(async {
+                    name_actor(Actor::Contact(ContactId(1)).into());
+                    inbound.acknowledge(ID, &irn).await
+                });
+                let acknowledged = acknowledged.await;
+                let is_refused = matches!(
+                    acknowledged,
+                    Err(InboxError::Taxpayer(TaxpayerError::Paused))
+                );
+                assert_eq!(acknowledged.is_ok(), is_done, "{acknowledged:?}");
+                assert_eq!(is_refused, !is_done, "{acknowledged:?}");
+                let calls = server.received_requests().len();
+                assert_eq!(calls, usize::from(is_done));
+            }
+            arbiters.stop();
+        }
     }
 }

@@ -66,8 +66,8 @@ impl Inbound {
         };
         transmitted?;
         match received {
-            // The supplier's status is recorded, so the notice has succeeded. The poller retries the withheld invoice.
-            Err(NoticeError::Withheld) => Ok(()),
+            // The supplier's status is recorded, so the notice has succeeded. The poller tries the buyer again later.
+            Err(NoticeError::Withheld | NoticeError::UnknownInvoice) => Ok(()),
             received => received,
         }
     }
@@ -158,21 +158,13 @@ impl Inbound {
         Ok(is_transmitted)
     }
 
-    /// Puts an invoice of one of our taxpayers into the buyer's inbox, if the buyer is our taxpayer too.
+    /// Puts an invoice of one of our taxpayers into the buyer's inbox. Fails with `UnknownInvoice` if the buyer is not our
+    /// taxpayer, perhaps not yet.
     async fn deliver_to_our_buyer(&self, sent: &OutgoingInvoice) -> Result<(), NoticeError> {
-        let known = match &sent.buyer_tin {
-            Some(tin) => self.addressee(&sent.irn, tin).await.map(drop),
-            None => Ok(()),
-        };
-        match known {
-            Ok(()) => {}
-            Err(NoticeError::UnknownInvoice) => return Ok(()),
-            Err(unresolved) => return Err(unresolved),
+        if let Some(tin) = &sent.buyer_tin {
+            self.addressee(&sent.irn, tin).await?;
         }
-        match self.receive(&sent.irn).await {
-            Err(NoticeError::UnknownInvoice) => Ok(()),
-            received => received,
-        }
+        self.receive(&sent.irn).await
     }
 
     /// Downloads an invoice into the inbox of its addressee, unless it was received before.
@@ -195,5 +187,81 @@ impl Inbound {
             .send(buyer, ReceiveSupplierInvoice(document))
             .await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use authority_client::testing::{Behaviour, PUBLIC_PART, Server, encrypt, http};
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE;
+    use serde_json::{Value, json};
+    use supervision::Arbiters;
+    use timing::clock::{SharedClock, SystemClock};
+
+    use super::*;
+    use crate::actors::taxpayer::commands::{Onboard, OpenRun};
+    use crate::actors::taxpayer::handle::TaxpayerHandle;
+    use crate::domain::party::verification::VerificationPolicy;
+    use crate::domain::pipeline::{RunPayload, RunRequest};
+    use crate::store::testing::stores;
+
+    const SELLER: TaxpayerId = TaxpayerId(1);
+    const BUYER: TaxpayerId = TaxpayerId(2);
+    const IRN: &str = "INV1-00000001-20260115";
+
+    /// The answers of an authority that has transmitted this document.
+    fn answers(document: &Value) -> Behaviour {
+        let status =
+            json!({ "payment_status": "PENDING", "transmitted": true, "delivered": false });
+        let (iv, bytes) = encrypt(document.to_string().as_bytes());
+        let data = URL_SAFE.encode(bytes);
+        let sealed = json!({ "iv_hex": iv, "pub": PUBLIC_PART, "data": data });
+        let answer = |data: Value| http(200, "", &json!({ "data": data }).to_string());
+        Behaviour::ByPath(vec![
+            ("/invoice/confirm/", answer(status)),
+            ("/invoice/download/", answer(sealed)),
+        ])
+    }
+
+    #[actix_rt::test]
+    async fn an_invoice_between_our_taxpayers_arrives_once_its_buyer_is_onboarded() {
+        for test in stores().await {
+            let arbiters = Arc::new(Arbiters::start(1));
+            let clock: SharedClock = Arc::new(SystemClock);
+            let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, clock, &arbiters));
+            let seller = Onboard::sample(SELLER);
+            taxpayers.send(SELLER, seller).await.unwrap();
+            let irn = Irn::parse(IRN).unwrap();
+            let document = json!({ "irn": IRN, "accounting_customer_party": { "tin": "TIN-2" } });
+            let server = Server::start(answers(&document)).await;
+            let submission = RunRequest {
+                irn: irn.clone(),
+                payload: RunPayload::from_document(Operation::Submit, document).unwrap(),
+            };
+            taxpayers.send(SELLER, OpenRun(submission)).await.unwrap();
+            let inbound = Inbound::new(
+                test.store.clone(),
+                Arc::clone(&taxpayers),
+                server.authority(),
+                VerificationPolicy::Warn,
+            );
+            // The notice has succeeded, because nothing is left to do for it. The line of the list is tried again.
+            let notice = inbound.handle_notice(&irn, NoticeMessage::Transmitting);
+            notice.await.unwrap();
+            let early = inbound.process_line(&irn, false).await;
+            assert!(
+                matches!(early, Err(NoticeError::UnknownInvoice)),
+                "{early:?}"
+            );
+            taxpayers.send(BUYER, Onboard::sample(BUYER)).await.unwrap();
+            inbound.process_line(&irn, false).await.unwrap();
+            let keys = [irn.key()];
+            let received = supplier_invoices::find_received(&test.store, &keys).await;
+            assert_eq!(received.unwrap().len(), 1);
+            arbiters.stop();
+        }
     }
 }

@@ -52,7 +52,7 @@ pub struct TransitPoller {
 struct LineHistory {
     /// The lines that need no processing now, each with the time of the next try; `None` if the line is done.
     processed: HashMap<TransitLine, Option<Timestamp>>,
-    /// The lines of which the last try failed.
+    /// The lines of which the last try failed or led to nothing. Most are invoices to buyers who are not our taxpayers.
     failed: HashSet<TransitLine>,
 }
 
@@ -67,7 +67,7 @@ struct TransitLine {
 enum PollResult {
     /// The whole list was processed. The value is the new cursor, which is then stored.
     Done(PullCursor),
-    /// The list had more lines than one poll processes, so the next poll is due at once.
+    /// The list had more new lines than one poll processes, so the next poll is due at once.
     MoreDue,
     /// The list could not be read, or too many lines failed in succession.
     Interrupted,
@@ -178,7 +178,10 @@ impl TransitPoller {
 
     /// Processes lines one by one. `FAILURES_MAX` failures in succession end the poll.
     async fn process_lines(&self, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
-        let total = lines.len();
+        // Of the lines that were tried before, many are due each hour. They wait for the next poll.
+        let is_more_due = lines
+            .get(POLL_LINES_MAX)
+            .is_some_and(|line| !self.lock_history().failed.contains(line));
         let mut failures = 0;
         for line in lines.into_iter().take(POLL_LINES_MAX) {
             let processed = self
@@ -197,7 +200,7 @@ impl TransitPoller {
                 return PollResult::Interrupted;
             }
         }
-        if total > POLL_LINES_MAX {
+        if is_more_due {
             PollResult::MoreDue
         } else {
             PollResult::Done(after)
@@ -210,8 +213,8 @@ impl TransitPoller {
 }
 
 impl LineHistory {
-    /// Returns the lines that are new or due for another try. Those of which the last try failed come last, so that
-    /// they do not hold up the others. Forgets lines that are no longer listed.
+    /// Returns the lines that are new or due for another try. Those that were tried before come last, so that they do
+    /// not hold up the others. Forgets lines that are no longer listed.
     fn unprocessed_lines(
         &mut self,
         lines: HashSet<TransitLine>,
@@ -239,16 +242,18 @@ impl LineHistory {
         now: Timestamp,
     ) -> bool {
         let again = match result {
-            Ok(()) => None,
+            Ok(()) => {
+                self.failed.remove(&line);
+                None
+            }
             Err(unresolved) => {
+                self.failed.insert(line.clone());
                 let Some(wait) = retry_wait(unresolved) else {
-                    self.failed.insert(line);
                     return false;
                 };
                 now.saturating_add(wait).ok()
             }
         };
-        self.failed.remove(&line);
         self.processed.insert(line, again);
         true
     }
@@ -332,6 +337,7 @@ mod tests {
             assert_eq!(soon.len(), if is_settled { 1 } else { 9 }, "{result:?}");
             if let Some(wait) = waits_for {
                 let due = history.unprocessed_lines(listed.clone(), now + wait);
+                assert_eq!(due.first(), Some(&line(8)), "a new line is first");
                 assert_eq!(due.len(), 9, "{result:?}");
             }
             history.unprocessed_lines(HashSet::new(), now);

@@ -28,10 +28,9 @@ pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId
     breaker_view(&views, step).is_some_and(|view| is_taxpayer_held(view, taxpayer))
 }
 
-/// Returns when a blocked step can probably be called again; `None` if the step is not blocked. Without a taxpayer,
-/// only a step that is blocked for all taxpayers counts as blocked. Nobody knows when an outage ends, so the step is
-/// expected to stay blocked for as long again as it has been blocked so far, and at least until the breaker's next
-/// probe.
+/// Estimates when a blocked step can be called again; `None` if the step is not blocked for this taxpayer or, without a
+/// taxpayer, for all. Nobody knows when an outage ends, so the step is expected to stay blocked for as long again as it
+/// has been blocked so far, and at least until the breaker's next probe.
 pub(super) fn expected_start(
     authority: &Authority,
     step: Step,

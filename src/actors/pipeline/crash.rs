@@ -12,8 +12,8 @@ use crate::store::lanes::{self, IfTaken, LaneKind, LaneName, Lease, LeasedLane};
 use crate::store::runs;
 
 impl PipelineDeps {
-    /// Counts a crash for the run of each lane, if the run is still open. Releases the lanes of the runs that must run
-    /// alone, and returns the leases of the other lanes: their runs go on now.
+    /// Counts a crash for each of these leased runs, if it is still open. Releases the leases of the runs that must run
+    /// alone, and returns the leases of the others, which go on now.
     pub(super) async fn record_crashes(
         &self,
         crashed: &[LeasedLane],
@@ -46,7 +46,7 @@ impl PipelineDeps {
         Ok(going_on)
     }
 
-    /// Counts a panic for the run of a lane, if the run is still open.
+    /// Counts a panic for the run with this lease, if the run is still open.
     pub(super) async fn count_panic(&self, lease: &Lease) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         let held = load_held(&tx, std::slice::from_ref(lease)).await?;
@@ -58,8 +58,8 @@ impl PipelineDeps {
         tx.commit().await
     }
 
-    /// Releases the lane of a run that must run alone but was claimed without the turn (`dispatch::isolation`), so that
-    /// it is claimed again with the turn.
+    /// Releases the lease of a run that must run alone, but was claimed without the permit for that, the turn
+    /// (`dispatch::isolation`). It is then claimed again with the turn.
     pub(super) async fn release_to_turn(&self, lease: &Lease, run: &Run) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         release_to_run_alone(&tx, lease, run).await?;

@@ -103,7 +103,7 @@ impl PipelineHandle {
         let mut look_after = LOOK_AFTER;
         let mut run = run;
         while !run.is_settled() && Instant::now() < deadline {
-            // The run is dropped before the wait, because its document may be large.
+            // Frees the memory of the run during the wait, because its document may be large.
             drop(run);
             let next_look = deadline.min(Instant::now() + look_after);
             run = if let Ok(changed) = timeout_at(next_look, changes.next()).await {
@@ -215,6 +215,8 @@ impl PipelineHandle {
     ) -> Result<ReceiptConfirmation, RelayError> {
         let irn = &self.canonical_irn(taxpayer, irn).await?;
         let authority = self.authority_for(taxpayer).await?;
+        // While the taxpayer is paused the command would be refused, and the caller told that nothing was done.
+        self.taxpayers.check_not_paused(taxpayer)?;
         let answer = authority.acknowledge(irn.as_str()).await?;
         let confirmation = authority.confirm(irn.as_str()).await?;
         self.taxpayers

@@ -96,7 +96,7 @@ impl RunMeasurements {
         }
         self.recent_ends.up();
         if let Some(thousandths) = past.settle(run.id, now) {
-            // The error is a ratio: 1,500 thousandths are 1.5, just as 1,500 ms are 1.5 s.
+            // A ratio in thousandths becomes a float by way of a duration: 1,500 ms are 1.5 s.
             let error = Duration::from_millis(thousandths).as_secs_f64();
             self.prediction_errors.observe(error);
         }

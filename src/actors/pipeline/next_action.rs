@@ -16,7 +16,7 @@ pub(super) fn next_action(
     now: Timestamp,
     jitter: u32,
 ) -> StepResult {
-    let trouble = match outcome {
+    let error = match outcome {
         Ok(ExecutedStep::Done { by, qr_code }) => {
             return StepResult::Done {
                 resolved_by: by,
@@ -26,9 +26,9 @@ pub(super) fn next_action(
         Ok(ExecutedStep::Unchanged(by)) => return StepResult::Unchanged(by),
         Err(StepError::Refused(error)) => return StepResult::Refused { error },
         Err(StepError::NeedsOperator(error)) => return StepResult::Pause { error },
-        Err(trouble) => trouble,
+        Err(error) => error,
     };
-    if let StepError::Call(failure) = &trouble
+    if let StepError::Call(failure) = &error
         && !failure.counts_as_attempt()
     {
         let wait = failure.retry_after().unwrap_or(policy.initial);
@@ -37,7 +37,7 @@ pub(super) fn next_action(
             until: later(now, wait),
         };
     }
-    let (reason, error, retry_after) = explain(trouble, run);
+    let (reason, error, retry_after) = explain(error, run);
     let failing_for = run
         .progress
         .failing_since
@@ -61,8 +61,8 @@ fn later(now: Timestamp, by: Duration) -> Timestamp {
     now.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
-fn explain(trouble: StepError, run: &Run) -> (WaitReason, String, Option<Duration>) {
-    match trouble {
+fn explain(error: StepError, run: &Run) -> (WaitReason, String, Option<Duration>) {
+    match error {
         StepError::Refused(error) | StepError::NeedsOperator(error) => {
             (WaitReason::AuthorityUnavailable, error, None)
         }

@@ -1,5 +1,5 @@
-//! Drives the runs whose lanes this process holds: a supervised task for each run. If a run cannot be driven, for
-//! example because the database fails, its lane is released and the run continues later.
+//! Drives the runs that this process has leased, each in a supervised task. If a run cannot be driven, for example
+//! because the database fails, its lease is released, and the run continues later.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -24,7 +24,7 @@ pub struct RunPool {
     tree: Tree,
     arbiters: Arc<Arbiters>,
     tasks: TaskTracker,
-    /// The slots of the dispatcher that sends leased lanes to this pool.
+    /// The worker slots of the dispatcher that claims runs for this pool. Set when the dispatcher is made.
     slots: OnceLock<Arc<Semaphore>>,
     is_closed: Arc<AtomicBool>,
 }
@@ -44,7 +44,7 @@ impl RunPool {
         })
     }
 
-    /// Returns the dispatcher that sends leased lanes to this pool.
+    /// Returns the dispatcher that claims runs for this pool.
     pub fn dispatcher(self: &Arc<Self>, config: DispatcherConfig) -> Dispatcher {
         let authority = self.deps.authority.clone();
         let paused = self.deps.taxpayers.paused_taxpayers().clone();
@@ -115,8 +115,8 @@ impl RunPool {
     }
 }
 
-/// Counts a panic for the lane's run. If counting fails, the lane keeps its lease until the lease expires, so that the
-/// run does not panic again at once.
+/// Counts a panic of a run. If that fails, the run stays leased until the lease expires, so that it does not panic
+/// again at once.
 async fn count_panic(deps: &PipelineDeps, lease: &Lease) -> WorkStatus {
     match deps.count_panic(lease).await {
         Ok(()) => WorkStatus::Unfinished,

@@ -35,7 +35,7 @@ const STANDSTILL_MIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuePosition {
-    /// The run that is claimed next has position 1, and so has one that a process works on.
+    /// The position and the predicted end. The run that is claimed next has position 1, as has a run in progress.
     pub place: QueuePlace,
     /// The process that holds the run's lane now; `None` if no process does.
     pub holder: Option<LaneHolder>,
@@ -146,8 +146,11 @@ impl QueueEstimator {
     }
 
     /// Predicts when the queue will be empty, as if all runs in it were submissions. Returns `None` if it is empty now,
-    /// or if operators hold back any run.
+    /// if operators hold back any run, or if this process is paused and works on no run.
     pub async fn clear_at(&self) -> Result<Option<QueueEnd>, StoreError> {
+        if self.authority.is_paused() {
+            return Ok(None);
+        }
         let counts = self.counts().await?;
         let waiting = counts.turns.total();
         let is_held = self.holds().count(&counts.due).by_operators() > 0;
@@ -170,8 +173,8 @@ impl QueueEstimator {
         ))
     }
 
-    /// Returns the steps of a run and which of them are done. A done step without an effect is not stored at once;
-    /// until then it is only known from the later step that this process calls.
+    /// Returns the steps of a run and which of them are done. A step without an effect is stored as done only later. If
+    /// this process calls a step of the run now, all steps before it are done.
     fn steps<'a>(&self, run: &'a Run, now: Timestamp) -> RunSteps<'a> {
         let all = run.operation().steps();
         let under_way = self.measurements.step_under_way(run.id);
@@ -253,7 +256,8 @@ impl QueueEstimator {
         }
         let owners = views::counts_by_owner(&self.store).await?;
         let held = owners.iter().filter(|owner| owner.held > 0);
-        // A process that holds any lane counts, even if it works on no run now, for example after an outage: it will.
+        // A process that holds a lane of any kind counts, even if it works on no run now, as after an outage: it will
+        // take runs soon.
         let names = held.clone().map(|owner| owner.owner.as_str());
         let processes: BTreeSet<&str> = names.collect();
         let at_work = held
@@ -283,9 +287,9 @@ fn call_capacity(limits: &[LimitView], step: Step) -> CallCapacity {
     }
 }
 
-/// Returns how long no step is expected to be answered: for as long again as none has been answered so far, but at most
-/// for as long as this run has waited, because a process without runs gets no answers either. `None` if that is shorter
-/// than `STANDSTILL_MIN`.
+/// Estimates how much longer the authority answers no step. A standstill is expected to last as long again as it has
+/// lasted so far, but at most as long as this run has waited, because a process without runs gets no answers either.
+/// Returns `None` if that is shorter than `STANDSTILL_MIN`.
 fn expected_standstill(quiet_for: Option<Duration>, waited: Duration) -> Option<Duration> {
     let standstill = quiet_for.map_or(waited, |quiet| quiet.min(waited));
     (standstill >= STANDSTILL_MIN).then_some(standstill)

@@ -669,6 +669,71 @@ mod tests {
         assert_eq!(word, r#"AccessPoint("the access point is offline")"#);
     }
 
+    /// The first `confirm` shows no effect, as if the authority still worked on the earlier call, which had no answer.
+    #[tokio::test]
+    async fn a_refusal_is_checked_if_an_earlier_call_may_have_taken_effect() {
+        let test = one_store().await;
+        let transmitted = || confirm_answer("2026-01-15", true, "PENDING");
+        let paid = || confirm_answer("2026-01-15", false, "PAID");
+        for (operation, step, path, resuming, later, expected) in [
+            (
+                Operation::Transmit,
+                Step::Send,
+                "POST /api/v1/invoice/transmit/",
+                true,
+                vec![transmitted()],
+                "confirm",
+            ),
+            (
+                Operation::Transmit,
+                Step::Send,
+                "POST /api/v1/invoice/transmit/",
+                true,
+                vec![signed_answer()],
+                "refused: no",
+            ),
+            (
+                Operation::Payment,
+                Step::Payment,
+                "/invoice/update/",
+                true,
+                vec![paid()],
+                "confirm",
+            ),
+            (
+                Operation::Payment,
+                Step::Payment,
+                "/invoice/update/",
+                true,
+                vec![signed_answer()],
+                "refused: no",
+            ),
+            (
+                Operation::Payment,
+                Step::Payment,
+                "/invoice/update/",
+                true,
+                vec![silent(CONFIRM), silent(SEARCH)],
+                "retryable",
+            ),
+            (
+                Operation::Payment,
+                Step::Payment,
+                "/invoice/update/",
+                false,
+                vec![paid()],
+                "refused: no",
+            ),
+        ] {
+            let case = format!("{operation} {resuming} {later:?}");
+            let refusal = says(path, 409, r#"{"message":"no"}"#);
+            let answers = [signed_answer()].into_iter().chain(later).chain([refusal]);
+            let server = Server::start(Behaviour::InTurn(answers.collect())).await;
+            let (word, paths) = call_at(&server, &test, &run(operation), step, resuming).await;
+            assert_eq!(word, expected, "{case} {paths:?}");
+        }
+    }
+
     #[tokio::test]
     async fn a_transmission_that_happened_makes_questions_about_the_moment_moot() {
         let test = one_store().await;

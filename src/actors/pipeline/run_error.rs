@@ -4,8 +4,8 @@ use database::StoreError;
 
 use crate::actors::taxpayer::handle::TaxpayerError;
 
-/// An error that stops the work on a run for now. Unless another process holds the lane by then, the lane is released,
-/// and the run continues later.
+/// An error that stops the work on a run for now. The lease of the run is released, unless another process has taken
+/// over the run, and the run continues later.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RunError {
     #[error(transparent)]
@@ -15,7 +15,7 @@ pub(super) enum RunError {
 }
 
 impl RunError {
-    /// True if another process has taken over the lane, so that this process must not release the lane.
+    /// True if another process has taken over the run, so that this process has no lease to release.
     pub(super) fn is_stale(&self) -> bool {
         matches!(
             self,

@@ -1,6 +1,6 @@
 //! The reasons why due runs are not taken although workers are free: operators have paused their taxpayers or stopped
-//! the calls of their next steps, or the authority is out. All pages and responses take the reason from here, so that
-//! they agree.
+//! the calls of their next steps, or the authority does not work. All pages and responses take the reason from here, so
+//! that they agree.
 
 use std::sync::Arc;
 

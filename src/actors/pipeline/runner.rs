@@ -1,6 +1,6 @@
 //! Drives a run step by step. Before a step with an effect on the authority is called, the intent to call it is stored.
-//! After the call, its outcome is stored. So if the process dies, the next holder of the lane knows that the step may
-//! have been called.
+//! After the call, its outcome is stored. So if the process dies, the process that continues the run knows that the
+//! step may have been called.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +32,8 @@ use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::runs;
 use crate::store::runs::step_log;
 
-/// A call that fails to get a slot sooner than this was refused at once, because too many calls already waited for one.
+/// A call that got no slot after less than this time did not wait for one: it was refused at once, because too many
+/// calls were waiting already.
 const SLOT_WAIT_MIN: Duration = Duration::from_secs(1);
 
 pub struct PipelineDeps {
@@ -48,7 +49,7 @@ pub struct PipelineDeps {
     pub durations: Arc<WorkDurations>,
 }
 
-/// The leased lane of a run whose work starts now.
+/// A leased run whose work starts now.
 pub(super) struct RunStart<'a> {
     pub(super) lease: &'a Lease,
     /// Tells the watchdog of each step.
@@ -81,7 +82,7 @@ struct StoredIntent {
 }
 
 impl PipelineDeps {
-    /// Calls the steps of the lane's run until it ends, pauses or must wait, and releases the lane.
+    /// Calls the steps of a leased run until it ends, pauses or must wait, and then releases its lease.
     ///
     /// The intent to call a step with an effect is stored before the call, together with the steps before it. The
     /// outcome of a step without an effect is stored later, together with the steps after it. If the process crashes
@@ -128,7 +129,7 @@ impl PipelineDeps {
         is_closed: &AtomicBool,
     ) -> Result<WorkStatus, RunError> {
         if !session.run.state().is_open() {
-            // The taxpayer's actor releases the lane, unless the run has been reopened since it was read.
+            // The taxpayer's actor releases the lease, unless the run has been reopened since it was read.
             session = self.record_steps(session).await?;
             if session.run.callable_step().is_none() {
                 return Ok(WorkStatus::Released);
@@ -141,7 +142,7 @@ impl PipelineDeps {
             self.release_to_turn(session.lease, &session.run).await?;
             return Ok(WorkStatus::Released);
         }
-        // A run that waited goes on now. The next record stores it as running.
+        // The new state `Running` is stored with the next record of steps.
         let run = session.run.into_running();
         self.call_steps(RunSession { run, ..session }, is_closed)
             .await
@@ -166,7 +167,7 @@ impl PipelineDeps {
                 }
             }
         }
-        // Steps without an effect need no record here, because the next holder of the lane can call them again.
+        // Steps without an effect need no record here, because they can be called again when the run continues.
         let may_repeat = session
             .steps
             .iter()
@@ -182,7 +183,7 @@ impl PipelineDeps {
     }
 
     /// Measures the last step and, if the run is not open any more, its end. The last call of `record_steps` has
-    /// already released the run's lane.
+    /// already released the lease of the run.
     fn measure_end(&self, session: &RunSession<'_>) -> WorkStatus {
         self.measure_step(session.answered);
         if !session.run.state().is_open() {
@@ -269,9 +270,9 @@ impl PipelineDeps {
         RunSession { run, ..session }
     }
 
-    /// Returns what follows the outcome of a call that took this long. If the step is blocked, or the call has waited
-    /// in vain for a slot, a deferred run is due now, so that it keeps its place in the queue. The dispatcher skips it
-    /// while its step is blocked.
+    /// Returns what follows the outcome of a call that took this long. If the step is blocked, or if the call waited
+    /// for a slot in vain, a deferred run becomes due at once and not later, so that it keeps its place in the queue.
+    /// The dispatcher skips it while its step is blocked.
     fn judge_outcome(
         &self,
         outcome: ExecutionResult,
@@ -300,7 +301,7 @@ impl PipelineDeps {
 
     /// Stores the session's steps and, if the next step has an effect, the intent to call it. Returns the session with
     /// the stored run, which may differ from the session's: an operator may have paused it, or a caller may have
-    /// replaced its document. If the run does not go on now, the same transaction releases its lane.
+    /// replaced its document. If the run does not go on now, the same transaction releases its lease.
     async fn record_steps<'a>(&self, session: RunSession<'a>) -> Result<RunSession<'a>, RunError> {
         let RunSession {
             lease,
@@ -372,7 +373,7 @@ impl PipelineDeps {
             });
         }
         let session = self.record_steps(session).await?;
-        // If a caller has replaced the run's document meanwhile, the run goes on, and its lane is still held.
+        // If a caller has replaced the run's document meanwhile, the run goes on, and its lease is still held.
         Ok(if session.run.callable_step().is_some() {
             WorkStatus::Unfinished
         } else {
@@ -380,7 +381,7 @@ impl PipelineDeps {
         })
     }
 
-    /// Releases a lane whose run does not exist.
+    /// Releases the lease of a run that does not exist.
     async fn release_without_run(&self, lease: &Lease) -> Result<WorkStatus, RunError> {
         let tx = self.store.begin().await?;
         leases::release(&tx, &[LaneRelease::new(lease, None)]).await?;

@@ -167,7 +167,8 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Asks whether the invoice was already transmitted. If not, checks whether the receiver can be reached.
+    /// Asks the authority whether the invoice was already transmitted. If not, checks whether the receiver can be
+    /// reached.
     async fn probe_then_check(&self, run: &Run, step: Step) -> ExecutionResult {
         match self.resolve_by_status(run, was_sent).await? {
             Some(by) => Ok(resolved_step(by)),
@@ -215,14 +216,8 @@ impl StepExecutor<'_> {
         if resuming && let Some(by) = self.resolve_by_status(run, was_sent).await? {
             return Ok(resolved_step(by));
         }
-        let irn = run.irn.as_str();
-        match self.authority.transmit(irn).await {
-            Err(unknown @ AuthorityFailure::Unknown { .. }) => {
-                resolve_unknown(unknown, self.resolve_by_status(run, was_sent).await)
-                    .map(resolved_step)
-            }
-            answer => execution_result(answer),
-        }
+        let answer = self.authority.transmit(run.irn.as_str()).await;
+        self.resolve_answer(run, answer, resuming, was_sent).await
     }
 
     /// Sends the report, even if an earlier call has an unknown outcome. The authority cannot be asked whether it has a
@@ -245,15 +240,32 @@ impl StepExecutor<'_> {
             Some(by) => return Ok(ExecutedStep::Unchanged(by)),
             None => {}
         }
-        match self
-            .authority
-            .update_payment(run.irn.as_str(), wanted, None)
-            .await
-        {
+        let irn = run.irn.as_str();
+        let answer = self.authority.update_payment(irn, wanted, None).await;
+        self.resolve_answer(run, answer, resuming, stands).await
+    }
+
+    /// Returns the result of a call with an effect. If the call's outcome is unknown, asks the authority for the
+    /// invoice's state, and lets `happened` decide from it. Does so after a refusal, too, if an earlier call may have
+    /// taken effect (`resuming`): it may have done so since the question before this call, and be the reason for the
+    /// refusal.
+    async fn resolve_answer(
+        &self,
+        run: &Run,
+        answer: Result<(), AuthorityFailure>,
+        resuming: bool,
+        happened: impl Fn(&RemoteStatus) -> bool,
+    ) -> ExecutionResult {
+        match answer {
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
-                resolve_unknown(unknown, self.resolve_by_status(run, stands).await)
+                resolve_unknown(unknown, self.resolve_by_status(run, happened).await)
                     .map(resolved_step)
             }
+            Err(refusal) if refusal.is_final() && resuming => self
+                .resolve_by_status(run, happened)
+                .await?
+                .map(resolved_step)
+                .ok_or_else(|| StepError::from(refusal)),
             answer => execution_result(answer),
         }
     }
@@ -265,8 +277,8 @@ fn was_sent(status: &RemoteStatus) -> bool {
 
 /// Turns "not found" into a refusal. The invoice was signed before, so an authority that does not find it now will not
 /// find it later, and a retry is useless.
-fn refuse_if_not_found(trouble: StepError) -> StepError {
-    match trouble {
+fn refuse_if_not_found(error: StepError) -> StepError {
+    match error {
         StepError::Call(AuthorityFailure::NotFound { message }) => StepError::Refused(message),
         other => other,
     }

@@ -46,7 +46,8 @@ impl PipelineHandle {
         Ok(run.explain_wait(&context, now))
     }
 
-    /// Returns the replica that holds a lane. A replica that is not stored is named by its id.
+    /// Returns the replica that works on the run, as the holder of its lane. If the table of replicas does not have it,
+    /// its id stands for its name.
     async fn holding_worker(&self, run: &Run, holder: LaneHolder) -> Result<Worker, StoreError> {
         let replica = replicas::find(&self.store, &holder.owner).await?;
         Ok(Worker {

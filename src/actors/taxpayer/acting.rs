@@ -1,6 +1,6 @@
-//! The actor of a request: the person or the API key that acts. The code that checks the key or the session names the
-//! actor, and every command that the request sends carries it, so that no handler can forget it. Work that no request
-//! started has no such actor.
+//! The actor of a request, as the audit records it: the person or the API key that acts. The code that checks the key
+//! or the session names the actor, and every command that the request sends carries it, so that no handler can forget
+//! it. Work that no request started has no such actor.
 
 use std::cell::RefCell;
 use std::future::Future;

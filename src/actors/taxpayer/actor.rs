@@ -1,7 +1,7 @@
 //! The actor of one taxpayer, the only writer of this taxpayer's data. A committer executes its batches together with
 //! the batches of other taxpayers. A batch that the committer leaves out is executed here, in a transaction of its own.
-//! While no batch can be executed, because another transaction has locked a lane or because other large commands have
-//! their turn, the actor occupies no connection.
+//! While an actor waits for a row that another transaction has locked, or for the turn of its large command, it
+//! occupies no database connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +50,8 @@ struct TaxpayerActor {
     id: TaxpayerId,
     shared: SharedParts,
     cached: Option<CachedState>,
-    /// The time until which the taxpayer's batches stay out of groups; `None` if none of its commands has failed so.
+    /// The time until which the taxpayer's batches stay out of groups (`KEPT_APART_FOR`); `None` before the first
+    /// failure.
     apart_until: Option<Instant>,
 }
 
@@ -82,10 +83,10 @@ impl TaxpayerHandle {
             arbiters,
             admission,
             settings,
-            move |id: &TaxpayerId, seat| {
+            move |id: &TaxpayerId, context| {
                 let id = *id;
                 let shared = shared.clone();
-                batch_actor::start(seat, BATCH_MAX, move || TaxpayerActor {
+                batch_actor::start(context, BATCH_MAX, move || TaxpayerActor {
                     id,
                     shared: shared.clone(),
                     cached: None,
@@ -119,7 +120,7 @@ impl Worker for TaxpayerActor {
         envelope.size.weight()
     }
 
-    /// A large command is a batch of its own, which bounds the size of a transaction.
+    /// True if the command must be a batch of its own, so that no transaction becomes too long.
     fn is_large(envelope: &CommandEnvelope) -> bool {
         envelope.is_large()
     }
@@ -143,8 +144,9 @@ impl Worker for TaxpayerActor {
 }
 
 impl TaxpayerActor {
-    /// Has a committer execute a batch in a group. If another transaction has locked a lane that the batch needs, waits
-    /// and tries again. If the batch was left out for another reason, executes it alone.
+    /// Lets a committer execute the batch together with those of other taxpayers. If another transaction has locked a
+    /// lane that the batch needs, waits and tries again. If the committer leaves the batch out for another reason,
+    /// executes it alone.
     async fn execute_in_group(&mut self, batch: CommandBatch<CommandEnvelope>) -> CommandResults {
         let tasks = batch.tasks().iter();
         let ids: Vec<_> = tasks.map(|task| task.id).collect();
@@ -181,7 +183,7 @@ impl TaxpayerActor {
     }
 
     /// Executes a batch in a transaction of its own. If that fails and a single command may be the cause, executes each
-    /// command in a transaction that shares its commit with no other.
+    /// command in its own transaction and commit, so that only the faulty command fails.
     async fn execute_alone(
         &mut self,
         batch: &CommandBatch<CommandEnvelope>,

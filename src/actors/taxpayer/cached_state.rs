@@ -14,7 +14,7 @@ use crate::store::{events, webhooks};
 
 #[derive(Debug, Clone)]
 pub struct CachedState {
-    /// The version of the lane for which this state is current.
+    /// The version of the taxpayer's lane for which this state is current: each writer raises it by 1.
     pub(crate) version: i64,
     /// `None` until the taxpayer is onboarded.
     pub(crate) taxpayer: Option<Taxpayer>,
@@ -48,8 +48,8 @@ impl CachedState {
         Ok(states)
     }
 
-    /// Returns the state with the version that the lane had before this transaction locked it. Locking raises the
-    /// version, and a rollback restores it.
+    /// Returns this state for a transaction that was rolled back: locking the lane had raised its version by 1, and the
+    /// rollback has undone that.
     pub(crate) fn before_lock(self) -> Self {
         Self {
             version: self.version - 1,

@@ -14,15 +14,14 @@ use crate::store::Store;
 use crate::store::lanes::{self, LaneKind, LaneName, views};
 use crate::store::{events, idempotency};
 
-/// For this long, the program checks whether a failed commit took effect. After that the caller is told that the
-/// outcome is unknown.
+/// For this long, a look-up finds out whether a failed commit took effect. After that the caller gets the error
+/// `Unsettled`: the outcome is unknown.
 const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
 const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 
-/// Finds out whether a commit that returned an error took effect. Waits until the failed transaction has ended. Returns
-/// `Ok` if the commit took effect. If it did not, returns `error`, but `NotCommitted` in place of `Unsettled`, so that
-/// the caller may repeat. Returns `Unsettled` if the database stays unreachable, or if nothing that it stores shows the
-/// outcome.
+/// Finds out whether a commit that returned `error` took effect, after waiting for the end of its transaction. Returns
+/// `Ok` if it took effect. If it did not, returns `error`, but `NotCommitted` in place of `Unsettled`, so that the
+/// caller may repeat. Returns `Unsettled` if the database stays unreachable, or if no stored row shows the outcome.
 pub(super) async fn resolve_commit(
     deps: &TaxpayerDeps,
     members: &[Member<'_>],

@@ -25,7 +25,8 @@ use crate::store::lanes::LaneName;
 
 /// The maximum number of commands in a group. It limits how long a transaction takes.
 const GROUP_COMMANDS_MAX: usize = 256;
-/// A committer lets the other tasks of its thread run this many times before it closes a group.
+/// A committer yields to the other tasks of its thread this many times before it closes a group, so that more batches
+/// can join.
 const YIELDS: usize = 2;
 
 /// The commands that a taxpayer's actor hands over to be executed in a group, with what the actor has cached.

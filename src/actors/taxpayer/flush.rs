@@ -38,7 +38,7 @@ use crate::store::runs::step_log;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::replays;
 
-/// The way in which the worker of a webhook endpoint was woken.
+/// The result of making an endpoint's lane due: how the endpoint's worker learns of its new work.
 #[derive(Debug)]
 enum WakeResult {
     /// The lane was free; this process holds its lease once the transaction commits.

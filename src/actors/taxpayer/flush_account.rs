@@ -1,5 +1,5 @@
 //! Writes what a transaction changes of an account: the taxpayer, its endpoints with their secrets, its keys and its
-//! settings. These commands are rare, so each taxpayer has statements of its own.
+//! settings. Such changes are rare, so they are written with separate statements for each taxpayer.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -124,6 +124,16 @@ impl TaxpayerHandle {
         &self.usage
     }
 
+    /// Fails with `Paused` if the commands of the current actor for this taxpayer are refused, because an operator has
+    /// paused the taxpayer. For code that changes something at the authority before it sends its command.
+    pub fn check_not_paused(&self, taxpayer: TaxpayerId) -> Result<(), TaxpayerError> {
+        let acting = acting::current_actor();
+        if self.paused.is_held_back(taxpayer, acting.as_ref()) {
+            return Err(TaxpayerError::Paused);
+        }
+        Ok(())
+    }
+
     /// Sends a command. When this returns its output, the change is stored.
     pub async fn send<C: TaxpayerCommand>(
         &self,

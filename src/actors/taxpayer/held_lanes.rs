@@ -27,7 +27,7 @@ struct LaneCheck {
     held: HashSet<LaneName>,
 }
 
-/// Counts as one waiter for these lanes until it is dropped.
+/// One waiter for these lanes. It is counted in `HeldLanes::wanted` until it is dropped.
 struct WaiterCount<'a> {
     all: &'a HeldLanes,
     lanes: &'a [LaneName],

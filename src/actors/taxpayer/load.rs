@@ -26,7 +26,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::item::Item;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::fault::Faults;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::kernel::tracked::Tracked;
 use crate::domain::party::Customer;
 use crate::domain::pipeline::Run;
@@ -39,7 +39,8 @@ use crate::store::operations::supplier_invoices;
 use crate::store::webhooks::{integrations, replays};
 use crate::store::{Store, events, runs};
 
-/// The start of one taxpayer's commands: the rows that they ask for, the cached state and the reserved ids.
+/// One taxpayer's part of a transaction before its rows are loaded: the rows that its commands ask for, its cached
+/// state and the reserved ids.
 pub(super) struct BatchStart {
     pub(super) id: TaxpayerId,
     pub(super) wanted: ReadSet,
@@ -96,7 +97,7 @@ pub(super) async fn load(
             valid_keys: rare.valid_keys,
             replays: rare.replays,
             corrections: rare.corrections,
-            correcting: rows.correcting.take(id),
+            correcting: rows.correcting.take(id).into_iter().collect(),
             sent_outages: rare.sent_outages,
             imports: rare.imports,
             conflicts: rare.conflicts,
@@ -110,7 +111,8 @@ pub(super) async fn load(
 /// Rows that many commands need. They are read for all taxpayers together.
 struct CommonRows {
     invoices: ByOwner<Invoice>,
-    correcting: ByOwner<Invoice>,
+    /// The invoices that refer to an invoice to be corrected, with its id. Those that are too large are missing.
+    correcting: ByOwner<(InvoiceId, Vec<Invoice>)>,
     items: ByOwner<Item>,
     customers: ByOwner<Customer>,
     runs: ByOwner<Run>,
@@ -170,17 +172,21 @@ async fn add_credit_notes(
     Ok(())
 }
 
-/// Loads the invoices that refer to an invoice to be corrected, and adds their runs to the read sets.
+/// Loads, for each invoice to be corrected, the invoices that refer to it, and adds their runs to the read sets. Loads
+/// none if they are too many or too large.
 async fn load_correcting(
     tx: &Transaction,
     starts: &mut [BatchStart],
-) -> Result<ByOwner<Invoice>, StoreError> {
-    let mut correcting: ByOwner<Invoice> = ByOwner::default();
+) -> Result<ByOwner<(InvoiceId, Vec<Invoice>)>, StoreError> {
+    let mut correcting = ByOwner::default();
     for BatchStart { id, wanted, .. } in starts {
-        let references = &wanted.corrected_references;
-        for invoice in invoices::owned_by_correcting(tx, *id, references).await? {
-            wanted.run_irn_keys.push(invoice.irn.key());
-            correcting.put(*id, invoice);
+        for (original, references) in &wanted.corrected_references {
+            let found = invoices::owned_by_correcting(tx, *id, references).await?;
+            if let Some(found) = found {
+                let keys = found.iter().map(|invoice| invoice.irn.key());
+                wanted.run_irn_keys.extend(keys);
+                correcting.put(*id, (*original, found));
+            }
         }
     }
     Ok(correcting)

@@ -33,7 +33,7 @@ pub(super) enum Outcome {
     Executed(Box<ExecutedBatch>),
     /// Another transaction has locked these lanes, which the member needs. Nothing was executed.
     Held(Vec<LaneName>),
-    /// A command panicked, or a lane does not exist yet. Nothing was executed.
+    /// A command panicked, or a lane that the member needs does not exist yet. Nothing was executed.
     LeftOut,
 }
 

@@ -77,9 +77,9 @@ pub(super) async fn execute_alone(
     })))
 }
 
-/// Executes a large command in a transaction of its own. The command is decided on a snapshot. Instead, it is decided
-/// with its lanes locked if it records steps of a run, if its taxpayer has no lane yet, or if the decision on the
-/// snapshot is out of date.
+/// Executes a large command in a transaction of its own. The command is first decided on a snapshot, without locks. If
+/// it records steps of a run, if its taxpayer has no lane yet, or if somebody has written for the taxpayer since the
+/// snapshot, it is decided with its lanes locked.
 pub(super) async fn execute_large(
     deps: &TaxpayerDeps,
     member: Member<'_>,
@@ -112,7 +112,7 @@ async fn decide_on_snapshot<'a>(
     let member = LockedMember {
         member,
         ids,
-        // The version that the lane will have when it is locked: the lock increments it.
+        // `write_decision` compares this with the version of the locked lane. The lock raises the version by 1.
         version: lane.version + 1,
     };
     let mut entered = load_members(deps, &snapshot, vec![member]).await?;

@@ -175,7 +175,7 @@ fn replay_result(created: &Result<CreatedInvoice, TaxpayerError>) -> (Quarantine
             "The replay did not start: too much waits, or the taxpayer is paused. Try again."
                 .to_owned(),
         ),
-        // Only without an answer to the commit may the invoice exist. After every other error it does not.
+        // Only `Unsettled`, a commit without an answer, leaves open whether the invoice exists.
         Err(TaxpayerError::Store(error)) if !matches!(error, StoreError::Unsettled) => (
             QuarantineState::Kept,
             "The replay failed in the database, and nothing was created. Try again.".to_owned(),

@@ -32,14 +32,14 @@ pub struct ReadSet {
     /// Invoices whose corrections are read.
     pub(super) corrected: Vec<InvoiceId>,
     /// References to invoices that are corrected. The invoices that contain one of these references are read.
-    pub(super) corrected_references: Vec<String>,
+    pub(super) corrected_references: Vec<(InvoiceId, Vec<String>)>,
     /// Import numbers of files. The imports with these numbers are read.
     pub(super) imports: Vec<String>,
     pub(super) unique_values: Vec<UniqueValues>,
     pub(super) with_invoices: WithInvoices,
 }
 
-/// The rows that are read with all invoices in a set.
+/// Flags for rows that are read in addition, for each invoice of the set.
 #[derive(Default)]
 pub(super) struct WithInvoices {
     runs: bool,
@@ -57,7 +57,7 @@ pub(super) struct WantedSettings {
 #[derive(Default)]
 pub(super) struct Ledgers {
     irn_keys: Vec<String>,
-    /// The loaded invoices with these IRNs.
+    /// The loaded invoices with these IRNs, each with its current payment status.
     pub(super) invoices: Vec<(InvoiceId, PaymentStatus)>,
 }
 
@@ -151,7 +151,7 @@ impl ReadSet {
     pub(crate) fn add_correction(&mut self, id: InvoiceId, references: Vec<String>) {
         self.invoices.ids.push(id.0);
         self.corrected.push(id);
-        self.corrected_references.extend(references);
+        self.corrected_references.push((id, references));
     }
 
     /// Asks whether the file with this number was imported.
@@ -159,7 +159,8 @@ impl ReadSet {
         self.imports.push(import_no.to_owned());
     }
 
-    /// Asks whether another taxpayer already has a unique value of `taxpayer`, or the login of its first contact.
+    /// Asks whether another taxpayer already has a unique value of `taxpayer`. `login` is the email with which its
+    /// first contact person signs in.
     pub(crate) fn add_unique_values(
         &mut self,
         command: CommandId,

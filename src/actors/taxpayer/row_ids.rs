@@ -1,4 +1,4 @@
-//! Portal ids for the rows that the commands of a batch may add. They are reserved before the transaction begins.
+//! Numeric ids for the rows that the commands of a batch may add. They are reserved before the transaction begins.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -106,7 +106,7 @@ pub(super) async fn execute_group(
     Ok(outcomes.collect())
 }
 
-/// Returns the outcome of a member that needs these lanes if other transactions have locked some of them.
+/// Returns `Outcome::Held` if other transactions have locked some of these lanes, which a member needs; else `None`.
 fn outcome_if_held(
     lanes: impl Iterator<Item = LaneName>,
     held: &HashSet<LaneName>,

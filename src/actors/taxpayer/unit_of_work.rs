@@ -1,7 +1,7 @@
 //! The unit of work of one batch: the rows that its commands read, and all changes so far. A command makes all checks
 //! before its first change, so a refused command changes nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -83,8 +83,8 @@ pub struct UnitOfWork {
     pub(crate) replays: Vec<Replay>,
     /// The corrections of the invoices that a command of the batch corrects, the newest first.
     pub(crate) corrections: Vec<Correction>,
-    /// The invoices that may refer to an invoice that a command of the batch corrects.
-    pub(crate) correcting: Vec<Invoice>,
+    /// The invoices that may refer to an invoice to be corrected, by its id. It is missing if they are too large.
+    pub(crate) correcting: HashMap<InvoiceId, Vec<Invoice>>,
     /// The outage events, among those that the batch asks for, that this taxpayer has already received.
     pub(crate) sent_outages: Vec<OutageEvent>,
     /// The imports, among those that the batch asks for, that are stored.

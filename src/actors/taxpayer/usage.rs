@@ -15,7 +15,7 @@ use supervision::Window;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
 
-/// A span with more taxpayers than this is cut. It then keeps the number of taxpayers below by each measure.
+/// A span with more taxpayers than `CUT_AT` is cut: by each measure, it keeps the `KEPT_BY_MEASURE` highest counts.
 const CUT_AT: usize = 1_024;
 const KEPT_BY_MEASURE: usize = 64;
 
@@ -41,7 +41,7 @@ words! {
 pub struct UsageCounts {
     /// The number of commands that succeeded.
     pub writes: u64,
-    /// The longest time from a command to its answer.
+    /// The longest time from a command to its answer, in microseconds.
     pub wait_max_us: u64,
     /// Runs that the authority accepted or refused.
     pub runs: u64,

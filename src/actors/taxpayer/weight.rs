@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::invoice::Draft;
 
-/// A command that is heavier than this is large, so it has a transaction of its own.
+/// A command with a greater weight than this is large, so it has a transaction of its own.
 pub(super) const SMALL_WEIGHT_MAX: usize = 200;
 /// The weight at which a batch or a group takes no further commands.
 pub(super) const TRANSACTION_WEIGHT_MAX: usize = 2_000;
@@ -72,14 +72,23 @@ fn member_bytes(members: &Map<String, Value>) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use jiff::civil::date;
     use serde_json::json;
 
     use super::*;
     use crate::actors::taxpayer::command::TaxpayerCommand;
-    use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice};
+    use crate::actors::taxpayer::commands::{
+        CorrectInvoice, CorrectedNames, CreateBatch, CreateInvoice,
+    };
     use crate::actors::taxpayer::handle::CommandEnvelope;
     use crate::actors::taxpayer::tests::draft;
+    use crate::domain::correction::plan::CorrectionWish;
     use crate::domain::invoice::batch::Candidate;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::ids::InvoiceId;
+    use crate::domain::reference::catalog::Catalog;
 
     fn sized_draft(lines: usize, extra_bytes: usize) -> Draft {
         let mut draft = draft("A", 10);
@@ -95,6 +104,32 @@ mod tests {
     fn find_weight(command: impl TaxpayerCommand) -> (usize, bool) {
         let envelope = CommandEnvelope::new(command, None, None);
         (envelope.size.weight(), envelope.is_large())
+    }
+
+    #[test]
+    fn a_correction_weighs_what_it_reads() {
+        for (original_lines, correcting_bytes, expected) in [
+            (1, 0, (2, false)),
+            (199, 0, (200, false)),
+            (200, 0, (201, true)),
+            (1, 100 * 1_024, (102, false)),
+            (1, 8 << 20, (8_194, true)),
+        ] {
+            let sent = find_weight(CorrectInvoice {
+                original: CorrectedNames {
+                    id: InvoiceId(1),
+                    irn: Irn::parse("INV1-94AD90FB-20260131").unwrap(),
+                    references: Vec::new(),
+                },
+                wish: CorrectionWish::Cancel,
+                today: date(2026, 1, 31),
+                catalog: Arc::new(Catalog::default()),
+                is_preview: true,
+                original_lines,
+                correcting_bytes,
+            });
+            assert_eq!(sent, expected, "{original_lines}, {correcting_bytes}");
+        }
     }
 
     #[test]

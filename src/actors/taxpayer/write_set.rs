@@ -35,7 +35,7 @@ pub struct WriteSet {
     pub(crate) batches: Vec<Batch>,
     pub(crate) imports: Vec<StoredImport>,
     pub(crate) imported_pieces: Vec<ImportedPiece>,
-    /// The parts of UBL files that no field of the imported invoices carries.
+    /// The parts of imported UBL files for which an invoice has no field, by invoice.
     pub(crate) ubl_parts: Vec<(InvoiceId, UblParts)>,
     pub(crate) new_corrections: Vec<StoredCorrection>,
     /// The new states of corrections that the batch has advanced, in the order of the commands.

@@ -72,8 +72,8 @@ pub async fn demo(fault: Option<DemoFault>) -> Result<(), StartError> {
 }
 
 /// Returns the settings of a demo: the defaults, with free ports of loopback and all files below `directory`. The
-/// settings that the program was started with do not count. They may be those of a deployment, which a demo must not
-/// touch, or may stop it: some let webhooks call no loopback address.
+/// settings that the program was started with are ignored: they may belong to a deployment, which a demo must not
+/// touch, or may forbid what the demo needs, such as a webhook at a loopback address.
 fn demo_settings(directory: &Path) -> Result<Settings, ConfigFault> {
     let mut settings = Settings::defaults()?;
     directory.clone_into(&mut settings.data_dir);

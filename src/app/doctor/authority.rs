@@ -17,8 +17,8 @@ const NAME: &str = "authority-name";
 const HEALTH: &str = "authority";
 const KEY: &str = "authority-key";
 const CLOCK: &str = "authority-clock";
-/// An IRN that no invoice has. Asking for it has no effect, and the authority tells only a caller with a valid key that
-/// there is no such invoice.
+/// An IRN that no invoice has. Asking for it changes nothing, but shows whether our API key is valid: only then the
+/// authority answers that there is no such invoice.
 const NO_INVOICE: &str = "DOCTOR-00000000-20000101";
 
 pub(super) async fn check(settings: &Settings) -> Vec<CheckResult> {

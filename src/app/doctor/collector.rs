@@ -4,7 +4,7 @@ use crate::app::doctor::report::CheckResult;
 use crate::config::Settings;
 use crate::telemetry::traces;
 
-/// Returns no result if the settings name no collector.
+/// Returns `None` if the settings name no collector.
 pub(super) async fn check(settings: &Settings) -> Option<CheckResult> {
     let root = settings.telemetry.otlp_endpoint.as_deref()?;
     let taken = traces::probe(root).await;

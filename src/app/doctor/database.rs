@@ -19,7 +19,8 @@ use crate::store::Store;
 use crate::store::inspection::{self, ConnectionCounts, DatabaseServer, SchemaState};
 use crate::store::reseal::{self, UnsealedSample};
 
-/// A placeholder for an encryption key that cannot be used. No secret is opened with it.
+/// Takes the place of an unusable encryption key, so that the database can be checked all the same. No secret is opened
+/// with it.
 const NO_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 const KEY: &str = "encryption-key";
 const DATABASE: &str = "database";

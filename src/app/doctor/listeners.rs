@@ -64,7 +64,8 @@ struct PortOwner {
     process: u32,
 }
 
-/// Returns the result for a port that is taken. A service that runs already is no fault: it is stopped before the start.
+/// Returns the result for a port that is taken. A running service that takes it is no fault, because it will be stopped
+/// before the new start.
 fn judge_taken_port(
     check: &'static str,
     bind: SocketAddr,
@@ -85,7 +86,7 @@ fn judge_taken_port(
     }
 }
 
-/// Finds the process that listens on a port; `None` where the system does not tell.
+/// Finds the process that listens on a port; `None` if the operating system does not show it to us.
 fn find_listener(port: u16) -> Option<PortOwner> {
     let tables = SOCKET_TABLES.map(|table| fs::read_to_string(table).unwrap_or_default());
     let sockets: Vec<_> = tables
@@ -105,7 +106,8 @@ fn find_listener(port: u16) -> Option<PortOwner> {
     })
 }
 
-/// Returns the names of the sockets that listen on a port, as the links of open files name them.
+/// Returns the sockets in this table of the kernel that listen on a port, each as `socket:[…]`: the process that owns a
+/// socket has a link with this target in `/proc/<pid>/fd`.
 fn listening_sockets(table: &str, port: u16) -> Vec<String> {
     let local_port = format!(":{port:04X}");
     let sockets = table.lines().filter_map(|line| {

@@ -4,7 +4,7 @@
 //! | Checks | File |
 //! |---|---|
 //! | what a check found, and how it is printed | `report` |
-//! | reachable, writable, migrations, connections, clock; the encryption key, on sealed secrets | `database` |
+//! | whether the database can be reached and written, its migrations and its clock; the encryption key | `database` |
 //! | room on the disks; the files of checkpoints | `files` |
 //! | the name, the connection, the health and the clock of the authority; its answer to our key | `authority` |
 //! | the ports to listen on, and the limit of open files | `listeners` |

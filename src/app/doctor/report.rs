@@ -13,8 +13,8 @@ pub(super) mod advise {
     pub const CLOCKS: &str = "synchronise the clocks of both machines (NTP)";
 }
 
-/// Clocks that differ by at most this much count as equal, because an answer takes time to arrive, and dates in HTTP
-/// have no fractions of a second.
+/// Clocks that differ by at most this much count as equal: an answer takes time to arrive, and the date in an HTTP
+/// header has no fractions of a second.
 const CLOCKS_AGREE: SignedDuration = SignedDuration::from_secs(3);
 /// With clocks that differ by more than this, deadlines, leases and sign-ins are wrong.
 const CLOCKS_FAIL: SignedDuration = SignedDuration::from_secs(60);

@@ -1,5 +1,5 @@
-//! The faults of drills. A drill orders a fault of the authority from the authority's simulator. Meanwhile it makes
-//! calls, because a fault that no call meets causes no incident.
+//! The faults of drills. If the authority must fail, the drill tells the simulator of the authority to do so, and then
+//! calls it all the time, because a fault that no call meets causes no incident.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) struct RunningFault {
 impl DrillFault {
     pub(super) fn expectation(self) -> IncidentExpectation {
         let (incident, seen_s, gone_s) = match self {
-            // The incident stays for `authority.outage_clear_after_s` after the authority has begun to answer.
+            // The incident stays for `authority.outage_clear_after_s` after the authority answers again.
             Self::Outage => ("authority-out", 30, 300),
             Self::Slow => ("authority-slow", 30, 60),
             Self::Throttle => ("authority-throttles", 30, 60),
@@ -79,7 +79,7 @@ impl RunningFault {
                     Some(&invoice_body()),
                 )
                 .await?;
-            // Each such request is a call to the authority, under the key of this service.
+            // Each request to this path makes the service call the authority, with the service's own key.
             let irn = created["data"]["irn"].as_str().unwrap_or_default();
             let path = format!("/v1/app/invoices/{irn}/confirm");
             target.order_fault(Method::POST, Some(&order)).await?;

@@ -66,7 +66,7 @@ pub(super) struct IncidentExpectation {
     gone_within: Duration,
 }
 
-/// Holds a drill. Ends the fault even if the drill fails.
+/// Runs a drill, and prints its observations. Ends the fault even if the drill fails.
 pub async fn drill(arguments: DrillArguments) -> Result<(), DrillError> {
     let fault = arguments.fault;
     let lasts = arguments.lasts;

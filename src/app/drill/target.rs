@@ -117,7 +117,7 @@ impl Target {
         Ok(request.header("x-api-key", key.expose_secret()))
     }
 
-    /// Lists, adds or clears the faults of the simulator.
+    /// Lists (GET), adds (POST) or clears (DELETE) the faults of the simulator.
     pub(super) async fn order_fault(
         &self,
         method: Method,

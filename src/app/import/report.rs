@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// The maximum numbers of causes, of questions and of warnings that are shown.
+/// The maximum number of lines of each list that is shown: of causes, of questions, and of warnings about documents.
 const LINES_MAX: usize = 20;
-/// The width of the bar, in letters.
+/// The width of the progress bar, in characters.
 const BAR_LETTERS: u64 = 30;
 /// Without a terminal, a line is written each time this many more percent are done.
 const PLAIN_STEP_PERCENT: u64 = 10;

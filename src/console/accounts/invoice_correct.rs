@@ -210,7 +210,7 @@ impl WantedCorrection {
         session: &AccountSession,
     ) -> Result<Correction, ApiError> {
         let wish = read_wish(state, &self.stored, &self.values)?;
-        let command = correct_command(state, &self.stored.invoice, wish, true);
+        let command = correct_command(state, &self.stored.invoice, wish, true).await?;
         Ok(state.taxpayers.send(session.taxpayer, command).await?)
     }
 
@@ -300,7 +300,7 @@ async fn start_correction(
             return show_with_status(StatusCode::PRECONDITION_FAILED, &page);
         }
     }
-    let command = correct_command(&state, &wanted.stored.invoice, wish, false);
+    let command = correct_command(&state, &wanted.stored.invoice, wish, false).await?;
     let correction = match session.send(&state, command).await {
         Ok(correction) => correction,
         Err(error) => return wanted.show_refusal(&session, error.into()),

@@ -117,11 +117,7 @@ pub(super) async fn find_credit_notes(
     state: &ApiState,
     invoice: &Invoice,
 ) -> Result<Credits, ApiError> {
-    let references = invoice.own_references();
-    let reader = state.store.reader();
-    let correcting =
-        invoices::owned_by_correcting(reader, invoice.taxpayer_id, &references).await?;
-    Ok(Credits::new(invoice, correcting))
+    Ok(invoices::find_credits(state.store.reader(), invoice).await?)
 }
 
 /// Returns the invoice that was created just before or just after this one.

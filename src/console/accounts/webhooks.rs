@@ -33,7 +33,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_log::{self, UndeliveredCounts};
-use crate::store::webhooks::delivery_stats::{self, HourStats};
+use crate::store::webhooks::delivery_stats::{self, ATTEMPTS_COUNTED_MAX, HourStats};
 use crate::store::webhooks::replays;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -64,6 +64,8 @@ struct WebhookPage {
     open: UndeliveredCounts,
     /// The outcomes of the deliveries of the last day by hour; empty if nothing was attempted.
     charts: Vec<Chart>,
+    /// The number of attempts that the charts count, if there may be more.
+    counted_max: Option<i64>,
     events: Vec<EventChoice>,
     replays: Vec<ReplayLine>,
     /// The form of the settings.
@@ -200,7 +202,7 @@ pub(super) async fn render(
         .await?
         .unzip();
     let (replays, _) = replays::page_for_endpoint(store, target.key, NEWEST_REPLAYS).await?;
-    let hours = delivery_stats::last_day_by_hour(store, target.key, state.now()).await?;
+    let day = delivery_stats::last_day_by_hour(store, target.key, state.now()).await?;
     let form = settings.unwrap_or_else(|| {
         let stored = form_values(endpoint.as_ref(), target.url_field());
         FormState::new(stored.with_values_before())
@@ -225,7 +227,8 @@ pub(super) async fn render(
         base: base(session),
         open: open.get(&target.key).copied().unwrap_or_default(),
         health: WebhookHealth::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref()),
-        charts: charts(&hours),
+        charts: charts(&day.hours),
+        counted_max: day.is_partial.then_some(ATTEMPTS_COUNTED_MAX),
         events: event_choices(endpoint.as_ref(), &form),
         replays: replays.into_iter().map(ReplayLine::from).collect(),
         target,

@@ -9,6 +9,9 @@ const ROWS_MAX: usize = 150;
 /// The maximum nesting of fields that are shown. A schema may contain itself.
 const DEPTH_MAX: usize = 7;
 
+/// The lists of an object's required fields: always, and unless a rule that the page tells beside them says otherwise.
+const REQUIRED_LISTS: [&str; 2] = ["required", "x-conditionally-required"];
+
 /// A field of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FieldRow {
@@ -45,10 +48,12 @@ fn add_fields(rows: &mut Vec<FieldRow>, schema: &'static Value, parent: &str, de
         } else {
             format!("{parent}.{name}")
         };
-        let required = schema["required"].as_array();
+        let required = REQUIRED_LISTS
+            .iter()
+            .filter_map(|list| schema[*list].as_array());
         rows.push(FieldRow {
             kind: type_words(property),
-            is_required: required.is_some_and(|all| all.iter().any(|one| one == name)),
+            is_required: required.flatten().any(|one| one == name),
             about: field_description(property),
             path: path.clone(),
         });

@@ -167,16 +167,30 @@ async fn change_access(
     let notice = match to {
         AccessMove::Disable if !is_change => "The account was already disabled.".to_owned(),
         AccessMove::Enable if !is_change => "The account was not disabled.".to_owned(),
-        AccessMove::Revoke => format!("{keys} keys are revoked and {sessions} sessions ended."),
+        AccessMove::Revoke => format!("{}.", ended_words(keys, sessions)),
         AccessMove::Disable => {
-            format!(
-                "The account is disabled: {keys} keys are revoked and {sessions} sessions ended."
-            )
+            format!("The account is disabled: {}.", ended_words(keys, sessions))
         }
         AccessMove::Enable => "The account is enabled. It can sign in; it has no key.".to_owned(),
         AccessMove::Remove => "The operator is removed.".to_owned(),
     };
     Ok(go_to(list_path(owner.kind), &notice))
+}
+
+/// Says how many keys were revoked and how many sessions ended.
+fn ended_words(keys: u64, sessions: u64) -> String {
+    let sessions = session_words(sessions);
+    match keys {
+        1 => format!("1 key is revoked and {sessions} ended"),
+        keys => format!("{keys} keys are revoked and {sessions} ended"),
+    }
+}
+
+pub(super) fn session_words(sessions: u64) -> String {
+    match sessions {
+        1 => "1 session".to_owned(),
+        sessions => format!("{sessions} sessions"),
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -237,5 +251,21 @@ fn list_path(kind: KeyKind) -> &'static str {
         "/console/operators"
     } else {
         "/console/integrators"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_is_told_in_right_numbers() {
+        for (keys, sessions, words) in [
+            (0, 0, "0 keys are revoked and 0 sessions ended"),
+            (1, 1, "1 key is revoked and 1 session ended"),
+            (2, 3, "2 keys are revoked and 3 sessions ended"),
+        ] {
+            assert_eq!(ended_words(keys, sessions), words);
+        }
     }
 }

@@ -161,7 +161,12 @@ fn explain_state(shared: &SharedBreaker, now: Timestamp) -> String {
         None if figures.state == BreakerCondition::HalfOpen => "A probe is under way".to_owned(),
         None => "The next call is the probe".to_owned(),
     };
-    let held_on = shared.held_on.join(", ");
+    let replicas = shared.held_on.join(", ");
+    let hold = if shared.held_on.len() == 1 {
+        format!("{replicas} holds back")
+    } else {
+        format!("{replicas} hold back")
+    };
     match figures.state {
         BreakerCondition::Closed => explain_closed(figures),
         _ if figures.is_tripped => {
@@ -170,12 +175,23 @@ fn explain_state(shared: &SharedBreaker, now: Timestamp) -> String {
             )
         }
         _ if !figures.is_outage => format!(
-            "{held_on} holds back the calls of {} accounts{since}, because all of theirs failed. {probe}; the first answer closes it.",
-            figures.held_accounts
+            "{hold} the calls of {}{since}, because all of theirs failed. {probe}; the first answer closes it.",
+            accounts_words(figures.held_accounts, shared.held_on.len())
         ),
         _ => format!(
-            "{held_on} holds back calls{since}, because too many failed. {probe}; the first answer closes it."
+            "{hold} calls{since}, because too many failed. {probe}; the first answer closes it."
         ),
+    }
+}
+
+/// Returns how many accounts a breaker holds back. Of several replicas, only the number of the one that holds back most
+/// is known.
+fn accounts_words(accounts: u64, replicas: usize) -> String {
+    let noun = if accounts == 1 { "account" } else { "accounts" };
+    if replicas > 1 {
+        format!("up to {accounts} {noun} each")
+    } else {
+        format!("{accounts} {noun}")
     }
 }
 
@@ -194,9 +210,13 @@ fn explain_closed(figures: &BreakerFigures) -> String {
             } else {
                 String::new()
             };
+            let calls = match figures.waiting {
+                1 => "1 call waits".to_owned(),
+                waiting => format!("{waiting} calls wait"),
+            };
             format!(
-                "{} calls wait until one of {} is answered.{measured}",
-                figures.waiting, figures.limit
+                "{calls} until one of {} is answered.{measured}",
+                figures.limit
             )
         }
         None => "Calls pass.".to_owned(),
@@ -259,6 +279,48 @@ mod tests {
     }
 
     #[test]
+    fn the_replicas_that_hold_calls_back_are_named_with_the_number_of_accounts() {
+        for (names, is_outage, accounts, begin) in [
+            (
+                &["a:1"][..],
+                false,
+                1,
+                "a:1 holds back the calls of 1 account, because",
+            ),
+            (
+                &["a:1"],
+                false,
+                3,
+                "a:1 holds back the calls of 3 accounts, because",
+            ),
+            (
+                &["a:1", "b:1"],
+                false,
+                3,
+                "a:1, b:1 hold back the calls of up to 3 accounts each, because",
+            ),
+            (&["a:1"], true, 0, "a:1 holds back calls, because"),
+            (
+                &["a:1", "b:1"],
+                true,
+                0,
+                "a:1, b:1 hold back calls, because",
+            ),
+        ] {
+            let figures = BreakerFigures {
+                state: BreakerCondition::Open,
+                is_outage,
+                held_accounts: accounts,
+                ..BreakerFigures::default()
+            };
+            let held_on = names.iter().map(|name| (*name).to_owned()).collect();
+            let shared = SharedBreaker { figures, held_on };
+            let sentence = explain_state(&shared, Timestamp::UNIX_EPOCH);
+            assert!(sentence.starts_with(begin), "{sentence}");
+        }
+    }
+
+    #[test]
     fn calls_wait_for_the_limit_or_for_a_measurement() {
         let sentence = |limit, lasting_limit, waiting| {
             explain_closed(&BreakerFigures {
@@ -272,6 +334,10 @@ mod tests {
         let plain = "3 calls wait until one of 4 is answered.";
         assert_eq!(sentence(4, 4, 3), plain);
         assert_eq!(sentence(4, 0, 3), plain, "a replica of an old version");
+        assert_eq!(
+            sentence(4, 4, 1),
+            "1 call waits until one of 4 is answered."
+        );
         assert_eq!(
             sentence(4, 16, 3),
             format!(

@@ -203,7 +203,7 @@ fn explain_health(listed: &ListedEndpoint, circuit: Option<CircuitState>) -> Str
                 .disabled_reason
                 .as_deref()
                 .unwrap_or("It was disabled.");
-            format!("{reason} Nothing is sent until the taxpayer enables it again.")
+            format!("{reason} Nothing is sent until it is enabled again.")
         }
         (_, Some(CircuitState::Parked(until))) => format!(
             "It has only failed since {since}. One notification is sent as a probe at {} UTC; a success lets the others follow.",

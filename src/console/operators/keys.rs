@@ -10,7 +10,7 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::list_pages::{Pages, show_list};
-use crate::console::operators::access::account_change;
+use crate::console::operators::access::{account_change, session_words};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, go_to};
@@ -107,8 +107,8 @@ async fn revoke(
         let change = account_change(&state, &session, owner, reason);
         let ended = access::revoke_key(&state.store, change, &key.id).await?;
         let ended = ended.ok_or_else(ApiError::route_not_found)?;
-        let sessions = ended.sessions;
-        format!("The key is revoked. It is refused from now on, and {sessions} sessions ended.")
+        let sessions = session_words(ended.sessions);
+        format!("The key is revoked. It is refused from now on, and {sessions} ended.")
     };
     Ok(go_to(
         &format!("/console/keys?kind={kind}&owner={id}"),

@@ -45,7 +45,8 @@ async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answ
     let owners = views::counts_by_owner(&state.store).await?;
     let list = state.replicas.last_list();
     let held = state.pipeline.backlog.count_held().await?;
-    let mut lanes = counts.map(|count| LaneLine::new(count, held));
+    let is_paused = state.authority.is_paused();
+    let mut lanes = counts.map(|count| LaneLine::new(count, held, is_paused));
     if let Some(end) = state.pipeline.backlog.clear_at().await? {
         let runs = lanes
             .iter_mut()
@@ -69,14 +70,15 @@ async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answ
 }
 
 impl LaneLine {
-    fn new(count: LaneCount, held_runs: HeldRuns) -> Self {
+    /// `is_paused` is true if this process was started in the mode in which it sends nothing.
+    fn new(count: LaneCount, held_runs: HeldRuns, is_paused: bool) -> Self {
         let held = match count.kind {
             LaneKind::Run => held_runs,
             _ => HeldRuns::default(),
         };
         Self {
             explanation: explanation(count.kind),
-            why: explain_lanes(&count, held),
+            why: explain_lanes(&count, held, is_paused && is_sending(count.kind)),
             count,
         }
     }
@@ -99,8 +101,23 @@ fn explanation(kind: LaneKind) -> &'static str {
     }
 }
 
+/// True if the work of this kind calls the authority or a receiver, so that a paused process does none of it.
+fn is_sending(kind: LaneKind) -> bool {
+    match kind {
+        LaneKind::Taxpayer | LaneKind::Import | LaneKind::Correction => false,
+        LaneKind::Run
+        | LaneKind::Endpoint
+        | LaneKind::Pull
+        | LaneKind::Outage
+        | LaneKind::Reconciliation
+        | LaneKind::Verification
+        | LaneKind::Mail => true,
+    }
+}
+
 /// Explains the figures of one kind. `held` is the number of due lanes that are not taken although workers are free.
-fn explain_lanes(count: &LaneCount, held: HeldRuns) -> String {
+/// `is_paused` is true if this process takes none of this kind.
+fn explain_lanes(count: &LaneCount, held: HeldRuns, is_paused: bool) -> String {
     let LaneCount {
         due,
         leased,
@@ -108,8 +125,13 @@ fn explain_lanes(count: &LaneCount, held: HeldRuns) -> String {
         ..
     } = *count;
     let free = due - leased - gauge_value(held.all());
+    let free_words = if is_paused {
+        "Waiting until a process is started without --paused"
+    } else {
+        "Waiting for a free worker"
+    };
     let counted = [
-        ("Waiting for a free worker", free),
+        (free_words, free),
         (
             "Waiting until operators resume their taxpayers",
             gauge_value(held.taxpayer_paused),
@@ -151,7 +173,7 @@ mod tests {
                 leased,
                 held_back,
             };
-            explain_lanes(&count, held)
+            explain_lanes(&count, held, false)
         };
         let nobody = HeldRuns::default();
         let held = HeldRuns {
@@ -172,5 +194,29 @@ mod tests {
             "Waiting for a free worker: 3. \
              In flight at three crashes or more, to be tried alone after a wait: 1."
         );
+    }
+
+    #[test]
+    fn on_a_paused_process_what_is_sent_waits_for_another_process() {
+        for (kind, why) in [
+            (
+                LaneKind::Run,
+                "Waiting until a process is started without --paused: 3.",
+            ),
+            (
+                LaneKind::Endpoint,
+                "Waiting until a process is started without --paused: 3.",
+            ),
+            (LaneKind::Import, "Waiting for a free worker: 3."),
+        ] {
+            let count = LaneCount {
+                kind,
+                due: 3,
+                leased: 0,
+                held_back: 0,
+            };
+            let line = LaneLine::new(count, HeldRuns::default(), true);
+            assert_eq!(line.why, why, "{}", kind.as_str());
+        }
     }
 }

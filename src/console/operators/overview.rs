@@ -280,10 +280,10 @@ fn replica_cards(list: &ReplicaList) -> Vec<Card> {
         card(
             "Actors",
             sum(|figures| figures.actors.actors),
-            &format!(
-                "{} restarts since the start.",
-                sum(|figures| figures.actors.restarts)
-            ),
+            &match sum(|figures| figures.actors.restarts) {
+                1 => "1 restart since the start.".to_owned(),
+                restarts => format!("{restarts} restarts since the start."),
+            },
             "/console/supervision",
         ),
     ]

@@ -56,6 +56,8 @@ struct ReconciliationsPage {
 struct ReconciliationLine {
     reconciliation: Reconciliation,
     badge: Badge,
+    /// The number of differences to decide: none if the day was compared again since.
+    for_you: u32,
 }
 
 #[derive(Template)]
@@ -64,6 +66,8 @@ struct ReconciliationPage {
     frame: Frame,
     reconciliation: Reconciliation,
     badge: Badge,
+    /// True if the day was compared again since, so that nothing here is to be decided.
+    is_superseded: bool,
     findings: Vec<FindingLine>,
     pages: Pages,
     /// The form that decides findings.
@@ -108,6 +112,7 @@ async fn render_list(
         needs_operator: list.0.flag("for_you")?,
     };
     let (found, total) = reconciliations::page(&state.store, filter, list.page()).await?;
+    let superseded = reconciliations::find_superseded(&state.store, &found).await?;
     let page = ReconciliationsPage {
         frame: Frame::for_operator(session, "Reconciliations"),
         pages: list.pages("/console/reconciliations", total),
@@ -115,6 +120,11 @@ async fn render_list(
             .into_iter()
             .map(|reconciliation| ReconciliationLine {
                 badge: reconciliation.state.into(),
+                for_you: if superseded.contains(&reconciliation.id) {
+                    0
+                } else {
+                    reconciliation.counts.listed
+                },
                 reconciliation,
             })
             .collect(),
@@ -195,6 +205,9 @@ async fn render_reconciliation(
     form: FormState,
 ) -> Answer {
     let findings = reconciliations::findings(&state.store, &reconciliation, list.page()).await?;
+    let same = std::slice::from_ref(&reconciliation);
+    let superseded = reconciliations::find_superseded(&state.store, same).await?;
+    let is_superseded = !superseded.is_empty();
     let counts = reconciliation.counts;
     let total = [counts.repaired, counts.listed, counts.decided];
     let total = total.into_iter().map(u64::from).sum();
@@ -203,8 +216,9 @@ async fn render_reconciliation(
         badge: reconciliation.state.into(),
         findings: findings
             .into_iter()
-            .map(|finding| FindingLine::new(&reconciliation, finding, &form))
+            .map(|finding| FindingLine::new(&reconciliation, finding, &form, is_superseded))
             .collect(),
+        is_superseded,
         pages: list.pages(
             &format!("/console/reconciliations/{}", reconciliation.id),
             total,
@@ -277,7 +291,12 @@ fn read_decision(state: &ApiState, form: &FormValues) -> Result<FindingDecision,
 }
 
 impl FindingLine {
-    fn new(reconciliation: &Reconciliation, recorded: RecordedFinding, form: &FormState) -> Self {
+    fn new(
+        reconciliation: &Reconciliation,
+        recorded: RecordedFinding,
+        form: &FormState,
+        is_superseded: bool,
+    ) -> Self {
         let RecordedFinding {
             number,
             finding,
@@ -285,12 +304,13 @@ impl FindingLine {
         } = recorded;
         let (class, text) = match (finding.action, &decision) {
             (FindingAction::Repaired, _) => ("ok", "Repaired"),
-            (FindingAction::Listed, None) => ("warn", "For you to decide"),
             (FindingAction::Listed, Some(_)) => ("idle", "Decided"),
+            (FindingAction::Listed, None) if is_superseded => ("idle", "Compared again since"),
+            (FindingAction::Listed, None) => ("warn", "For you to decide"),
         };
         Self {
             number,
-            may_be_ticked: finding.action == FindingAction::Listed,
+            may_be_ticked: finding.action == FindingAction::Listed && !is_superseded,
             is_ticked: form.has("finding", &number.to_string()),
             irn_page: Irn::parse(&finding.irn)
                 .ok()
@@ -298,10 +318,70 @@ impl FindingLine {
             badge: Badge { class, text },
             advice: match finding.action {
                 FindingAction::Repaired => "Nothing: it was repaired.",
+                FindingAction::Listed if is_superseded => {
+                    "Nothing here: only the latest comparison of the day counts."
+                }
                 FindingAction::Listed => finding.kind.advice(),
             },
             finding,
             decision,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::reconciliation::day::AskedBy;
+    use crate::domain::reconciliation::finding_kind::FindingKind;
+
+    #[test]
+    fn only_the_latest_comparison_of_a_day_has_differences_to_decide() {
+        let at = Timestamp::UNIX_EPOCH;
+        let day = "2026-01-15".parse().unwrap();
+        let id = uuid::Uuid::nil();
+        let one = Reconciliation::new(id, TaxpayerId(7), day, AskedBy::Operator, at);
+        let line = |action, is_decided: bool, is_superseded| {
+            let recorded = RecordedFinding {
+                number: 1,
+                finding: Finding {
+                    kind: FindingKind::MissingRemotely,
+                    irn: "INV001-94AD90FB-20261121".to_owned(),
+                    local: None,
+                    remote: None,
+                    action,
+                    detail: String::new(),
+                },
+                decision: is_decided.then(|| Decision {
+                    operator_id: 5,
+                    reason: "a letter".to_owned(),
+                    decided_at: at,
+                }),
+            };
+            let line = FindingLine::new(&one, recorded, &FormState::default(), is_superseded);
+            (line.badge.text, line.may_be_ticked)
+        };
+        for (action, is_decided, is_superseded, shown) in [
+            (
+                FindingAction::Listed,
+                false,
+                false,
+                ("For you to decide", true),
+            ),
+            (
+                FindingAction::Listed,
+                false,
+                true,
+                ("Compared again since", false),
+            ),
+            (FindingAction::Listed, true, false, ("Decided", true)),
+            (FindingAction::Listed, true, true, ("Decided", false)),
+            (FindingAction::Repaired, false, true, ("Repaired", false)),
+        ] {
+            assert_eq!(line(action, is_decided, is_superseded), shown);
         }
     }
 }

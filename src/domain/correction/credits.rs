@@ -1,5 +1,7 @@
 //! The credit notes of an invoice, and the amounts that they leave.
 
+use serde_json::Map;
+
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::money::Amount;
@@ -25,6 +27,17 @@ impl Credits {
         Self { signed, unsigned }
     }
 
+    /// Adds other credit notes of the same invoice, without their extra fields, which may be large.
+    pub fn add_without_extras(&mut self, others: Self) {
+        let reduce = |note: Invoice| Invoice {
+            extras: Map::new(),
+            ..note
+        };
+        self.signed.extend(others.signed.into_iter().map(reduce));
+        self.unsigned
+            .extend(others.unsigned.into_iter().map(reduce));
+    }
+
     /// Returns the signed credit notes in a currency. Those in another currency than the invoice are set off nowhere,
     /// because their amounts cannot be compared.
     pub fn notes_in_currency(&self, currency: &str) -> impl Iterator<Item = &Invoice> {
@@ -42,8 +55,7 @@ impl Credits {
     /// or set off through its credit notes.
     pub fn received(&self, invoice: &Invoice) -> Amount {
         let notes = self.notes_in_currency(&invoice.currency);
-        let back = sum(notes.map(|note| note.payment.paid));
-        invoice.payment.paid.minus(back).unwrap_or_default()
+        received_amount(invoice, notes.map(|note| note.payment.paid))
     }
 
     /// Returns the amount that is still to be paid; below zero if the taxpayer has to pay it back.
@@ -53,6 +65,13 @@ impl Credits {
         owed.and_then(|owed| owed.minus(self.received(invoice)))
             .unwrap_or_default()
     }
+}
+
+/// Returns the amount paid for an invoice, less these amounts, which were paid back or set off through its credit
+/// notes.
+pub fn received_amount(invoice: &Invoice, paid_back: impl IntoIterator<Item = Amount>) -> Amount {
+    let back = sum(paid_back.into_iter());
+    invoice.payment.paid.minus(back).unwrap_or_default()
 }
 
 fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {

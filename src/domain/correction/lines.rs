@@ -1,10 +1,16 @@
 //! The lines of a signed invoice: those that its credit notes have left, and those that a new credit note must credit
 //! so that the wanted lines are left. A flat discount or fee belongs to the whole line, so a part of the line has none.
+//! Lines are compared only with those that sell the same item: an invoice may have ten thousand lines, and so may each of
+//! its credit notes.
+
+use std::collections::HashMap;
+use std::hash::Hash;
 
 use serde_json::json;
 
 use crate::domain::invoice::Line;
 use crate::domain::invoice::line_terms::LineTerms;
+use crate::domain::kernel::codes::ItemType;
 use crate::domain::money::Amount;
 
 /// The field of a line that holds its flat fee.
@@ -12,47 +18,61 @@ const FEE_AMOUNT: &str = "fee_amount";
 /// The fields of a line that identify its item. Its amounts and its description do not.
 const ITEM_EXTRAS: [&str; 2] = ["hsn_code", "isic_code"];
 
-/// True if both lines sell the same item under the same terms. Quantity, price, flat amounts and description may
-/// differ.
-fn is_same_item(one: &Line, other: &Line) -> bool {
-    let item = |line: &Line| {
-        (
-            line.item_name.clone(),
-            line.item_no.clone(),
-            line.item_type,
-            line.price_unit.clone(),
-        )
-    };
-    let codes = |line: &Line| {
-        (
-            line.tax_category.clone(),
-            line.product_category.clone(),
-            line.service_category.clone(),
-        )
-    };
-    let rates = |line: &Line| {
+/// The item that a line sells, and its terms. Quantity, price, flat amounts and description are not among them.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ItemKey<'a> {
+    texts: [Option<&'a str>; 6],
+    item_type: ItemType,
+    rates: [Amount; 3],
+    codes: [Option<String>; 2],
+}
+
+impl<'a> From<&'a Line> for ItemKey<'a> {
+    fn from(line: &'a Line) -> Self {
         let terms = LineTerms::from(line);
-        (terms.base_quantity, terms.discount.rate, terms.fee.rate)
-    };
-    let has_same_extras = ITEM_EXTRAS
-        .iter()
-        .all(|name| one.extras.get(*name) == other.extras.get(*name));
-    item(one) == item(other)
-        && codes(one) == codes(other)
-        && rates(one) == rates(other)
-        && has_same_extras
+        Self {
+            texts: [
+                Some(line.item_name.as_str()),
+                line.item_no.as_deref(),
+                Some(line.price_unit.as_str()),
+                Some(line.tax_category.as_str()),
+                line.product_category.as_deref(),
+                line.service_category.as_deref(),
+            ],
+            item_type: line.item_type,
+            rates: [terms.base_quantity, terms.discount.rate, terms.fee.rate],
+            codes: ITEM_EXTRAS.map(|name| extra_text(line, name)),
+        }
+    }
 }
 
-/// True if both lines have the same description. For a line of a credit note, the description does not matter.
-fn has_same_text(one: &Line, other: &Line) -> bool {
-    one.extras.get("description") == other.extras.get("description")
+/// Returns the key of a line together with its description. For a line of a credit note, the description does not
+/// matter.
+fn described_key(line: &Line) -> (ItemKey<'_>, Option<String>) {
+    (ItemKey::from(line), extra_text(line, "description"))
 }
 
-fn is_unchanged(line: &Line, wanted: &Line) -> bool {
-    is_same_item(line, wanted)
-        && line.quantity == wanted.quantity
-        && line.unit_price == wanted.unit_price
-        && FlatAmounts::from(line) == FlatAmounts::from(wanted)
+fn extra_text(line: &Line, name: &str) -> Option<String> {
+    line.extras.get(name).map(ToString::to_string)
+}
+
+/// Returns for each key the places of the lines that have it, in their order.
+fn places_by_key<'a, K: Eq + Hash>(
+    lines: &'a [Line],
+    key: impl Fn(&'a Line) -> K,
+) -> HashMap<K, Vec<usize>> {
+    let mut places: HashMap<K, Vec<usize>> = HashMap::new();
+    for (place, line) in lines.iter().enumerate() {
+        places.entry(key(line)).or_default().push(place);
+    }
+    places
+}
+
+/// Returns the places that are left, in their order.
+fn places_left<K>(places: HashMap<K, Vec<usize>>) -> Vec<usize> {
+    let mut left: Vec<usize> = places.into_values().flatten().collect();
+    left.sort_unstable();
+    left
 }
 
 /// The flat discount and the flat fee of a line, which do not depend on quantity and price.
@@ -95,75 +115,132 @@ impl FlatAmounts {
     }
 }
 
+/// The amounts by which two lines of one item differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LineAmounts {
+    quantity: Amount,
+    unit_price: Amount,
+    flat: FlatAmounts,
+}
+
+impl From<&Line> for LineAmounts {
+    fn from(line: &Line) -> Self {
+        Self {
+            quantity: line.quantity,
+            unit_price: line.unit_price,
+            flat: FlatAmounts::from(line),
+        }
+    }
+}
+
+impl LineAmounts {
+    /// Returns these amounts less the credited part of the quantity or of the price; `None` if `credited` is neither. A
+    /// credit note of another system may also credit flat amounts.
+    fn minus_part(self, credited: Self) -> Option<Self> {
+        let is_fewer = credited.unit_price == self.unit_price && credited.quantity < self.quantity;
+        let is_cheaper =
+            credited.quantity == self.quantity && credited.unit_price < self.unit_price;
+        if !is_fewer && !is_cheaper {
+            return None;
+        }
+        let flat = self.flat.minus(credited.flat)?;
+        if is_fewer {
+            let quantity = self.quantity.minus(credited.quantity)?;
+            return Some(Self {
+                quantity,
+                flat,
+                ..self
+            });
+        }
+        let unit_price = self.unit_price.minus(credited.unit_price)?;
+        Some(Self {
+            unit_price,
+            flat,
+            ..self
+        })
+    }
+
+    /// Returns the line with these amounts, unchanged if it has them.
+    fn put_into(self, line: &Line) -> Line {
+        if self == Self::from(line) {
+            return line.clone();
+        }
+        Line {
+            quantity: self.quantity,
+            unit_price: self.unit_price,
+            ..self.flat.put_into(line)
+        }
+    }
+}
+
 /// Returns the lines of an invoice less those of its credit notes; `None` if a credited line is not a part of a line
 /// that was left.
 pub fn remaining_lines<'a>(
     original: &[Line],
     credited: impl IntoIterator<Item = &'a Line>,
 ) -> Option<Vec<Line>> {
-    let mut left = original.to_vec();
-    for credited in credited {
-        let at = left.iter().position(|line| is_unchanged(line, credited));
+    let mut left: Vec<_> = original.iter().map(LineAmounts::from).collect();
+    let mut places = places_by_key(original, ItemKey::from);
+    for line in credited {
+        let credited = LineAmounts::from(line);
+        let same_item = places.get_mut(&ItemKey::from(line))?;
+        let at = same_item
+            .iter()
+            .position(|place| left.get(*place) == Some(&credited));
         if let Some(at) = at {
-            left.remove(at);
+            same_item.remove(at);
             continue;
         }
-        left.iter_mut()
-            .find_map(|line| subtract_part(line, credited).map(|less| *line = less))?;
+        let (place, less) = same_item.iter().find_map(|place| {
+            let less = left.get(*place)?.minus_part(credited)?;
+            Some((*place, less))
+        })?;
+        *left.get_mut(place)? = less;
     }
-    Some(left)
-}
-
-/// Returns the line less the credited part of its quantity or of its price; `None` if `credited` is neither. A credit
-/// note of another system may also credit flat amounts.
-fn subtract_part(line: &Line, credited: &Line) -> Option<Line> {
-    if !is_same_item(line, credited) {
-        return None;
-    }
-    let flat = FlatAmounts::from(line).minus(FlatAmounts::from(credited))?;
-    let line = flat.put_into(line);
-    let is_cheaper = credited.unit_price < line.unit_price;
-    let is_fewer = credited.quantity < line.quantity;
-    if credited.unit_price == line.unit_price && is_fewer {
-        let quantity = line.quantity.minus(credited.quantity)?;
-        return Some(Line { quantity, ..line });
-    }
-    if credited.quantity == line.quantity && is_cheaper {
-        let unit_price = line.unit_price.minus(credited.unit_price)?;
-        return Some(Line { unit_price, ..line });
-    }
-    None
+    let kept = places_left(places).into_iter();
+    let kept = kept.filter_map(|place| Some(left.get(place)?.put_into(original.get(place)?)));
+    Some(kept.collect())
 }
 
 /// Returns for each wanted line the line of the original with the same item; `None` if there is none. Lines with the
 /// same quantity and price are matched first, then the others in their order. A line of the original is used again only
 /// if no other one is left.
 pub fn find_known_lines<'a>(original: &'a [Line], wanted: &[Line]) -> Vec<Option<&'a Line>> {
-    let mut unused: Vec<&Line> = original.iter().collect();
+    let all = places_by_key(original, name_key);
+    let mut unused = all.clone();
     let mut found: Vec<Option<&Line>> = vec![None; wanted.len()];
-    let conditions: [fn(&Line, &Line) -> bool; 2] = [is_same_amount, is_named_alike];
-    for is_match in conditions {
-        for (line, known) in wanted.iter().zip(&mut found) {
-            if known.is_none() {
-                let at = unused.iter().position(|unused| is_match(unused, line));
-                *known = at.map(|at| unused.remove(at));
-            }
+    for (line, known) in wanted.iter().zip(&mut found) {
+        let Some(places) = unused.get_mut(&name_key(line)) else {
+            continue;
+        };
+        let at = places.iter().position(|place| {
+            let unused = original.get(*place);
+            unused.is_some_and(|unused| is_same_amount(unused, line))
+        });
+        *known = at.and_then(|at| original.get(places.remove(at)));
+    }
+    for (line, known) in wanted.iter().zip(&mut found) {
+        if known.is_none() {
+            let places = unused.get_mut(&name_key(line));
+            let places = places.filter(|places| !places.is_empty());
+            *known = places.and_then(|places| original.get(places.remove(0)));
         }
     }
     for (line, known) in wanted.iter().zip(&mut found) {
-        let mut lines = original.iter();
-        *known = known.or_else(|| lines.find(|original| is_named_alike(original, line)));
+        let places = all.get(&name_key(line));
+        let first = places.and_then(|places| original.get(*places.first()?));
+        *known = known.or(first);
     }
     found
 }
 
-fn is_named_alike(one: &Line, other: &Line) -> bool {
-    one.item_no == other.item_no && one.item_name == other.item_name
+/// Returns the number and the name of the item of a line.
+fn name_key(line: &Line) -> (Option<&str>, &str) {
+    (line.item_no.as_deref(), line.item_name.as_str())
 }
 
 fn is_same_amount(one: &Line, other: &Line) -> bool {
-    let is_equal = one.quantity == other.quantity && one.unit_price == other.unit_price;
-    is_equal && is_named_alike(one, other)
+    one.quantity == other.quantity && one.unit_price == other.unit_price
 }
 
 /// True if a line has this tax category.
@@ -171,64 +248,94 @@ pub fn has_category(lines: &[Line], category: &str) -> bool {
     lines.iter().any(|line| line.tax_category == category)
 }
 
+/// A line of an invoice or of its correction, whose amounts are compared with those of others.
+struct ComparedLine<'a> {
+    line: &'a Line,
+    amounts: LineAmounts,
+    /// True if the discount of the line exceeds the rest of it. The amount of a line is at least zero, so the parts of
+    /// such a line do not add up to it.
+    is_negative: bool,
+}
+
+impl<'a> From<&'a Line> for ComparedLine<'a> {
+    fn from(line: &'a Line) -> Self {
+        let net = LineTerms::from(line).signed_net();
+        Self {
+            line,
+            amounts: LineAmounts::from(line),
+            is_negative: net.is_none_or(Amount::is_negative),
+        }
+    }
+}
+
 /// Returns the lines that a credit note must credit so that of `left` only `wanted` is left. `None` if `wanted` is not
 /// a part of `left`: a line is new, has other terms, or has a higher quantity or price.
 pub fn credited_lines(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
-    let mut rest: Vec<&Line> = left.iter().collect();
+    let rest: Vec<_> = left.iter().map(ComparedLine::from).collect();
+    let mut places = places_by_key(left, described_key);
     let mut changed = Vec::new();
     // Unchanged lines are matched first. Otherwise a changed line could be matched with a line that another wanted line
     // keeps.
     for line in wanted {
-        let is_same = |left: &&Line| is_unchanged(left, line) && has_same_text(left, line);
-        match rest.iter().position(is_same) {
-            Some(at) => drop(rest.remove(at)),
-            None => changed.push(line),
+        let wanted = ComparedLine::from(line);
+        let same_item = places.get_mut(&described_key(line))?;
+        let at = same_item.iter().position(|place| {
+            let left = rest.get(*place);
+            left.is_some_and(|left| left.amounts == wanted.amounts)
+        });
+        if let Some(at) = at {
+            same_item.remove(at);
+        } else {
+            changed.push(wanted);
         }
     }
     let mut credited = Vec::new();
-    for line in changed {
-        let found =
-            (0..rest.len()).find_map(|at| Some((at, crediting_lines(rest.get(at)?, line)?)));
-        let (at, difference) = found?;
-        rest.remove(at);
+    for wanted in changed {
+        let same_item = places.get_mut(&described_key(wanted.line))?;
+        let (at, difference) = same_item.iter().enumerate().find_map(|(at, place)| {
+            let difference = crediting_lines(rest.get(*place)?, &wanted)?;
+            Some((at, difference))
+        })?;
+        same_item.remove(at);
         credited.extend(difference);
     }
-    credited.extend(rest.into_iter().cloned());
+    let kept = places_left(places).into_iter();
+    credited.extend(kept.filter_map(|place| left.get(place)).cloned());
     Some(credited)
 }
 
-/// Returns the lines that credit the difference between `line` and `wanted`, which has a smaller quantity or a lower
-/// price. The flat discount and fee stay with the part that is left. `None` if `wanted` is not a part of `line`.
-fn crediting_lines(line: &Line, wanted: &Line) -> Option<Vec<Line>> {
-    let has_same_flat_amounts = FlatAmounts::from(line) == FlatAmounts::from(wanted);
-    if !is_same_item(line, wanted) || !has_same_text(line, wanted) || !has_same_flat_amounts {
+/// Returns the lines that credit the difference between a line and the wanted line of the same item, which has a smaller
+/// quantity or a lower price. The flat discount and fee stay with the part that is left. `None` if `wanted` is not a
+/// part of `left`. Nothing is copied before that is known.
+fn crediting_lines(left: &ComparedLine<'_>, wanted: &ComparedLine<'_>) -> Option<Vec<Line>> {
+    let line = left.line;
+    let amounts = wanted.amounts;
+    if left.amounts.flat != amounts.flat || left.is_negative || wanted.is_negative {
         return None;
     }
-    let fewer = line.quantity.minus(wanted.quantity)?;
-    let cheaper = line.unit_price.minus(wanted.unit_price)?;
+    let fewer = line.quantity.minus(amounts.quantity)?;
+    let cheaper = line.unit_price.minus(amounts.unit_price)?;
     if fewer.is_negative() || cheaper.is_negative() {
         return None;
     }
-    // The amount of a line is at least zero, even if its discount exceeds it. The parts of such a line do not add up to
-    // it.
-    let nets = [line, wanted].map(|line| LineTerms::from(line).signed_net());
-    if nets.iter().any(|net| net.is_none_or(Amount::is_negative)) {
+    let mut parts = vec![(fewer, line.unit_price), (amounts.quantity, cheaper)];
+    parts.retain(|(quantity, unit_price)| !quantity.is_zero() && !unit_price.is_zero());
+    if parts.is_empty() {
         return None;
     }
     let bare = FlatAmounts::default().put_into(line);
-    let part = |quantity: Amount, unit_price: Amount| Line {
+    let lines = parts.into_iter().map(|(quantity, unit_price)| Line {
         unit_price,
         quantity,
         ..bare.clone()
-    };
-    let parts = [part(fewer, line.unit_price), part(wanted.quantity, cheaper)];
-    let mut parts = Vec::from(parts);
-    parts.retain(|part| !part.quantity.is_zero() && !part.unit_price.is_zero());
-    (!parts.is_empty()).then_some(parts)
+    });
+    Some(lines.collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     fn line(item: &str, quantity: &str, price: &str) -> Line {
@@ -313,6 +420,34 @@ mod tests {
         assert_eq!(texts(left), texts(Some(wanted.to_vec())));
         let strange = [line("C", "1", "7")];
         assert_eq!(remaining_lines(&original, &strange), None);
+    }
+
+    /// The first case has as many lines as an invoice may have, which took minutes; the second one has one item only.
+    #[test]
+    fn many_lines_are_compared_in_any_order() {
+        let items: Vec<_> = (1..=10_000)
+            .map(|at| line(&at.to_string(), "3", "5"))
+            .collect();
+        let counts: Vec<_> = (1..=300)
+            .map(|at| line("A", &(2 * at).to_string(), "5"))
+            .collect();
+        let begun = Instant::now();
+        for original in [items, counts] {
+            let mut backwards = original.clone();
+            backwards.reverse();
+            let mut fewer = backwards.clone();
+            for line in &mut fewer {
+                line.quantity = line.quantity.minus(1.into()).unwrap();
+            }
+            assert_eq!(remaining_lines(&original, &backwards), Some(Vec::new()));
+            assert_eq!(credited_lines(&original, &backwards), Some(Vec::new()));
+            let credited = credited_lines(&original, &fewer).unwrap();
+            assert_eq!(credited.len(), original.len());
+            assert!(credited.iter().all(|line| line.quantity == 1.into()));
+            let known = find_known_lines(&original, &backwards);
+            assert!(known.into_iter().eq(original.iter().rev().map(Some)));
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30));
     }
 
     /// The wanted lines, and the places of the original lines.

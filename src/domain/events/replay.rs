@@ -189,11 +189,14 @@ impl Replay {
 
     /// True if this replay delivers the whole `range`, so that a request for the range need not start a second replay.
     /// If the range is the same, the replay counts even if it has advanced already, because the request is then a
-    /// repetition.
+    /// repetition. A part of the range that the replay has passed does not count, even if both begin alike: its events
+    /// would not be sent again.
     pub fn covers(&self, range: &ReplayRange, head: i64) -> bool {
-        let begins = self.after == range.after || self.position <= range.after;
+        let until = range.until.min(head);
+        let is_same = self.after == range.after && self.until == until;
+        let is_ahead = self.position <= range.after && until <= self.until;
         let is_alike = self.scope == range.scope && self.selection == range.selection;
-        is_alike && begins && range.until.min(head) <= self.until
+        is_alike && (is_same || is_ahead)
     }
 
     /// True if the replay has yet to process the event with this sequence.
@@ -317,6 +320,22 @@ mod tests {
             ..range
         };
         assert!(replay.covers(&part, 10));
+    }
+
+    #[test]
+    fn a_replay_covers_no_event_that_it_has_passed_even_if_it_began_there() {
+        let all = ReplayRange::from_sequence(ReplayScope::All, 4);
+        for (position, asked, is_covered) in [
+            (3, ReplayRange::for_event(4), true),
+            (7, ReplayRange::for_event(4), false),
+            (7, ReplayRange::for_event(7), false),
+            (7, ReplayRange::for_event(8), true),
+            (7, all.clone(), true),
+        ] {
+            let replay = open(all.clone(), 10).advance(position, 0, Timestamp::UNIX_EPOCH);
+            let covers = replay.covers(&asked, 10);
+            assert_eq!(covers, is_covered, "{asked:?} at {position}");
+        }
     }
 
     #[test]

@@ -43,11 +43,7 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
     }
     let answers = facts.throttled_calls > 0 || facts.calls.iter().any(|calls| calls.answered > 0);
     let (cause, summary) = match upstream {
-        _ if facts.held_operations.is_empty() && answers => (
-            "recovering",
-            "The authority answers again. The outage ends when no call has failed for a while."
-                .to_owned(),
-        ),
+        _ if facts.held_operations.is_empty() && answers => recovery(),
         Some(cause) => (
             cause.as_str(),
             format!("The authority is out: {}.", cause.explanation()),
@@ -56,6 +52,7 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
             "probe",
             "The authority does not answer: the last health probes failed.".to_owned(),
         ),
+        None if facts.held_operations.is_empty() && since < facts.answered_at => recovery(),
         None if facts.held_operations.is_empty() => ("unknown", unobserved_outage(situation)),
         None => (
             "unknown",
@@ -80,12 +77,19 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
     ]
 }
 
-/// Returns the sentence about an outage of which this process has seen nothing within the last minute.
+/// Returns the cause and the sentence of an outage in which calls are answered again.
+fn recovery() -> (&'static str, String) {
+    let sentence =
+        "The authority answers again. The outage ends when no call has failed for a while.";
+    ("recovering", sentence.to_owned())
+}
+
+/// Returns the sentence about an outage of which this process has seen nothing, because it began after the last call.
 fn unobserved_outage(situation: &Situation) -> String {
     let sentence = if situation.replicas.replicas.len() > 1 {
-        "The authority is out, as another replica saw it; this one made no call within a minute."
+        "The authority is out, as another replica saw it; this one has made no call since."
     } else {
-        "The authority was out, and no call was made within a minute. The outage ends when no call has failed for a \
+        "The authority was out, and this process has made no call since. The outage ends when no call has failed for a \
          while."
     };
     sentence.to_owned()

@@ -48,6 +48,8 @@ pub struct CountAndOldest {
 
 #[derive(Debug, Clone, Default)]
 pub struct WorkFacts {
+    /// The time at which the work was counted. It is long ago if the database does not answer, or answers too slowly.
+    pub counted_at: Option<Timestamp>,
     pub paused: CountAndOldest,
     /// The runs that have missed their deadlines. `since` is the earliest of these deadlines.
     pub overdue: CountAndOldest,
@@ -56,6 +58,7 @@ pub struct WorkFacts {
     /// The due lanes of runs and of endpoints that no replica holds, by kind, without the runs of paused taxpayers.
     /// `since` is the earliest due time, or the time at which a replica last held a lane of this kind if that is later.
     pub untaken: Vec<(&'static str, CountAndOldest)>,
+    /// The work in quarantine, by kind. `since` of tasks is the time of the next attempt at one of them.
     pub quarantined: Vec<(WorkKind, CountAndOldest)>,
     /// The taxpayers whose documents the authority refused within the last hour, most refusals first.
     pub refused: Vec<RefusedTaxpayer>,
@@ -152,6 +155,8 @@ pub struct AuthorityFacts {
     /// The number of recent calls that the authority throttled.
     pub throttled_calls: u64,
     pub calls: Vec<CallFacts>,
+    /// The time at which a call of this process was last answered, however long ago.
+    pub answered_at: Option<Timestamp>,
     /// The operations whose breaker is open for all accounts.
     pub held_operations: Vec<&'static str>,
     /// The operations whose breaker an operator has tripped, each with the time of the order.

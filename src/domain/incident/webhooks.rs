@@ -29,7 +29,8 @@ fn endpoints_parked(situation: &Situation) -> Vec<Finding> {
             .map(|group| {
                 let parked = match work.endpoints_active {
                     active if active > 1 => {
-                        format!("{} of {active} endpoints are", group.endpoints)
+                        let are = if group.endpoints == 1 { "is" } else { "are" };
+                        format!("{} of {active} endpoints {are}", group.endpoints)
                     }
                     _ => count_phrase(group.endpoints, "endpoint is", "endpoints are"),
                 };
@@ -67,7 +68,7 @@ pub(super) const ENDPOINTS_DISABLED: IncidentKind = IncidentKind {
     severity: Severity::Notice,
     title: "Webhook endpoints are disabled",
     effect: "They are sent nothing. Their owners were told.",
-    ends: "When their owners enable them again.",
+    ends: "When their owners or operators enable them again.",
     to_do: "Nothing, unless an integrator asks.",
     look_at: "`/ops/webhooks/endpoints?health=disabled`: `disabled_reason`. An endpoint that is enabled again can \
               replay what it missed.",

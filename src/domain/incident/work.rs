@@ -164,12 +164,14 @@ pub(super) const WORK_NOT_TAKEN: IncidentKind = IncidentKind {
 
 fn work_not_taken(situation: &Situation) -> Vec<Finding> {
     find_in_work(situation, |work| {
+        // Nobody knows what became of the work since it was counted.
+        let counted_at = work.counted_at.unwrap_or(situation.now);
         // Due runs are rightly not taken while a breaker is open. Those of paused taxpayers are not counted. A paused
         // process takes no work at all.
         let untaken = work.untaken.iter().filter(|(kind, group)| {
             let is_held =
                 situation.process.is_paused || *kind == "run" && situation.authority.has_held_runs;
-            group.count > 0 && is_old(group, situation.now) && !is_held
+            group.count > 0 && is_old(group, counted_at) && !is_held
         });
         untaken
             .map(|(kind, group)| {
@@ -276,9 +278,12 @@ fn quarantine_findings(situation: &Situation, is_meant: impl Fn(WorkKind) -> boo
                     "{} in quarantine after two panics or three crashes.",
                     count_phrase(group.count, one, many)
                 );
-                Finding::new(group.count, summary)
-                    .caused_by(kind.as_str())
-                    .since(group.since)
+                let finding = Finding::new(group.count, summary).caused_by(kind.as_str());
+                match kind {
+                    // The time of a task is that of its next attempt. It says nothing about the beginning.
+                    WorkKind::Task => finding.until(group.since.filter(|at| *at > situation.now)),
+                    _ => finding.since(group.since),
+                }
             })
             .collect()
     })

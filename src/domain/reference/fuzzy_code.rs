@@ -16,9 +16,8 @@ const TWO_TYPOS_LETTERS_MIN: usize = 8;
 /// In a text with at least this many letters, typos are corrected only if no other code is within one more typo.
 const MARGIN_LETTERS_MIN: usize = 5;
 
-/// If the lengths of two words differ by more bytes than this, the words are more than three typos apart, because a
-/// letter has at most four bytes.
-const BYTES_APART_MAX: usize = 12;
+/// If two words differ in length by more letters than this, they are more than three typos apart, which is never near.
+const LETTERS_APART_MAX: usize = 3;
 
 /// The kind of similarity between a text and a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +126,8 @@ fn typo_letters_min(list: ReferenceList) -> usize {
     }
 }
 
-/// Returns, for each code, the number of typos between the text and the nearest term of the code.
+/// Returns, for each code, the number of typos between the text and the nearest term of the code. Leaves out codes whose
+/// terms are all much shorter or longer.
 fn distances<'c>(
     catalog: &'c Catalog,
     list: ReferenceList,
@@ -138,14 +138,15 @@ fn distances<'c>(
         list,
         ReferenceList::Currencies | ReferenceList::TaxCategories
     );
+    let wanted_letters = wanted.chars().count();
     let mut distances = BTreeMap::new();
     for word in catalog
         .search_terms(list)
         .filter(|word| codes_may_have_typos || !word.is_code)
     {
-        let is_far = word.folded.len().abs_diff(wanted.len()) > BYTES_APART_MAX;
-        if is_far || word.folded.chars().count() < typo_letters_min(list) || has_digit(&word.folded)
-        {
+        let letters = word.folded.chars().count();
+        let is_far = letters.abs_diff(wanted_letters) > LETTERS_APART_MAX;
+        if is_far || letters < typo_letters_min(list) || has_digit(&word.folded) {
             continue;
         }
         let distance = osa_distance(&word.folded, wanted);

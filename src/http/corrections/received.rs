@@ -3,7 +3,7 @@
 
 use database::StoreError;
 
-use crate::domain::correction::credits::Credits;
+use crate::domain::correction::credits;
 use crate::domain::correction::record::Correction;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
@@ -33,7 +33,6 @@ async fn received_amount(
     let Some(invoice) = invoices::find_owned_by_id(store, taxpayer, id).await? else {
         return Ok(Amount::ZERO);
     };
-    let references = invoice.own_references();
-    let notes = invoices::signed_credit_notes(store.reader(), taxpayer, &references).await?;
-    Ok(Credits::new(&invoice, notes).received(&invoice))
+    let paid_back = invoices::find_amounts_paid_back(store.reader(), &invoice).await?;
+    Ok(credits::received_amount(&invoice, paid_back))
 }

@@ -264,7 +264,7 @@ async fn credit_invoice(
     invoice: &Invoice,
     is_preview: bool,
 ) -> Result<Option<Correction>, ApiError> {
-    let command = correct_command(state, invoice, CorrectionWish::Cancel, is_preview);
+    let command = correct_command(state, invoice, CorrectionWish::Cancel, is_preview).await?;
     let correction = state.taxpayers.send(taxpayer, command).await?;
     Ok(Some(correction))
 }

@@ -1,6 +1,7 @@
 //! The body of a correction. It asks for one of two things in place of a signed invoice: nothing, or the invoice as it
 //! should have been created.
 
+use database::StoreError;
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
@@ -15,6 +16,7 @@ use crate::http::forms::full_invoice::{self, InvoiceContext};
 use crate::http::forms::reader::{self, AcceptedForm, Reader};
 use crate::http::forms::standard_invoice;
 use crate::http::state::ApiState;
+use crate::store::invoices;
 
 /// Reads the body that corrects a standard invoice: `cancel`, or the invoice as it should be.
 pub(crate) fn read_standard_body(reader: &mut Reader<'_>) -> Option<CorrectionWish> {
@@ -96,18 +98,25 @@ pub(crate) fn read_body(
     Ok(form)
 }
 
-/// Returns the command that corrects this invoice.
-pub(crate) fn correct_command(
+/// Returns the command that corrects this invoice. Looks up how much the command has to read, so that a large
+/// correction has a transaction of its own.
+pub(crate) async fn correct_command(
     state: &ApiState,
     original: &Invoice,
     wish: CorrectionWish,
     is_preview: bool,
-) -> CorrectInvoice {
-    CorrectInvoice {
+) -> Result<CorrectInvoice, StoreError> {
+    let references = original.own_references();
+    let reader = state.store.reader();
+    let correcting_bytes =
+        invoices::correcting_bytes(reader, original.taxpayer_id, &references).await?;
+    Ok(CorrectInvoice {
         original: CorrectedNames::from(original),
         wish,
         today: state.today(),
         catalog: state.catalog.get(),
         is_preview,
-    }
+        original_lines: original.lines.len(),
+        correcting_bytes,
+    })
 }

@@ -163,6 +163,7 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
         last_causes,
         throttled_calls: moment.throttled_calls,
         calls: call_facts(moment),
+        answered_at: breakers.iter().filter_map(|one| one.answered_at).max(),
         tripped_operations: tripped.collect(),
         has_held_runs: breakers
             .iter()

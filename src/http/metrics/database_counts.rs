@@ -123,6 +123,7 @@ impl DatabaseCounts {
         let endpoints_disabled = to_unsigned(disabled.map(|(_, count)| count).sum());
         let all: i64 = endpoints.iter().map(|(_, count)| count).sum();
         Ok(WorkFacts {
+            counted_at: Some(now),
             overdue: CountAndOldest {
                 count: to_unsigned(runs.iter().map(|group| group.overdue).sum()),
                 since: runs.iter().filter_map(|group| group.missed_deadline).min(),

@@ -18,6 +18,7 @@ const EMAIL_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Email)
 const DATE_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Date);
 const MOMENT_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::DateTime);
 const UUID_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Uuid);
+const ID_FORMAT: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Int64);
 
 /// Returns the schema of the object that a form reads.
 pub(super) fn form_schema(form: &FormSchema) -> Schema {
@@ -78,7 +79,9 @@ fn property_schema(property: &Property) -> Schema {
                 .collect();
             text("the sequence of an event, or a moment as RFC 3339 writes it").schema_type(kinds)
         }
-        FieldType::Id => value(Type::Integer).minimum(Some(1)),
+        FieldType::Id => value(Type::Integer)
+            .format(Some(ID_FORMAT))
+            .minimum(Some(1)),
         FieldType::WholeNumber { max } => value(Type::Integer)
             .minimum(Some(0))
             .maximum(Some(i64::from(*max))),

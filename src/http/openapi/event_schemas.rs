@@ -248,7 +248,9 @@ fn moment() -> ObjectBuilder {
 }
 
 fn whole_number() -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::Integer)
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
 }
 
 #[cfg(test)]

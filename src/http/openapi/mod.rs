@@ -12,6 +12,7 @@
 //! | examples of answers, successful and failed | `recorded_examples` |
 //! | notifications of events | `webhooks` |
 //! | schemas of request bodies | `body_schema` |
+//! | fields that are required on a condition | `conditions` |
 //! | schemas of responses: envelopes, pages and failures | `schema` |
 //! | schemas of the domain's types | `domain_types` |
 //! | schemas of the messages of webhooks | `event_schemas` |
@@ -19,6 +20,7 @@
 //! | inputs that make the simulator fail | `trying` |
 
 mod body_schema;
+mod conditions;
 pub(crate) mod document;
 mod domain_types;
 pub(crate) mod event_schemas;

@@ -72,7 +72,7 @@ impl Operation {
                 summary = format!("{summary} (by {})", word.to_uppercase());
             }
             let operation = self
-                .operation(tag)
+                .operation(tag, method)
                 .operation_id(Some(id))
                 .summary(Some(summary));
             built.push((method.clone(), operation.build()));
@@ -91,7 +91,7 @@ impl Operation {
         (!parts.is_empty()).then(|| parts.join(" "))
     }
 
-    fn operation(&self, tag: &'static str) -> OperationBuilder {
+    fn operation(&self, tag: &'static str, method: &HttpMethod) -> OperationBuilder {
         let schemes = SCHEMES
             .iter()
             .filter(|(_, kind, _)| self.keys.contains(kind));
@@ -99,13 +99,15 @@ impl Operation {
             schemes.map(|(name, ..)| SecurityRequirement::new::<_, [&str; 0], &str>(*name, []));
         let parameters =
             parameter::path_parameters(self.path).chain(self.doc.parameters.iter().cloned());
+        let is_tagged = self.header_facts(200, method).is_tagged();
+        let parameters = parameters.chain(is_tagged.then(parameter::if_none_match));
         OperationBuilder::new()
             .description(self.description())
             .tag(tag)
             .securities(Some(securities))
             .parameters(Some(parameters))
             .request_body(self.doc.request_body())
-            .responses(self.responses())
+            .responses(self.responses(method))
     }
 
     /// Adds the files that callers may accept instead of the answer 200.
@@ -121,16 +123,18 @@ impl Operation {
         })
     }
 
-    fn header_facts(&self, status: u16) -> HeaderFacts<'_> {
+    fn header_facts(&self, status: u16, method: &HttpMethod) -> HeaderFacts<'_> {
         HeaderFacts {
+            path: self.path,
+            status,
             is_keyed: !self.keys.is_empty(),
-            is_read: matches!(self.methods.first(), Some(HttpMethod::Get)),
+            is_read: *method == HttpMethod::Get,
             is_duplicate: self.doc.has_duplicates && status == 200,
             parameters: &self.doc.parameters,
         }
     }
 
-    fn responses(&self) -> Responses {
+    fn responses(&self, method: &HttpMethod) -> Responses {
         let answers = self
             .doc
             .answers
@@ -143,10 +147,11 @@ impl Operation {
                 let response = ResponseBuilder::new()
                     .description(message)
                     .content(*kind, content);
-                let response = add_headers(response, success_headers(self.header_facts(*status)));
+                let facts = self.header_facts(*status, method);
+                let response = add_headers(response, success_headers(facts));
                 (status.to_string(), self.add_files(*status, response))
             });
-        let facts = self.header_facts(304);
+        let facts = self.header_facts(304, method);
         let unchanged = facts.is_tagged().then(|| {
             let response = ResponseBuilder::new().description(UNCHANGED);
             let response = add_headers(response, success_headers(facts));

@@ -42,6 +42,8 @@ pub(crate) struct OperationDoc {
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<(FormSchema, Value)>,
     body_may_be_absent: bool,
+    /// The rule for the fields of the request body that no schema says.
+    pub(super) body_note: Option<&'static str>,
     /// The media types of files that the operation takes beside JSON.
     taken_files: &'static [&'static str],
     pub(super) answers: BTreeMap<u16, (String, &'static str, Schema)>,
@@ -63,6 +65,7 @@ pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
         parameters: Vec::new(),
         body: None,
         body_may_be_absent: false,
+        body_note: None,
         taken_files: &[],
         answers: BTreeMap::new(),
         given_files: &[],
@@ -106,7 +109,7 @@ pub(crate) fn invoice_file(
 }
 
 /// Returns the name of the schema of a request body: `CreateInvoiceRequest` for `create_invoice`.
-fn body_schema_name(operation: &str) -> String {
+pub(super) fn body_schema_name(operation: &str) -> String {
     let words = operation.split('_').filter(|word| !word.is_empty());
     let name: String = words
         .map(|word| {
@@ -138,28 +141,6 @@ impl OperationDoc {
         what: &'static str,
     ) -> Self {
         self.parameter(parameter::query(name, QueryKind::Word(allowed), what))
-    }
-
-    /// Adds the parameter with which a caller leaves the amounts of a document to this service, and what the successes
-    /// documented so far then have beside `data`.
-    pub(crate) fn calculates(mut self) -> Self {
-        for (_, _, answer) in self.answers.values_mut() {
-            if let Schema::Object(envelope) = answer {
-                let calculated = ObjectBuilder::new()
-                    .description(Some("the computed amounts, with `calculate=true`"));
-                let member = (
-                    "calculated".to_owned(),
-                    Schema::from(calculated.build()).into(),
-                );
-                envelope.properties.extend([member]);
-            }
-        }
-        self.query(
-            "calculate",
-            "true: line_extension_amount, total_tax, tax_total and legal_monetary_total may be left out and are computed; \
-             price.price_amount_with_tax may stand in place of price.price_amount. The answer has `calculated` beside `data`, \
-             with each rounding. An amount that is off is refused with its sum",
-        )
     }
 
     /// Adds an optional parameter of the query string that must be a whole number of at least `min`.
@@ -205,7 +186,7 @@ impl OperationDoc {
             .map(|parameter| parameter.name)
     }
 
-    fn parameter(mut self, parameter: Parameter) -> Self {
+    pub(super) fn parameter(mut self, parameter: Parameter) -> Self {
         self.parameters.push(parameter);
         self
     }
@@ -311,11 +292,9 @@ impl OperationDoc {
         message: &str,
         media_type: &'static str,
     ) -> Self {
-        let text = ObjectBuilder::new().schema_type(Type::String);
-        self.answers.insert(
-            status,
-            (message.to_owned(), media_type, text.build().into()),
-        );
+        let file = schema::file(media_type).build();
+        self.answers
+            .insert(status, (message.to_owned(), media_type, file.into()));
         self
     }
 
@@ -379,9 +358,10 @@ impl OperationDoc {
         };
         let body = RequestBodyBuilder::new()
             .content(JSON_MEDIA_TYPE, content)
+            .description(self.body_note)
             .required(Some(required));
         let body = self.taken_files.iter().fold(body, |body, kind| {
-            let file = ObjectBuilder::new().schema_type(Type::String);
+            let file = schema::file(kind);
             let file = if kind.starts_with("multipart/") {
                 let form = ObjectBuilder::new().schema_type(Type::Object);
                 form.property("file", file).required("file")

@@ -1,4 +1,5 @@
-//! The parameters of paths and query strings. Parameters with the same name have the same meaning in every path.
+//! The parameters of paths, query strings and headers. Parameters with the same name have the same meaning in every
+//! path.
 
 use authority_client::Operation;
 use serde_json::Value;
@@ -23,7 +24,7 @@ pub(super) enum QueryKind {
 
 pub(super) fn query(name: &'static str, kind: QueryKind, what: &'static str) -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String);
-    let whole_number = ObjectBuilder::new().schema_type(Type::Integer);
+    let whole_number = integer();
     let schema = match kind {
         QueryKind::Text => named_type(name),
         QueryKind::Word(allowed) => text.enum_values(Some(allowed().split(", "))),
@@ -51,9 +52,7 @@ fn named_type(name: &str) -> ObjectBuilder {
             text.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
         }
         "month" => text.pattern(Some("^[0-9]{4}-[0-9]{2}$")),
-        "taxpayer_id" | "integrator_id" => ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(1)),
+        "taxpayer_id" | "integrator_id" => integer().minimum(Some(1)),
         "overdue" | "without_cancelled" | "preview" | "for_you" | "grade" | "calculate" => {
             ObjectBuilder::new().schema_type(Type::Boolean)
         }
@@ -67,28 +66,52 @@ pub(super) fn idempotency_key() -> Parameter {
         .schema_type(Type::String)
         .pattern(Some("^[ -~]{1,255}$"));
     let what = "carries the write out once: the same key with the same request gets the first answer again";
-    let parameter = ParameterBuilder::new()
-        .name("Idempotency-Key")
-        .parameter_in(ParameterIn::Header);
-    parameter
-        .required(Required::False)
-        .schema(Some(text))
-        .description(Some(what))
-        .build()
+    header("Idempotency-Key", text, what)
 }
 
 /// Returns the parameter for the `If-Match` header, which makes a change depend on what its sender has read.
 pub(super) fn if_match() -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String);
     let what = "makes the change only if this is still the `ETag` of Get Invoice by ID";
+    header("If-Match", text, what)
+}
+
+/// Returns the parameter for the `If-None-Match` header of a read.
+pub(super) fn if_none_match() -> Parameter {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let what = "the `ETag` of an answer that the caller has: 304 if it is still the same";
+    header("If-None-Match", text, what)
+}
+
+/// Returns the parameter for the `Prefer` header, with which a caller does not wait.
+pub(super) fn prefer() -> Parameter {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let what = "`respond-async`: 202 at once, if there is something to wait for";
+    header("Prefer", text, what)
+}
+
+/// Returns the parameter for the header that names the taxpayer of an integrator's call.
+pub(super) fn taxpayer_id() -> Parameter {
+    let what = "the taxpayer that an integrator's call acts for, if no field of its body names one";
+    header("x-taxpayer-id", integer().minimum(Some(1)), what)
+}
+
+fn header(name: &'static str, schema: ObjectBuilder, what: &'static str) -> Parameter {
     let parameter = ParameterBuilder::new()
-        .name("If-Match")
+        .name(name)
         .parameter_in(ParameterIn::Header);
     parameter
         .required(Required::False)
-        .schema(Some(text))
+        .schema(Some(schema))
         .description(Some(what))
         .build()
+}
+
+/// Returns the schema of a whole number of 64 bits. Without the format, clients take it for one of 32 bits.
+fn integer() -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
 }
 
 /// Returns the parameters in a path, in the order in which the path names them.
@@ -149,9 +172,8 @@ fn path_part(name: &str) -> PathPart {
 }
 
 fn number_part(what: &'static str) -> PathPart {
-    let integer = ObjectBuilder::new().schema_type(Type::Integer);
     PathPart {
-        schema: integer.minimum(Some(1)),
+        schema: integer().minimum(Some(1)),
         what,
         example: Value::from(1),
     }

@@ -77,7 +77,14 @@ const NEXT_CURSOR: Described = (
     "the `cursor` of the next page; absent on the last",
 );
 
-const ALL: [Described; 11] = [
+const LOCATION: Described = (
+    "location",
+    "Location",
+    Type::String,
+    "the address that tells how far the work has come; absent where several things are under way",
+);
+
+const ALL: [Described; 12] = [
     REQUEST_ID,
     WARNING,
     LIMIT,
@@ -89,12 +96,15 @@ const ALL: [Described; 11] = [
     CHALLENGE,
     DUPLICATE,
     NEXT_CURSOR,
+    LOCATION,
 ];
 
 /// The facts about an operation that decide which headers its answers have.
 #[derive(Clone, Copy)]
 pub(super) struct HeaderFacts<'d> {
-    /// True if the operation needs a key. Only its calls count against the rate limit.
+    pub(super) path: &'static str,
+    pub(super) status: u16,
+    /// True if the operation needs a key.
     pub(super) is_keyed: bool,
     pub(super) is_read: bool,
     /// True if the answer is an invoice that was stored before.
@@ -106,6 +116,11 @@ impl HeaderFacts<'_> {
     /// True if the response has an entity tag, so that a caller who has it already gets 304.
     pub(super) fn is_tagged(self) -> bool {
         self.is_keyed && self.is_read
+    }
+
+    /// True if the call counts against the rate limit.
+    fn is_counted(self) -> bool {
+        self.path.starts_with("/v1/")
     }
 
     fn has_parameter(self, name: &str) -> bool {
@@ -130,13 +145,14 @@ pub(super) fn success_headers(facts: HeaderFacts<'_>) -> impl Iterator<Item = (&
     [
         (REQUEST_ID, true),
         (WARNING, facts.is_keyed),
-        (LIMIT, facts.is_keyed),
-        (REMAINING, facts.is_keyed),
-        (RESET, facts.is_keyed),
+        (LIMIT, facts.is_counted()),
+        (REMAINING, facts.is_counted()),
+        (RESET, facts.is_counted()),
         (ENTITY_TAG, facts.is_tagged()),
         (REPLAYED, facts.has_parameter("Idempotency-Key")),
         (DUPLICATE, facts.is_duplicate),
         (NEXT_CURSOR, facts.has_parameter("cursor")),
+        (LOCATION, facts.status == 202),
     ]
     .into_iter()
     .filter_map(|(header, is_there)| is_there.then(|| header_reference(&header)))

@@ -1,7 +1,9 @@
 //! Builds the schemas of responses: the envelope around a view, a page of a list, and the two
 //! formats of a failure.
 
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{
+    ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+};
 use utoipa::openapi::{Ref, RefOr};
 
 use crate::http::respond::code::ErrorCode;
@@ -57,6 +59,18 @@ pub(crate) fn any() -> Schema {
         .into()
 }
 
+/// Returns the schema of a file of this media type: bytes, unless the file is a text.
+pub(super) fn file(media_type: &str) -> ObjectBuilder {
+    let file = text();
+    let starts = ["application/pdf", "application/vnd.", "image/png"];
+    let has_bytes = starts.iter().any(|start| media_type.starts_with(start));
+    if has_bytes || media_type.starts_with("multipart/") {
+        file.format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)))
+    } else {
+        file
+    }
+}
+
 /// Returns the schema of one page of a list (spec.md, "Paginated list shape").
 pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
     let numbers = [
@@ -77,6 +91,7 @@ pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
         .fold(fields, |page, (name, sentence)| {
             let number = ObjectBuilder::new()
                 .schema_type(Type::Integer)
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
                 .minimum(Some(0))
                 .description(Some(sentence));
             page.property(name, number).required(name)

@@ -1,6 +1,8 @@
 //! Corrects a code of the authority's lists if only one code can be meant. A misspelled currency or tax category
 //! decides about money, so it is corrected only if a second field of the document confirms the code.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use crate::domain::kernel::fault::json_pointer;
@@ -24,9 +26,48 @@ const CODE_FIELDS: [(&str, ReferenceList); 7] = [
 /// The ids of the rules that an invalid code may violate.
 const CODE_RULES: [&str; 4] = ["exists", "max", "currency", "country"];
 const CURRENCY_FIELDS: [&str; 2] = ["document_currency_code", "tax_currency_code"];
+/// The maximum number of different texts of one body for which a code is looked for. Each of them may be compared with
+/// all names of a long list.
+const TEXTS_MAX: usize = 50;
+
+/// The codes that the texts of one body mean. Each text is looked up once.
+pub(super) struct MeantCodes<'l> {
+    catalog: &'l Catalog,
+    known: HashMap<(ReferenceList, String), Option<CodeMatch>>,
+}
+
+impl<'l> MeantCodes<'l> {
+    pub(super) fn new(catalog: &'l Catalog) -> Self {
+        Self {
+            catalog,
+            known: HashMap::new(),
+        }
+    }
+
+    /// Returns the code that a text means. `None` if no code or several fit, or if too many texts were looked up.
+    fn find(&mut self, list: ReferenceList, text: &str) -> Option<CodeMatch> {
+        let key = (list, text.to_owned());
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        if self.known.len() >= TEXTS_MAX {
+            return None;
+        }
+        let found = match list {
+            ReferenceList::QuantityCodes => units::meant_code(self.catalog, text),
+            _ => nearest_code(self.catalog, list, text),
+        };
+        self.known.insert(key, found.clone());
+        found
+    }
+}
 
 /// Returns the operation that replaces an invalid code; `None` if it is not certain which code is meant.
-pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<PatchOperation> {
+pub(super) fn fix(
+    body: &Value,
+    wrong: &Violation,
+    codes: &mut MeantCodes<'_>,
+) -> Option<PatchOperation> {
     let path = wrong.path.as_str();
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
     let (_, list) = CODE_FIELDS.iter().find(|(field, _)| *field == name)?;
@@ -35,13 +76,10 @@ pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<
     }
     let pointer = json_pointer(path);
     let text = body.pointer(&pointer)?.as_str()?.trim();
-    let near = match list {
-        ReferenceList::QuantityCodes => units::meant_code(catalog, text),
-        _ => nearest_code(catalog, *list, text),
-    };
+    let near = codes.find(*list, text);
     let near = near.filter(|near| match list {
         ReferenceList::Currencies => is_safe_currency(body, name, text, near),
-        ReferenceList::TaxCategories => may_suggest_tax(body, parent, catalog, near),
+        ReferenceList::TaxCategories => may_suggest_tax(body, parent, codes.catalog, near),
         _ => true,
     })?;
     let why = match near.kind {
@@ -79,5 +117,29 @@ fn may_suggest_tax(body: &Value, category: &str, catalog: &Catalog, near: &CodeM
             Amount::parse(&sent.to_string()) == Ok(catalog.tax_percent(&near.code))
         }
         _ => near.kind != MatchKind::Typo,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_so_many_texts_of_a_body_are_looked_up() {
+        let mut catalog = Catalog::default();
+        let units =
+            json!([{ "code": "KGM", "name": "kilogram" }, { "code": "HUR", "name": "hour" }]);
+        catalog.load(ReferenceList::QuantityCodes, &units);
+        let mut codes = MeantCodes::new(&catalog);
+        let mut find = |text: &str| {
+            let found = codes.find(ReferenceList::QuantityCodes, text);
+            found.map(|found| found.code)
+        };
+        assert_eq!(find("kilogramms").as_deref(), Some("KGM"));
+        for at in 1..TEXTS_MAX {
+            assert_eq!(find(&format!("no unit at all, {at}")), None);
+        }
+        assert_eq!(find("kilogramms").as_deref(), Some("KGM"), "known already");
+        assert_eq!(find("hours"), None, "one text too many");
     }
 }

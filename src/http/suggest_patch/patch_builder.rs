@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::reference::catalog::Catalog;
 use crate::http::suggest_patch::categories;
-use crate::http::suggest_patch::codes;
+use crate::http::suggest_patch::codes::{self, MeantCodes};
 use crate::http::suggest_patch::dates;
 use crate::http::suggest_patch::patch_op::{PatchAction, PatchOperation};
 use crate::http::suggest_patch::totals;
@@ -28,6 +28,7 @@ pub(crate) struct PatchContext<'l> {
 /// A body, and the changes that were made to it so far.
 pub(crate) struct PatchBuilder<'l> {
     context: PatchContext<'l>,
+    codes: MeantCodes<'l>,
     body: Value,
     /// The changes in the order in which they were made. The flag is true if the field existed before the change.
     fixes: Vec<(PatchOperation, bool)>,
@@ -37,6 +38,7 @@ impl<'l> PatchBuilder<'l> {
     pub(crate) fn new(body: &Map<String, Value>, context: PatchContext<'l>) -> Self {
         Self {
             context,
+            codes: MeantCodes::new(context.catalog),
             body: Value::Object(body.clone()),
             fixes: Vec::new(),
         }
@@ -74,7 +76,7 @@ impl<'l> PatchBuilder<'l> {
         for each in wrong.iter().take(OPERATIONS_MAX) {
             let found = [
                 dates::fix(&self.body, each, self.context.zone),
-                codes::fix(&self.body, each, self.context.catalog),
+                codes::fix(&self.body, each, &mut self.codes),
             ];
             for fix in found
                 .into_iter()

@@ -1,7 +1,7 @@
 //! Changes the access of operators and integrators: revokes keys, disables, enables and removes accounts, and sets the
-//! roles of operators. A function that takes access away ends the keys, the sessions, and the sign-ins that wait for a
-//! code, in one transaction. It returns only when no process accepts an ended key any more. The service always keeps at
-//! least one enabled admin.
+//! roles of operators. A function that takes access away ends the keys, the sessions, the sign-ins that wait for a
+//! code, and the unused invitations that the account made, in one transaction. It returns only when no process accepts
+//! an ended key any more. The service always keeps at least one enabled admin.
 
 use database::column::RowRef;
 use database::{StoreError, Transaction};
@@ -76,6 +76,7 @@ pub async fn revoke_key(
         await_earlier_change(store, tx).await?;
         return Ok(None);
     }
+    invitations::delete_made_by(&tx, person, change.now).await?;
     let ended = Revocation {
         revoked,
         revoked_of_taxpayers: 0,
@@ -198,6 +199,11 @@ pub async fn set_operator_role(
         return Ok(AccessOutcome::AlreadySo);
     }
     key_leases::raise_generation(&tx).await?;
+    if role != OperatorRole::Admin
+        && let Some(person) = change.owner.session_owner()
+    {
+        invitations::delete_made_by(&tx, person, change.now).await?;
+    }
     operator_row::Entity::update_many()
         .col_expr(operator_row::Column::Role, Expr::value(role.as_str()))
         .filter(operator_row::Column::Id.eq(change.owner.id))
@@ -225,7 +231,7 @@ async fn await_earlier_change(store: &Store, tx: Transaction) -> Result<(), Stor
     Ok(())
 }
 
-/// Ends the keys of an account and the sessions of its person, in the given transaction.
+/// Ends the keys of an account, the sessions of its person and the links that it made, in the given transaction.
 async fn end_keys_and_sessions(
     tx: &Transaction,
     change: &AccountChange,
@@ -239,6 +245,7 @@ async fn end_keys_and_sessions(
         }
         _ => 0,
     };
+    invitations::delete_made_by(tx, person, change.now).await?;
     let sessions = sessions::close_all(tx, person).await?;
     Ok(Revocation {
         revoked,
@@ -339,8 +346,12 @@ mod tests {
 
     use super::*;
     use crate::domain::access::api_key::{KeyOwner, NewKey};
-    use crate::domain::access::session::{SessionLimits, SessionOwner, SignInPlace};
+    use crate::domain::access::invitation::InvitationToken;
+    use crate::domain::access::session::{ContactRole, SessionLimits, SessionOwner, SignInPlace};
     use crate::domain::kernel::audit::Actor;
+    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::store::accounts::contacts::{self, ContactChange, NewPerson};
+    use crate::store::accounts::invitations::NewInvitation;
     use crate::store::accounts::sessions::NewSession;
     use crate::store::accounts::{self, NewIntegrator, NewOperator, RotationOutcome};
     use crate::store::operations::audit::AuditFilter;
@@ -593,6 +604,92 @@ mod tests {
             assert_eq!(removed.unwrap(), AccessOutcome::Unknown);
             let after = [None, None, Some(OperatorRole::Viewer), None];
             assert_eq!(roles_of_keys(&second, &names).await, after);
+        }
+    }
+
+    async fn invite(
+        store: &Store,
+        token: &InvitationToken,
+        owner: SessionOwner,
+        by: KeyOwner,
+        now: Timestamp,
+    ) {
+        let new = NewInvitation {
+            owner,
+            token,
+            by: by.session_owner().unwrap().actor(),
+            reason: None,
+            claim: None,
+            now,
+        };
+        invitations::add(store, new).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_links_that_an_account_made_end_with_its_access() {
+        for test in stores().await {
+            let store = &test.store;
+            operator(&test, "ada", OperatorRole::Admin).await;
+            let bola = operator(&test, "bola", OperatorRole::Admin).await;
+            let new = NewIntegrator {
+                name: "Ledgers".into(),
+                email: "ledgers@example.com".into(),
+                password_hash: None,
+                key: NewKey::from(SecretString::from("sik_one")),
+            };
+            let id = accounts::add_integrator(store, &new, NOW).await.unwrap().0;
+            let ledgers = KeyOwner {
+                kind: KeyKind::Integrator,
+                id,
+            };
+            let mut guests = Vec::new();
+            for (taxpayer, name) in [(TaxpayerId(1), "guest"), (TaxpayerId(2), "other")] {
+                let place = ContactChange {
+                    taxpayer,
+                    by: Actor::CommandLine,
+                    now: NOW,
+                };
+                let person = NewPerson {
+                    first_name: name.into(),
+                    last_name: "Obi".into(),
+                    email: format!("{name}@example.com"),
+                    role: ContactRole::Owner,
+                };
+                let id = contacts::add(store, place, &person).await.unwrap();
+                guests.push(SessionOwner::Contact {
+                    taxpayer,
+                    id: id.unwrap(),
+                });
+            }
+            for (byte, end) in [(1, "revoke"), (2, "disable"), (3, "demote"), (4, "remove")] {
+                let now = NOW + Duration::from_secs(u64::from(byte));
+                let makers = if byte < 3 {
+                    [ledgers, bola]
+                } else {
+                    [bola, ledgers]
+                };
+                let tokens = [byte, byte + 10].map(|byte| InvitationToken::new([byte; 32]));
+                for ((token, guest), maker) in tokens.iter().zip(&guests).zip(makers) {
+                    invite(store, token, *guest, maker, now).await;
+                }
+                let change = change(makers[0]);
+                let viewer = OperatorRole::Viewer;
+                let outcome = match end {
+                    "revoke" => revoke_account_access(store, change, false)
+                        .await
+                        .map(|ended| AccessOutcome::Done(ended.unwrap())),
+                    "disable" => disable_account(store, change, false).await,
+                    "demote" => set_operator_role(store, change, viewer).await,
+                    _ => remove_operator(store, change).await,
+                };
+                assert!(matches!(outcome.unwrap(), AccessOutcome::Done(_)), "{end}");
+                let mut open = Vec::new();
+                for token in &tokens {
+                    let found = invitations::find(store, token, now).await;
+                    open.push(found.unwrap().is_some());
+                }
+                assert_eq!(open, [false, true], "{end}");
+            }
         }
     }
 

@@ -139,6 +139,9 @@ pub async fn set_role(
         .filter(Column::Id.eq(id.0))
         .exec(&tx)
         .await?;
+    if before == ContactRole::Owner {
+        invitations::delete_made_by(&tx, change.person(id), change.now).await?;
+    }
     let entry = change.audit_entry(AuditAction::ChangeContactRole, id);
     audit::append(
         &tx,
@@ -232,10 +235,7 @@ pub async fn remove(
     Entity::delete_by_id((change.taxpayer.0, id.0))
         .exec(&tx)
         .await?;
-    let person = SessionOwner::Contact {
-        taxpayer: change.taxpayer,
-        id,
-    };
+    let person = change.person(id);
     second_factors::delete_owned_by(&tx, person).await?;
     saved_views::delete_owned_by(&tx, person).await?;
     mail_choices::delete_owned_by(&tx, NoticeScope::Person(person)).await?;
@@ -280,13 +280,19 @@ async fn lock_role_unless_last_owner(
 }
 
 impl ContactChange {
-    /// Ends the sessions and the invitation of a person. Returns the number of ended sessions.
-    async fn end_access(self, tx: &Transaction, id: ContactId) -> Result<u64, StoreError> {
-        let owner = SessionOwner::Contact {
+    fn person(self, id: ContactId) -> SessionOwner {
+        SessionOwner::Contact {
             taxpayer: self.taxpayer,
             id,
-        };
+        }
+    }
+
+    /// Ends the sessions and the invitation of a person, and those that the person made for others. Returns the number
+    /// of ended sessions.
+    async fn end_access(self, tx: &Transaction, id: ContactId) -> Result<u64, StoreError> {
+        let owner = self.person(id);
         invitations::delete_owned_by(tx, owner).await?;
+        invitations::delete_made_by(tx, owner, self.now).await?;
         sessions::close_all(tx, owner).await
     }
 

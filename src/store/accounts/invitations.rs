@@ -1,10 +1,12 @@
 //! Invitations: one-time links with which a person chooses a password. Creating a link leaves the current password
 //! valid, so that a link that is lost, or created by mistake, locks nobody out. Using a link ends the current password,
-//! all sessions and the link itself.
+//! all sessions and the link itself. A link also ends when whoever made it loses the right to make links.
 
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::{ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, Statement,
+};
 
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::invitation::{INVITATION_LIFETIME, InvitationToken};
@@ -171,6 +173,37 @@ pub(super) async fn delete_owned_by(
     Ok(())
 }
 
+/// Ends the unused links that this person made for others, because the person loses the right to make links: whoever
+/// kept one could still choose the password of somebody else with it. The audit says who made a link, in the entry with
+/// the time of the link.
+pub(super) async fn delete_made_by(
+    tx: &Transaction,
+    maker: SessionOwner,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let (column, id) = match maker {
+        SessionOwner::Operator(id) => ("operator_id", id),
+        SessionOwner::Integrator(id) => ("integrator_id", id.0),
+        SessionOwner::Contact { id, .. } => ("contact_id", id.0),
+    };
+    // With `||` and the plus sign, SQLite looks up the subject. It would read all entries of the action or the actor.
+    let sql = format!(
+        "DELETE FROM invitations WHERE expires_at > $1 AND EXISTS (SELECT 1 FROM audit \
+         WHERE audit.subject = CAST(invitations.account_id AS TEXT) AND audit.at = invitations.created_at \
+         AND audit.action || '' = $2 AND audit.actor = $3 AND +audit.{column} = $4)"
+    );
+    let values: [sea_orm::Value; 4] = [
+        now.as_microsecond().into(),
+        AuditAction::MakeInvitation.as_str().into(),
+        maker.actor().kind().as_str().into(),
+        id.into(),
+    ];
+    let backend = tx.get_database_backend();
+    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values))
+        .await?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -206,11 +239,20 @@ mod tests {
     }
 
     async fn invite(test: &TestStore, owner: SessionOwner, byte: u8) -> InvitationToken {
+        invite_by(test, Actor::CommandLine, owner, byte).await
+    }
+
+    async fn invite_by(
+        test: &TestStore,
+        by: Actor,
+        owner: SessionOwner,
+        byte: u8,
+    ) -> InvitationToken {
         let token = InvitationToken::new([byte; 32]);
         let new = NewInvitation {
             owner,
             token: &token,
-            by: Actor::CommandLine,
+            by,
             reason: None,
             claim: None,
             now: CHANGE.now,
@@ -302,6 +344,35 @@ mod tests {
                 (hash_of(&test, one).await, hash_of(&test, other).await),
                 (Some("hash".into()), None)
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_link_ends_when_its_maker_may_make_none_any_more() {
+        for test in stores().await {
+            let store = &test.store;
+            let guest = person(&test, "guest").await;
+            let colleague = person(&test, "colleague").await;
+            let other_guest = person(&test, "other").await;
+            let kept = invite_by(&test, colleague.actor(), other_guest, 99).await;
+            for (byte, end) in [(1, "removed"), (2, "disabled"), (3, "demoted")] {
+                let maker = person(&test, end).await;
+                let made = invite_by(&test, maker.actor(), guest, byte).await;
+                assert!(is_open(&test, &made, CHANGE.now).await);
+                let id = ContactId(maker.id());
+                let ended = match end {
+                    "removed" => contacts::remove(store, CHANGE, id).await,
+                    "disabled" => contacts::disable(store, CHANGE, id).await,
+                    _ => contacts::set_role(store, CHANGE, id, ContactRole::Accountant).await,
+                };
+                ended.unwrap();
+                assert!(!is_open(&test, &made, CHANGE.now).await, "{end}");
+                assert_eq!(
+                    accept(store, &made, "hash", CHANGE.now).await.unwrap(),
+                    None
+                );
+                assert!(is_open(&test, &kept, CHANGE.now).await, "{end}");
+            }
         }
     }
 

@@ -2,7 +2,8 @@
 
 use database::StoreError;
 use database::column::fold_case;
-use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter};
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, Select};
 
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::party::Taxpayer;
@@ -17,39 +18,16 @@ pub async fn find_taken(
     login: Option<&str>,
 ) -> Result<Faults, StoreError> {
     let row = Model::from(taxpayer);
-    let unique = [
-        ("email", Column::EmailKey, &row.email_key),
-        ("tin_no", Column::TinNormal, &row.tin_normal),
-        (
-            "authority_service_id",
-            Column::ServiceIdKey,
-            &row.service_id_key,
-        ),
-        (
-            "authority_business_id",
-            Column::BusinessIdKey,
-            &row.business_id_key,
-        ),
-    ];
-    let mut any = Condition::any();
-    for (_, column, value) in &unique {
-        any = any.add(column.eq(value.as_str()));
-    }
-    any = any.add(Column::TinSkeleton.eq(row.tin_skeleton.as_str()));
-    let others = Entity::find()
-        .filter(Column::Id.ne(row.id))
-        .filter(any)
-        .all(connection)
-        .await?;
+    let others = select_others(&row).all(connection).await?;
     let mut faults = Faults::default();
-    for (field, column, value) in unique {
+    for (field, column, value) in unique_values(&row) {
         let is_taken = others.iter().any(|other| match column {
-            Column::EmailKey => &other.email_key == value,
+            Column::EmailKey => other.email_key == value,
             Column::TinNormal => {
-                &other.tin_normal == value || other.tin_skeleton == row.tin_skeleton
+                other.tin_normal == value || other.tin_skeleton == row.tin_skeleton
             }
-            Column::ServiceIdKey => &other.service_id_key == value,
-            _ => &other.business_id_key == value,
+            Column::ServiceIdKey => other.service_id_key == value,
+            _ => other.business_id_key == value,
         });
         if is_taken {
             faults.push(taken_fault(field));
@@ -69,10 +47,74 @@ pub async fn find_taken(
     Ok(faults)
 }
 
+/// Returns the values of a taxpayer that no other may have: the field of Create Taxpayer, the column and the value.
+fn unique_values(row: &Model) -> [(&'static str, Column, &str); 4] {
+    [
+        ("email", Column::EmailKey, row.email_key.as_str()),
+        ("tin_no", Column::TinNormal, row.tin_normal.as_str()),
+        (
+            "authority_service_id",
+            Column::ServiceIdKey,
+            row.service_id_key.as_str(),
+        ),
+        (
+            "authority_business_id",
+            Column::BusinessIdKey,
+            row.business_id_key.as_str(),
+        ),
+    ]
+}
+
+/// Selects the other taxpayers that have one of these values, or a tax number that looks like this one. The literal is
+/// the condition of the index of skeletons. Without it, SQLite would use no index and read all taxpayers.
+fn select_others(row: &Model) -> Select<Entity> {
+    let looks_alike = Condition::all()
+        .add(Column::TinSkeleton.eq(row.tin_skeleton.as_str()))
+        .add(Expr::cust("tin_skeleton <> ''"));
+    let mut any = Condition::any();
+    for (_, column, value) in unique_values(row) {
+        any = any.add(column.eq(value));
+    }
+    Entity::find()
+        .filter(Column::Id.ne(row.id))
+        .filter(any.add(looks_alike))
+}
+
 fn taken_fault(field: &str) -> Fault {
     Fault::new(
         field,
         "unique",
         format!("The {field} has already been taken."),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::QueryTrait;
+
+    use super::*;
+    use crate::store::testing::{add_taxpayer, query_plan, stores};
+
+    #[tokio::test]
+    async fn taken_values_are_found_without_a_look_at_all_taxpayers() {
+        // SQLite only: PostgreSQL's plan depends on the number of taxpayers.
+        for test in stores().await.into_iter().take(1) {
+            add_taxpayer(&test.store, 1, 7).await;
+            let row = Entity::find_by_id(1_i64).one(test.store.reader()).await;
+            let query = select_others(&row.unwrap().unwrap()).build(test.store.backend());
+            let values = query.values.map(|values| values.0).unwrap_or_default();
+            let plan = query_plan(&test.store, &query.sql, values).await.join("\n");
+            assert!(!plan.contains("SCAN"), "{plan}");
+            for column in [
+                "email_key",
+                "tin_normal",
+                "service_id_key",
+                "business_id_key",
+                "tin_skeleton",
+            ] {
+                let index = format!("INDEX taxpayers_by_{column} ");
+                assert!(plan.contains(&index), "{plan}");
+            }
+        }
+    }
 }

@@ -24,6 +24,7 @@ pub mod work_tabs;
 
 use std::collections::BTreeMap;
 
+use database::column::RowRef;
 use database::insert::{Insert, update_on_conflict};
 use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
@@ -33,12 +34,16 @@ use sea_orm::{
     QueryFilter, QueryOrder, QuerySelect, Select, Statement,
 };
 
+use crate::domain::correction::credits::Credits;
 use crate::domain::invoice::Invoice;
+use crate::domain::invoice::corrected_reference::{CorrectedReference, all_for};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{UniqueNoType, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::money::Amount;
 use crate::store::Store;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
+use crate::store::invoices::reference_kind::{kind_expression, parse_kind};
 use crate::store::lookup::{LookupColumn, LookupValues, find, lookup_sql};
 
 /// Identifiers of several kinds. An invoice matches if it has at least one of them.
@@ -110,27 +115,108 @@ pub async fn find_owned_by_identifiers(
 
 /// The maximum number of invoices that may refer to an invoice that is to be corrected.
 pub const CORRECTING_MAX: usize = 1_000;
+/// The maximum size of these invoices together, in bytes. They are all in memory at once.
+pub const CORRECTING_BYTES_MAX: usize = 16 << 20;
+/// The number of credit notes whose extra fields are in memory at once while those of an invoice are read.
+const WHOLE_NOTES_MAX: usize = 8;
+/// The size of an invoice, in bytes, with the documents that were sent of it.
+const SIZE_SQL: &str = "CAST(octet_length(lines) + octet_length(extras) + COALESCE((SELECT \
+    SUM(octet_length(document)) FROM pipeline_runs WHERE pipeline_runs.taxpayer_id = invoices.taxpayer_id \
+    AND pipeline_runs.irn_key = invoices.irn_key), 0) AS BIGINT)";
 
 /// Loads the invoices of a taxpayer that refer to another invoice by one of its references, oldest first. Leaves out
-/// those that are cancelled, unless they were signed all the same. At most `CORRECTING_MAX` + 1 are loaded, so that the
-/// caller can see if there are too many.
+/// those that are cancelled, unless they were signed all the same. `None` if there are more than `CORRECTING_MAX` or
+/// `CORRECTING_BYTES_MAX` allows.
 pub async fn owned_by_correcting(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     references: &[String],
-) -> Result<Vec<Invoice>, StoreError> {
+) -> Result<Option<Vec<Invoice>>, StoreError> {
+    let sizes = correcting_sizes(connection, taxpayer, references).await?;
+    if sizes.len() > CORRECTING_MAX || sum_of_sizes(&sizes) > CORRECTING_BYTES_MAX {
+        return Ok(None);
+    }
+    if sizes.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let rows = select_correcting(taxpayer, references)
+        .filter(is_in_force())
+        .limit(CORRECTING_MAX as u64)
+        .all(connection)
+        .await?;
+    let invoices = rows.into_iter().map(Invoice::try_from);
+    invoices.collect::<Result<_, _>>().map(Some)
+}
+
+/// Returns the size of the invoices that `owned_by_correcting` loads, in bytes.
+pub async fn correcting_bytes(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    references: &[String],
+) -> Result<usize, StoreError> {
+    let sizes = correcting_sizes(connection, taxpayer, references).await?;
+    Ok(sum_of_sizes(&sizes))
+}
+
+/// Loads the credit notes of an invoice, without their lines and extra fields. If more than `CORRECTING_MAX` documents
+/// refer to the invoice, the newest are left out.
+pub async fn find_credits(
+    connection: &impl ConnectionTrait,
+    invoice: &Invoice,
+) -> Result<Credits, StoreError> {
+    let references = invoice.own_references();
+    let sizes = correcting_sizes(connection, invoice.taxpayer_id, &references).await?;
+    let ids: Vec<_> = sizes.into_iter().map(|(id, _)| id).collect();
+    let columns = Column::iter().filter(|column| !matches!(column, Column::Lines));
+    let without_lines = Entity::find()
+        .select_only()
+        .columns(columns)
+        .expr_as(Expr::cust("CAST('[]' AS TEXT)"), Column::Lines.as_str())
+        .filter(Column::TaxpayerId.eq(invoice.taxpayer_id.0));
+    let mut credits = Credits::default();
+    for part in ids.chunks(WHOLE_NOTES_MAX) {
+        let part = part.iter().copied();
+        let part = without_lines.clone().filter(Column::Id.is_in(part));
+        let rows = part.order_by_asc(Column::Id).all(connection).await?;
+        let notes = rows.into_iter().map(Invoice::try_from);
+        let notes = notes.collect::<Result<Vec<_>, _>>()?;
+        credits.add_without_extras(Credits::new(invoice, notes));
+    }
+    Ok(credits)
+}
+
+/// Returns the ids and sizes of the invoices that refer to another one, oldest first, but at most `CORRECTING_MAX` + 1.
+async fn correcting_sizes(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    references: &[String],
+) -> Result<Vec<(i64, i64)>, StoreError> {
     if references.is_empty() {
         return Ok(Vec::new());
     }
-    let is_in_force = Condition::any()
-        .add(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
-        .add(Column::Signed.eq(true));
-    let rows = select_correcting(taxpayer, references)
-        .filter(is_in_force)
+    let sizes = select_correcting(taxpayer, references)
+        .select_only()
+        .column(Column::Id)
+        .expr(Expr::cust(SIZE_SQL))
+        .filter(is_in_force())
         .limit(CORRECTING_MAX as u64 + 1)
+        .into_tuple()
         .all(connection)
         .await?;
-    rows.into_iter().map(Invoice::try_from).collect()
+    Ok(sizes)
+}
+
+fn sum_of_sizes(sizes: &[(i64, i64)]) -> usize {
+    let sizes = sizes.iter().map(|(_, size)| *size);
+    let sum = sizes.fold(0_i64, i64::saturating_add);
+    usize::try_from(sum).unwrap_or(usize::MAX)
+}
+
+/// True for an invoice that is not cancelled, or that was signed all the same.
+fn is_in_force() -> Condition {
+    Condition::any()
+        .add(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
+        .add(Column::Signed.eq(true))
 }
 
 /// Loads the signed credit notes that refer to an invoice by one of these references. Their number is not limited,
@@ -143,12 +229,61 @@ pub async fn signed_credit_notes(
     if references.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = select_correcting(taxpayer, references)
-        .filter(Column::IsCreditNote.eq(true))
-        .filter(Column::Signed.eq(true))
+    let rows = select_signed_credit_notes(taxpayer, references)
         .all(connection)
         .await?;
     rows.into_iter().map(Invoice::try_from).collect()
+}
+
+/// A signed credit note without its document.
+#[derive(FromQueryResult)]
+struct PaidBackRow {
+    id: i64,
+    currency: String,
+    paid: String,
+    corrects: Option<String>,
+    reference_kind: Option<String>,
+}
+
+/// Returns the amounts that were paid back or set off through the signed credit notes of an invoice in its currency.
+/// The number of these notes is not limited, so none of their documents is read.
+pub async fn find_amounts_paid_back(
+    connection: &impl ConnectionTrait,
+    invoice: &Invoice,
+) -> Result<Vec<Amount>, StoreError> {
+    let columns = [Column::Id, Column::Currency, Column::Paid, Column::Corrects];
+    let rows = select_signed_credit_notes(invoice.taxpayer_id, &invoice.own_references())
+        .select_only()
+        .columns(columns)
+        .column_as(Expr::cust(kind_expression()), "reference_kind")
+        .into_model::<PaidBackRow>()
+        .all(connection)
+        .await?;
+    let own = all_for(&invoice.irn.key(), &invoice.invoice_no, invoice.id);
+    let mut amounts = Vec::with_capacity(rows.len());
+    for row in rows {
+        let kind = row.reference_kind.as_deref().map(parse_kind);
+        let corrects = kind
+            .zip(row.corrects)
+            .map(|(by, text)| CorrectedReference { by, text });
+        let is_for_invoice = row.id != invoice.id.0
+            && row.currency == invoice.currency
+            && corrects.is_some_and(|reference| own.contains(&reference));
+        if is_for_invoice {
+            let at = RowRef {
+                table: "invoices",
+                id: row.id,
+            };
+            amounts.push(at.parse(&row.paid)?);
+        }
+    }
+    Ok(amounts)
+}
+
+fn select_signed_credit_notes(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
+    select_correcting(taxpayer, references)
+        .filter(Column::IsCreditNote.eq(true))
+        .filter(Column::Signed.eq(true))
 }
 
 /// Selects the invoices of a taxpayer that refer to another one by one of these references, oldest first. The plus sign
@@ -259,6 +394,8 @@ mod tests {
     use sea_orm::QueryTrait;
 
     use super::*;
+    use crate::domain::correction::testing::{draft, signed};
+    use crate::domain::invoice::Line;
     use crate::store::testing::{query_plan, stores};
 
     const TAXPAYER: TaxpayerId = TaxpayerId(7);
@@ -295,11 +432,90 @@ mod tests {
             let references = ["K0".to_owned()];
             let reader = test.store.reader();
             let found = owned_by_correcting(reader, TAXPAYER, &references).await;
-            let ids: Vec<_> = found.unwrap().iter().map(|note| note.id).collect();
+            let found = found.unwrap().unwrap();
+            let ids: Vec<_> = found.iter().map(|note| note.id).collect();
             for (id, (status, is_signed, expected)) in (1..).zip(cases) {
                 let is_found = ids.contains(&InvoiceId(id));
                 assert_eq!(is_found, expected, "{status}, signed: {is_signed}");
             }
+        }
+    }
+
+    /// Each of four credit notes has half a MiB of extra fields, and a document of some MiB was sent of the first one.
+    #[tokio::test]
+    async fn documents_that_refer_to_an_invoice_are_not_loaded_if_they_are_large() {
+        let half_mib = "x".repeat(512 * 1024);
+        for test in stores().await {
+            for id in 1..5 {
+                add_credit_note(&test.store, id, "draft", false).await;
+            }
+            let run = format!(
+                "INSERT INTO pipeline_runs (taxpayer_id, id, operation, irn, irn_key, state, document, digest, done, \
+                 attempt, created_at, updated_at, deadline_at) VALUES ({TAXPAYER}, 'R1', 'submit', \
+                 'N1-94AD90FB-20260131', 'K1', 'refused', '{half_mib}', '', '[]', 0, 0, 0, 0)"
+            );
+            let extras = format!(r#"UPDATE invoices SET extras = '{{"note":"{half_mib}"}}'"#);
+            let tx = test.store.begin().await.unwrap();
+            tx.execute_unprepared(&run).await.unwrap();
+            tx.execute_unprepared(&extras).await.unwrap();
+            tx.commit().await.unwrap();
+            let references = ["K0".to_owned()];
+            let reader = test.store.reader();
+            // The document is doubled each time: it has 1 MiB, then 2, 4, 8 and 16 MiB.
+            for (mib, is_loaded) in [(3, true), (4, true), (6, true), (10, true), (18, false)] {
+                let tx = test.store.begin().await.unwrap();
+                let doubled = "UPDATE pipeline_runs SET document = document || document";
+                tx.execute_unprepared(doubled).await.unwrap();
+                tx.commit().await.unwrap();
+                let bytes = correcting_bytes(reader, TAXPAYER, &references).await;
+                assert_eq!(bytes.unwrap() >> 20, mib);
+                let found = owned_by_correcting(reader, TAXPAYER, &references).await;
+                assert_eq!(found.unwrap().is_some(), is_loaded, "{mib}");
+            }
+        }
+    }
+
+    /// The documents of these credit notes are no JSON, so nothing is found if one of them is read.
+    #[tokio::test]
+    async fn the_amounts_paid_back_are_found_without_a_document() {
+        let invoice = Invoice {
+            id: InvoiceId(9),
+            taxpayer_id: TAXPAYER,
+            ..signed(draft(vec![Line::sample()]))
+        };
+        let irn_key = invoice.irn.key();
+        let irn = irn_key.as_str();
+        // The reference of a credit note and its kind, its currency, its status, whether it was signed, and whether its
+        // amount counts. The last one has the id of the invoice.
+        let cases = [
+            (irn, "IRN", "NGN", "submitted", true, true),
+            ("1", "INTERNAL_INVOICE_NO", "NGN", "submitted", true, true),
+            ("9", "PORTAL_ID", "NGN", "submitted", true, true),
+            (irn, "IRN", "NGN", "cancelled", true, true),
+            (irn, "IRN", "USD", "submitted", true, false),
+            (irn, "IRN", "NGN", "approved", false, false),
+            ("9", "EXTERNAL_INVOICE_NO", "NGN", "submitted", true, false),
+            ("1", "PORTAL_ID", "NGN", "submitted", true, false),
+            ("9", "PORTAL_ID", "NGN", "submitted", true, false),
+        ];
+        for test in stores().await {
+            let mut expected = Vec::new();
+            for (id, (reference, kind, currency, status, is_signed, counts)) in (1..).zip(cases) {
+                add_credit_note(&test.store, id, status, is_signed).await;
+                let change = format!(
+                    "UPDATE invoices SET corrects = '{reference}', currency = '{currency}', paid = '{id}', \
+                     customer = 'none', lines = 'none', extras = '\"original_invoice_reference_type\":\"{kind}\"' \
+                     WHERE taxpayer_id = {TAXPAYER} AND id = {id}"
+                );
+                let tx = test.store.begin().await.unwrap();
+                tx.execute_unprepared(&change).await.unwrap();
+                tx.commit().await.unwrap();
+                if counts {
+                    expected.push(Amount::parse(&id.to_string()).unwrap());
+                }
+            }
+            let found = find_amounts_paid_back(test.store.reader(), &invoice).await;
+            assert_eq!(found.unwrap(), expected);
         }
     }
 
@@ -309,10 +525,8 @@ mod tests {
         for test in stores().await.into_iter().take(1) {
             for count in [1, 3] {
                 let references = vec!["K0".to_owned(); count];
-                let query = select_correcting(TAXPAYER, &references)
-                    .filter(Column::IsCreditNote.eq(true))
-                    .filter(Column::Signed.eq(true))
-                    .build(test.store.backend());
+                let query =
+                    select_signed_credit_notes(TAXPAYER, &references).build(test.store.backend());
                 let values = query.values.map(|values| values.0).unwrap_or_default();
                 let plan = query_plan(&test.store, &query.sql, values).await.join("\n");
                 let index = "invoices_by_taxpayer_id_corrects (taxpayer_id=? AND corrects=?)";

@@ -273,9 +273,9 @@ fn crashes_after_claim(owner: &str) -> Expr {
     Expr::col("crashes").add(Expr::case(is_left, 1).finally(0))
 }
 
-/// Selects the due lanes of this kind that nobody holds: they have no lease, or an expired one. A claim adds the keys of
-/// the lanes that it has found. The plus sign keeps the index of due lanes out of it: SQLite would read all due lanes
-/// of the kind, of which there may be very many, while other writers wait.
+/// Selects the due lanes of this kind that nobody holds: they have no lease, or an expired one. The caller adds the
+/// keys of the lanes that it has found. The plus sign keeps SQLite from using the index of due lanes: it would read all
+/// due lanes of the kind, perhaps very many, while other writers wait.
 pub(crate) fn select_free(kind: LaneKind, now: &Expr) -> SelectStatement {
     Query::select()
         .column("key")

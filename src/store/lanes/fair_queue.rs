@@ -174,8 +174,8 @@ async fn most_urgent_lanes(
         .collect()
 }
 
-/// Builds the query for the most urgent lanes of these taxpayers. On SQLite it names the index of a taxpayer's turn:
-/// SQLite would otherwise read the due lanes of all taxpayers once for each turn, and sort them.
+/// Builds the query for the most urgent lanes of these taxpayers, one part for each of them. On SQLite each part names
+/// the index to use: SQLite would otherwise read and sort the due lanes of all taxpayers in every part.
 fn urgent_lanes_sql(backend: DbBackend, request: &ClaimRequest<'_>, taxpayers: &[i64]) -> String {
     let free = free_condition(backend, request.blocked);
     let lanes = if dialect(backend).ignores_selectivity() {

@@ -14,9 +14,9 @@ use crate::store::Store;
 use crate::store::lanes::lock::{IfTaken, lock_unversioned};
 use crate::store::lanes::{ABANDONED_LEASE_UNTIL, LOCKED_LANES, LaneName, Lease, time_after};
 
-/// The condition that a lane is in the table `given` and still held with the listed epoch. Two operators prevent bad
-/// query plans: without `->>`, SQLite would index the list and scan all lanes; without the `+`, both databases would
-/// search all held lanes.
+/// The SQL condition that a lane is in the list `given` and still held with the epoch in the list. Two operators
+/// prevent bad query plans: without `->>`, SQLite would index the list and scan all lanes; without the `+`, both
+/// databases would search all held lanes.
 const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
     AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND +lanes.lease_until IS NOT NULL";
 
@@ -40,7 +40,7 @@ pub enum NextClaim {
     InPlace,
     /// Claim it alone (`EndedLanes::Isolated`), because its work was in flight at two crashes.
     Alone,
-    /// Claim it alone, too. The lane keeps its next step and, until its work ends without a crash, its count of
+    /// Claim it alone, too, but keep the lane's next step and, until its work ends without a crash, its count of
     /// crashes.
     AloneAndCounted,
     /// Never claim it again: the lane is deleted.

@@ -30,7 +30,7 @@ pub enum LaneKind {
     Taxpayer,
     Run,
     Endpoint,
-    /// Reading the authority's list of invoices in transit. One replica does it for all.
+    /// Reading the authority's list of invoices in transit. One replica at a time does it for all.
     Pull,
     /// Notifying one taxpayer of the start or the end of an outage. Writers of outages lock one additional lane of this
     /// kind.
@@ -44,7 +44,7 @@ pub enum LaneKind {
     Import,
     /// The correction of one signed invoice.
     Correction,
-    /// Writing and sending mails and, in a second lane, posting to chats. One replica does each of them for all.
+    /// Writing and sending mails and, in a second lane, posting to chats. One replica at a time does each for all.
     Mail,
 }
 

@@ -105,7 +105,7 @@ pub async fn due_groups(store: &Store, kind: LaneKind) -> Result<Vec<DueGroup>, 
 }
 
 /// Counts the taxpayer's due lanes without a lease that are more urgent than the lane with this deadline and key. If
-/// deadlines are equal, the lane with the lesser key is more urgent.
+/// two lanes have the same deadline, the one with the lesser key is more urgent.
 pub async fn count_more_urgent(
     store: &Store,
     kind: LaneKind,

@@ -21,7 +21,7 @@ pub struct QueuedLane {
     pub next_step: Option<&'static str>,
 }
 
-/// Makes these lanes due now, with their taxpayer, deadline and next step. Creates the lanes that do not exist
+/// Makes these lanes due now, and stores their taxpayer, deadline and next step. Creates the lanes that do not exist
 /// yet.
 pub async fn enqueue(
     tx: &Transaction,

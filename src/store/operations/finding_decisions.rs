@@ -1,5 +1,5 @@
-//! Operators' decisions on the listed findings of reconciliations. Only findings of the latest reconciliation of a day
-//! can be decided. The next reconciliation of the day takes the decisions over.
+//! Operators' decisions on listed findings: differences that a reconciliation could not repair. Only findings of the
+//! latest reconciliation of a day can be decided. The next reconciliation of the day takes the decisions over.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::store::operations::reconciliation_row::{Column, Entity};
 /// The result of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionOutcome {
-    /// The number of changed findings. The others already had this decision, or were already open.
+    /// The number of changed findings. All others already had this decision or, if they were to be opened, were open.
     Changed(usize),
     /// The reconciliation is not the latest of its day: the day was compared again, or this comparison is not complete.
     NotLatest,

@@ -110,7 +110,7 @@ pub async fn owned_by(
     choices.collect()
 }
 
-/// Returns those of these people who want no mails about a topic now.
+/// Returns the people in this list who want no mails about a topic now.
 pub async fn find_muted_people(
     store: &Store,
     people: &[NoticeScope],

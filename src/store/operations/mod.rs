@@ -1,4 +1,4 @@
-//! Data of the deployment as a whole.
+//! Data of the whole deployment, such as the audit, mails, outages, reconciliations and the quarantine.
 
 pub mod activity;
 pub mod audit;

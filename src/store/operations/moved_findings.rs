@@ -1,7 +1,8 @@
-//! A difference is listed once, on the day that was compared last. An invoice with entries of our log on several days is
-//! compared for each of them. So the comparison of a day takes over what the latest comparisons of the other days list
-//! of the same differences, with the operators' decisions on them. It also ends what they list of the invoices that it
-//! has compared and no longer finds. A decided difference stays where it is, with its reason, unless it is listed again.
+//! Moves findings between the reconciliations of different days. An invoice with log entries on several days is
+//! compared with the authority's ledger for each of them, but a difference is listed once: on the day that was compared
+//! last. So a comparison takes the differences that it finds again out of the latest comparisons of the other days, and
+//! keeps the operators' decisions on them. It also removes the differences there that it has repaired, and those of the
+//! invoices that it has compared. A decided finding stays where it is, unless the difference is listed again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +38,7 @@ pub(super) async fn take_over(
         return Ok(Vec::new());
     }
     lock_reconciliations(tx, one, &ids).await?;
-    // Until the lock, an operator may have decided one of them or opened it again.
+    // Reads the findings again: before the lock, an operator may have decided one of them or opened it again.
     let mut replaced = find_replaced(tx, one, found).await?;
     replaced.retain(|row| ids.contains(&row.reconciliation_id));
     remove_from_reports(tx, one, &replaced).await?;
@@ -47,8 +48,8 @@ pub(super) async fn take_over(
         .collect()
 }
 
-/// Loads what the latest reconciliations of the other days list and this comparison replaces. The lists are short beside
-/// the invoices of a day, so they are read whole.
+/// Loads the findings that the latest reconciliations of the other days list and that this comparison replaces. All
+/// listed findings of the taxpayer are read, because they are few beside the invoices of a day.
 async fn find_replaced(
     tx: &Transaction,
     one: &Reconciliation,
@@ -92,8 +93,8 @@ impl<'f> PresentDifferences<'f> {
         }
     }
 
-    /// True if this row of an earlier comparison is out of date now. A decided one only is if it is listed again: the
-    /// report of its day shows what was decided and why, also after the difference is gone.
+    /// True if this comparison replaces a finding of an earlier one. A decided finding is replaced only if its
+    /// difference is listed again: otherwise the report of its day goes on showing what was decided and why.
     fn has_replaced(&self, row: &finding::Model) -> bool {
         let difference = (row.irn.as_str(), row.kind.as_str());
         if self.listed.contains(&difference) {
@@ -116,7 +117,8 @@ fn differences_with(found: &DayFindings, action: FindingAction) -> BTreeSet<(&st
         .collect()
 }
 
-/// Locks these reconciliations, so that an operator's decision on one of their findings comes before or after this.
+/// Locks these reconciliations for the rest of the transaction, so that no operator decides one of their findings
+/// meanwhile.
 async fn lock_reconciliations(
     tx: &Transaction,
     one: &Reconciliation,

@@ -1,4 +1,4 @@
-//! The deadlines of stopped submissions that are near. Each is told once.
+//! Notices to people about submissions that have stopped and whose deadline is near. Each deadline is told once.
 
 use database::column::RowRef;
 use database::sql::dialect;
@@ -11,7 +11,7 @@ use crate::domain::notice::Notice;
 use crate::store::Store;
 use crate::store::operations::notices;
 
-/// The maximum number of deadlines that are told in one transaction.
+/// The maximum number of notices that are added in one transaction.
 const NOTICES_MAX: i64 = 5_000;
 
 /// Adds a notice for each submission that has stopped and whose deadline is within `before` from now. Each deadline is

@@ -48,7 +48,8 @@ const GROUPS_MAX: i64 = 500;
 /// Only taxpayers that created an invoice within this time are told of an outage.
 const ACTIVE_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// The statuses that do not tell if a later step of a signed invoice has stopped.
+/// The authority statuses of a signed invoice that leave open whether a later step, such as the transmission, has
+/// stopped.
 const UNCLEAR_STATUSES: [AuthorityStatus; 3] = [
     AuthorityStatus::Rejected,
     AuthorityStatus::Failed,

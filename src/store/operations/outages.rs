@@ -155,7 +155,7 @@ fn parse_queued_event(key: &str) -> Result<OutageEvent, StoreError> {
     })
 }
 
-/// Returns the starts and ends of the same outages as in `events` of which the taxpayer has been notified.
+/// Returns the starts and ends that the taxpayer was notified of, for the outages of `events`.
 pub async fn find_notified_events(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,

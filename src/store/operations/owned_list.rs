@@ -97,7 +97,7 @@ impl TaxpayerNeed {
 /// Worst first. If two taxpayers are equal in all other columns, the newer one comes first.
 const ORDER: &str = "attention DESC, COALESCE(trouble, 0) DESC, waiting DESC, id DESC";
 
-/// The health of an endpoint. The database compares the index, in the column `trouble`: a higher one is worse.
+/// The states of an endpoint's health, the best first. The column `trouble` holds an index into this list.
 const BY_TROUBLE: [EndpointHealth; 4] = [
     EndpointHealth::Working,
     EndpointHealth::Failing,
@@ -158,8 +158,8 @@ static TOTALS: SqlOnce = SqlOnce::new(|_| {
     )
 });
 
-/// The query for two taxpayers of the integrator `$1` whose search text matches the pattern `$2`. Those of which a whole
-/// line matches `$3` come first. The lines of the search text are name, tax number and email.
+/// The query for up to two taxpayers of the integrator `$1` whose search text matches the pattern `$2`. The lines of a
+/// search text are name, tax number and email. Taxpayers with a whole line that matches `$3` come first.
 const MEANT: &str = "SELECT id, \
      CAST(CASE WHEN ('\n' || search_text || '\n') LIKE $3 ESCAPE '\\' THEN 1 ELSE 0 END AS BIGINT) AS is_exact \
      FROM taxpayers WHERE integrator_id = $1 AND search_text LIKE $2 ESCAPE '\\' \

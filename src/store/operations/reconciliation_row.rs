@@ -32,8 +32,8 @@ pub struct Model {
     pub ended_at: Option<i64>,
 }
 
-/// The condition of the latest reconciliations of their days, for queries of one taxpayer. Written like this, SQLite does
-/// not use the index on the column, in which it would read the latest ones of all taxpayers.
+/// The condition of the latest reconciliations of their days, for queries about one taxpayer. `IS TRUE` keeps SQLite
+/// from using the index on the column, in which it would read the reconciliations of all taxpayers.
 pub(super) const IS_LATEST: &str = "is_latest IS TRUE";
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -1,5 +1,7 @@
-//! Reconciliations and their findings. A completed reconciliation replaces the earlier ones of the same taxpayer and
-//! day as the latest. Of these, those that the timer started and that repaired nothing are deleted.
+//! Reconciliations and their findings. A completed reconciliation becomes the latest of its taxpayer and day. Earlier
+//! ones of the day that have ended are deleted if the timer started them and they repaired nothing.
+
+use std::collections::HashSet;
 
 use database::page::{self, Page};
 use database::sql::dialect;
@@ -37,8 +39,8 @@ fn is_in_state(state: ReconciliationState) -> Expr {
     Column::State.eq(state.as_str())
 }
 
-/// Returns the condition of the reconciliations of a taxpayer and day that are in this state. Written like this, SQLite
-/// does not use the index on the state, in which it would read the reconciliations of all taxpayers.
+/// Returns the condition of the reconciliations of a taxpayer and day that are in this state. The appended empty text
+/// keeps SQLite from using the index on the state, in which it would read the reconciliations of all taxpayers.
 fn is_in_state_on(taxpayer: TaxpayerId, day: Date, state: ReconciliationState) -> Condition {
     let is_in_state = ExprTrait::eq(Expr::cust("state || ''"), state.as_str());
     is_on_day(taxpayer, day).add(is_in_state)
@@ -78,8 +80,8 @@ const CHANGING_COLUMNS: [Column; 11] = [
 ];
 
 /// Writes a completed reconciliation with its findings, as the latest of its taxpayer and day. Takes over operators'
-/// decisions from the previous one, and what other days list of the compared invoices. Returns the reconciliation with
-/// its final counts.
+/// decisions from the previous one of the day, and findings from other days (`moved_findings`). Returns the
+/// reconciliation with its final counts.
 pub async fn finish(
     tx: &Transaction,
     one: Reconciliation,
@@ -131,8 +133,8 @@ async fn supersede_previous(
         .into_tuple()
         .all(tx)
         .await?;
-    // This update waits for an operator's decision that is being stored. A later decision finds that the row is not the
-    // latest.
+    // This update waits until an operator's decision that is being stored is committed. After the update, a decision
+    // fails with `NotLatest`.
     Entity::update_many()
         .col_expr(Column::IsLatest, Expr::value(false))
         .filter(latest)
@@ -273,6 +275,29 @@ pub async fn page(
             .filter(Column::Listed.gt(0));
     }
     page::load(store, found.order_by_desc(Column::Id), page).await
+}
+
+/// Returns the ids of those of these reconciliations whose day was compared again since. What they list does not count
+/// any more.
+pub async fn find_superseded(
+    store: &Store,
+    found: &[Reconciliation],
+) -> Result<HashSet<uuid::Uuid>, StoreError> {
+    let done = found
+        .iter()
+        .filter(|one| one.state == ReconciliationState::Done);
+    let owners = done.clone().map(|one| one.taxpayer_id.0);
+    let latest: Vec<String> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::TaxpayerId.is_in(owners))
+        .filter(Column::Id.is_in(done.clone().map(|one| one.id.to_string())))
+        .filter(Expr::cust(IS_LATEST))
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let superseded = done.filter(|one| !latest.contains(&one.id.to_string()));
+    Ok(superseded.map(|one| one.id).collect())
 }
 
 fn select_findings(one: &Reconciliation) -> Select<finding::Entity> {
@@ -630,6 +655,28 @@ mod tests {
                 None
             );
             assert_eq!(last_completion_time(store).await.unwrap(), Some(at(5)));
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_latest_comparison_of_a_day_counts() {
+        for test in stores().await {
+            let store = &test.store;
+            let begun = |taxpayer, second| Reconciliation {
+                taxpayer_id: TaxpayerId(taxpayer),
+                ..new_reconciliation(AskedBy::Operator, second)
+            };
+            let listed = [finding(FindingKind::MissingRemotely, FindingAction::Listed)];
+            let first = finish_and_commit(store, begun(7, 1), 1, &listed).await;
+            let other = finish_and_commit(store, begun(8, 2), 2, &listed).await;
+            let queued = save_and_commit(store, begun(7, 3)).await;
+            let mut all = vec![first.clone(), other, queued];
+            let superseded = find_superseded(store, &all).await.unwrap();
+            assert!(superseded.is_empty(), "{superseded:?}");
+            all.push(finish_and_commit(store, begun(7, 4), 4, &listed).await);
+            let superseded = find_superseded(store, &all).await.unwrap();
+            assert_eq!(superseded, HashSet::from([first.id]));
+            assert!(find_superseded(store, &[]).await.unwrap().is_empty());
         }
     }
 

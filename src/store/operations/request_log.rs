@@ -70,7 +70,7 @@ impl RequestFilter {
             .add_option(self.path.map(|path| path_begins_with(&path)))
             .add_option(self.route.map(|route| Column::Route.eq(route)))
             .add_option(self.method.map(|method| Column::Method.eq(method)))
-            .add_option(self.error_code.map(|code| Column::ErrorCode.eq(code)))
+            .add_option(self.error_code.map(has_failed_with))
             .add_option(self.request_id.map(|id| Column::RequestId.eq(id)))
             .add_option(
                 self.since
@@ -81,10 +81,19 @@ impl RequestFilter {
     }
 }
 
-/// Compares a part of the path, because in a LIKE pattern some characters of a path would be wildcards.
+/// Returns the condition that a path begins with this text. It uses no LIKE, in which some characters of a path would
+/// be wildcards.
 fn path_begins_with(path: &str) -> Expr {
     let start = format!("substr(path, 1, {})", path.chars().count());
     ExprTrait::eq(Expr::cust(start), path)
+}
+
+/// Returns the condition that a request failed with this code. Only failures have one. The condition on the status must
+/// stay word for word that of the index `request_log_failed`. Without it, all requests of the account would be read.
+fn has_failed_with(code: String) -> Condition {
+    Condition::all()
+        .add(Column::ErrorCode.eq(code))
+        .add(Expr::cust(format!("status >= {FAILURE_MIN}")))
 }
 
 /// A batch may be written twice, if the response to its first commit was lost. The requests that are stored already
@@ -111,8 +120,9 @@ pub async fn page_for(
     page::load(store, found, page).await
 }
 
-/// Selects the matching requests, newest first. Few requests name an invoice. The expression keeps SQLite from reading
-/// all requests of the account in the order of their ids to find them. PostgreSQL has no plus sign for a text.
+/// Selects the matching requests, newest first. Few requests name an invoice: to find them, the order by `id || ''`
+/// keeps SQLite from reading all requests of the account in the order of their ids. (`+id` would be an error in
+/// PostgreSQL, because ids are texts.)
 fn select_newest_first(filter: RequestFilter, reader: LogReader) -> Select<Entity> {
     let order = if filter.invoice.is_some() {
         "id || ''"
@@ -387,18 +397,33 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_requests_about_an_invoice_are_found_without_a_look_at_all_requests() {
+    async fn what_few_requests_have_is_found_without_a_look_at_all_requests() {
+        let about_invoice = RequestFilter {
+            invoice: Some(["1".into(), "IRN".into()]),
+            ..RequestFilter::default()
+        };
+        let failed = RequestFilter {
+            error_code: Some("VALIDATION_FAILED".into()),
+            ..RequestFilter::default()
+        };
+        let failed_there = RequestFilter {
+            status: Some((422, 422)),
+            route: Some("/v1/tax-payers/invoices".into()),
+            ..failed.clone()
+        };
         // SQLite only: PostgreSQL's plan depends on the number of requests.
         for test in stores().await.into_iter().take(1) {
-            let filter = RequestFilter {
-                invoice: Some(["1".into(), "IRN".into()]),
-                ..RequestFilter::default()
-            };
-            let query = select_newest_first(filter, LogReader::Taxpayer(OWN));
-            let query = query.build(test.store.backend());
-            let values = query.values.map(|values| values.0).unwrap_or_default();
-            let plan = query_plan(&test.store, &query.sql, values).await;
-            assert!(plan.concat().contains("request_log_by_invoice"), "{plan:?}");
+            for (filter, index) in [
+                (about_invoice.clone(), "request_log_by_invoice"),
+                (failed.clone(), "request_log_failed"),
+                (failed_there.clone(), "request_log_failed"),
+            ] {
+                let query = select_newest_first(filter, LogReader::Taxpayer(OWN));
+                let query = query.build(test.store.backend());
+                let values = query.values.map(|values| values.0).unwrap_or_default();
+                let plan = query_plan(&test.store, &query.sql, values).await;
+                assert!(plan.concat().contains(index), "{plan:?}");
+            }
         }
     }
 }

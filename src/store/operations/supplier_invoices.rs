@@ -102,7 +102,8 @@ pub async fn page_owned_by(
     page::load(store, newest, page).await
 }
 
-/// SQLite converts only the letters A to Z to lower case, so the text is also searched as it was typed.
+/// Returns the condition that one of the searched columns contains this text, ignoring case. SQLite converts only the
+/// letters A to Z to lower case, so the text is also searched as it was typed.
 fn contains_text(text: &str) -> Condition {
     let columns = [Column::Irn, Column::SupplierName, Column::SupplierTin];
     columns.into_iter().fold(Condition::any(), |any, column| {
@@ -112,7 +113,7 @@ fn contains_text(text: &str) -> Condition {
     })
 }
 
-/// Returns those IRN keys of this list that are in the inbox of any taxpayer.
+/// Returns the IRN keys in this list whose invoices are in the inbox of any taxpayer.
 pub async fn find_received(
     store: &Store,
     irn_keys: &[String],
@@ -166,7 +167,7 @@ struct FactsRow {
     legal_monetary_total: Option<String>,
 }
 
-/// Loads this data of documents, by IRN key.
+/// Loads the summaries of documents, by IRN key.
 pub async fn document_facts(
     store: &Store,
     taxpayer: TaxpayerId,

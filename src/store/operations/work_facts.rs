@@ -24,21 +24,24 @@ use crate::store::runs::QUARANTINED_CONDITION;
 use crate::store::webhooks::endpoint_list::has_health;
 use crate::store::webhooks::webhook_row;
 
-/// Refusals within this time count.
+/// Only refusals within this time before now count.
 const REFUSED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
-/// Runs that are older than this are not looked at for refusals. A run may have waited for days, such as in an outage.
+/// Only runs that were created within this time are searched for refusals. It is longer than `REFUSED_WITHIN`, because
+/// a run may have waited for days, for example in an outage.
 const REFUSABLE_FOR: SignedDuration = SignedDuration::from_hours(72);
 /// The maximum number of groups of refusals, by taxpayer and wording, that are read.
 const REFUSALS_MAX: u64 = 2_000;
-/// Runs within this time count for the comparison with the authority's ledger.
+/// Only runs that were created within this time count for the comparison with the authority's ledger.
 const COMPARED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
-/// Dead letters within this time count.
+/// Only deliveries that became dead letters within this time count.
 const DEAD_WITHIN: SignedDuration = SignedDuration::from_hours(24);
-/// Deliveries that are older than this are not looked at for dead letters and attempts. The attempts of the default
-/// schedule take more than three days, and an endpoint may have been parked or disabled meanwhile.
+/// Only deliveries that were created within this time are searched for dead letters and attempts. It is long: the
+/// attempts of the default schedule take more than three days, and the endpoint may have been parked or disabled
+/// meanwhile.
 pub(in crate::store) const ATTEMPTED_FOR: SignedDuration = SignedDuration::from_hours(14 * 24);
-/// The maximum number of taxpayers that are named.
-const TAXPAYERS_MAX: u64 = 20;
+/// The maximum number of taxpayers with refusals that are read. If the authority changes its rules, it refuses documents
+/// of very many, and all are to be counted.
+const TAXPAYERS_MAX: u64 = 2_000;
 /// The maximum number of parked endpoints that are read. If a fault of our network parks all endpoints, all are to be
 /// counted.
 const ENDPOINTS_MAX: u64 = 10_000;
@@ -378,6 +381,27 @@ mod tests {
                 last: minutes_ago(1),
             };
             assert_eq!(facts.refusal_reasons, [reason]);
+        }
+    }
+
+    #[tokio::test]
+    async fn all_taxpayers_with_refusals_are_counted() {
+        let runs: Vec<_> = (1..=101)
+            .map(|number| Run {
+                taxpayer_id: TaxpayerId(number),
+                ..refused_run(number, 100 + number, 10)
+            })
+            .collect();
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            runs::save(&tx, &runs.iter().collect::<Vec<_>>())
+                .await
+                .unwrap();
+            tx.commit().await.unwrap();
+            let facts = load_facts(&test.store, now()).await.unwrap();
+            assert_eq!(facts.refused.len(), runs.len());
+            let told = facts.refused.iter().filter(|one| !one.reason.is_empty());
+            assert_eq!(told.count(), 1, "the first one only");
         }
     }
 

@@ -9,13 +9,13 @@ pub mod unfinished;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use database::sql::SqlOnce;
+use database::sql::{self, SqlOnce};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
-    QuerySelect, Statement,
+    ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IntoActiveModel, QueryFilter,
+    QueryOrder, QuerySelect, Statement,
 };
 
 use crate::domain::kernel::audit::AuditAction;
@@ -77,7 +77,8 @@ pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError
     found.map(Run::try_from).transpose()
 }
 
-/// The SQL expression for the trace id in the column `trace`. The indexes of migration m0031 have it, word for word.
+/// The SQL expression for the trace id in the column `trace`. It must stay word for word that of the indexes of
+/// migration m0031; otherwise the databases do not use them.
 pub(in crate::store) const TRACE_ID: &str = "substr(trace, 4, 32)";
 
 /// Loads up to `limit` runs that requests of this trace made due, oldest first.
@@ -96,8 +97,8 @@ pub async fn with_trace_id(
     rows.into_iter().map(Run::try_from).collect()
 }
 
-/// The condition of runs that have stopped: they wait, are paused or were refused. The partial index
-/// `pipeline_runs_stopped_by_deadline` has it, word for word.
+/// The condition of runs that have stopped: they wait, are paused or were refused. It must stay word for word that of
+/// the partial index `pipeline_runs_stopped_by_deadline`.
 const STOPPED_CONDITION: &str = "state IN ('waiting', 'paused', 'refused')";
 
 /// Loads a taxpayer's runs in these states, the earliest deadline first. Each state must be one of `STOPPED_CONDITION`.
@@ -133,7 +134,7 @@ pub struct StoppedCounts {
     pub waiting: u64,
     /// Paused runs, whose invoices are shown as failed.
     pub paused: u64,
-    /// Those of the paused runs that operators have paused.
+    /// The number of the paused runs that operators have paused.
     pub held: u64,
     /// Submissions that wait and whose deadline is near.
     pub near: u64,
@@ -211,7 +212,8 @@ pub async fn count_stopped_owned_by(
     Ok(counts)
 }
 
-/// The condition of runs in quarantine. The partial index `pipeline_runs_quarantined` has it, word for word.
+/// The condition of runs in quarantine. It must stay word for word that of the partial index
+/// `pipeline_runs_quarantined`.
 pub(in crate::store) const QUARANTINED_CONDITION: &str =
     "state = 'paused' AND (crashes >= 3 OR panics >= 2)";
 const _: () = assert!(
@@ -222,18 +224,32 @@ const _: () = assert!(
 /// caused it, and it was never lifted.
 const LIFTABLE_CONDITION: &str = "panics = 0 AND NOT is_lifted";
 
-/// Loads up to `limit` runs whose quarantine can be lifted and that were last changed by `since`, oldest first.
+/// The query for the runs whose quarantine can be lifted. On SQLite it names the index of quarantined runs: SQLite would
+/// otherwise read all paused runs.
+static LIFTABLE: SqlOnce = SqlOnce::new(|dialect| {
+    let index = if dialect.ignores_selectivity() {
+        "INDEXED BY pipeline_runs_quarantined"
+    } else {
+        ""
+    };
+    format!(
+        "SELECT {} FROM pipeline_runs {index} WHERE {QUARANTINED_CONDITION} AND {LIFTABLE_CONDITION} \
+         AND updated_at <= $1 ORDER BY updated_at LIMIT $2",
+        sql::columns::<Entity>("pipeline_runs")
+    )
+});
+
+/// Loads up to `limit` runs whose quarantine can be lifted and that have not changed since this time, oldest first.
 pub async fn with_liftable_quarantine(
     store: &Store,
     since: Timestamp,
     limit: u64,
 ) -> Result<Vec<Run>, StoreError> {
-    let rows = Entity::find()
-        .filter(Expr::cust(QUARANTINED_CONDITION))
-        .filter(Expr::cust(LIFTABLE_CONDITION))
-        .filter(Column::UpdatedAt.lte(since.as_microsecond()))
-        .order_by_asc(Column::UpdatedAt)
-        .limit(limit)
+    let backend = store.backend();
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let values = [since.as_microsecond().into(), limit.into()];
+    let statement = Statement::from_sql_and_values(backend, LIFTABLE.get(backend), values);
+    let rows = Model::find_by_statement(statement)
         .all(store.reader())
         .await?;
     rows.into_iter().map(Run::try_from).collect()
@@ -283,7 +299,21 @@ mod tests {
     use super::*;
     use crate::domain::kernel::audit::{Actor, AuditEntry};
     use crate::store::operations::audit;
-    use crate::store::testing::stores;
+    use crate::store::testing::{query_plan, stores};
+
+    #[tokio::test]
+    async fn runs_to_be_lifted_are_found_without_a_look_at_all_paused_runs() {
+        // SQLite only: PostgreSQL's plan depends on the number of runs.
+        for test in stores().await.into_iter().take(1) {
+            let sql = LIFTABLE.get(test.store.backend());
+            let plan = query_plan(&test.store, sql, [0_i64.into(), 1_i64.into()]).await;
+            assert!(
+                plan.concat()
+                    .contains("pipeline_runs_quarantined (updated_at<?)"),
+                "{plan:?}"
+            );
+        }
+    }
 
     #[tokio::test]
     async fn what_a_person_must_do_about_is_counted() {

@@ -1,13 +1,16 @@
 //! The queue of pending deliveries. Only chain heads (see `delivery_heads`) are loaded, which keeps the order of the
 //! events of each IRN.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use database::column::{RowRef, json, select_list};
 use database::sql::{AliasedTable, FirstRows, Join, SqlOnce, dialect};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::{ConnectionTrait, FromQueryResult, QueryResult, Statement, Value};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IdenStatic, Iterable, QueryFilter,
+    QueryResult, QuerySelect, Statement, Value,
+};
 
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
@@ -16,7 +19,15 @@ use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::webhooks::delivery_row;
 
-/// Selects the due deliveries of each endpoint through an index, without reading deliveries that are not due.
+/// The data of an event of more bytes than this is loaded separately, within `LARGE_EVENTS_BYTES_MAX`.
+const SMALL_EVENT_BYTES_MAX: i64 = 64 * 1_024;
+
+/// The maximum total size of the large events that are loaded for one endpoint, in bytes. At least one is loaded.
+/// Without this limit, the deliveries of large invoices to a few endpoints could take all memory.
+const LARGE_EVENTS_BYTES_MAX: i64 = 8 * 1_024 * 1_024;
+
+/// Selects the due deliveries of each endpoint through an index, without reading deliveries that are not due. The data
+/// of large events is empty; their size tells them apart.
 static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     let due = dialect.lateral_first_rows(FirstRows {
         rows: AliasedTable {
@@ -31,15 +42,40 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
         sqlite_index: None,
     });
     format!(
-        "SELECT {}, {} FROM {} AS given {due} \
+        "SELECT {}, {}, CAST(octet_length(e.data) AS BIGINT) AS data_bytes FROM {} AS given {due} \
          LEFT JOIN events AS e ON e.taxpayer_id = COALESCE(d.owner_id, d.taxpayer_id) AND e.sequence = d.sequence",
         select_list::<delivery_row::Column>("d"),
-        select_list::<event_row::Column>("e"),
+        event_columns(),
         dialect.json_numbers("$1"),
     )
 });
 
-/// Loads up to `limit` due chain heads of each endpoint with their events, the longest due first.
+fn event_columns() -> String {
+    let columns = event_row::Column::iter().map(|column| match column {
+        event_row::Column::Data => format!(
+            "CASE WHEN octet_length(e.data) > {SMALL_EVENT_BYTES_MAX} THEN '' ELSE e.data END AS e_data"
+        ),
+        column => format!("e.{name} AS e_{name}", name = column.as_str()),
+    });
+    columns.collect::<Vec<_>>().join(", ")
+}
+
+/// A due delivery and its event.
+struct DueDelivery {
+    delivery: Delivery,
+    /// Its data is empty until `load_large_events` has loaded it, if the event is large.
+    event: Event,
+    data_bytes: i64,
+}
+
+impl DueDelivery {
+    fn is_large(&self) -> bool {
+        self.data_bytes > SMALL_EVENT_BYTES_MAX
+    }
+}
+
+/// Loads up to `limit` due chain heads of each endpoint with their events, the longest due first. Of large events, it
+/// loads only as many as `LARGE_EVENTS_BYTES_MAX` allows; the others follow when these are delivered.
 pub async fn load_due_by_endpoint(
     store: &Store,
     endpoints: &[EndpointKey],
@@ -57,31 +93,86 @@ pub async fn load_due_by_endpoint(
         DUE_DELIVERIES.get(store.backend()),
         values,
     );
-    let mut found: HashMap<_, Vec<_>> = HashMap::new();
+    let mut found: HashMap<EndpointKey, Vec<DueDelivery>> = HashMap::new();
     for row in store.reader().query_all_raw(statement).await? {
-        let (delivery, event) = to_delivery_and_event(&row)?;
-        found
-            .entry(delivery.endpoint)
-            .or_default()
-            .push((delivery, event));
+        let due = to_due_delivery(&row)?;
+        found.entry(due.delivery.endpoint).or_default().push(due);
     }
     for next in found.values_mut() {
-        next.sort_unstable_by_key(|(delivery, _)| (delivery.next_attempt_at, delivery.sequence));
+        next.sort_unstable_by_key(|due| (due.delivery.next_attempt_at, due.delivery.sequence));
+        drop_over_budget(next);
     }
-    Ok(found)
+    load_large_events(store, &mut found).await?;
+    let found = found.into_iter().map(|(endpoint, next)| {
+        let next = next.into_iter().map(|due| (due.delivery, due.event));
+        (endpoint, next.collect::<Vec<_>>())
+    });
+    Ok(found.collect())
 }
 
-fn to_delivery_and_event(row: &QueryResult) -> Result<(Delivery, Event), StoreError> {
+fn to_due_delivery(row: &QueryResult) -> Result<DueDelivery, StoreError> {
     let delivery = Delivery::try_from(delivery_row::Model::from_query_result(row, "d_")?)?;
     let Some(event) = event_row::Model::from_query_result_optional(row, "e_")? else {
-        let reason = format!("event {} is not in the log", delivery.sequence);
-        return Err(StoreError::Corrupt {
-            table: "deliveries",
-            id: delivery.id.to_string(),
-            reason,
-        });
+        return Err(missing_event(&delivery));
     };
-    Ok((delivery, Event::try_from(event)?))
+    let data_bytes: Option<i64> = row.try_get("", "data_bytes")?;
+    Ok(DueDelivery {
+        delivery,
+        event: Event::try_from(event)?,
+        data_bytes: data_bytes.unwrap_or_default(),
+    })
+}
+
+fn missing_event(delivery: &Delivery) -> StoreError {
+    StoreError::Corrupt {
+        table: "deliveries",
+        id: delivery.id.to_string(),
+        reason: format!("event {} is not in the log", delivery.sequence),
+    }
+}
+
+/// Drops the deliveries of large events that exceed `LARGE_EVENTS_BYTES_MAX` together with those before them. The first
+/// one stays whatever its size.
+fn drop_over_budget(next: &mut Vec<DueDelivery>) {
+    let mut bytes = 0_i64;
+    next.retain(|due| {
+        if !due.is_large() {
+            return true;
+        }
+        let is_first = bytes == 0;
+        bytes = bytes.saturating_add(due.data_bytes);
+        is_first || bytes <= LARGE_EVENTS_BYTES_MAX
+    });
+}
+
+/// Loads the data of the large events.
+async fn load_large_events(
+    store: &Store,
+    found: &mut HashMap<EndpointKey, Vec<DueDelivery>>,
+) -> Result<(), StoreError> {
+    let mut wanted: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+    for due in found.values().flatten().filter(|due| due.is_large()) {
+        let owner = due.event.taxpayer_id.0;
+        wanted.entry(owner).or_default().insert(due.event.sequence);
+    }
+    for (owner, sequences) in wanted {
+        let rows: Vec<(i64, String)> = event_row::Entity::find()
+            .select_only()
+            .columns([event_row::Column::Sequence, event_row::Column::Data])
+            .filter(event_row::Column::TaxpayerId.eq(owner))
+            .filter(event_row::Column::Sequence.is_in(sequences))
+            .into_tuple()
+            .all(store.reader())
+            .await?;
+        let loaded: HashMap<i64, String> = rows.into_iter().collect();
+        let owned = found.values_mut().flatten();
+        for due in owned.filter(|due| due.is_large() && due.event.taxpayer_id.0 == owner) {
+            let data = loaded.get(&due.event.sequence);
+            let data = data.ok_or_else(|| missing_event(&due.delivery))?;
+            due.event.data.clone_from(data);
+        }
+    }
+    Ok(())
 }
 
 /// Returns when the next delivery of each endpoint is due. Endpoints without a pending delivery are left out.
@@ -216,15 +307,28 @@ mod tests {
         owned: (TaxpayerId, EndpointKey),
         irns: &[&str],
     ) -> Vec<Delivery> {
+        let lines: Vec<_> = irns
+            .iter()
+            .map(|irn| ((*irn).to_owned(), "{}".to_owned()))
+            .collect();
+        fill_queue(test, owned, &lines).await
+    }
+
+    /// Like `filled_queue`, for events of these IRNs with these data.
+    async fn fill_queue(
+        test: &TestStore,
+        owned: (TaxpayerId, EndpointKey),
+        lines: &[(String, String)],
+    ) -> Vec<Delivery> {
         let (taxpayer_id, endpoint) = owned;
         let mut head = LogHead::default();
         let now = second(0);
-        let event = |irn: &&str| {
+        let event = |(irn, data): &(String, String)| {
             let kind = EventKind::InvoiceCreated;
             let occurrence = NewEvent {
                 kind,
-                irn: Some((*irn).to_owned()),
-                data: "{}".to_owned(),
+                irn: Some(irn.clone()),
+                data: data.clone(),
                 actor: None,
             };
             let id = clock::new_id();
@@ -239,7 +343,7 @@ mod tests {
                 },
             )
         };
-        let log: Vec<_> = irns.iter().map(event).collect();
+        let log: Vec<_> = lines.iter().map(event).collect();
         let due: Vec<_> = log
             .iter()
             .map(|event| {
@@ -331,6 +435,36 @@ mod tests {
                 (next(one), next(other), found.len()),
                 (vec![1, 2], vec![1, 3], 2)
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn large_events_are_loaded_within_a_budget_and_at_least_one_of_them() {
+        const MIB: usize = 1_024 * 1_024;
+        let cases: [(&[usize], &[i64]); 3] = [
+            (&[2, 5 * MIB, 5 * MIB, 2], &[1, 2, 4]),
+            (&[9 * MIB, 2, 5 * MIB], &[1, 2]),
+            (&[MIB / 8, MIB / 8], &[1, 2]),
+        ];
+        for test in stores().await {
+            for (taxpayer, (sizes, expected)) in (1..).map(TaxpayerId).zip(cases) {
+                let lines = sizes.iter().enumerate();
+                let lines = lines.map(|(number, size)| (format!("IRN{number}"), "x".repeat(*size)));
+                let endpoint = EndpointKey::from(taxpayer);
+                fill_queue(&test, (taxpayer, endpoint), &lines.collect::<Vec<_>>()).await;
+                let mut found = load_due_by_endpoint(&test.store, &[endpoint], second(9), 9)
+                    .await
+                    .unwrap();
+                let next = found.remove(&endpoint).unwrap().into_iter();
+                let next: Vec<_> = next
+                    .map(|(_, event)| (event.sequence, event.data.len()))
+                    .collect();
+                let expected = expected.iter();
+                let expected: Vec<_> = expected
+                    .map(|one| (*one, sizes[usize::try_from(one - 1).unwrap()]))
+                    .collect();
+                assert_eq!(next, expected);
+            }
         }
     }
 

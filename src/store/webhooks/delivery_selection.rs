@@ -14,7 +14,9 @@ use crate::domain::events::replay::ReplayRange;
 use crate::domain::events::selection::DeliverySelection;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::store::Store;
-use crate::store::webhooks::delivery_log::{LoggedDelivery, load_page, select_sequences_about};
+use crate::store::webhooks::delivery_log::{
+    LoggedDelivery, is_of_kind, load_page, select_sequences_about,
+};
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
 /// The numbers of the selected deliveries by their state.
@@ -44,7 +46,11 @@ pub(super) fn is_selected(taxpayer: TaxpayerId, selection: &DeliverySelection) -
     let sequences = wanted.irns.as_ref().map(about);
     Condition::all()
         .add_option(wanted.state.map(|state| Column::State.eq(state.as_str())))
-        .add_option(wanted.event.map(|event| Column::Kind.eq(event.as_str())))
+        .add_option(
+            wanted
+                .event
+                .map(|event| is_of_kind(event.as_str(), wanted.state)),
+        )
         .add_option(sequences.map(|about| Column::Sequence.in_subquery(about)))
 }
 

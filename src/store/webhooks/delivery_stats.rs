@@ -22,26 +22,43 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 const HOUR_MICROS: i64 = 3_600_000_000;
 /// The maximum number of attempts that are read, those on the newest deliveries first, because a page waits for the
 /// result.
-const ATTEMPTS_COUNTED_MAX: i64 = 20_000;
+pub const ATTEMPTS_COUNTED_MAX: i64 = 20_000;
 
-/// Counts the attempts of the last 24 hours by hour, the oldest hour first. Their deliveries may be days old. They are
-/// found by their ids, which begin with the time of creation, so attempts on deliveries older than `ATTEMPTED_FOR` do
-/// not count.
+/// The attempts of the last 24 hours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DayStats {
+    /// The oldest hour is first.
+    pub hours: Vec<HourStats>,
+    /// True if as many attempts were read as may be read, so that others may not be counted.
+    pub is_partial: bool,
+}
+
+/// Counts the attempts of the last 24 hours by hour. Their deliveries may be days old. They are found by their ids,
+/// which begin with the time of creation, so attempts on deliveries older than `ATTEMPTED_FOR` do not count.
 pub async fn last_day_by_hour(
     store: &Store,
     endpoint: EndpointKey,
     now: Timestamp,
-) -> Result<Vec<HourStats>, StoreError> {
+) -> Result<DayStats, StoreError> {
+    count_by_hour(store, endpoint, now, ATTEMPTS_COUNTED_MAX).await
+}
+
+async fn count_by_hour(
+    store: &Store,
+    endpoint: EndpointKey,
+    now: Timestamp,
+    counted_max: i64,
+) -> Result<DayStats, StoreError> {
     let since = now.saturating_sub(DAY).unwrap_or(Timestamp::UNIX_EPOCH);
     // An attempt may have been made after `now` was read, or by a replica whose clock is ahead. It belongs to the last
-    // hour.
+    // hour. The attempts from before the day are one more row, because they are among those that were read.
     let hour_sql = format!("(at - $2) / {HOUR_MICROS}");
     let sql = format!(
-        "SELECT CASE WHEN {hour_sql} < {HOURS} THEN {hour_sql} ELSE {HOURS} - 1 END AS hour, \
+        "SELECT CASE WHEN at < $2 THEN -1 WHEN {hour_sql} < {HOURS} THEN {hour_sql} ELSE {HOURS} - 1 END AS hour, \
          COUNT(*) AS attempts, COUNT(failure) AS failed, \
          CAST(SUM(duration_ms) AS BIGINT) AS spent_ms FROM (SELECT at, failure, duration_ms FROM attempts \
-         WHERE taxpayer_id = $1 AND delivery_id >= $3 ORDER BY delivery_id DESC LIMIT {ATTEMPTS_COUNTED_MAX}) AS newest \
-         WHERE at >= $2 GROUP BY 1"
+         WHERE taxpayer_id = $1 AND delivery_id >= $3 ORDER BY delivery_id DESC LIMIT {counted_max}) AS newest \
+         GROUP BY 1"
     );
     let values: [Value; 3] = [
         endpoint.0.into(),
@@ -50,18 +67,24 @@ pub async fn last_day_by_hour(
     ];
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
     let mut hours = vec![HourStats::default(); HOURS];
+    let mut read = 0;
     for row in store.reader().query_all_raw(statement).await? {
         let count = |name| Ok::<_, StoreError>(row.try_get::<i64>("", name)?.unsigned_abs());
         let hour: i64 = row.try_get("", "hour")?;
-        let index = usize::try_from(hour).unwrap_or_default().min(HOURS - 1);
         let (attempts, failed) = (count("attempts")?, count("failed")?);
-        hours[index] = HourStats {
-            delivered: attempts - failed,
-            failed,
-            average_ms: count("spent_ms")? / attempts.max(1),
-        };
+        read += attempts;
+        if let Ok(index) = usize::try_from(hour) {
+            hours[index.min(HOURS - 1)] = HourStats {
+                delivered: attempts - failed,
+                failed,
+                average_ms: count("spent_ms")? / attempts.max(1),
+            };
+        }
     }
-    Ok(hours)
+    Ok(DayStats {
+        hours,
+        is_partial: read >= counted_max.unsigned_abs(),
+    })
 }
 
 #[cfg(test)]
@@ -128,7 +151,9 @@ mod tests {
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
-            let hours = last_day_by_hour(&test.store, endpoint, now).await.unwrap();
+            let day = last_day_by_hour(&test.store, endpoint, now).await.unwrap();
+            assert!(!day.is_partial);
+            let hours = day.hours;
             let expected = |delivered, failed, average_ms| HourStats {
                 delivered,
                 failed,
@@ -142,6 +167,11 @@ mod tests {
                 .iter()
                 .all(|hour| *hour == HourStats::default());
             assert!(others, "{hours:?}");
+            // Six attempts on deliveries to the endpoint, one of them from before the day.
+            for (counted_max, is_partial) in [(7, false), (6, true), (2, true)] {
+                let day = count_by_hour(&test.store, endpoint, now, counted_max).await;
+                assert_eq!(day.unwrap().is_partial, is_partial, "{counted_max}");
+            }
         }
     }
 }

@@ -68,6 +68,30 @@ async fn an_irn_that_is_odd_or_of_somebody_else_is_not_found(world: &World) {
     }
 }
 
+#[on_sqlite]
+async fn while_a_taxpayer_is_paused_its_receipts_do_not_reach_the_authority(world: &World) {
+    let operator = world.new_operator().await;
+    let taxpayer = world.taxpayer().await;
+    let no = documents::invoice_no();
+    let sent = irn(&taxpayer, &no);
+    let app = taxpayer.app();
+    app.submit(&submission(&taxpayer, &no))
+        .await
+        .expect_status(200);
+    app.transmit(&sent).await.expect_status(200);
+    for (act, status, is_delivered) in [("pause", 503, false), ("resume", 200, true)] {
+        let path = format!("/ops/taxpayers/{}/{act}", taxpayer.id);
+        let reason = json!({ "reason": "it floods us" });
+        operator
+            .send("POST", &path, &reason)
+            .await
+            .expect_status(200);
+        app.confirm_receipt(&sent).await.expect_status(status);
+        let known = app.confirm(&sent).await.expect_status(200);
+        assert_eq!(known.data()["delivered"], json!(is_delivered), "{act}");
+    }
+}
+
 #[each_database]
 async fn a_receipt_of_an_invoice_that_another_system_transmitted_is_one_event(world: &World) {
     let taxpayer = world.taxpayer().await;

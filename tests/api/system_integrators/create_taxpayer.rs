@@ -240,6 +240,24 @@ async fn a_caller_that_asks_for_many_taken_names_is_limited(world: &World) {
         .expect_status(201);
 }
 
+#[on_sqlite(&[("ACCOUNTS__TAXPAYERS_PER_INTEGRATOR_MAX", "10")])]
+async fn beyond_its_quota_an_integrator_does_not_learn_which_values_are_taken(world: &World) {
+    let integrator = world.new_integrator().await;
+    let first = documents::taxpayer();
+    integrator.create_taxpayer(&first).await.expect_status(201);
+    for _ in 1..10 {
+        let body = documents::taxpayer();
+        integrator.create_taxpayer(&body).await.expect_status(201);
+    }
+    let taken = with(&documents::taxpayer(), "tin_no", first["tin_no"].clone());
+    for body in [taken, documents::taxpayer()] {
+        integrator
+            .create_taxpayer(&body)
+            .await
+            .expect_refusal(403, "TAXPAYER_LIMIT_REACHED");
+    }
+}
+
 #[each_database]
 async fn the_case_of_hexadecimal_does_not_make_an_id_another_one(world: &World) {
     let n = number();

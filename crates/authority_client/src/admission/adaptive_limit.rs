@@ -30,8 +30,8 @@ const SAMPLES_MIN: u32 = 16;
 const MEASUREMENT_SAMPLES: u32 = 2 * UNLOADED_CALLS;
 /// A measurement ends after this many answers of any kind, even if it has too few successes.
 const MEASUREMENT_ANSWERS_MAX: u32 = 2 * MEASUREMENT_SAMPLES;
-/// After a measurement found that our own calls are the cause of slow answers, slow answers lower the limit without a
-/// search for the cause until this many further mean response times were computed.
+/// If a measurement has found that our own calls cause slow answers, slow answers lower the limit without a new search
+/// for the cause until this many further mean response times were computed.
 const MEANS_WITHOUT_CAUSE_SEARCH: u32 = 16;
 /// After this many computed mean response times, the response time under little load is measured again.
 const MEANS_PER_MEASUREMENT: u32 = 64;

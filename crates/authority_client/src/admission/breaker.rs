@@ -68,7 +68,7 @@ pub struct BreakerView {
 pub struct RecentCalls {
     pub answered: u32,
     pub failed: u32,
-    /// Those of one account among them.
+    /// The calls of one account that are included in `answered`.
     pub own_answered: u32,
     pub own_failed: u32,
 }

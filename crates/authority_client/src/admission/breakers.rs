@@ -177,7 +177,10 @@ impl BreakerPermit {
             CallVerdict::Neutral => return,
         };
         let now = self.breakers.now();
-        self.breakers.lock(self.operation).causes.note(cause, now);
+        self.breakers
+            .lock(self.operation)
+            .causes
+            .record_outcome(cause, now);
     }
 }
 

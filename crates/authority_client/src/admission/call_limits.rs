@@ -168,7 +168,7 @@ impl CallLimits {
         let (sender, receiver) = oneshot::channel();
         let joined = state.join_queue(account, sender)?;
         drop(state);
-        // The displaced call fails because its sender is dropped.
+        // Dropping the sender makes the displaced call fail.
         drop(joined.displaced);
         let queued = QueuedCall {
             limits: Arc::clone(self),

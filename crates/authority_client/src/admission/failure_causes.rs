@@ -1,5 +1,5 @@
-//! The causes for which the calls to one operation failed within the last 30 s, in numbers. One answer in between does
-//! not hide why the other calls failed.
+//! Counts, by cause, the calls to one operation that failed within the last 30 s. So one answer in between does not
+//! hide why the other calls failed.
 
 use std::collections::VecDeque;
 
@@ -15,24 +15,26 @@ struct SecondCauses {
     failures: [u32; CauseKind::ALL.len()],
 }
 
-/// A cause that is ours is told after so many failures in a row, even if calls were answered shortly before.
+/// A cause on our side (`CauseKind::is_ours`) is reported after this many failures in a row, even if calls were
+/// answered shortly before.
 const OURS_IN_A_ROW: u32 = 3;
 
-/// Old failures are forgotten at the next failure. So in an outage the causes stay known while no call is made.
+/// The failures by cause. Failures older than 30 s are removed only when the next one is recorded, so that the causes
+/// of an outage stay known while no call is made.
 #[derive(Debug, Default)]
 pub(crate) struct FailureCauses {
     /// Why the last counted call failed; `None` if it was answered.
     last: Option<CauseKind>,
     /// The second in which a call was last answered.
     answered_at_s: Option<i64>,
-    /// The number of calls that failed since then.
+    /// The number of calls that failed since the last answer.
     failures_in_a_row: u32,
     seconds: VecDeque<SecondCauses>,
 }
 
 impl FailureCauses {
     /// Records why a call failed; `None` if it was answered.
-    pub(crate) fn note(&mut self, cause: Option<CauseKind>, now: Timestamp) {
+    pub(crate) fn record_outcome(&mut self, cause: Option<CauseKind>, now: Timestamp) {
         self.last = cause;
         if let Some(cause) = cause {
             self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
@@ -43,7 +45,7 @@ impl FailureCauses {
         }
     }
 
-    /// Counts a failure that is not the result of the last call: that call was never made.
+    /// Counts a failure without taking it for the result of the last call, for example of a call that was never made.
     pub(crate) fn record(&mut self, cause: CauseKind, now: Timestamp) {
         let number = now.as_second();
         self.seconds
@@ -68,8 +70,8 @@ impl FailureCauses {
     /// call was answered although the lane of a payer is still open, the cause of most failures within the window
     /// counts.
     ///
-    /// Outside an outage, a cause that is ours is not told while calls are answered: some callers meet it, but the
-    /// authority accepts our key and certificate.
+    /// Outside an outage, a cause on our side, such as a refused key, is not reported while other calls are answered:
+    /// the authority then accepts our key and certificate, and only some calls meet this cause.
     pub(crate) fn current(
         &self,
         is_outage: bool,
@@ -91,7 +93,7 @@ impl FailureCauses {
         self.seconds.clear();
     }
 
-    /// True if calls were answered within the window, and no failures in a row have followed them since.
+    /// True if a call was answered within the window, and fewer than `OURS_IN_A_ROW` failures have followed it.
     fn has_answers(&self, now: i64) -> bool {
         self.failures_in_a_row < OURS_IN_A_ROW
             && self
@@ -100,8 +102,8 @@ impl FailureCauses {
     }
 }
 
-/// Returns the cause of most failures. Of two causes that are equally frequent, one that is ours counts: nobody must be
-/// told of an outage that may be ours.
+/// Returns the cause of most failures. If two are equally frequent, prefers one on our side, because nobody must be
+/// told of an outage of the authority that may be our own fault.
 fn most_frequent<'a>(seconds: impl IntoIterator<Item = &'a SecondCauses>) -> Option<CauseKind> {
     let mut failures = [0_u32; CauseKind::ALL.len()];
     for second in seconds {
@@ -153,7 +155,7 @@ mod tests {
             }
             let in_outage = |window: &FailureCauses| window.current(true, false, at(60));
             assert_eq!(in_outage(&window), expected, "{failures:?}");
-            window.note(None, at(60));
+            window.record_outcome(None, at(60));
             assert_eq!(in_outage(&window), expected, "{failures:?}");
             window.forget_failures();
             assert_eq!(in_outage(&window), None);
@@ -198,7 +200,7 @@ mod tests {
         for (calls, is_lane_open, looked_at_s, expected) in cases {
             let mut window = FailureCauses::default();
             for (cause, second) in calls {
-                window.note(*cause, at(*second));
+                window.record_outcome(*cause, at(*second));
             }
             let told = window.current(false, is_lane_open, at(looked_at_s));
             assert_eq!(told, expected, "{calls:?} at {looked_at_s} s");

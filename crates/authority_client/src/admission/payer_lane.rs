@@ -24,7 +24,7 @@ const ACCOUNTS_MIN: usize = 3;
 /// A taxpayer fails only if calls about at least this many of its documents fail. One is enough if no call of the payer
 /// was answered.
 const FAILED_DOCUMENTS_MIN: u32 = 2;
-/// The maximum number of failed taxpayers that are remembered. The dispatcher passes over their work.
+/// The maximum number of failed taxpayers that are remembered.
 const FAILED_ACCOUNTS_MAX: usize = 1_000;
 
 /// The conclusion from the calls of the last 30 s about the cause of failures.

@@ -47,7 +47,7 @@ pub enum CryptoError {
 pub struct CryptoKeys {
     /// The public key as `SubjectPublicKeyInfo` in DER.
     public_key: Vec<u8>,
-    /// In base64.
+    /// The certificate, in base64.
     certificate: String,
 }
 

@@ -50,7 +50,7 @@ impl AuthorityAnswer {
     }
 
     /// Returns the sentence to show to callers: the first text that names a field, else the first that gives a reason,
-    /// else the first of all. PostgreSQL stores no NUL, so each becomes a space.
+    /// else the first of all. Each NUL in it becomes a space, because PostgreSQL stores none.
     pub(crate) fn sentence(&self, status: u16) -> String {
         let candidates = self.candidate_sentences();
         let chosen = candidates

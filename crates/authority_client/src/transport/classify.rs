@@ -21,8 +21,8 @@ pub(crate) enum FailureClass {
 
 use FailureClass::{Retryable, Unknown};
 
-/// The class of a failed call for each cause. The three columns are a read, a claim of an IRN, and a call with an
-/// effect.
+/// The class of a failed call for each cause. The three columns are for reads, for checks whether an IRN is free
+/// (`EffectKind::Claim`), and for calls with an effect.
 pub(crate) const FAILURE_CLASSES: [(CauseKind, [FailureClass; 3]); 10] = [
     (CauseKind::Unreachable, [Retryable, Retryable, Retryable]),
     (CauseKind::Untrusted, [Retryable, Retryable, Retryable]),

@@ -22,7 +22,7 @@ pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub(crate) struct RawResponse {
     pub(crate) status: u16,
     pub(crate) retry_after: Option<Duration>,
-    /// The Date header.
+    /// The time in the Date header; `None` if there is none or if it cannot be read.
     pub(crate) date: Option<Timestamp>,
     pub(crate) body: Vec<u8>,
 }

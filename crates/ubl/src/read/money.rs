@@ -15,6 +15,9 @@ use crate::rounding::round;
 /// differ by no more than one unit of its last digit.
 pub(super) const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 const TAX_CATEGORY: &str = "cac:TaxCategory";
+/// The maximum length of the name of a tax, which lines without a tax of their own copy. A longer one stays beside the
+/// document.
+const TAX_NAME_BYTES_MAX: usize = 255;
 
 impl Reader<'_> {
     /// Reads the discounts and fees of a document or of a line.
@@ -117,13 +120,13 @@ impl Reader<'_> {
         if element.peek_at("cbc:TaxExemptionReason") == EXEMPTION_REASON {
             element.text_at("cbc:TaxExemptionReason");
         }
-        let name = element
-            .text_at("cac:TaxScheme/cbc:Name")
-            .unwrap_or_else(|| {
-                codes::tax_category(own, percent)
-                    .map_or("", |ubl| ubl.scheme)
-                    .to_owned()
-            });
+        let is_long = element.peek_at("cac:TaxScheme/cbc:Name").len() > TAX_NAME_BYTES_MAX;
+        let name = (!is_long).then(|| element.text_at("cac:TaxScheme/cbc:Name"));
+        let name = name.flatten().unwrap_or_else(|| {
+            codes::tax_category(own, percent)
+                .map_or("", |ubl| ubl.scheme)
+                .to_owned()
+        });
         Some(Tax {
             category: Coded {
                 code: own.to_owned(),

@@ -695,6 +695,43 @@ fn a_fee_of_another_tax_becomes_a_line_and_such_a_discount_is_refused() {
     );
 }
 
+/// Each line gets a part of each fee, with its reason: small files could become many GB.
+#[test]
+fn charges_are_divided_among_lines_only_as_far_as_memory_allows() {
+    for (charges, reason_bytes, is_refused) in [
+        (100, 20, false),
+        (3, 20_000, false),
+        (4, 20_000, true),
+        (1, 100_000, true),
+    ] {
+        let vat = || tax("STANDARD_VAT", "7.5");
+        let mut document = plain();
+        document.lines = vec![line("One", "1", "10", vat()); 1_000];
+        let reason = "x".repeat(reason_bytes);
+        document.charges = vec![charge(true, "100", Some(&reason), None); charges];
+        sum_up(&mut document);
+        let refused = allocate_charges(&document).err();
+        let sentence = refused.map(|mut faults| faults.remove(0).sentence);
+        assert_eq!(
+            sentence.is_some_and(|told| told.contains("too many, or their reasons too long")),
+            is_refused,
+            "{charges} {reason_bytes}"
+        );
+    }
+}
+
+/// Lines without a tax get the only one of the document, so that a long name would be copied to each of them.
+#[test]
+fn a_very_long_name_of_a_tax_stays_beside() {
+    for (bytes, is_read) in [(255, true), (256, false)] {
+        let name = "x".repeat(bytes);
+        let named = format!("<cbc:ID>VAT</cbc:ID><cbc:Name>{name}</cbc:Name>");
+        let read = read_with(&[("<cbc:ID>VAT</cbc:ID>", &named)]).unwrap();
+        let found = &read.document.lines[0].tax.category.name;
+        assert_eq!(*found == name, is_read, "{found}");
+    }
+}
+
 #[test]
 fn a_price_that_rounding_hid_becomes_exact() {
     let mut document = plain();

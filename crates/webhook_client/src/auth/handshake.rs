@@ -9,7 +9,7 @@ use super::ntlm::{Negotiation, NtlmLogin};
 use crate::attempt::{AttemptOutcome, AttemptResult, TransportFault};
 use crate::http::client::{GuardedClient, PostRequest};
 
-/// The largest number of clients kept for reuse, because building a client is expensive. They have no open connections.
+/// The largest number of clients that are kept for reuse, without open connections. Building a client is expensive.
 const SPARE_CLIENTS_MAX: usize = 16;
 const CHALLENGE_STATUS: u16 = 401;
 

@@ -8,7 +8,7 @@ use crate::grading::grade::GradeCheck;
 pub(crate) const NOT_SENT_EXPLANATION: &str = "It was not sent, or its answer not waited for: the time for the whole battery was over. \
      Answer quicker and ask for the grade again.";
 
-/// The terms in which the explanations speak of an attempt and of a message.
+/// The facts about attempts and messages that the explanations mention.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExplanationTerms<'a> {
     /// The timeout of an attempt.

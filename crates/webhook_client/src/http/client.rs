@@ -156,8 +156,8 @@ impl GuardedClient {
         self.timeout
     }
 
-    /// Returns this client for the rest of an attempt of several requests that began at `started`. The last one of them
-    /// keeps what it has read when the time is over: the status may have come, and only the body not.
+    /// Returns this client with the time that is left of an attempt of several requests, which began at `started`. A
+    /// request that times out by itself keeps what it has read, such as the status of a response without its body.
     #[must_use]
     pub fn for_rest_of_attempt(&self, started: Instant) -> Self {
         Self {

@@ -73,7 +73,7 @@ impl GuardedConnector {
         };
         let mut tcp = HttpConnector::new_with_resolver(resolver);
         tcp.set_nodelay(true);
-        // The connector below TLS is also called with https.
+        // This connector also gets https URLs: TLS is added on top of its connections.
         tcp.enforce_http(false);
         let budgeted = BudgetedConnector {
             connector: tcp,

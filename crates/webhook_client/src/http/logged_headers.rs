@@ -68,7 +68,7 @@ impl RequestSecrets {
         self.hide_in_start(text, usize::MAX)
     }
 
-    /// Like `hide_in`, but ends when the result has this many bytes, because a long body takes much time.
+    /// Like `hide_in`, but stops when the result has this many bytes, because searching a long body takes much time.
     pub(crate) fn hide_in_start(&self, text: &str, bytes: usize) -> String {
         let parts = self.parts();
         let mut shown = String::with_capacity(text.len().min(bytes));
@@ -95,7 +95,7 @@ impl RequestSecrets {
         texts.filter(|text| !text.is_empty())
     }
 
-    /// Returns the secrets and their parts, apart from those that would be found by chance.
+    /// Returns the secrets and their parts, without those so short that they would be found by chance.
     fn parts(&self) -> Vec<&str> {
         let parts = self.texts().flat_map(|secret| {
             let separate = secret.split(|letter: char| letter.is_whitespace() || letter == ',');
@@ -107,7 +107,7 @@ impl RequestSecrets {
     }
 }
 
-/// Returns the number of bytes with which the text begins that write this secret, as it is or escaped.
+/// If the text begins with this secret, as it is or escaped, returns the number of bytes that it takes in the text.
 fn written_length(text: &str, secret: &str) -> Option<usize> {
     let rest = secret.chars().try_fold(text, strip_letter)?;
     Some(text.len() - rest.len())

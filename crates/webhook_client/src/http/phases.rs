@@ -42,8 +42,8 @@ impl PhaseClock {
         })))
     }
 
-    /// Records that a new connection is being made. Forgets the times of a reused connection that turned out to be
-    /// closed.
+    /// Records that a new connection is being made. Forgets the times of an earlier try on a reused connection, which
+    /// turned out to be closed.
     pub(crate) fn record_connect_start(&self) {
         self.record_now(|moments, now| {
             *moments = Moments {

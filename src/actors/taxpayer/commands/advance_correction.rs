@@ -1,5 +1,5 @@
-//! The steps of a correction after its credit note was created. Each step is decided on the record as it is stored, so that
-//! a step that another process has taken is not taken again.
+//! The steps of a correction after its credit note was created. A step is taken only if the stored record is still the
+//! one that its sender has read, so that two processes do not take the same step twice.
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::correct::approve;

@@ -37,7 +37,7 @@ impl TaxpayerCommand for CreateBatch {
         drafts(&self.0).for_each(|draft| add_draft_reads(draft, wanted, context));
     }
 
-    /// The account is checked once for the whole batch. Then each item succeeds or fails independently of the others.
+    /// Is refused as a whole only if the account may not create invoices. Otherwise each item succeeds or fails alone.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Batch, Refusal> {
         create_batch(uow, &self.0).map(|(batch, _)| batch)
     }

@@ -35,8 +35,8 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::Operation;
 use crate::domain::reference::catalog::Catalog;
 use crate::store::ids::IdKind;
-use crate::store::invoices::CORRECTING_MAX;
 use crate::store::invoices::corrections::StoredCorrection;
+use crate::store::invoices::{CORRECTING_BYTES_MAX, CORRECTING_MAX};
 
 /// The remark of the status change that approves a document of a correction.
 const REMARK: &str = "Approved by the correction";
@@ -68,10 +68,14 @@ pub struct CorrectInvoice {
     pub today: Date,
     pub catalog: Arc<Catalog>,
     pub is_preview: bool,
+    /// The number of lines of the original, and the size in bytes of the invoices that refer to it, as the sender found
+    /// them.
+    pub original_lines: usize,
+    pub correcting_bytes: usize,
 }
 
-/// The numbers and IRNs of the new documents. A cancellation has no replacement; `replacement` then repeats
-/// `credit_note`.
+/// The numbers and IRNs of the new documents. A correction that only cancels has no replacement: `replacement` then is
+/// the same as `credit_note`, and is not used.
 struct NewDocumentNames {
     credit_note: FreeName,
     replacement: FreeName,
@@ -125,10 +129,15 @@ impl TaxpayerCommand for CorrectInvoice {
     const NAME: &'static str = "correct-invoice";
 
     fn size(&self) -> Size {
-        match &self.wish {
+        let sent = match &self.wish {
             CorrectionWish::Cancel => Size::default(),
             CorrectionWish::Become(wanted) => Size::for_draft(wanted),
-        }
+        };
+        let read = Size {
+            lines: self.original_lines,
+            bytes: self.correcting_bytes,
+        };
+        [sent, read].into_iter().sum()
     }
 
     fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
@@ -317,12 +326,13 @@ fn check_earlier_corrections(uow: &UnitOfWork, original: InvoiceId) -> Result<()
 /// Returns the credit notes of an invoice. Refuses the invoice if one of them may still be signed, because its amounts
 /// would then be credited twice.
 fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<Credits, Refusal> {
-    if uow.correcting.len() > CORRECTING_MAX {
+    let Some(loaded) = uow.correcting.get(&original.id) else {
         return Err(Refusal::NotCorrectable(format!(
-            "More than {CORRECTING_MAX} documents refer to this invoice. Cancel those that are not signed, or correct it in the system that made them."
+            "More than {CORRECTING_MAX} documents refer to this invoice, or more than {} MiB of them. Cancel those that are not signed, or correct it in the system that made them.",
+            CORRECTING_BYTES_MAX >> 20
         )));
-    }
-    let credits = Credits::new(original, correcting_documents(uow, original));
+    };
+    let credits = Credits::new(original, correcting_documents(uow, loaded, original));
     match credits.unsigned.first() {
         None => Ok(credits),
         Some(note) => Err(Refusal::NotCorrectable(format!(
@@ -332,13 +342,14 @@ fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<Credits, Refusa
     }
 }
 
-/// Returns the documents that refer to an invoice, as the earlier commands of the batch left them. One of these commands
+/// Returns the documents that refer to an invoice, including the changes of earlier commands in this batch: one of them
 /// may have created a credit note.
-fn correcting_documents(uow: &UnitOfWork, original: &Invoice) -> Vec<Invoice> {
-    let loaded = uow.correcting.iter();
-    let present = loaded.map(|document| uow.invoices.with_id(document.id).unwrap_or(document));
+fn correcting_documents(uow: &UnitOfWork, loaded: &[Invoice], original: &Invoice) -> Vec<Invoice> {
+    let present = loaded
+        .iter()
+        .map(|document| uow.invoices.with_id(document.id).unwrap_or(document));
     let added = uow.invoices.changed_invoices().filter(|document| {
-        let is_loaded = uow.correcting.iter().any(|known| known.id == document.id);
+        let is_loaded = loaded.iter().any(|known| known.id == document.id);
         document.corrects(original) && !is_loaded
     });
     present.chain(added).cloned().collect()
@@ -409,7 +420,8 @@ mod tests {
             (Some(&signed), Some(&signed), Some(1)),
         ] {
             let mut uow = UnitOfWork::without_rows(&test.store).await;
-            uow.correcting.extend(loaded.cloned());
+            let loaded_notes = loaded.cloned().into_iter().collect();
+            uow.correcting.insert(original.id, loaded_notes);
             if let Some(changed) = changed {
                 uow.put_invoice(changed.clone());
             }

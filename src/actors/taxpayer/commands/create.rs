@@ -116,7 +116,7 @@ pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created
 }
 
 /// Finds the stored customer, or adds a new one. A stored customer gets from `details` only what it lacks: a tax
-/// number, and a country that the authority takes. Returns the customer as the invoice shows it.
+/// number, and a country that the authority accepts. Returns the customer as the invoice shows it.
 pub(super) fn resolve_customer(
     uow: &mut UnitOfWork,
     details: &CustomerDetails,

@@ -1,4 +1,4 @@
-//! The commands about endpoints beside the default one: add one, change one, remove one.
+//! The commands that add, change or remove a webhook endpoint other than the default one.
 
 use webhook_client::SigningSecret;
 

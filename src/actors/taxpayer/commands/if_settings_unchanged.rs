@@ -1,5 +1,6 @@
-//! A change of settings that its sender has completed with stored values, because the page shows all of them. It is
-//! refused if they were changed since they were read, so that it does not undo that change.
+//! A change of settings from a page that shows them all. The page also sends the values that its user left as they
+//! were. If somebody has changed the settings since the page read them, the command is refused, because it would undo
+//! that change.
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};

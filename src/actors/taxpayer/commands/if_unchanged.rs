@@ -35,8 +35,7 @@ impl From<&Invoice> for SeenInvoice {
                 kind: UniqueNoType::PortalId,
                 text: invoice.id.to_string(),
             },
-            // The time of an invoice that a command returned is more exact than the stored one, so it is rounded in the
-            // same way.
+            // An invoice that comes from a command has a time with nanoseconds, but the database stores microseconds.
             updated_at: Timestamp::from_microsecond(invoice.updated_at.as_microsecond())
                 .unwrap_or(invoice.updated_at),
         }
@@ -77,8 +76,8 @@ impl<C: TaxpayerCommand> TaxpayerCommand for IfUnchanged<C> {
         self.command.run_lease()
     }
 
-    /// Returns `None` for a command that depends on what its sender has seen: when it would be replayed, that is out of
-    /// date.
+    /// Returns `None` for a command that depends on what its sender has seen: it must not be replayed, because the
+    /// invoice may have changed by then.
     fn contents(&self) -> Option<String> {
         if self.seen.is_some() {
             None

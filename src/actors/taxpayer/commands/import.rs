@@ -72,8 +72,8 @@ impl PreviewImport {
 
 pub struct SetImportProfile(pub ImportProfile);
 
-/// Adds answers to the import profile that is stored by now. So answers that two pages send at the same moment are both
-/// kept.
+/// Adds answers to the stored import profile, without replacing the profile. So if two pages send answers at the same
+/// moment, both are kept.
 pub struct AddImportAnswers(pub ImportAnswers);
 
 impl ImportInvoices {

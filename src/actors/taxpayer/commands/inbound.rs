@@ -209,8 +209,8 @@ impl TaxpayerCommand for NotifyOutage {
     }
 }
 
-/// Completes a transmission run that stopped before the authority's answer arrived. An open run learns the outcome
-/// itself. Returns true if a run was completed.
+/// Completes a transmission run that stopped before the authority's answer arrived. An open run is left as it is,
+/// because it will learn the outcome itself. Returns true if a run was completed.
 fn complete_stopped_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
     let run = uow.run(Operation::Transmit, irn);
     let stopped = run

@@ -69,7 +69,7 @@ impl TaxpayerCommand for ApplyOperatorAction {
     }
 }
 
-/// Shows the state of the run as the invoice's authority status. A relayed payment does not affect that status.
+/// Sets the invoice's authority status to that of the run. The run of a relayed payment does not affect the status.
 fn show_on_invoice(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus) {
     if run.operation() == Operation::Payment {
         return;

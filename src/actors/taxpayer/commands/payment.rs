@@ -17,8 +17,8 @@ use crate::domain::payment::{PaymentChange, PaymentUpdate, Posting, RelayedPayme
 use crate::domain::pipeline::{Run, RunRequest, RunState, StepResult};
 use crate::store::invoices::payments;
 
-/// Records a payment of an invoice. "Paid" without an amount means the amount that its signed credit notes leave to
-/// pay.
+/// Records a payment of an invoice. "Paid" without an amount means the amount that is left to pay after the invoice's
+/// signed credit notes.
 pub struct Pay(pub PaymentUpdate);
 
 /// An invoice after a payment, with warnings for the sender.
@@ -92,7 +92,7 @@ fn absolute_difference(one: Amount, other: Amount) -> Amount {
 
 /// The amounts of a payment that its sender may not expect.
 struct PaymentAmounts {
-    /// The amount that the signed credit notes had left to pay.
+    /// The amount that was left to pay after the signed credit notes.
     left: Amount,
     /// The amount that was set off against credit notes.
     set_off: Amount,

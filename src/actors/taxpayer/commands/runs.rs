@@ -119,7 +119,7 @@ impl TaxpayerCommand for OpenAuditedRun {
         let request = &self.0.0;
         let before = uow.run(request.operation(), &request.irn).cloned();
         let run = self.0.execute(uow)?;
-        // A request that only joins a running or successful run changes nothing, so it is not recorded.
+        // A request that only joins a running or successful run changes nothing, so the audit does not record it.
         if before.as_ref() != Some(&run) {
             record_in_audit(uow, &run);
         }

@@ -1,4 +1,4 @@
-//! Sets the signed credit notes of an invoice off against it, so that "paid" means what they leave.
+//! Sets the signed credit notes of an invoice off against it, so that a payment in full only covers what they leave.
 
 use crate::actors::taxpayer::commands::payment::{
     PaymentPosting, PostingNote, post_change, post_payment,
@@ -11,9 +11,9 @@ use crate::domain::payment::PaymentChange;
 
 const SET_OFF_REMARK: &str = "Set off";
 
-/// Sets off against the invoice what is left of each signed credit note in its currency, also of one that was cancelled
-/// here or whose own payment was rejected: it is in force all the same. Returns the changed invoice. Refuses an invoice
-/// that cannot be paid.
+/// Sets off against the invoice what is left of each of these signed credit notes, if it has the invoice's currency. A
+/// credit note that was cancelled here, or whose own payment was rejected, counts too: its signature is still valid.
+/// Returns the changed invoice. Refuses an invoice that cannot be paid.
 pub(super) fn set_off(
     uow: &mut UnitOfWork,
     mut invoice: Invoice,

@@ -25,7 +25,8 @@ pub(super) fn record_signature(uow: &mut UnitOfWork, invoice: Invoice, run: &Run
     }
 }
 
-/// Posts that an invoice which was paid in full is not any more, because the signed payable is higher.
+/// Adds a ledger entry for an invoice that was paid in full and no longer is: the signed payable amount is higher than
+/// the stored one was.
 fn post_lost_full_payment(uow: &mut UnitOfWork, run: &Run) {
     let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() else {
         return;
@@ -40,7 +41,7 @@ fn post_lost_full_payment(uow: &mut UnitOfWork, run: &Run) {
         reference: None,
         remark: Some(format!("Signed over {} {payable}", invoice.currency)),
     };
-    // Refused for an invoice that was cancelled during the call. Nothing is paid of it any more.
+    // A refusal is ignored: the invoice was cancelled during the call, so nobody will pay it.
     let _ = post_change(uow, invoice, change, note);
 }
 

@@ -30,8 +30,8 @@ use crate::store::lanes::Lease;
 use crate::store::lanes::leases::{LaneRelease, NextClaim};
 use crate::store::runs::step_log::StepAttempt;
 
-/// Records the steps that the holder of a run's lane has taken since its last record. If the next step has an effect
-/// (changes state at the authority), also records the intent to call it.
+/// Records the steps that a worker, which holds the lease of the run, has taken since its last record. If the next step
+/// has an effect (changes state at the authority), also records the intent to call it.
 #[derive(Debug)]
 pub struct RecordSteps {
     pub lease: Lease,
@@ -41,7 +41,7 @@ pub struct RecordSteps {
     pub digest: String,
     /// The outcomes in order. Only the last one can be other than a success.
     pub steps: Vec<StepOutcome>,
-    /// The id of the attempt that the holder makes next, if that step has an effect.
+    /// The id of the attempt that the worker makes next, if that step has an effect.
     pub next_attempt: uuid::Uuid,
 }
 
@@ -191,7 +191,7 @@ fn log_step(uow: &mut UnitOfWork, run: &Run, id: uuid::Uuid, record: StepRecord)
     });
 }
 
-/// Releases the run's lane, unless the run continues with its next step at once.
+/// Releases the lease of the run, unless the run continues with its next step at once.
 fn release(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
     if run.callable_step().is_none() {
         let delay = run
@@ -216,7 +216,7 @@ fn release(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
 /// Applies the outcome of the step to the invoice and emits the events of the outcome.
 fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
     if run.operation() == Operation::Payment {
-        // The events of a payment name the actor that asked for it: the authority only takes note of a payment.
+        // The events of a payment name the actor that reported it, not the authority, which only takes note of it.
         uow.act_on_behalf(run.asked_by.as_ref(), |uow| {
             payment::apply_verdict(uow, run, &outcome.verdict);
         });
@@ -287,9 +287,9 @@ fn differences(run: &Run, stage: Stage) -> Option<&Differences> {
     (stage == Stage::Submitted && !differences.is_empty()).then_some(differences)
 }
 
-/// Emits the event of the stage for an invoice that was cancelled although its run has changed something at the
-/// authority: during the call or, if it was stored only after its signature, before the confirmation. The invoice stays
-/// cancelled, and the run succeeds.
+/// Emits the event of the stage for a cancelled invoice: its run has changed something at the authority all the same.
+/// The invoice was cancelled during the call or, if it was stored only after its signature, before the confirmation. It
+/// stays cancelled, and the run succeeds.
 fn emit_stage_despite_cancellation(
     uow: &mut UnitOfWork,
     invoice: Invoice,

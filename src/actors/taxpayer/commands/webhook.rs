@@ -1,4 +1,4 @@
-//! The commands about a webhook endpoint: the settings of the default one, and what can be done with each.
+//! The commands about webhook endpoints: the settings of the default endpoint, and the actions on any endpoint.
 
 use jiff::Timestamp;
 use serde_json::json;

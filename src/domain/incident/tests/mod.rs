@@ -9,6 +9,7 @@ use jiff::SignedDuration;
 use super::*;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::upstream::UpstreamCause;
+use crate::domain::quarantine::WorkKind;
 use crate::domain::replica::{ReplicaFigures, ReplicaList};
 use cases::{
     CASES, REPLICA_STARTED, pause, refused_key, repeated, replica_list, situation_time, slow_calls,
@@ -269,6 +270,94 @@ fn an_outage_that_this_process_did_not_see_is_told_by_who_may_have_seen_it() {
         let summary = &finding.summary;
         assert_eq!(summary.contains("replica"), names_another, "{summary}");
         assert!(summary.contains("no call"), "{summary}");
+    }
+}
+
+#[test]
+fn an_authority_that_has_answered_since_the_outage_began_is_told_to_answer_again() {
+    for (answered_s, cause) in [
+        (None, "unknown"),
+        (Some(-30), "unknown"),
+        (Some(30), "recovering"),
+    ] {
+        let mut situation = Situation::calm();
+        let began = situation.now - SignedDuration::from_mins(1);
+        work(&mut situation).outage_since = Some(began);
+        let answered_at = answered_s.map(|second| began + SignedDuration::from_secs(second));
+        situation.authority.answered_at = answered_at;
+        let found = find_all(&situation);
+        let [("authority-out", finding)] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        let summary = &finding.summary;
+        assert_eq!(finding.cause, cause, "{summary}");
+        assert_eq!(
+            summary.contains("no call since"),
+            cause == "unknown",
+            "{summary}"
+        );
+    }
+}
+
+#[test]
+fn work_is_told_as_untaken_only_of_the_time_at_which_it_was_counted() {
+    // The seconds for which the work was due when it was counted, and if this is an incident, however long ago it was.
+    for (due_before_count_s, is_told) in [(30, true), (1, false)] {
+        for counted_ago_s in [0, 5, 600] {
+            let mut situation = Situation::calm();
+            let counted_at = situation.now - SignedDuration::from_secs(counted_ago_s);
+            let group = CountAndOldest {
+                count: 3,
+                since: Some(counted_at - SignedDuration::from_secs(due_before_count_s)),
+            };
+            work(&mut situation).counted_at = Some(counted_at);
+            work(&mut situation).untaken = vec![("endpoint", group)];
+            let found = find_all(&situation);
+            assert_eq!(found.len(), usize::from(is_told), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn the_time_of_quarantined_tasks_is_that_of_the_next_attempt() {
+    let at = |second| situation_time() + SignedDuration::from_secs(second);
+    for (kind, second, since, until) in [
+        (WorkKind::Run, -60, Some(at(-60)), None),
+        (WorkKind::Task, 60, None, Some(at(60))),
+        (WorkKind::Task, -60, None, None),
+    ] {
+        let mut situation = Situation::calm();
+        let group = CountAndOldest {
+            count: 1,
+            since: Some(at(second)),
+        };
+        work(&mut situation).quarantined = vec![(kind, group)];
+        let found = find_all(&situation);
+        let [(_, finding)] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!((finding.since, finding.until), (since, until), "{kind}");
+    }
+}
+
+#[test]
+fn one_parked_endpoint_among_several_is_one() {
+    for (endpoints, active, begin) in [
+        (1, 1, "1 endpoint is parked"),
+        (1, 5, "1 of 5 endpoints is parked"),
+        (2, 5, "2 of 5 endpoints are parked"),
+    ] {
+        let mut situation = Situation::calm();
+        work(&mut situation).endpoints_active = active;
+        work(&mut situation).endpoints = vec![ParkedEndpoints {
+            failure: "timed_out".to_owned(),
+            endpoints,
+            since: None,
+            host: None,
+        }];
+        let found = find_all(&situation);
+        let summary = found.first().map(|(_, finding)| finding.summary.as_str());
+        assert!(summary.is_some_and(|summary| summary.starts_with(begin)));
     }
 }
 

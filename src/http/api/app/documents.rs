@@ -60,6 +60,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .gives_as_message::<SubmissionResult<'_>>(200, "Invoice submitted successfully")
                 .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
                 .calculates()
+                .takes_irn_alone()
+                .names_taxpayer()
+                .prefers_async()
                 .writes()
                 .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
                 .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
@@ -67,34 +70,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
                 .fails_with(503, &[ErrorCode::AuthorityUnavailable])
         }),
-        path("/v1/app/invoices/transmit")
-            .relays()
-            .post(transmit, || {
-                doc("transmit", "Transmit")
-                    .with_note(
-                        "Sends a signed invoice to its buyer through the \
-                         authority.",
-                    )
-                    .takes(|reader| transmit::read(reader, None), example!("transmit"))
-                    .gives::<TransmissionResult<'_>>(200, "Invoice transmitted successfully")
-                    .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
-                    .writes()
-                    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerNotFound])
-                    .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
-                    .fails(&[ErrorCode::InvoiceNotSigned, ErrorCode::HealthCheckDown])
-                    .fails(&[
-                        ErrorCode::AccessPointOffline,
-                        ErrorCode::NoCustomerAccessPoint,
-                    ])
-                    .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
-                    .fails_with(
-                        500,
-                        &[
-                            ErrorCode::AuthorityRejected,
-                            ErrorCode::AuthorityUnavailable,
-                        ],
-                    )
-            }),
+        transmission_path(),
         path("/v1/app/invoices/report").relays().post(report, || {
             doc("report", "Report")
                 .with_note("`irn` alone means the stored invoice.")
@@ -104,6 +80,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 )
                 .gives::<ReportResult<'_>>(200, "Invoice reported successfully")
                 .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
+                .takes_irn_alone()
+                .names_taxpayer()
+                .prefers_async()
                 .writes()
                 .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
                 .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
@@ -112,6 +91,39 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails_with(500, &[ErrorCode::AuthorityUnavailable])
         }),
     ]
+}
+
+fn transmission_path() -> Path {
+    path("/v1/app/invoices/transmit")
+        .relays()
+        .post(transmit, || {
+            doc("transmit", "Transmit")
+                .with_note(
+                    "Sends a signed invoice to its buyer through the \
+                     authority.",
+                )
+                .takes(|reader| transmit::read(reader, None), example!("transmit"))
+                .gives::<TransmissionResult<'_>>(200, "Invoice transmitted successfully")
+                .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
+                .names_taxpayer()
+                .prefers_async()
+                .writes()
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerNotFound])
+                .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
+                .fails(&[ErrorCode::InvoiceNotSigned, ErrorCode::HealthCheckDown])
+                .fails(&[
+                    ErrorCode::AccessPointOffline,
+                    ErrorCode::NoCustomerAccessPoint,
+                ])
+                .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+                .fails_with(
+                    500,
+                    &[
+                        ErrorCode::AuthorityRejected,
+                        ErrorCode::AuthorityUnavailable,
+                    ],
+                )
+        })
 }
 
 /// The options of a call of Submit, which are outside of the body: the wait for the run, and `?calculate=`.

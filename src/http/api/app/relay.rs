@@ -63,6 +63,7 @@ fn update_paths() -> Vec<Path> {
                         202,
                         "The request is being processed: the run, for who prefers `respond-async`",
                     )
+                    .prefers_async()
                     .writes()
                     .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
                     .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
@@ -82,6 +83,7 @@ fn read_paths() -> Vec<Path> {
                     .with_note("Asks the authority how it knows the invoice.")
                     .gives::<Confirmation>(200, "Invoice confirmed successfully")
                     .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
+                    .fails(&[ErrorCode::AuthorityRejected])
                     .fails(&RELAY_ERROR_CODES)
             }),
         path("/v1/app/invoices/{irn}/download")
@@ -100,6 +102,7 @@ fn read_paths() -> Vec<Path> {
                         ErrorCode::TaxpayerUnverified,
                         ErrorCode::AuthorityDocumentUnreadable,
                     ])
+                    .fails(&[ErrorCode::AuthorityRejected])
                     .fails(&RELAY_ERROR_CODES)
             }),
         path("/v1/app/invoices/{irn}/run").get(get_run, || {

@@ -47,6 +47,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
             )
             .gives::<Validated<'_>>(200, "Invoice validated successfully")
             .calculates()
+            .takes_irn_alone()
+            .names_taxpayer()
             .fails_with(400, &[ErrorCode::ValidationFailed, ErrorCode::IrnMalformed])
             .fails_with(400, &[ErrorCode::IrnServiceIdMismatch, ErrorCode::AuthorityRejected])
             .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])

@@ -117,12 +117,17 @@ async fn replay_command(
         reason: form.value.0,
     };
     let replayed = replay_by_reference(&state, &reference, &by).await?;
+    let message = replay_message(replayed.state);
     let work = QuarantinedWork::from(replayed);
-    Ok(ApiResponse::ok(
-        "Command replayed successfully",
-        QuarantinedWorkView::from(&work),
-    )
-    .warn(&form.warnings))
+    Ok(ApiResponse::ok(message, QuarantinedWorkView::from(&work)).warn(&form.warnings))
+}
+
+/// Says what a replay did, after which the command is in this state.
+fn replay_message(after: QuarantineState) -> &'static str {
+    match after {
+        QuarantineState::Kept => "The replay changed nothing; the command stays in the quarantine",
+        QuarantineState::Replayed | QuarantineState::Dropped => "Command replayed successfully",
+    }
 }
 
 /// POST /ops/quarantine/{reference}/drop: an operator drops a command or a delivery.
@@ -188,4 +193,20 @@ pub(crate) async fn drop_by_reference(
 
 fn parse_command_id(reference: &str) -> Result<CommandId, Refusal> {
     path_ids::uuid(reference).ok_or(Refusal::CommandNotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replay_after_which_the_command_stays_is_no_success() {
+        for (after, is_success) in [
+            (QuarantineState::Kept, false),
+            (QuarantineState::Replayed, true),
+        ] {
+            let message = replay_message(after);
+            assert_eq!(message.contains("successfully"), is_success, "{message}");
+        }
+    }
 }

@@ -38,6 +38,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .takes(reconciliation::read, example!("create_reconciliation"))
                 .gives::<ReconciliationWithFindings<'_>>(200, "Reconciliation ended")
                 .gives::<ReconciliationWithFindings<'_>>(202, "Reconciliation queued successfully")
+                .prefers_async()
                 .fails(&[ErrorCode::TaxpayerNotFound])
             })
             .get(list_reconciliations, || {

@@ -95,7 +95,7 @@ fn acknowledgement_path() -> Path {
                 ErrorCode::NotAddressedToCaller,
                 ErrorCode::AlreadyAcknowledged,
             ])
-            .fails(&[ErrorCode::AuthorityRejected])
+            .fails(&[ErrorCode::AuthorityRejected, ErrorCode::InvoiceNotFound])
             .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
         })
 }

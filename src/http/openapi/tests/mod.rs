@@ -1,5 +1,6 @@
 //! Tests that the API document matches the route table, and that the examples match the forms.
 
+mod conditions;
 mod parameters;
 mod routes;
 mod schemas;

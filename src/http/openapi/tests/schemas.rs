@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{operations, parse_document};
 use crate::http::endpoint::Part;
+use crate::http::openapi::conditions::CONDITIONAL_EXTENSION;
 use crate::http::openapi::glossary::SENTENCES;
 use crate::http::parts;
 
@@ -191,10 +192,11 @@ fn collect_never_null(schema: &Value, path: &str, found: &mut Vec<String>) {
     if schema.is_null() {
         return;
     }
-    let required = schema["required"].as_array();
+    let lists = ["required", CONDITIONAL_EXTENSION].map(|list| schema[list].as_array());
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
-        let is_required = required.is_some_and(|names| names.contains(&json!(name)));
+        let mut listed = lists.into_iter().flatten().flatten();
+        let is_required = listed.any(|one| one == name);
         if !is_required && !may_be_null(property) {
             found.push(path.clone());
         }

@@ -36,6 +36,9 @@ use crate::http::views::correction::{CorrectionView, MoneyView, UndoItemView, Un
 use crate::store::invoices;
 use crate::store::invoices::corrections::{self, CorrectionKey};
 
+/// The note about the body of a correction.
+const WISH: &str = "`cancel: true` alone, or the invoice as it should have been, with all required fields of its \
+    create request: those of Standard, which are listed here, or those of Full";
 const PREVIEW: &str = "true to change nothing and see what would happen";
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -53,6 +56,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                 )
                 .query("preview", PREVIEW)
                 .takes(read_standard_body, example!("create_invoice"))
+                .takes_alone("cancel", WISH)
                 .gives::<CorrectionView<'_>>(202, "Correction started")
                 .gives::<CorrectionView<'_>>(200, "Correction previewed successfully")
                 .gives::<CorrectionView<'_>>(200, "Nothing has to be corrected")
@@ -90,11 +94,11 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// The invoice in the path of a correction. With `is_preview` the caller only wants the plan.
+/// The parts of a request for a correction, besides its body. With `is_preview` the caller only wants the plan.
 struct CorrectRequest {
     invoice: InvoiceId,
     is_preview: bool,
-    /// The request, for its header `If-Match`.
+    /// The whole request, of which the header `If-Match` is still to be read.
     request: HttpRequest,
 }
 
@@ -144,7 +148,7 @@ async fn correct_invoice(
     };
     let command = IfUnchanged {
         seen: check_if_match(&state, &request, id, &which).await?,
-        command: correct_command(&state, &original, form.value, is_preview),
+        command: correct_command(&state, &original, form.value, is_preview).await?,
     };
     let warnings = form.warnings;
     if is_preview {

@@ -134,7 +134,8 @@ pub(super) async fn create_invoice(
         .await
 }
 
-/// Returns a warning if the invoice that a credit note refers to is not stored. It may be older than this service.
+/// Returns a warning if the invoice that a credit note refers to is not stored. This is no error, because the invoice
+/// may be older than this service.
 async fn unknown_original_warning(
     state: &ApiState,
     id: TaxpayerId,
@@ -280,7 +281,8 @@ async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpaye
     Ok(taxpayer)
 }
 
-/// Tells whether the existing invoice has the same content as the received one: `identical` or `different`.
+/// The response header that says whether an existing invoice has the same content as the received one: `identical` or
+/// `different`.
 const DUPLICATE_HEADER: HeaderName = HeaderName::from_static("x-duplicate");
 
 /// Returns 201 with the new invoice, or 200 with the existing invoice and with `exists` as the message.

@@ -153,7 +153,7 @@ struct UnsentInvoices {
     long: HashMap<InvoiceId, usize>,
 }
 
-/// The rest of a part of the answer that is being sent, and its reserved memory.
+/// The unsent rest of the present part of the answer, and the memory that is reserved for the part.
 struct AnswerPart {
     rest: Bytes,
     _room: Option<AnswerPermit>,
@@ -183,7 +183,7 @@ struct PageSender {
     end: Option<Bytes>,
 }
 
-/// Returns the answer in parts. `frame` is the answer without invoices.
+/// Returns the answer in parts. `frame` is the whole answer, but with an empty list of invoices.
 fn stream_page(
     page: UnsentInvoices,
     frame: &str,

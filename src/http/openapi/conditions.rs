@@ -1,0 +1,159 @@
+//! Fields of a request body that are required on a condition which no schema says: callers may leave the amounts to
+//! this service, and some bodies mean a stored invoice by one field. A client that is generated from the document may
+//! then leave these fields out, too. The document lists them in an extension. Also the headers that say something about
+//! a call.
+
+use serde_json::Value;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayItems, Object, ObjectBuilder, Schema, SchemaType, Type};
+
+use crate::http::openapi::operation_doc::{OperationDoc, body_schema_name};
+use crate::http::openapi::parameter;
+
+/// The extension of an object that lists the fields which are required on a condition.
+pub(super) const CONDITIONAL_EXTENSION: &str = "x-conditionally-required";
+
+/// The fields that `calculate=true` computes.
+const COMPUTED_FIELDS: [&[&str]; 5] = [
+    &["legal_monetary_total"],
+    &["tax_total"],
+    &["invoice_line", "line_extension_amount"],
+    &["invoice_line", "total_tax"],
+    &["invoice_line", "price", "price_amount"],
+];
+
+/// The note about a body that means the stored invoice by its IRN.
+const IRN_ALONE: &str =
+    "`irn` alone for the stored invoice, or the document with all its required fields";
+
+impl OperationDoc {
+    /// Adds the parameter with which a caller leaves the amounts of a document to this service, what its body then may
+    /// leave out, and what the successes documented so far then have beside `data`.
+    pub(crate) fn calculates(mut self) -> Self {
+        for (_, _, answer) in self.answers.values_mut() {
+            if let Schema::Object(envelope) = answer {
+                let calculated = ObjectBuilder::new()
+                    .description(Some("the computed amounts, with `calculate=true`"));
+                let member = (
+                    "calculated".to_owned(),
+                    Schema::from(calculated.build()).into(),
+                );
+                envelope.properties.extend([member]);
+            }
+        }
+        if let Some(body) = self.body_schema_mut() {
+            for path in COMPUTED_FIELDS {
+                make_conditional(body, path);
+            }
+            add_price_with_tax(body);
+        }
+        self.query(
+            "calculate",
+            "true: line_extension_amount, total_tax, tax_total and legal_monetary_total may be left out and are computed; \
+             price.price_amount_with_tax may stand in place of price.price_amount. The answer has `calculated` beside `data`, \
+             with each rounding. An amount that is off is refused with its sum",
+        )
+    }
+
+    /// Documents that the body may have the IRN alone, and then means the stored invoice.
+    pub(crate) fn takes_irn_alone(self) -> Self {
+        self.takes_alone("irn", IRN_ALONE)
+    }
+
+    /// Documents that the body may have this field without the other required ones. The note says so.
+    pub(crate) fn takes_alone(mut self, field: &str, note: &'static str) -> Self {
+        if let Some(Schema::Object(body)) = self.body_schema_mut() {
+            let required = std::mem::take(&mut body.required);
+            let (alone, others) = required.into_iter().partition(|name| name == field);
+            body.required = alone;
+            list_conditional(body, others);
+        }
+        self.body_note = Some(note);
+        self
+    }
+
+    /// Adds the header with which a caller does not wait for the end of what the call starts.
+    pub(crate) fn prefers_async(self) -> Self {
+        self.parameter(parameter::prefer())
+    }
+
+    /// Adds the header that names the taxpayer of an integrator's call whose body names none.
+    pub(crate) fn names_taxpayer(self) -> Self {
+        self.parameter(parameter::taxpayer_id())
+    }
+
+    /// Returns the schema of the request body; `None` if the operation takes none.
+    fn body_schema_mut(&mut self) -> Option<&mut Schema> {
+        let name = body_schema_name(self.name);
+        let mut schemas = self.components.iter_mut();
+        schemas.find_map(|(known, schema)| match schema {
+            RefOr::T(schema) if *known == name => Some(schema),
+            _ => None,
+        })
+    }
+}
+
+/// Moves the field at this path from the required fields of its object to those that are required on a condition.
+fn make_conditional(schema: &mut Schema, path: &[&str]) {
+    match (schema, path) {
+        (Schema::Array(list), _) => {
+            if let ArrayItems::RefOrSchema(item) = &mut list.items
+                && let RefOr::T(item) = item.as_mut()
+            {
+                make_conditional(item, path);
+            }
+        }
+        (Schema::Object(object), [name]) => {
+            if let Some(at) = object.required.iter().position(|known| known == name) {
+                let name = object.required.remove(at);
+                list_conditional(object, vec![name]);
+            }
+        }
+        (Schema::Object(object), [name, rest @ ..]) => {
+            if let Some(RefOr::T(inner)) = object.properties.get_mut(*name) {
+                make_conditional(inner, rest);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn list_conditional(object: &mut Object, names: Vec<String>) {
+    let listed = object
+        .extensions
+        .get_or_insert_default()
+        .entry(CONDITIONAL_EXTENSION.to_owned())
+        .or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(listed) = listed {
+        listed.extend(names.into_iter().map(Value::from));
+    }
+}
+
+/// Adds the price with tax to the prices of a document. Only the computation of amounts reads it.
+fn add_price_with_tax(body: &mut Schema) {
+    let Schema::Object(body) = body else {
+        return;
+    };
+    let Some(RefOr::T(Schema::Array(lines))) = body.properties.get_mut("invoice_line") else {
+        return;
+    };
+    let ArrayItems::RefOrSchema(line) = &mut lines.items else {
+        return;
+    };
+    let RefOr::T(Schema::Object(line)) = line.as_mut() else {
+        return;
+    };
+    if let Some(RefOr::T(Schema::Object(price))) = line.properties.get_mut("price") {
+        let with_tax = ObjectBuilder::new()
+            .schema_type(SchemaType::from_iter([Type::Number, Type::Null]))
+            .minimum(Some(0))
+            .description(Some(
+                "the price with tax, in place of price_amount; with `calculate=true`",
+            ));
+        let member = (
+            "price_amount_with_tax".to_owned(),
+            Schema::from(with_tax.build()).into(),
+        );
+        price.properties.extend([member]);
+    }
+}

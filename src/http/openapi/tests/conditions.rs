@@ -1,0 +1,157 @@
+//! The fields that callers may leave out on a condition, the headers that they may send, and the answers that they get.
+
+use serde_json::{Value, json};
+
+use super::{operations, parse_document};
+use crate::http::openapi::conditions::CONDITIONAL_EXTENSION;
+use crate::http::openapi::schema;
+
+/// A client that is generated from the document sends a body only if it has the required fields.
+#[test]
+fn a_field_that_may_be_left_out_on_a_condition_is_not_required() {
+    let document = parse_document();
+    let lines = "/properties/invoice_line/items";
+    let price = "/properties/invoice_line/items/properties/price";
+    for (body, at, field) in [
+        ("SubmitRequest", "", "business_id"),
+        ("SubmitRequest", "", "legal_monetary_total"),
+        ("SubmitRequest", lines, "line_extension_amount"),
+        ("SubmitRequest", price, "price_amount"),
+        ("ValidateRequest", "", "accounting_supplier_party"),
+        ("ValidateRequest", "", "tax_total"),
+        ("ReportRequest", "", "base_amount"),
+        ("CorrectInvoiceRequest", "", "invoice_lines"),
+        ("CreateFullInvoiceRequest", "", "legal_monetary_total"),
+        ("CreateFullInvoiceRequest", lines, "total_tax"),
+        ("CreateFullInvoiceRequest", price, "price_amount"),
+    ] {
+        let found = document.pointer(&format!("/components/schemas/{body}{at}"));
+        let object = found.unwrap();
+        let times_in = |list: &str| {
+            let names = object[list].as_array().into_iter().flatten();
+            names.filter(|one| *one == field).count()
+        };
+        assert!(object["properties"][field].is_object(), "{body} {field}");
+        assert_eq!(times_in("required"), 0, "{body} {field}");
+        assert_eq!(times_in(CONDITIONAL_EXTENSION), 1, "{body} {field}");
+    }
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["SubmitRequest"]["required"], json!(["irn"]));
+    assert_eq!(schemas["CorrectInvoiceRequest"]["required"], Value::Null);
+    let full = &schemas["CreateFullInvoiceRequest"];
+    let with_tax = &full.pointer(price).unwrap()["properties"]["price_amount_with_tax"];
+    assert_eq!(with_tax["type"], json!(["number", "null"]));
+    let required = full["required"].as_array().unwrap();
+    assert!(required.contains(&json!("invoice_no")), "{required:?}");
+}
+
+#[test]
+fn a_header_that_a_call_heeds_is_a_parameter() {
+    let document = parse_document();
+    let all = operations(&document);
+    for (path, method, header, expected) in [
+        ("/v1/app/invoices/submit", "POST", "Prefer", true),
+        ("/v1/app/invoices/submit", "POST", "x-taxpayer-id", true),
+        ("/v1/app/invoices/report", "POST", "x-taxpayer-id", true),
+        ("/v1/app/invoices/validate", "POST", "x-taxpayer-id", true),
+        ("/v1/app/invoices/validate", "POST", "Prefer", false),
+        ("/ops/reconciliations", "POST", "Prefer", true),
+        ("/v1/tax-payers/invoices", "GET", "If-None-Match", true),
+        ("/v1/tax-payers/invoices", "POST", "If-None-Match", false),
+        ("/health/live", "GET", "If-None-Match", false),
+    ] {
+        let mut found = all.iter();
+        let (_, _, operation) = found
+            .find(|(at, by, _)| at == path && by == method)
+            .unwrap();
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let named = parameters.filter(|one| one["name"] == header).count();
+        assert_eq!(named == 1, expected, "{method} {path} {header}");
+    }
+}
+
+#[test]
+fn an_answer_of_one_method_is_told_of_that_method() {
+    let document = parse_document();
+    let test = "/v1/system-integrators/taxpayers/{id}/webhook/test";
+    let confirm = "/v1/app/invoices/{irn}/confirm";
+    let download = "/v1/app/invoices/{irn}/download";
+    let acknowledge = "/v1/tax-payers/invoices/acknowledge-supplier-invoice";
+    for (path, method, status, expected) in [
+        (confirm, "get", "304", true),
+        (confirm, "post", "304", false),
+        (test, "get", "304", true),
+        (test, "post", "304", false),
+        (confirm, "get", "422", true),
+        (download, "post", "422", true),
+        (acknowledge, "post", "404", true),
+    ] {
+        let answers = &document["paths"][path][method]["responses"];
+        assert!(answers.is_object(), "{method} {path}");
+        let is_told = answers.get(status).is_some();
+        assert_eq!(is_told, expected, "{method} {path} {status}");
+    }
+}
+
+#[test]
+fn an_answer_has_the_headers_that_its_path_and_status_give() {
+    let document = parse_document();
+    let submit = "/v1/app/invoices/submit";
+    let categories = "/v1/core/commons/invoice-categories";
+    for (path, method, status, header, expected) in [
+        (submit, "post", "202", "location", true),
+        (submit, "post", "200", "location", false),
+        (submit, "post", "200", "x-ratelimit-limit", true),
+        ("/ops/reconciliations", "post", "202", "location", true),
+        (categories, "get", "200", "x-ratelimit-limit", true),
+        ("/ops/overview", "get", "200", "x-ratelimit-limit", false),
+    ] {
+        let headers = &document["paths"][path][method]["responses"][status]["headers"];
+        assert!(headers.is_object(), "{method} {path} {status}");
+        let is_told = headers.get(header).is_some();
+        assert_eq!(is_told, expected, "{method} {path} {status} {header}");
+    }
+}
+
+/// A client takes a whole number without a format for one of 32 bits.
+#[test]
+fn a_number_that_may_be_large_has_64_bits() {
+    let document = parse_document();
+    let inbox = &document["paths"]["/v1/tax-payers/supplier-invoices"]["get"]["responses"]["200"];
+    let page = &inbox["content"]["application/json"]["schema"]["properties"]["data"];
+    let schemas = &document["components"]["schemas"];
+    let parameter = |path: &str| &document["paths"][path]["get"]["parameters"][0]["schema"];
+    for (schema, what) in [
+        (&page["properties"]["total"], "total"),
+        (parameter("/v1/tax-payers/invoices/{id}"), "id"),
+        (parameter("/v1/tax-payers/events"), "after"),
+        (
+            &schemas["EventInvoiceCreated"]["properties"]["sequence"],
+            "sequence",
+        ),
+        (
+            &schemas["CreateReconciliationRequest"]["properties"]["taxpayer_id"],
+            "taxpayer_id",
+        ),
+    ] {
+        assert_eq!(schema["format"], "int64", "{what}: {schema}");
+    }
+}
+
+#[test]
+fn a_file_of_bytes_is_not_told_as_a_text() {
+    let xlsx = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+    for (media_type, expected) in [
+        ("application/pdf", json!("binary")),
+        ("image/png", json!("binary")),
+        (xlsx, json!("binary")),
+        ("multipart/form-data", json!("binary")),
+        ("text/csv", Value::Null),
+        ("application/xml", Value::Null),
+        ("image/svg+xml", Value::Null),
+        ("application/x-ndjson", Value::Null),
+    ] {
+        let told = serde_json::to_value(schema::file(media_type).build()).unwrap();
+        assert_eq!(told["format"], expected, "{media_type}");
+    }
+}
