@@ -94,6 +94,10 @@ impl Settings {
                 "others on the network can read the password, the mails and the links in them";
             found.push(format!("`mail.smtp_url` does not demand TLS: {what}"));
         }
+        if !self.mail.smtp_url.expose_secret().is_empty() && self.http.public_url.is_none() {
+            let what = "the links in mails lead to `http.bind`";
+            found.push(format!("`http.public_url` is not set: {what}"));
+        }
         if self.checkpoints.file.is_none() {
             let what = "anybody who can write to the database can rewrite the event log unnoticed";
             found.push(format!("`checkpoints.file` is not set: {what}"));
@@ -224,10 +228,33 @@ mod tests {
             ("smtp://user:password@mail.example:587", true),
             ("smtp://mail.example?tls=opportunistic", true),
         ] {
-            let found = warnings_with(&[("EINVOICE__MAIL__SMTP_URL", url)]);
+            let found = warnings_with(&[
+                ("EINVOICE__MAIL__SMTP_URL", url),
+                ("EINVOICE__HTTP__PUBLIC_URL", "https://invoices.example"),
+            ]);
             assert_eq!(found.len(), usize::from(is_open), "{url}: {found:?}");
             let text = found.concat();
             assert!(!text.contains("mail.example"), "{text}");
+        }
+    }
+
+    #[test]
+    fn mails_whose_links_lead_nowhere_are_warned_about() {
+        let server = "smtps://mail.example";
+        for (server, public_url, is_warned) in [
+            (server, None, true),
+            (server, Some("https://invoices.example"), false),
+            ("", None, false),
+        ] {
+            let mut pairs = vec![("EINVOICE__MAIL__SMTP_URL", server)];
+            pairs.extend(public_url.map(|url| ("EINVOICE__HTTP__PUBLIC_URL", url)));
+            let found = warnings_with(&pairs).concat();
+            let expected = if is_warned {
+                "`http.public_url` is not set: the links in mails lead to `http.bind`"
+            } else {
+                ""
+            };
+            assert_eq!(found, expected, "{server} {public_url:?}");
         }
     }
 

@@ -437,6 +437,11 @@ async fn a_decision_against_a_request_is_given_again(world: &World) {
         .send_keyed(&key, "PATCH", UPDATE_PAYMENT, &body)
         .await;
     assert_replayed(&first, &again);
+    let logged = taxpayer
+        .get("/v1/tax-payers/requests?error_code=INVOICE_NOT_APPROVED")
+        .await
+        .expect_status(200);
+    assert_eq!(logged.data()["total"], json!(2), "{}", logged.text);
     taxpayer
         .send_keyed(&self::key(), "PATCH", UPDATE_PAYMENT, &body)
         .await

@@ -8,6 +8,7 @@ use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
+use crate::support::database_queries::DatabaseQueries;
 use crate::support::deployment::Deployment;
 
 const REFUSALS: usize = 12;
@@ -49,6 +50,12 @@ async fn each_refusal_is_told_once(backend: Backend) {
     } else {
         None
     };
+    // Who never chose a password is told nothing.
+    let database = DatabaseQueries::open(&deployment).await;
+    database
+        .execute("UPDATE contacts SET password_hash = 'x'")
+        .await;
+    drop(database);
     let numbers: BTreeSet<_> = (0..REFUSALS)
         .map(|number| format!("SBXREJECT{number}"))
         .collect();

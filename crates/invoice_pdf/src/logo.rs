@@ -3,7 +3,8 @@
 
 use std::io::Cursor;
 
-use image::{ExtendedColorType, ImageDecoder, codecs::jpeg::JpegDecoder, codecs::png::PngDecoder};
+use image::codecs::{jpeg::JpegDecoder, png::PngDecoder};
+use image::{ExtendedColorType, ImageDecoder, ImageError, Limits};
 use typst::foundations::Bytes;
 
 use crate::PdfError;
@@ -14,6 +15,18 @@ pub const LOGO_BYTES_MAX: usize = 512 * 1024;
 
 /// The maximum number of pixels of a logo: a square of 2,000 pixels has 17 cm at 300 dpi.
 pub const LOGO_PIXELS_MAX: u64 = 4_000_000;
+
+/// The maximum size of the colour profile in a PNG, in bytes. It is packed: 512 KB of a file can become 500 MB.
+const PROFILE_BYTES_MAX: usize = 1 << 20;
+
+/// The maximum memory for what stands before the pixels of a PNG, and for one row of them.
+const HEAD_BYTES_MAX: u64 = 40 << 20;
+
+const TOO_MANY_PIXELS: PdfError =
+    PdfError::Logo("it has more than 4 million pixels: save it smaller");
+const BAD_PROFILE: PdfError = PdfError::Logo(
+    "its colour profile is larger than 1 MiB or cannot be read: save it without a profile",
+);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LogoKind {
@@ -76,10 +89,7 @@ impl Logo {
             });
         }
         match kind {
-            LogoKind::Png => {
-                let decoder = PngDecoder::new(Cursor::new(&bytes));
-                check_raster(&decoder.map_err(|_| PdfError::Logo("it is not a PNG file"))?)?;
-            }
+            LogoKind::Png => check_png(&bytes)?,
             LogoKind::Jpeg => {
                 let decoder = JpegDecoder::new(Cursor::new(&bytes));
                 check_raster(&decoder.map_err(|_| PdfError::Logo("it is not a JPEG file"))?)?;
@@ -93,12 +103,46 @@ impl Logo {
     }
 }
 
+fn check_png(bytes: &[u8]) -> Result<(), PdfError> {
+    let mut limits = Limits::no_limits();
+    limits.max_alloc = Some(HEAD_BYTES_MAX);
+    let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits);
+    let mut decoder = decoder.map_err(|error| match error {
+        ImageError::Limits(_) => TOO_MANY_PIXELS,
+        _ => PdfError::Logo("it is not a PNG file"),
+    })?;
+    check_raster(&decoder)?;
+    // The decoder leaves out a profile beyond its limit. The typesetter unpacks it without a limit.
+    let profile = decoder.icc_profile().ok().flatten();
+    let is_small = profile.is_some_and(|profile| profile.len() <= PROFILE_BYTES_MAX);
+    if has_profile(bytes) && !is_small {
+        return Err(BAD_PROFILE);
+    }
+    Ok(())
+}
+
+/// True if a PNG has a colour profile before its pixels. Decoders ignore one that comes later.
+fn has_profile(png: &[u8]) -> bool {
+    let mut rest = png.get(8..).unwrap_or_default();
+    while let Some((length, named)) = rest.split_first_chunk::<4>() {
+        if named.starts_with(b"iCCP") {
+            return true;
+        }
+        if named.starts_with(b"IDAT") {
+            return false;
+        }
+        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+        // The name of a chunk and its checksum have four bytes each.
+        let end = length.saturating_add(8);
+        rest = named.get(end..).unwrap_or_default();
+    }
+    false
+}
+
 fn check_raster(decoder: &impl ImageDecoder) -> Result<(), PdfError> {
     let (width, height) = decoder.dimensions();
     if u64::from(width) * u64::from(height) > LOGO_PIXELS_MAX {
-        return Err(PdfError::Logo(
-            "it has more than 4 million pixels: save it smaller",
-        ));
+        return Err(TOO_MANY_PIXELS);
     }
     match decoder.original_color_type() {
         ExtendedColorType::Cmyk8 => Err(PdfError::Logo("its colours are CMYK: save it as RGB")),
@@ -159,6 +203,54 @@ mod tests {
                 max: LOGO_BYTES_MAX
             })
         );
+    }
+
+    fn checksum(bytes: &[u8]) -> u32 {
+        let sum = bytes.iter().fold(u32::MAX, |sum, byte| {
+            (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
+                let carried = if sum & 1 == 1 { 0xedb8_8320 } else { 0 };
+                (sum >> 1) ^ carried
+            })
+        });
+        !sum
+    }
+
+    /// Returns a picture with a colour profile of one zero and `repeats` times 258 more, packed.
+    fn with_profile(repeats: usize) -> Vec<u8> {
+        // One block with the fixed codes: a zero, its repetitions, the end. The first bit of a byte is its lowest.
+        let bits = format!("11000110000{}0000000", "1100010100000".repeat(repeats));
+        let block = bits.as_bytes().chunks(8).map(|byte| {
+            let bits = byte.iter().rev();
+            bits.fold(0, |sum, bit| sum * 2 + (bit - b'0'))
+        });
+        let zeros = u32::try_from((1 + 258 * repeats) % 65_521).unwrap();
+        let mut chunk = b"iCCPp\0\0\x78\x01".to_vec();
+        chunk.extend(block);
+        chunk.extend(((zeros << 16) | 1).to_be_bytes());
+        let length = u32::try_from(chunk.len() - 4).unwrap();
+        let sum = checksum(&chunk).to_be_bytes();
+        let (head, pixels) = PIXEL.split_at(33);
+        [head, &length.to_be_bytes(), &chunk, &sum, pixels].concat()
+    }
+
+    #[test]
+    fn a_colour_profile_that_unpacks_to_much_is_refused() {
+        let mut damaged = with_profile(1);
+        // A byte within the packed profile; the checksum of the chunk is wrong then.
+        damaged[46] ^= 1;
+        for (picture, is_good) in [
+            (PIXEL.to_vec(), true),
+            (with_profile(1), true),
+            (with_profile(4_000), true),
+            (with_profile(5_000), false),
+            (with_profile(200_000), false),
+            (damaged, false),
+        ] {
+            let bytes = picture.len();
+            let checked = Logo::new(LogoKind::Png, picture).map(drop);
+            let expected = if is_good { Ok(()) } else { Err(BAD_PROFILE) };
+            assert_eq!(checked, expected, "{bytes}");
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Takes the discounts and fees without tax out of a document, for formats that apply them after the tax. The payable
 //! amount does not change.
 
-use rust_decimal::Decimal;
-use trade_document::{Charge, TradeDocument};
+use std::collections::{HashMap, HashSet};
 
-use crate::allocate::is_same_tax;
+use rust_decimal::Decimal;
+use trade_document::{Charge, Tax, TradeDocument};
+
 use crate::read::net_charges;
 
 /// A document, and the discounts and fees on it that are applied after its tax.
@@ -18,35 +19,42 @@ pub struct SplitCharges {
 /// longer include them.
 pub fn split_untaxed(mut document: TradeDocument) -> SplitCharges {
     let charges = std::mem::take(&mut document.charges);
-    let lines = &document.lines;
+    // A document may have many charges, taxes and lines, so they are not compared each with each.
+    let lines = document.lines.iter();
+    let lines: HashSet<_> = lines.map(|line| tax_key(&line.tax)).collect();
     let (after_tax, rest): (Vec<_>, Vec<_>) = charges.into_iter().partition(|charge| {
         charge.tax.as_ref().is_some_and(|tax| {
             let is_zero = tax.percent.unwrap_or_default().is_zero();
-            is_zero && !lines.iter().any(|line| is_same_tax(tax, &line.tax))
+            is_zero && !lines.contains(&tax_key(tax))
         })
     });
     document.charges = rest;
     let added = net_charges(&after_tax);
     document.totals.tax_exclusive -= added;
     document.totals.tax_inclusive -= added;
+    let mut bases: HashMap<TaxKey, Decimal> = HashMap::new();
     for charge in &after_tax {
         let tax = charge.tax.clone().unwrap_or_default();
-        let base = net_charges(std::slice::from_ref(charge));
-        let mut taxes = document.taxes.iter_mut();
-        if let Some(subtotal) = taxes.find(|subtotal| is_same_tax(&tax, &subtotal.tax)) {
-            subtotal.base -= base;
-        }
+        *bases.entry(tax_key(&tax)).or_default() += net_charges(std::slice::from_ref(charge));
+    }
+    // Of several subtotals with the same tax, the first takes all charges.
+    for subtotal in &mut document.taxes {
+        let base = bases.remove(&tax_key(&subtotal.tax));
+        subtotal.base -= base.unwrap_or_default();
     }
     document.taxes.retain(|subtotal| {
         let is_empty = subtotal.base.is_zero() && subtotal.amount == Decimal::ZERO;
-        !is_empty
-            || document
-                .lines
-                .iter()
-                .any(|line| is_same_tax(&subtotal.tax, &line.tax))
+        !is_empty || lines.contains(&tax_key(&subtotal.tax))
     });
     SplitCharges {
         document,
         after_tax,
     }
+}
+
+/// The category code and the percent of a tax. Taxes with the same key are the same tax.
+type TaxKey = (String, Decimal);
+
+fn tax_key(tax: &Tax) -> TaxKey {
+    (tax.category.code.clone(), tax.percent.unwrap_or_default())
 }

@@ -16,7 +16,6 @@ use crate::domain::events::delivery::{
 use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::endpoint_health::{self, FailureStreak};
 use crate::domain::events::event::EventKind;
-use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 
@@ -184,9 +183,8 @@ impl HealthChange {
             None if self.has_recovered() => (NoticeKind::EndpointWorks, String::new()),
             None => return None,
         };
-        let origin = Origin::from_url(&endpoint.url).map(|origin| origin.to_string());
         let notice = Notice::new(NoticeScope::Taxpayer(endpoint.taxpayer_id), kind, now);
-        Some(notice.about(&origin.unwrap_or_default(), &detail))
+        Some(notice.about(&endpoint.name_in_mails(), &detail))
     }
 
     /// Returns the reason why the endpoint must be disabled; `None` if it stays enabled.

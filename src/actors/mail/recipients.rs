@@ -44,15 +44,17 @@ impl Mailer {
         Ok(told)
     }
 
-    /// Returns the people whom the topic concerns, also if they have muted it, and the chat of the account.
+    /// Returns the people whom the topic concerns, also if they have muted it, and the chat of the account. Leaves out
+    /// who never chose a password: whoever made the account may have mistyped the address, and a stranger must not be
+    /// told of its keys and invoices.
     async fn find_recipients(&self, group: NoticeGroup) -> Result<Vec<Recipient>, StoreError> {
         match group.scope {
             NoticeScope::Taxpayer(id) => {
                 let people = contacts::owned_by(&self.store, id).await?;
                 let least = group.topic.least_role();
-                let told = people
-                    .into_iter()
-                    .filter(|person| !person.is_disabled && person.role >= least);
+                let told = people.into_iter().filter(|person| {
+                    person.has_password && !person.is_disabled && person.role >= least
+                });
                 let told = told.map(|access| Recipient {
                     person: Some(NoticeScope::Person(SessionOwner::Contact {
                         taxpayer: id,
@@ -63,8 +65,9 @@ impl Mailer {
                 Ok(told.chain(self.find_chat(id).await?).collect())
             }
             NoticeScope::Person(owner) => {
+                let has_password = people::password_hash(&self.store, owner).await?.is_some();
                 let person = owners::find_person(&self.store, owner).await?;
-                let told = person.map(|person| Recipient {
+                let told = person.filter(|_| has_password).map(|person| Recipient {
                     person: Some(group.scope),
                     address: person.email,
                 });

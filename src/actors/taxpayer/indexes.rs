@@ -1,11 +1,12 @@
 //! Indexes over the rows that a batch of commands has loaded. One command may create a thousand invoices, and for each
 //! of them its duplicate and its customer are looked up in these rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId, TaxpayerId};
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::kernel::tracked::Tracked;
 use crate::domain::party::{Customer, CustomerDetails};
 
@@ -16,9 +17,24 @@ pub(crate) struct Invoices {
     by_id: HashMap<InvoiceId, usize>,
     by_number: HashMap<String, usize>,
     by_irn_key: HashMap<String, usize>,
+    /// The invoices whose signed credit notes were not read, because they are too many or too large.
+    without_notes: HashSet<InvoiceId>,
 }
 
 impl Invoices {
+    /// Indexes invoices that are stored and unchanged. `without_notes` are those whose signed credit notes were not
+    /// read.
+    pub(crate) fn new(invoices: Vec<Invoice>, without_notes: Vec<InvoiceId>) -> Self {
+        let mut index = Self {
+            without_notes: without_notes.into_iter().collect(),
+            ..Self::default()
+        };
+        for invoice in invoices {
+            index.push(Tracked::from_stored(invoice));
+        }
+        index
+    }
+
     pub(crate) fn changed_invoices(&self) -> impl Iterator<Item = &Invoice> {
         self.all.iter().filter_map(Tracked::changed_value)
     }
@@ -38,6 +54,14 @@ impl Invoices {
 
     pub(crate) fn with_irn(&self, irn: &Irn) -> Option<&Invoice> {
         self.invoice_at(self.by_irn_key.get(&irn.key()))
+    }
+
+    /// Refuses an invoice whose signed credit notes were not read, because some of them would not be set off.
+    pub(crate) fn check_credit_notes(&self, invoice: &Invoice) -> Result<(), Refusal> {
+        if self.without_notes.contains(&invoice.id) {
+            return Err(Refusal::TooManyCreditNotes);
+        }
+        Ok(())
     }
 
     /// Returns the signed credit notes of an invoice, as far as they are loaded.
@@ -66,17 +90,6 @@ impl Invoices {
         self.by_number.insert(invoice.invoice_no.clone(), at);
         self.by_irn_key.insert(invoice.irn.key(), at);
         self.all.push(invoice);
-    }
-}
-
-/// Collects invoices that are stored and unchanged.
-impl FromIterator<Invoice> for Invoices {
-    fn from_iter<I: IntoIterator<Item = Invoice>>(invoices: I) -> Self {
-        let mut index = Self::default();
-        invoices
-            .into_iter()
-            .for_each(|invoice| index.push(Tracked::from_stored(invoice)));
-        index
     }
 }
 

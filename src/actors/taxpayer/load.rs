@@ -1,13 +1,15 @@
 //! Loads the rows that the commands of a transaction ask for, with one statement per table for all taxpayers. Rows that
 //! only few commands need are read for each taxpayer.
 
+use std::collections::HashSet;
+
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use timing::CommandId;
 
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
-use crate::actors::taxpayer::indexes::ByOwner;
+use crate::actors::taxpayer::indexes::{ByOwner, Invoices};
 use crate::actors::taxpayer::read_set::ReadSet;
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::unique_values::find_conflicts;
@@ -33,7 +35,7 @@ use crate::domain::pipeline::Run;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::accounts::keys;
 use crate::store::invoices::customers_and_items;
-use crate::store::invoices::{self, corrections, import_profiles, imports, payments};
+use crate::store::invoices::{self, corrections, credit_notes, import_profiles, imports, payments};
 use crate::store::operations::outages::{self, OutageEvent};
 use crate::store::operations::supplier_invoices;
 use crate::store::webhooks::{integrations, replays};
@@ -80,7 +82,7 @@ pub(super) async fn load(
             taxpayer: Tracked::from_stored(taxpayer),
             endpoints: endpoints.into_iter().map(Tracked::from_stored).collect(),
             head,
-            invoices: rows.invoices.take(id).into_iter().collect(),
+            invoices: Invoices::new(rows.invoices.take(id), rows.without_notes.take(id)),
             items: rows.items.take(id).into_iter().collect(),
             customers: rows.customers.take(id).into_iter().collect(),
             runs: rows
@@ -111,6 +113,8 @@ pub(super) async fn load(
 /// Rows that many commands need. They are read for all taxpayers together.
 struct CommonRows {
     invoices: ByOwner<Invoice>,
+    /// The invoices whose signed credit notes are too many or too large to be read.
+    without_notes: ByOwner<InvoiceId>,
     /// The invoices that refer to an invoice to be corrected, with its id. Those that are too large are missing.
     correcting: ByOwner<(InvoiceId, Vec<Invoice>)>,
     items: ByOwner<Item>,
@@ -125,9 +129,12 @@ impl CommonRows {
         for invoice in invoices::with_identifiers(tx, names).await? {
             invoices.put(invoice.taxpayer_id, invoice);
         }
+        let mut without_notes = ByOwner::default();
         for BatchStart { id, wanted, .. } in starts.iter_mut() {
             if wanted.with_invoices.credit_notes {
-                add_credit_notes(tx, *id, &mut invoices).await?;
+                for invoice in add_credit_notes(tx, *id, &mut invoices).await? {
+                    without_notes.put(*id, invoice);
+                }
             }
             wanted.add_loaded(invoices.owned_by(*id));
         }
@@ -147,6 +154,7 @@ impl CommonRows {
         let runs = runs.into_iter().map(|run| (run.taxpayer_id, run));
         Ok(Self {
             invoices,
+            without_notes,
             correcting,
             items,
             customers,
@@ -155,21 +163,22 @@ impl CommonRows {
     }
 }
 
-/// Adds to the loaded invoices of a taxpayer the signed credit notes that refer to them.
+/// Adds to the loaded invoices of a taxpayer the signed credit notes that refer to them. Returns the invoices whose
+/// credit notes are too many or too large to be read.
 async fn add_credit_notes(
     tx: &Transaction,
     id: TaxpayerId,
     invoices: &mut ByOwner<Invoice>,
-) -> Result<(), StoreError> {
-    let credited = invoices.owned_by(id).iter();
-    let references: Vec<_> = credited.flat_map(Invoice::own_references).collect();
-    for note in invoices::signed_credit_notes(tx, id, &references).await? {
-        let mut known = invoices.owned_by(id).iter();
-        if !known.any(|known| known.id == note.id) {
+) -> Result<Vec<InvoiceId>, StoreError> {
+    let found = credit_notes::find_signed(tx, id, invoices.owned_by(id)).await?;
+    let known = invoices.owned_by(id).iter();
+    let known: HashSet<_> = known.map(|known| known.id).collect();
+    for note in found.read {
+        if !known.contains(&note.id) {
             invoices.put(id, note);
         }
     }
-    Ok(())
+    Ok(found.unread)
 }
 
 /// Loads, for each invoice to be corrected, the invoices that refer to it, and adds their runs to the read sets. Loads

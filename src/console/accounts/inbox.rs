@@ -139,7 +139,7 @@ fn payable_text(facts: &DocumentSummary, catalog: &Catalog) -> String {
         return String::new();
     };
     let signed = if facts.is_credit_note {
-        Amount::ZERO.minus(payable).unwrap_or(payable)
+        Amount::ZERO.minus(payable.abs()).unwrap_or(payable)
     } else {
         payable
     };
@@ -287,7 +287,7 @@ fn is_credit_note(document: &Value) -> bool {
 }
 
 /// Returns the main facts of a document. Facts that the document lacks are left out. The amounts of a credit note have
-/// a minus sign, because the supplier owes them.
+/// a minus sign, whether the supplier wrote one or not, because the supplier owes them.
 fn fact_rows(document: &Value) -> Vec<(&'static str, String)> {
     let places = [
         ("Supplier", "/accounting_supplier_party/party_name"),
@@ -301,13 +301,16 @@ fn fact_rows(document: &Value) -> Vec<(&'static str, String)> {
         ("With tax", "/legal_monetary_total/tax_inclusive_amount"),
         ("Payable", "/legal_monetary_total/payable_amount"),
     ];
-    let sign = if is_credit_note(document) { "-" } else { "" };
+    let is_owed_to_us = is_credit_note(document);
     let texts = places.into_iter().map(|(label, pointer)| {
         let text = text_at(document, pointer);
-        if pointer.starts_with("/legal_monetary_total/") && !text.is_empty() {
-            (label, format!("{sign}{}", group_number(text)))
-        } else {
+        if !pointer.starts_with("/legal_monetary_total/") || text.is_empty() {
             (label, text)
+        } else if is_owed_to_us && !text.parse::<Amount>().is_ok_and(Amount::is_zero) {
+            let amount = text.trim_start_matches('-').to_owned();
+            (label, format!("-{}", group_number(amount)))
+        } else {
+            (label, group_number(text))
         }
     });
     texts.filter(|(_, text)| !text.is_empty()).collect()
@@ -349,20 +352,23 @@ mod tests {
 
     #[test]
     fn a_credit_note_is_not_shown_like_a_bill() {
-        for (code, is_credit, listed, told) in [
-            ("381", false, "NGN 1,075.00", "1,075"),
-            ("380", true, "NGN -1,075.00", "-1,075"),
-            ("393", true, "NGN -1,075.00", "-1,075"),
+        for (code, payable, is_credit, listed, told) in [
+            ("381", 1075_i64, false, "NGN 1,075.00", "1,075"),
+            ("381", -1075, false, "NGN -1,075.00", "-1,075"),
+            ("380", 1075, true, "NGN -1,075.00", "-1,075"),
+            ("380", -1075, true, "NGN -1,075.00", "-1,075"),
+            ("380", 0, true, "NGN 0.00", "0"),
+            ("393", 1075, true, "NGN -1,075.00", "-1,075"),
         ] {
             let document = json!({
-                "invoice_type_code": code, "legal_monetary_total": { "payable_amount": 1075 },
+                "invoice_type_code": code, "legal_monetary_total": { "payable_amount": payable },
             });
             assert_eq!(is_credit_note(&document), is_credit, "{code}");
             let expected = [("Payable", told.to_owned())];
             assert_eq!(fact_rows(&document), expected, "{code}");
             let known = DocumentSummary {
                 currency: "NGN".to_owned(),
-                payable: Some(1075.into()),
+                payable: Some(payable.into()),
                 is_credit_note: is_credit,
                 ..DocumentSummary::default()
             };

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::domain::events::event::EventKind;
+use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 
@@ -91,6 +92,17 @@ impl Endpoint {
         }
     }
 
+    /// Returns the name of the endpoint in mails: the origin of its URL, whose path may be a secret. An added endpoint
+    /// also has its id there, because several endpoints may have one origin.
+    pub fn name_in_mails(&self) -> String {
+        let origin = Origin::from_url(&self.url).map(|origin| origin.to_string());
+        let origin = origin.unwrap_or_default();
+        if self.key.is_default() {
+            return origin;
+        }
+        format!("{origin} (endpoint {})", self.key.name())
+    }
+
     pub fn must_receive(&self, kind: EventKind) -> bool {
         self.is_active && self.has_enabled(kind)
     }
@@ -145,6 +157,27 @@ impl Endpoint {
             disabled_reason: None,
             updated_at: now,
             ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_of_one_origin_have_different_names_in_mails() {
+        let url = "https://mill.example/a-secret-path";
+        let at = Timestamp::UNIX_EPOCH;
+        let [first, second] =
+            [3, 4].map(|id| Endpoint::new_beside_default(id, TaxpayerId(7), url.to_owned(), at));
+        let default = Endpoint::new(7, TaxpayerId(7), url.to_owned(), at);
+        for (endpoint, name) in [
+            (default, "https://mill.example"),
+            (first, "https://mill.example (endpoint 3)"),
+            (second, "https://mill.example (endpoint 4)"),
+        ] {
+            assert_eq!(endpoint.name_in_mails(), name);
         }
     }
 }

@@ -38,6 +38,10 @@ pub enum Refusal {
     ChangedDuringPreparation,
     #[error("{0}")]
     PaymentExceedsPayable(Fault),
+    #[error(
+        "This invoice has more than 1,000 signed credit notes, or more than 16 MiB of them, so they are not set off: record what was paid as partial payments"
+    )]
+    TooManyCreditNotes,
     #[error("{0}")]
     IrnServiceIdMismatch(Fault),
     #[error("The invoice has changed since you read it: read it again and decide anew")]

@@ -57,9 +57,10 @@ pub struct Notice {
 /// The text that stands in a stored mail in place of the secret of its link. The secret is inserted when the mail is
 /// sent.
 pub const LINK_PLACEHOLDER: &str = "the-secret-of-the-link";
-/// The maximum number of characters of `about`; longer texts are cut, because they may come from strangers.
-/// `DETAIL_CHARS_MAX` is the maximum for `detail`.
-const ABOUT_CHARS_MAX: usize = 120;
+/// The maximum number of characters of `about`; longer texts are cut, because they may come from strangers. No invoice
+/// number is longer: the invoices that are settled meanwhile are found by it. `DETAIL_CHARS_MAX` is the maximum for
+/// `detail`.
+const ABOUT_CHARS_MAX: usize = 255;
 const DETAIL_CHARS_MAX: usize = 300;
 /// The detail of a notice about a deadline. Sorted as texts, such details are in the order of their deadlines.
 const DEADLINE_FORM: &str = "It must be signed by %Y-%m-%d %H:%M UTC";
@@ -533,5 +534,10 @@ mod tests {
         let notice = notice.about("INV\r\n1\u{1b}", &"x".repeat(400));
         assert_eq!(notice.about, "INV  1");
         assert_eq!(notice.detail.chars().count(), DETAIL_CHARS_MAX + 1);
+        for (chars, kept) in [(255, 255), (256, 256), (300, 256)] {
+            let about = notice.clone().about(&"é".repeat(chars), "").about;
+            assert_eq!(about.chars().count(), kept, "{chars}");
+            assert_eq!(about.ends_with('…'), chars > 255, "{chars}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The rule for email addresses: the usual form only, without the quoted local parts and comments that RFC 5322 allows.
 
-use crate::domain::kernel::invisible::is_unprintable;
+use crate::domain::kernel::invisible::{is_invisible, is_unprintable};
 
 /// The maximum number of characters in an address.
 const CHARS_MAX: usize = 255;
@@ -27,7 +27,10 @@ fn is_word(part: &str) -> bool {
 
 /// True for a character that must not stand in a local part.
 fn is_odd(letter: char) -> bool {
-    letter.is_whitespace() || is_unprintable(letter) || "()<>,;:\\\"[]@".contains(letter)
+    letter.is_whitespace()
+        || is_unprintable(letter)
+        || is_invisible(letter)
+        || "()<>,;:\\\"[]@".contains(letter)
 }
 
 /// True for one part of a host name, between two dots.
@@ -63,6 +66,8 @@ mod tests {
             "a@b",
             "a@@example.com",
             "a b@example.com",
+            "a\u{200b}b@example.com",
+            "\u{202e}a@example.com",
             ".a@example.com",
             "a..b@example.com",
             "a@-example.com",

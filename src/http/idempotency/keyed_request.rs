@@ -308,12 +308,17 @@ fn rebuild_response(kept: StoredResponse) -> HttpResponse {
     answer.body(kept.body)
 }
 
-/// Rebuilds the response that was stored, and marks it as a replay.
+/// Rebuilds the response that was stored, and marks it as a replay. A failure is one for the logs, too.
 fn replayed_response(kept: StoredResponse) -> HttpResponse {
+    let is_failure = kept.status >= StatusCode::BAD_REQUEST.as_u16();
+    let failure = is_failure.then(|| LoggedFailure::from_stored_body(&kept.body));
     let mut answer = rebuild_response(kept);
     answer
         .headers_mut()
         .insert(REPLAYED_HEADER, HeaderValue::from_static("true"));
+    if let Some(failure) = failure.flatten() {
+        answer.extensions_mut().insert(failure);
+    }
     answer
 }
 
@@ -422,6 +427,21 @@ mod tests {
         again.headers.sort();
         first.headers.sort();
         assert_eq!(again, first);
+    }
+
+    #[test]
+    fn a_refusal_that_is_given_again_has_its_code_in_the_logs() {
+        let body = r#"{"success":false,"error_code":"INVOICE_LOCKED"}"#;
+        for (status, code) in [(409, Some("INVOICE_LOCKED")), (200, None)] {
+            let again = replayed_response(StoredResponse {
+                status,
+                headers: Vec::new(),
+                body: body.to_owned(),
+            });
+            let told = again.extensions();
+            let told = told.get::<LoggedFailure>().map(|failure| failure.code);
+            assert_eq!(told, code, "{status}");
+        }
     }
 
     #[test]

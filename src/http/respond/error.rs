@@ -207,6 +207,7 @@ impl From<Refusal> for ApiError {
             | Refusal::ChangedDuringApproval
             | Refusal::ChangedDuringPreparation
             | Refusal::PaymentUnderWay
+            | Refusal::TooManyCreditNotes
             | Refusal::ActionNotAllowed { .. }
             | Refusal::RunUnsettled { .. }
             | Refusal::RunTookEffect

@@ -1,6 +1,9 @@
 //! The part of a failure that the access log shows. It travels in the extensions of the response.
 
+use serde_json::Value;
+
 use crate::domain::kernel::fault::Faults;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 const FIELDS_MAX: usize = 10;
@@ -19,6 +22,19 @@ impl From<&ApiError> for LoggedFailure {
             code: error.code.as_str(),
             fields: field_paths(&error.faults),
         }
+    }
+}
+
+impl LoggedFailure {
+    /// Reads the failure from the body of an answer that was stored; `None` if the body has no known error code.
+    pub(crate) fn from_stored_body(body: &str) -> Option<Self> {
+        let body: Value = strict_json::from_trusted(body).ok()?;
+        let told = body.get("error_code")?.as_str()?;
+        let code = ErrorCode::ALL.iter().find(|code| code.as_str() == told)?;
+        Some(Self {
+            code: code.as_str(),
+            fields: None,
+        })
     }
 }
 
@@ -50,6 +66,27 @@ pub(crate) fn to_printable(text: &str, chars_max: usize) -> String {
 mod tests {
     use super::*;
     use crate::domain::kernel::fault::Fault;
+
+    #[test]
+    fn a_stored_failure_tells_its_code() {
+        let locked = r#"{"success":false,"message":"Locked.","error_code":"INVOICE_LOCKED"}"#;
+        for (body, code) in [
+            (locked, Some("INVOICE_LOCKED")),
+            (
+                r#"{"title":"Locked","error_code":"INVOICE_LOCKED"}"#,
+                Some("INVOICE_LOCKED"),
+            ),
+            (r#"{"error_code":"NO_SUCH_CODE"}"#, None),
+            (r#"{"error_code":7}"#, None),
+            (r#"{"success":true}"#, None),
+            ("[]", None),
+            ("no JSON", None),
+            ("", None),
+        ] {
+            let found = LoggedFailure::from_stored_body(body);
+            assert_eq!(found.map(|failure| failure.code), code, "{body}");
+        }
+    }
 
     #[test]
     fn the_fields_of_faults_are_named_without_their_values() {

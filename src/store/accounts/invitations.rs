@@ -12,6 +12,7 @@ use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::invitation::{INVITATION_LIFETIME, InvitationToken};
 use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::domain::outage::CLOCK_DIFFERENCE_MAX;
 use crate::store::Store;
 use crate::store::accounts::invitation_row::{Column, Entity, Model};
 use crate::store::accounts::{owners, people, sessions};
@@ -41,8 +42,8 @@ pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timesta
 }
 
 /// Like `add`, for a link in a mail that was written at `written_at` and may have been sent before. Returns `None` also
-/// if the account is disabled or if the person has chosen a password since. Otherwise, sending a mail again would make
-/// the link valid again after the person has used it.
+/// if the account is disabled, or if the person has chosen a password or got another link since. Otherwise, sending a
+/// mail again would make the link valid again after the person has used it, or would end the newer link.
 pub async fn add_for_mail(
     store: &Store,
     new: NewInvitation<'_>,
@@ -74,7 +75,8 @@ async fn add_if_needed(
     // Using a link locks the account, too. So either it comes first and is seen here, or it finds the new link.
     if let Some(written_at) = written_at
         && (account.is_disabled()
-            || audit::has_action_since(&tx, owner, &PASSWORD_CHOICES, written_at).await?)
+            || audit::has_action_since(&tx, owner, &PASSWORD_CHOICES, written_at).await?
+            || has_newer_link(&tx, owner, token, written_at).await?)
     {
         return Ok(None);
     }
@@ -107,6 +109,25 @@ async fn add_if_needed(
     }
     tx.commit().await?;
     Ok(Some(expires_at))
+}
+
+/// True if the person has got another link since this time. Links that the clocks of two replicas may have put after it
+/// do not count.
+async fn has_newer_link(
+    tx: &Transaction,
+    owner: SessionOwner,
+    token: &InvitationToken,
+    since: Timestamp,
+) -> Result<bool, StoreError> {
+    let since = since
+        .saturating_add(CLOCK_DIFFERENCE_MAX)
+        .unwrap_or(Timestamp::MAX);
+    let newer = Entity::find()
+        .filter(Column::Kind.eq(owner.kind().as_str()))
+        .filter(Column::AccountId.eq(owner.id()))
+        .filter(Column::Hash.ne(token.hash()))
+        .filter(Column::CreatedAt.gt(since.as_microsecond()));
+    Ok(newer.one(tx).await?.is_some())
 }
 
 /// Finds the person whom a link invites. `None` if the link was used or replaced, has expired or never existed, or if
@@ -207,6 +228,8 @@ pub(super) async fn delete_made_by(
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use jiff::SignedDuration;
 
     use super::*;
     use crate::domain::access::api_key::KeyOwner;
@@ -344,6 +367,46 @@ mod tests {
                 (hash_of(&test, one).await, hash_of(&test, other).await),
                 (Some("hash".into()), None)
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_mail_that_waited_ends_no_newer_link() {
+        let minutes = |count: i64| CHANGE.now + SignedDuration::from_mins(count);
+        // The minute in which another link is made, whether the mail was tried before it, and whether its link is valid.
+        for (made, is_tried, is_valid) in [
+            (-5, false, true),
+            (0, false, true),
+            (5, false, false),
+            (5, true, false),
+        ] {
+            for test in stores().await {
+                let owner = person(&test, "ada").await;
+                let [mailed, other] = [1, 2].map(|byte| InvitationToken::new([byte; 32]));
+                let link = |token, now| NewInvitation {
+                    owner,
+                    token,
+                    by: Actor::Service,
+                    reason: None,
+                    claim: None,
+                    now,
+                };
+                if is_tried {
+                    let tried = link(&mailed, minutes(1));
+                    let tried = add_for_mail(&test.store, tried, CHANGE.now).await;
+                    assert!(tried.unwrap().is_some());
+                }
+                add(&test.store, link(&other, minutes(made))).await.unwrap();
+                for minute in [10, 20] {
+                    let now = minutes(minute);
+                    let again = add_for_mail(&test.store, link(&mailed, now), CHANGE.now).await;
+                    assert_eq!(again.unwrap().is_some(), is_valid, "{made} {is_tried}");
+                    for (token, expected) in [(&mailed, is_valid), (&other, !is_valid)] {
+                        let open = is_open(&test, token, now).await;
+                        assert_eq!(open, expected, "{made} {is_tried}");
+                    }
+                }
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 
 pub mod batches;
 pub mod corrections;
+pub mod credit_notes;
 pub mod customer_row;
 pub mod customers;
 pub mod customers_and_items;
@@ -217,22 +218,6 @@ fn is_in_force() -> Condition {
     Condition::any()
         .add(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
         .add(Column::Signed.eq(true))
-}
-
-/// Loads the signed credit notes that refer to an invoice by one of these references. Their number is not limited,
-/// because a credit note that is left out would not be set off.
-pub async fn signed_credit_notes(
-    connection: &impl ConnectionTrait,
-    taxpayer: TaxpayerId,
-    references: &[String],
-) -> Result<Vec<Invoice>, StoreError> {
-    if references.is_empty() {
-        return Ok(Vec::new());
-    }
-    let rows = select_signed_credit_notes(taxpayer, references)
-        .all(connection)
-        .await?;
-    rows.into_iter().map(Invoice::try_from).collect()
 }
 
 /// A signed credit note without its document.

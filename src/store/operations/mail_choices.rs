@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use database::column::RowRef;
-use database::{StoreError, Transaction};
+use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::IntoActiveModel;
 use sea_orm::entity::prelude::*;
@@ -117,11 +117,15 @@ pub async fn find_muted_people(
     topic: NoticeTopic,
     now: Timestamp,
 ) -> Result<HashSet<String>, StoreError> {
-    let rows = Entity::find()
-        .filter(Column::Person.is_in(people.iter().map(ToString::to_string)))
-        .filter(Column::Topic.eq(topic.as_str()))
-        .filter(Column::Until.gt(now.as_microsecond()))
-        .all(store.reader())
-        .await?;
-    Ok(rows.into_iter().map(|row| row.person).collect())
+    let mut muted = HashSet::new();
+    for some in statement_portions(people) {
+        let rows = Entity::find()
+            .filter(Column::Person.is_in(some.iter().map(ToString::to_string)))
+            .filter(Column::Topic.eq(topic.as_str()))
+            .filter(Column::Until.gt(now.as_microsecond()))
+            .all(store.reader())
+            .await?;
+        muted.extend(rows.into_iter().map(|row| row.person));
+    }
+    Ok(muted)
 }

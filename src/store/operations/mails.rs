@@ -3,7 +3,7 @@
 
 use database::column::RowRef;
 use database::page::{self, Page};
-use database::{StoreError, Transaction};
+use database::{StoreError, Transaction, statement_portions};
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::Expr;
@@ -169,9 +169,6 @@ impl TryFrom<Model> for Mail {
 
 /// Adds mails, which are due at once.
 pub async fn add(tx: &Transaction, new: Vec<NewMail>, now: Timestamp) -> Result<(), StoreError> {
-    if new.is_empty() {
-        return Ok(());
-    }
     let rows = new.into_iter().map(|mail| {
         let row = Model {
             id: clock::new_id().to_string(),
@@ -192,7 +189,12 @@ pub async fn add(tx: &Transaction, new: Vec<NewMail>, now: Timestamp) -> Result<
         };
         row.into_active_model()
     });
-    Entity::insert_many(rows).exec_without_returning(tx).await?;
+    let rows: Vec<_> = rows.collect();
+    for some in statement_portions(&rows) {
+        Entity::insert_many(some.iter().cloned())
+            .exec_without_returning(tx)
+            .await?;
+    }
     Ok(())
 }
 

@@ -32,7 +32,7 @@ const DEAD_CONDITION: &str = "state = 'dead'";
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryFilter {
     pub state: Option<DeliveryState>,
-    /// The name of an event. An unknown name matches no delivery.
+    /// The name of an event, in any case. An unknown name matches no delivery.
     pub event: Option<String>,
     /// The IRN of the event, in any spelling. An invalid IRN matches no delivery.
     pub irn: Option<String>,
@@ -64,7 +64,7 @@ pub async fn page_owned_by(
         found = found.filter(Column::State.eq(state.as_str()));
     }
     if let Some(event) = filter.event {
-        found = found.filter(is_of_kind(&event, filter.state));
+        found = found.filter(is_of_kind(stored_kind(&event), filter.state));
     }
     if let Some(irn) = filter.irn {
         let irns = find_irn_spellings(store, taxpayer, irn).await?;
@@ -110,6 +110,15 @@ pub(crate) fn select_sequences_about(
         .and_where(Expr::col(event_row::Column::TaxpayerId).eq(taxpayer.0))
         .and_where(Expr::col(event_row::Column::Irn).is_in(irns))
         .to_owned()
+}
+
+/// Returns the name of an event as deliveries have it. A replay of all that match takes it in any case, too. An unknown
+/// name is returned unchanged.
+fn stored_kind(event: &str) -> &str {
+    match EventKind::parse(event) {
+        Some(kind) => kind.as_str(),
+        None => event,
+    }
 }
 
 /// Returns the condition that the event of a delivery is of this kind. `state` is the state that the deliveries must also
@@ -365,6 +374,19 @@ mod tests {
 
     use super::*;
     use crate::store::testing::{query_plan, stores};
+
+    #[test]
+    fn an_event_is_named_in_any_case() {
+        for (event, stored) in [
+            ("invoice.created", "invoice.created"),
+            ("INVOICE.Created", "invoice.created"),
+            ("Payment.Status-Updated", "payment.status-updated"),
+            ("Invoice.Exploded", "Invoice.Exploded"),
+            ("", ""),
+        ] {
+            assert_eq!(stored_kind(event), stored, "{event}");
+        }
+    }
 
     #[tokio::test]
     async fn the_few_deliveries_in_a_state_are_found_without_a_look_at_all_of_their_kind() {

@@ -228,6 +228,7 @@ async fn a_filter_by_state_event_or_place_shows_what_it_says(world: &World) {
         ("?state=".into(), 4),
         (format!("?event={CREATED}"), 2),
         (format!("?event={CREATED}&state=dead"), 1),
+        (format!("?event={}", CREATED.to_uppercase()), 2),
         ("?event=invoice.exploded".into(), 0),
         ("?event=%00".into(), 0),
         ("?event='%20OR%201=1--".into(), 0),

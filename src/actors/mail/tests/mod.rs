@@ -2,6 +2,7 @@
 
 mod deadlines;
 mod office;
+mod recipients;
 mod sending;
 
 use std::collections::BTreeSet;

@@ -55,13 +55,14 @@ impl Office {
                 .await;
         }
         self.execute(&format!(
-            "INSERT INTO integrators (id, name, email, email_key, created_at) VALUES (1, 'One', '{INTEGRATOR}', \
-             '{INTEGRATOR}', 0)"
+            "INSERT INTO integrators (id, name, email, email_key, password_hash, created_at) VALUES (1, 'One', \
+             '{INTEGRATOR}', '{INTEGRATOR}', 'x', 0)"
         ))
         .await;
         self.add_invoice("a", "draft", "PENDING", false).await;
     }
 
+    /// Adds a person who has a password.
     pub(super) async fn add_person(&self, email: &str, role: ContactRole) -> ContactId {
         let change = ContactChange {
             taxpayer: TAXPAYER,
@@ -75,7 +76,12 @@ impl Office {
             role,
         };
         let added = contacts::add(&self.test.store, change, &person).await;
-        added.unwrap().unwrap()
+        let id = added.unwrap().unwrap();
+        self.execute(&format!(
+            "UPDATE contacts SET password_hash = 'x' WHERE id = {id}"
+        ))
+        .await;
+        id
     }
 
     pub(super) async fn add_invoice(

@@ -61,9 +61,13 @@ impl TaxpayerCommand for Pay {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<PaidInvoice, Refusal> {
         let Self(update) = self;
         let before = uow.invoice(&update.invoice)?.clone();
+        let is_paid = update.change == PaymentChange::Paid;
+        if is_paid {
+            uow.invoices.check_credit_notes(&before)?;
+        }
         let credits = Credits::new(&before, uow.invoices.signed_credit_notes(&before));
         let left = credits.left_to_pay(&before).max(Amount::ZERO);
-        let start = if update.change == PaymentChange::Paid {
+        let start = if is_paid {
             set_off(uow, before.clone(), credits.signed)?
         } else {
             before.clone()
@@ -208,6 +212,9 @@ pub(super) fn check_preconditions(
     if invoice.payment.status == relayed.payment_status.to_payment_status() {
         return Ok(());
     }
+    if relayed.payment_status == RelayedPaymentStatus::Paid {
+        uow.invoices.check_credit_notes(invoice)?;
+    }
     invoice
         .clone()
         .apply_payment(relayed.payment_status.into(), uow.now)
@@ -274,6 +281,7 @@ fn take_over_status(
     let previous = invoice.status;
     let notice = PaymentChange::from(relayed.payment_status);
     let invoice = if notice == PaymentChange::Paid {
+        // The run is not opened if they are too many to be loaded. If that came later, nothing is set off.
         let notes = uow.invoices.signed_credit_notes(&invoice);
         let unpaid = invoice.clone();
         set_off(uow, invoice, notes).unwrap_or(unpaid)

@@ -15,7 +15,7 @@ use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
-use crate::domain::kernel::codes::AuthorityStatus;
+use crate::domain::kernel::codes::{AuthorityStatus, RelayedPaymentStatus};
 use crate::domain::kernel::ids::RunId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest, RunState};
@@ -60,6 +60,10 @@ impl TaxpayerCommand for OpenRun {
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_runs(&self.0.irn);
+        let relayed = self.0.payload.payment();
+        if relayed.is_some_and(|relayed| relayed.payment_status == RelayedPaymentStatus::Paid) {
+            wanted.add_credit_notes();
+        }
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {

@@ -5,61 +5,120 @@ use crate::actors::taxpayer::commands::payment::{
 };
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::invoice::Invoice;
+use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::refusal::Refusal;
+use crate::domain::money::Amount;
 use crate::domain::payment::PaymentChange;
 
 const SET_OFF_REMARK: &str = "Set off";
+/// The maximum size of the events about the invoice, in bytes. Each of them has all lines of the invoice.
+const EVENTS_BYTES_MAX: usize = 16 << 20;
+
+/// An amount that is set off, with its credit note.
+struct Part {
+    note: Invoice,
+    amount: Amount,
+}
 
 /// Sets off against the invoice what is left of each of these signed credit notes, if it has the invoice's currency. A
 /// credit note that was cancelled here, or whose own payment was rejected, counts too: its signature is still valid.
-/// Returns the changed invoice. Refuses an invoice that cannot be paid.
+/// Returns the changed invoice. Refuses an invoice that cannot be paid. The invoice gets one entry for all credit notes
+/// if it is too large for an event about each.
 pub(super) fn set_off(
     uow: &mut UnitOfWork,
     mut invoice: Invoice,
     credit_notes: Vec<Invoice>,
 ) -> Result<Invoice, Refusal> {
     invoice.status.after(Transition::Pay)?;
+    let parts = find_parts(&invoice, credit_notes);
+    let is_each_posted = may_post_each(&invoice, parts.len());
+    if !is_each_posted {
+        let sum = Amount::sum(parts.iter().map(|part| part.amount)).unwrap_or_default();
+        let entry = PostingNote {
+            reference: None,
+            remark: Some(format!("{SET_OFF_REMARK}: {} credit notes", parts.len())),
+        };
+        invoice = post_change(uow, invoice, PaymentChange::Partial(sum), entry)?;
+    }
+    for Part { note, amount } in parts {
+        if is_each_posted {
+            let entry = entry_naming(&note);
+            invoice = post_change(uow, invoice, PaymentChange::Partial(amount), entry)?;
+        }
+        use_note(uow, note, amount, entry_naming(&invoice))?;
+    }
+    Ok(invoice)
+}
+
+/// Returns the amounts to set off, in the order of the credit notes.
+fn find_parts(invoice: &Invoice, credit_notes: Vec<Invoice>) -> Vec<Part> {
+    let mut left = invoice.payment.amount_left();
+    let mut parts = Vec::new();
     for note in credit_notes {
-        let amount = note
-            .payment
-            .amount_left()
-            .min(invoice.payment.amount_left());
+        let amount = note.payment.amount_left().min(left);
         if amount.is_zero() || note.currency != invoice.currency {
             continue;
         }
-        let change = if amount == note.payment.amount_left() {
-            PaymentChange::Paid
-        } else {
-            PaymentChange::Partial(amount)
-        };
-        let names = [note.invoice_no.clone(), invoice.invoice_no.clone()];
-        let [for_invoice, for_note] = names.map(|other| PostingNote {
-            reference: Some(other),
-            remark: Some(SET_OFF_REMARK.to_owned()),
-        });
-        invoice = post_change(uow, invoice, PaymentChange::Partial(amount), for_invoice)?;
-        let previous = note.status;
-        let (note, posting) = note.apply_payment_in_any_status(change, uow.now)?;
-        post_payment(
-            uow,
-            PaymentPosting {
-                previous,
-                invoice: &note,
-                posting,
-                note: for_note,
-            },
-        );
+        left = left.minus(amount).unwrap_or_default();
+        parts.push(Part { note, amount });
     }
-    Ok(invoice)
+    parts
+}
+
+/// True if there is room for this many events about the invoice.
+fn may_post_each(invoice: &Invoice, count: usize) -> bool {
+    if count <= 1 {
+        return true;
+    }
+    let text = serde_json::to_string(&InvoiceObject::from(invoice)).unwrap_or_default();
+    text.len().saturating_mul(count) <= EVENTS_BYTES_MAX
+}
+
+/// Returns the texts of an entry that names the other document.
+fn entry_naming(other: &Invoice) -> PostingNote {
+    PostingNote {
+        reference: Some(other.invoice_no.clone()),
+        remark: Some(SET_OFF_REMARK.to_owned()),
+    }
+}
+
+/// Records that this amount of a credit note is used.
+fn use_note(
+    uow: &mut UnitOfWork,
+    note: Invoice,
+    amount: Amount,
+    entry: PostingNote,
+) -> Result<(), Refusal> {
+    let change = if amount == note.payment.amount_left() {
+        PaymentChange::Paid
+    } else {
+        PaymentChange::Partial(amount)
+    };
+    let previous = note.status;
+    let (note, posting) = note.apply_payment_in_any_status(change, uow.now)?;
+    post_payment(
+        uow,
+        PaymentPosting {
+            previous,
+            invoice: &note,
+            posting,
+            note: entry,
+        },
+    );
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::actors::taxpayer::command::TaxpayerCommand;
+    use crate::actors::taxpayer::commands::payment::Pay;
+    use crate::actors::taxpayer::indexes::Invoices;
     use crate::actors::taxpayer::testing::submitted_invoice;
-    use crate::domain::kernel::codes::{PaymentStatus, WorkflowStatus};
-    use crate::domain::money::Amount;
+    use crate::domain::invoice::invoice_ref::InvoiceRef;
+    use crate::domain::kernel::codes::{PaymentStatus, UniqueNoType, WorkflowStatus};
+    use crate::domain::payment::PaymentUpdate;
     use crate::store::testing::sqlite_store;
 
     /// Returns a signed document over this amount.
@@ -96,6 +155,55 @@ mod tests {
             assert_eq!(amounts, texts, "{name}");
             assert_eq!(Some(invoice.payment.paid), Amount::sum(expected), "{name}");
             assert_eq!(uow.writes.postings.len(), 2 * amounts.len(), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_invoice_gets_one_entry_for_all_credit_notes() {
+        let test = sqlite_store().await;
+        // The bytes of the invoice's only line, and the amounts of its entries if 30 and 40 are credited.
+        let cases: [(usize, &[&str]); 2] = [(10, &["30", "40"]), (EVENTS_BYTES_MAX, &["70"])];
+        for (bytes, expected) in cases {
+            let mut uow = UnitOfWork::without_rows(&test.store).await;
+            let mut invoice = signed(1, 100, "NGN");
+            invoice.lines[0].item_name = "x".repeat(bytes);
+            let notes = vec![signed(2, 30, "NGN"), signed(3, 40, "NGN")];
+            let invoice = set_off(&mut uow, invoice, notes).unwrap();
+            assert_eq!(invoice.payment.paid, Amount::from(70), "{bytes}");
+            let entries = uow.writes.postings.iter();
+            let (of_invoice, of_notes): (Vec<_>, Vec<_>) =
+                entries.partition(|entry| entry.invoice_id == 1);
+            let amounts = of_invoice.iter().map(|entry| entry.amount.as_str());
+            assert_eq!(amounts.collect::<Vec<_>>(), expected, "{bytes}");
+            let amounts = of_notes.iter().map(|entry| entry.amount.as_str());
+            assert_eq!(amounts.collect::<Vec<_>>(), ["30", "40"], "{bytes}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_invoice_whose_credit_notes_were_not_read_is_not_paid_without_them() {
+        let test = sqlite_store().await;
+        for (change, is_refused) in [
+            (PaymentChange::Paid, true),
+            (PaymentChange::Partial(Amount::from(5)), false),
+            (PaymentChange::Rejected, false),
+        ] {
+            let mut uow = UnitOfWork::without_rows(&test.store).await;
+            let invoice = signed(1, 100, "NGN");
+            uow.invoices = Invoices::new(vec![invoice.clone()], vec![invoice.id]);
+            let update = PaymentUpdate {
+                invoice: InvoiceRef {
+                    kind: UniqueNoType::InternalInvoiceNo,
+                    text: invoice.invoice_no,
+                },
+                change,
+                reference: None,
+                remark: String::new(),
+                unused_amount: None,
+            };
+            let paid = Pay(update).execute(&mut uow);
+            let refused = matches!(paid, Err(Refusal::TooManyCreditNotes));
+            assert_eq!(refused, is_refused, "{change:?}");
         }
     }
 

@@ -140,10 +140,9 @@ impl TaxpayerCommand for DisableEndpoint {
         if is_changed || !endpoint.is_active {
             return Ok(false);
         }
-        let origin = Origin::from_url(&endpoint.url).map(|origin| origin.to_string());
         uow.add_notice(
             NoticeKind::EndpointDisabled,
-            &origin.unwrap_or_default(),
+            &endpoint.name_in_mails(),
             &self.reason,
         );
         uow.put_endpoint(Endpoint {

@@ -153,9 +153,9 @@ async fn list_taxpayers(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let search = query.text("search");
+    let search = query.trimmed_text("search");
     let store = &state.store;
-    let found = taxpayers::page_owned_by(store, integrator, search, page).await?;
+    let found = taxpayers::page_owned_by(store, integrator, search.as_deref(), page).await?;
     let (found, total) = found;
     let ids: Vec<_> = found.iter().map(|taxpayer| taxpayer.id).collect();
     let contacts = taxpayers::contacts_owned_by_each(store, &ids).await?;
