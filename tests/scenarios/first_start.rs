@@ -45,7 +45,7 @@ async fn several_processes_make_the_first_start_together(_: Backend) {
     join_all(replicas.iter_mut().map(Service::wait_until_ready)).await;
 }
 
-/// What cannot be printed or logged is lost, and nothing else.
+/// Lines that cannot be printed or logged are lost, and nothing else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_whose_output_is_on_a_full_disk_serves_and_stops() {
     let directory = TempDir::new().unwrap();

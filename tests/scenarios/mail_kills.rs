@@ -50,7 +50,7 @@ async fn each_refusal_is_told_once(backend: Backend) {
     } else {
         None
     };
-    // Who never chose a password is told nothing.
+    // A mail goes only to people who have chosen a password.
     let database = DatabaseQueries::open(&deployment).await;
     database
         .execute("UPDATE contacts SET password_hash = 'x'")

@@ -154,12 +154,15 @@ fn check_attribute(attribute: Attribute<'_, '_>) -> Result<(), PdfError> {
 /// and its shapes would not be counted.
 fn check_target(target: &str) -> Result<(), PdfError> {
     let name = target.strip_prefix('#').ok_or(OUTSIDE)?;
-    let is_odd = |sign: char| sign.is_whitespace() || matches!(sign, '"' | '\'' | '(' | ')');
-    if name.contains(is_odd) {
+    if name.contains(is_odd_in_name) {
         Err(ODD_NAME)
     } else {
         Ok(())
     }
+}
+
+fn is_odd_in_name(sign: char) -> bool {
+    sign.is_whitespace() || matches!(sign, '"' | '\'' | '(' | ')')
 }
 
 /// Refuses style rules that refer to other files or use filters, and escapes, which could hide such a word.

@@ -69,25 +69,31 @@ impl<'d> StyleRule<'d> {
 
     /// False if the rule certainly does not apply to this element.
     fn may_match(&self, node: Node<'_, '_>) -> bool {
-        let is_between = |sign: char| sign.is_whitespace() || matches!(sign, '>' | '+');
         self.selector.split(',').any(|selector| {
-            let last = selector.split(is_between).rfind(|part| !part.is_empty());
+            let mut parts = selector.split(is_combinator);
+            let last = parts.rfind(|part| !part.is_empty());
             last.is_some_and(|compound| may_select(compound, node))
         })
     }
 }
 
+/// True for the signs between the parts of a selector.
+fn is_combinator(sign: char) -> bool {
+    sign.is_whitespace() || matches!(sign, '>' | '+')
+}
+
+fn is_selector_sign(sign: char) -> bool {
+    sign.is_alphanumeric() || sign.is_whitespace() || SELECTOR_SIGNS.contains(sign)
+}
+
 /// Reads the text of a rule before its closing brace. `None` if it is no plain rule.
 fn read_rule(text: &str) -> Option<StyleRule<'_>> {
     let (selector, declarations) = text.split_once('{')?;
-    let is_known = |sign: char| {
-        sign.is_alphanumeric() || sign.is_whitespace() || SELECTOR_SIGNS.contains(sign)
-    };
     let are_quotes_closed = ['"', '\'']
         .into_iter()
         .all(|mark| declarations.matches(mark).count().is_multiple_of(2));
     let is_plain =
-        selector.chars().all(is_known) && !declarations.contains('{') && are_quotes_closed;
+        selector.chars().all(is_selector_sign) && !declarations.contains('{') && are_quotes_closed;
     is_plain.then(|| StyleRule {
         selector,
         targets: url_targets(declarations).collect(),
@@ -292,6 +298,8 @@ fn is_gradient_part(node: Node<'_, '_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::*;
     use crate::drawing::check_drawing;
 
@@ -334,24 +342,25 @@ mod tests {
     /// Seven levels of ten copies are ten million shapes.
     #[test]
     fn a_part_is_counted_under_each_name_that_a_program_finds_it_by() {
-        let twice = |at: usize| format!("{}<g id=\"l{at}\"/>", level(at, 10));
-        let by_xml_id = |at: usize| {
-            let masked = format!("<rect mask=\"url(#m{})\"/>", at + 1);
-            format!("<mask xml:id=\"m{at}\">{}</mask>", masked.repeat(10))
-        };
-        let by_class = |at: usize| {
-            let masked = format!("<rect class=\"x c{}\"/>", at + 1);
-            format!("<mask id=\"m{at}\">{}</mask>", masked.repeat(10))
-        };
-        let rule = |at: usize| format!(".c{at}{{mask:url(#m{at})}}");
-        let rules: String = (0..8).map(rule).collect();
-        let masks: String = (0..7).map(by_class).collect();
+        let mut levels = String::new();
+        let mut masks_by_xml_id = String::new();
+        let mut masks = String::new();
+        let mut rules = String::new();
+        for at in 0..7 {
+            let next = at + 1;
+            let ten = format!("<rect mask=\"url(#m{next})\"/>").repeat(10);
+            write!(masks_by_xml_id, "<mask xml:id=\"m{at}\">{ten}</mask>").unwrap();
+            let ten = format!("<rect class=\"x c{next}\"/>").repeat(10);
+            write!(masks, "<mask id=\"m{at}\">{ten}</mask>").unwrap();
+            write!(levels, "{}<g id=\"l{next}\"/>", level(next, 10)).unwrap();
+            write!(rules, ".c{next}{{mask:url(#m{next})}}").unwrap();
+        }
         let shapes = "<path/>".repeat(200);
         let stops = "<stop/>".repeat(1_000);
         let gradient = format!("<linearGradient id=\"g\">{stops}</linearGradient>");
         let bombs = [
-            format!("<g id=\"l0\"/>{}", (1..8).map(twice).collect::<String>()),
-            (0..7).map(by_xml_id).collect(),
+            format!("<g id=\"l0\"/>{levels}"),
+            masks_by_xml_id,
             format!("<style>{rules}</style>{masks}"),
             // The rules are those of the classes, although another selector stands before each brace.
             format!("<style>{}</style>{masks}", rules.replace('{', "{/*}.z{*/")),
@@ -370,14 +379,17 @@ mod tests {
 
     #[test]
     fn many_parts_that_a_style_sheet_cuts_out_are_few_shapes() {
-        let rule = |at: usize| format!(".s{at},g.t{at}{{clip-path:url(#p{at});}}\n");
-        let rules: String = (0..40).map(rule).collect();
-        let part = |at: usize| {
-            format!(
-                "<clipPath id=\"p{at}\"><rect class=\"none\"/></clipPath><g class=\"s{at}\"><path d=\"M0 0h9\"/></g>"
+        let mut rules = String::new();
+        let mut parts = String::new();
+        for at in 0..40 {
+            writeln!(rules, ".s{at},g.t{at}{{clip-path:url(#p{at});}}").unwrap();
+            write!(
+                parts,
+                "<clipPath id=\"p{at}\"><rect class=\"none\"/></clipPath>"
             )
-        };
-        let parts: String = (0..40).map(part).collect();
+            .unwrap();
+            write!(parts, "<g class=\"s{at}\"><path d=\"M0 0h9\"/></g>").unwrap();
+        }
         let fonts = ".none{fill:none;font-family:'A, b'}";
         assert_eq!(
             check(&format!("<style>{fonts}{rules}</style>{parts}")),

@@ -37,7 +37,7 @@ pub fn split_untaxed(mut document: TradeDocument) -> SplitCharges {
         let tax = charge.tax.clone().unwrap_or_default();
         *bases.entry(tax_key(&tax)).or_default() += net_charges(std::slice::from_ref(charge));
     }
-    // Of several subtotals with the same tax, the first takes all charges.
+    // The first of several subtotals with the same tax takes all charges.
     for subtotal in &mut document.taxes {
         let base = bases.remove(&tax_key(&subtotal.tax));
         subtotal.base -= base.unwrap_or_default();

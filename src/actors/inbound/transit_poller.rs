@@ -178,7 +178,7 @@ impl TransitPoller {
 
     /// Processes lines one by one. `FAILURES_MAX` failures in succession end the poll.
     async fn process_lines(&self, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
-        // Of the lines that were tried before, many are due each hour. They wait for the next poll.
+        // Many lines that were tried before are due each hour. They wait for the next poll.
         let is_more_due = lines
             .get(POLL_LINES_MAX)
             .is_some_and(|line| !self.lock_history().failed.contains(line));

@@ -56,16 +56,22 @@ impl Invoices {
         self.invoice_at(self.by_irn_key.get(&irn.key()))
     }
 
-    /// Refuses an invoice whose signed credit notes were not read, because some of them would not be set off.
+    /// Refuses an invoice whose signed credit notes were not read, because none of them would be set off. Of an invoice
+    /// that is paid in parts nothing is left to be set off.
     pub(crate) fn check_credit_notes(&self, invoice: &Invoice) -> Result<(), Refusal> {
-        if self.without_notes.contains(&invoice.id) {
+        let is_owed = !invoice.payment.amount_left().is_zero();
+        if is_owed && self.without_notes.contains(&invoice.id) {
             return Err(Refusal::TooManyCreditNotes);
         }
         Ok(())
     }
 
-    /// Returns the signed credit notes of an invoice, as far as they are loaded.
+    /// Returns the signed credit notes of an invoice that are loaded. Returns none if they were too many to be read, even
+    /// if another command of the batch has loaded some of them.
     pub(crate) fn signed_credit_notes(&self, invoice: &Invoice) -> Vec<Invoice> {
+        if self.without_notes.contains(&invoice.id) {
+            return Vec::new();
+        }
         let notes = self.all.iter().map(|note| &**note);
         notes
             .filter(|note| note.authority.signed && note.is_credit_note() && note.corrects(invoice))

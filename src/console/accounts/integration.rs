@@ -6,7 +6,7 @@ use actix_web::web;
 use askama::Template;
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::commands::{IfSettingsUnchanged, SeenSettings, SetIntegration};
+use crate::actors::taxpayer::commands::{IfUnchanged, SeenSettings, SetIntegration};
 use crate::console::accounts::navigation::base;
 use crate::console::form_values::{FormState, FormValues, keep_stored};
 use crate::console::frame::Frame;
@@ -109,8 +109,8 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
                 by,
                 reason,
             };
-            let seen = SeenSettings::Integration(Box::new(stored.clone()));
-            let change = IfSettingsUnchanged { seen, command };
+            let seen = Some(SeenSettings::Integration(Box::new(stored.clone())));
+            let change = IfUnchanged { seen, command };
             let saved = session.send(&state, change).await;
             saved.map(drop).map_err(ApiError::from)
         }

@@ -7,9 +7,7 @@ use askama::Template;
 use database::page::Page;
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::commands::{
-    ChangeEndpoint, IfSettingsUnchanged, SeenSettings, SetWebhook,
-};
+use crate::actors::taxpayer::commands::{ChangeEndpoint, IfUnchanged, SeenSettings, SetWebhook};
 use crate::console::accounts::navigation::base;
 use crate::console::accounts::webhook_form::{
     EventChoice, event_choices, form_values, requested_settings,
@@ -160,7 +158,10 @@ async fn set_webhook(
         retry_schedule: asked.retry_schedule,
         by: session.by,
     };
-    let change = IfSettingsUnchanged { seen, command };
+    let change = IfUnchanged {
+        seen: Some(seen),
+        command,
+    };
     let endpoint = session.send(state, change).await?;
     Ok(!endpoint.enabled_events.is_empty())
 }
@@ -184,7 +185,10 @@ async fn change_endpoint(
         retry_schedule: asked.retry_schedule,
         by: session.by,
     };
-    let change = IfSettingsUnchanged { seen, command };
+    let change = IfUnchanged {
+        seen: Some(seen),
+        command,
+    };
     let endpoint = session.send(state, change).await?;
     Ok(!endpoint.enabled_events.is_empty())
 }

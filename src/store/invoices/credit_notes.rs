@@ -1,7 +1,7 @@
 //! The signed credit notes that a payment sets off. All of them are in memory at once, with their lines and extra
 //! fields, so those of an invoice are not read if they are too many or too large.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use database::StoreError;
 use sea_orm::sea_query::Expr;
@@ -50,7 +50,8 @@ pub async fn find_signed(
     let mut unread = Vec::new();
     let mut wanted = Vec::new();
     for invoice in invoices {
-        let own = invoice.own_references();
+        // The number of an invoice may be the text of its id.
+        let own = HashSet::from(invoice.own_references());
         let found = own.iter().filter_map(|reference| sums.get(reference));
         let (count, bytes) = found.fold((0_i64, 0_i64), |sum, one| {
             (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
@@ -142,6 +143,7 @@ mod tests {
                 (13, "N2", eight_mib, true),
                 (14, "N2", eight_mib, false),
                 (15, "N4", 1, true),
+                (16, "5", eight_mib, true),
             ] {
                 let statement = insert_note(id, corrects, bytes, is_signed);
                 tx.execute_unprepared(&statement).await.unwrap();
@@ -163,6 +165,13 @@ mod tests {
                 let missing: Vec<_> = found.unread.iter().map(|id| id.0).collect();
                 assert_eq!((&*ids, &*missing), (read, unread), "{invoices:?}");
             }
+            // The number of this invoice is also the text of its id. Its credit note counts once.
+            let named_twice = Invoice {
+                invoice_no: "5".to_owned(),
+                ..invoice(5)
+            };
+            let found = find_signed(test.store.reader(), TAXPAYER, &[named_twice]).await;
+            assert_eq!(found.unwrap().read.len(), 1);
         }
     }
 

@@ -56,7 +56,7 @@ impl RunFilter {
     /// SQLite would use the index of the last one, so the indexes of the less selective columns are hidden from it.
     fn condition(&self, now: Timestamp, is_by_state: bool) -> Condition {
         let is_by_irn = self.irn.is_some();
-        // Of the runs that are done, and of those of an operation, most belong to other taxpayers.
+        // Most of the runs that are done, and most of those of an operation, belong to other taxpayers.
         let is_by_taxpayer = self.taxpayer_id.is_some();
         let is_done = self.state == Some(RunState::Succeeded);
         let state = filter_column(Column::State, is_by_irn || (is_by_taxpayer && is_done));

@@ -1,4 +1,4 @@
-//! A change of an invoice that depends on what its sender has seen. It is refused if the invoice has changed since.
+//! A change that depends on what its sender has seen. It is refused if that has changed since.
 
 use jiff::Timestamp;
 
@@ -14,6 +14,15 @@ use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::lanes::Lease;
 
+/// Something stored, as the sender of a command has read it.
+pub trait Seen: Send + Sync + 'static {
+    /// Adds the rows in which it is stored.
+    fn add_reads(&self, wanted: &mut ReadSet);
+
+    /// Refuses the command if it has changed since.
+    fn check(&self, uow: &UnitOfWork) -> Result<(), Refusal>;
+}
+
 /// An invoice as somebody has read it.
 pub struct SeenInvoice {
     pub invoice: InvoiceRef,
@@ -21,10 +30,10 @@ pub struct SeenInvoice {
     pub updated_at: Timestamp,
 }
 
-/// Executes the command only if the invoice has not changed since its sender read it (`seen`). Without `seen`, always
-/// executes it.
-pub struct IfUnchanged<C> {
-    pub seen: Option<SeenInvoice>,
+/// Executes the command only if what its sender has read (`seen`) has not changed since. Without `seen`, always executes
+/// it.
+pub struct IfUnchanged<C, S = SeenInvoice> {
+    pub seen: Option<S>,
     pub command: C,
 }
 
@@ -52,7 +61,21 @@ impl<C> IfUnchanged<C> {
     }
 }
 
-impl<C: TaxpayerCommand> TaxpayerCommand for IfUnchanged<C> {
+impl Seen for SeenInvoice {
+    fn add_reads(&self, wanted: &mut ReadSet) {
+        wanted.add_invoice(&self.invoice);
+    }
+
+    fn check(&self, uow: &UnitOfWork) -> Result<(), Refusal> {
+        if uow.invoice(&self.invoice)?.updated_at == self.updated_at {
+            Ok(())
+        } else {
+            Err(Refusal::InvoiceChanged)
+        }
+    }
+}
+
+impl<C: TaxpayerCommand, S: Seen> TaxpayerCommand for IfUnchanged<C, S> {
     type Output = C::Output;
 
     const NAME: &'static str = C::NAME;
@@ -76,8 +99,8 @@ impl<C: TaxpayerCommand> TaxpayerCommand for IfUnchanged<C> {
         self.command.run_lease()
     }
 
-    /// Returns `None` for a command that depends on what its sender has seen: it must not be replayed, because the
-    /// invoice may have changed by then.
+    /// Returns `None` for a command that depends on what its sender has seen: it must not be replayed, because
+    /// that may have changed by then.
     fn contents(&self) -> Option<String> {
         if self.seen.is_some() {
             None
@@ -89,15 +112,13 @@ impl<C: TaxpayerCommand> TaxpayerCommand for IfUnchanged<C> {
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
         self.command.add_reads(wanted, context);
         if let Some(seen) = &self.seen {
-            wanted.add_invoice(&seen.invoice);
+            seen.add_reads(wanted);
         }
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<C::Output, Refusal> {
-        if let Some(seen) = &self.seen
-            && uow.invoice(&seen.invoice)?.updated_at != seen.updated_at
-        {
-            return Err(Refusal::InvoiceChanged);
+        if let Some(seen) = &self.seen {
+            seen.check(uow)?;
         }
         self.command.execute(uow)
     }

@@ -7,7 +7,7 @@
 //! | correct a signed invoice, the numbers of its documents; the steps of a correction | `correct`, `correction_names`, `advance_correction` |
 //! | import a file of invoices or a piece of it, preview it, set the import profile, add answers to it | `import` |
 //! | revise an invoice, set its status | `update` |
-//! | a change that depends on the invoice, or on the settings, that its sender has seen | `if_unchanged`, `if_settings_unchanged` |
+//! | a change that depends on the invoice, or on the settings, that its sender has seen | `if_unchanged`, `seen_settings` |
 //! | pay; payments relayed to the authority | `payment` |
 //! | credit notes that are set off when an invoice is paid | `set_off` |
 //! | open a run, recheck it, lift its quarantine | `runs` |
@@ -28,7 +28,6 @@ mod correct;
 mod correction_names;
 mod create;
 mod endpoints;
-mod if_settings_unchanged;
 mod if_unchanged;
 mod import;
 mod inbound;
@@ -38,6 +37,7 @@ mod operator_actions;
 mod payment;
 mod replays;
 mod runs;
+mod seen_settings;
 mod set_off;
 mod share_delivery;
 mod signature;
@@ -51,7 +51,6 @@ pub use batch::CreateBatch;
 pub use correct::{CorrectInvoice, CorrectedNames};
 pub use create::{CreateInvoice, CreatedInvoice};
 pub use endpoints::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
-pub use if_settings_unchanged::{IfSettingsUnchanged, SeenSettings};
 pub use if_unchanged::{IfUnchanged, SeenInvoice};
 pub use import::{
     AddImportAnswers, FileImport, ImportInvoices, ImportPiece, PlannedInvoices, PreviewImport,
@@ -67,6 +66,7 @@ pub use operator_actions::ApplyOperatorAction;
 pub use payment::{PaidInvoice, Pay};
 pub use replays::{CancelReplay, StartReplay};
 pub use runs::{LiftRun, OpenAuditedRun, OpenRun, RecheckRun, StoppedRun};
+pub use seen_settings::SeenSettings;
 pub use share_delivery::ShareDelivery;
 pub use steps::{RecordSteps, StepOutcome};
 pub use update::{CancelOnce, ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval};

@@ -111,6 +111,8 @@ fn use_note(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Map, json};
+
     use super::*;
     use crate::actors::taxpayer::command::TaxpayerCommand;
     use crate::actors::taxpayer::commands::payment::Pay;
@@ -183,13 +185,16 @@ mod tests {
     #[tokio::test]
     async fn an_invoice_whose_credit_notes_were_not_read_is_not_paid_without_them() {
         let test = sqlite_store().await;
-        for (change, is_refused) in [
-            (PaymentChange::Paid, true),
-            (PaymentChange::Partial(Amount::from(5)), false),
-            (PaymentChange::Rejected, false),
+        for (part, change, is_refused) in [
+            (0_i64, PaymentChange::Paid, true),
+            (99, PaymentChange::Paid, true),
+            (100, PaymentChange::Paid, false),
+            (0, PaymentChange::Partial(Amount::from(5)), false),
+            (0, PaymentChange::Rejected, false),
         ] {
             let mut uow = UnitOfWork::without_rows(&test.store).await;
-            let invoice = signed(1, 100, "NGN");
+            let mut invoice = signed(1, 100, "NGN");
+            invoice.payment.paid = Amount::from(part);
             uow.invoices = Invoices::new(vec![invoice.clone()], vec![invoice.id]);
             let update = PaymentUpdate {
                 invoice: InvoiceRef {
@@ -203,7 +208,22 @@ mod tests {
             };
             let paid = Pay(update).execute(&mut uow);
             let refused = matches!(paid, Err(Refusal::TooManyCreditNotes));
-            assert_eq!(refused, is_refused, "{change:?}");
+            assert_eq!(refused, is_refused, "{part} {change:?}");
+        }
+    }
+
+    #[test]
+    fn a_credit_note_that_another_command_has_loaded_does_not_stand_for_those_that_were_not_read() {
+        let invoice = signed(1, 100, "NGN");
+        let mut note = signed(2, 30, "NGN");
+        note.invoice_type = "380".to_owned();
+        let reference = json!(invoice.irn.to_string());
+        let member = "original_invoice_reference".to_owned();
+        note.extras = Map::from_iter([(member, reference)]);
+        for (without_notes, found) in [(vec![], 1), (vec![invoice.id], 0)] {
+            let invoices = vec![invoice.clone(), note.clone()];
+            let index = Invoices::new(invoices, without_notes);
+            assert_eq!(index.signed_credit_notes(&invoice).len(), found);
         }
     }
 

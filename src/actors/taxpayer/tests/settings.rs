@@ -1,9 +1,7 @@
 //! Tests of settings that two pages change at the same moment.
 
 use super::{BY, ID, TestTaxpayers, webhook};
-use crate::actors::taxpayer::commands::{
-    IfSettingsUnchanged, SeenSettings, SetIntegration, SetWebhook,
-};
+use crate::actors::taxpayer::commands::{IfUnchanged, SeenSettings, SetIntegration, SetWebhook};
 use crate::domain::integration::{Auth, Format, Integration};
 use crate::domain::kernel::ids::EndpointKey;
 use crate::store::testing::stores;
@@ -34,8 +32,8 @@ async fn of_two_changes_that_read_the_same_integration_the_second_is_refused() {
         let app = TestTaxpayers::with_taxpayer(test).await;
         for (first, second) in [("A", "B"), ("C", "D")] {
             let seen = stored_integration(&app).await;
-            let change = |name| IfSettingsUnchanged {
-                seen: SeenSettings::Integration(Box::new(seen.clone())),
+            let change = |name| IfUnchanged {
+                seen: Some(SeenSettings::Integration(Box::new(seen.clone()))),
                 command: erp(name),
             };
             let (one, other) = tokio::join!(
@@ -59,8 +57,8 @@ async fn of_two_changes_that_read_the_same_endpoint_the_second_is_refused() {
         for (first, second) in [("a", "b"), ("c", "d")] {
             let seen = webhooks::with_key(app.test.store.reader(), key);
             let seen = seen.await.unwrap().map(Box::new);
-            let change = |path: &str| IfSettingsUnchanged {
-                seen: SeenSettings::Endpoint(key, seen.clone()),
+            let change = |path: &str| IfUnchanged {
+                seen: Some(SeenSettings::Endpoint(key, seen.clone())),
                 command: SetWebhook {
                     url: format!("https://a.example/{path}"),
                     ..webhook()
