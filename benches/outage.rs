@@ -1,10 +1,10 @@
-//! Compares the predicted ends of runs with their real ends, in three cases that each follow a quiet spell: an outage of
-//! the authority with a queue of runs, an authority that becomes slow under a steady load, and a burst of runs for a slow
-//! authority. Prints the errors of the predictions and writes a plot.
+//! Compares the predicted ends of runs with their real ends, in three cases that each follow a quiet spell: an outage
+//! of the authority while runs are queued, an authority that becomes slow under a steady load, and a burst of runs at
+//! a slow authority. Prints the errors of the predictions and writes a plot.
 //!
-//! `cargo bench --bench outage -- --case outage|slow|burst --seconds N`: N is how long the outage or the steady load
-//! lasts, or the quiet spell before the burst. `--runs 200` makes the queue shorter, `--plot FILE` names the file of the
-//! plot. An outage of 600 s takes a quarter of an hour.
+//! `cargo bench --bench outage -- --case outage|slow|burst --seconds N`: N is the length of the outage, of the steady
+//! load, or of the quiet spell before the burst. `--runs 200` makes the queue shorter, `--plot FILE` names the file
+//! of the plot. An outage of 600 s takes a quarter of an hour.
 
 #![expect(
     clippy::unwrap_used,
@@ -35,12 +35,14 @@ use crate::service::{Program, Service};
 
 const TAXPAYERS: usize = 100;
 const CALLS_AT_ONCE: usize = 32;
-/// This many runs are asked for their predictions.
+/// About this many of the submitted runs are asked for their predictions.
 const WATCHED: usize = 50;
 const ASK_INTERVAL: Duration = Duration::from_secs(5);
-/// The quiet spell before the case, unless it is the case's own, in intervals: a minute.
+/// The length of the quiet spell before an outage or a slow authority, in intervals of 5 s: one minute. The option
+/// `--seconds` sets that of a burst.
 const QUIET_INTERVALS: usize = 12;
-/// The load of a quiet spell and the steady load, in runs per interval: one in two and a half seconds, and 2.4 a second.
+/// The load in the quiet spell and the steady load afterwards, in runs per interval of 5 s: 0.4 and 2.4 runs a
+/// second.
 const QUIET_RUNS: usize = 2;
 const STEADY_RUNS: usize = 12;
 
@@ -61,28 +63,28 @@ struct Options {
     /// The number of runs of the outage or the burst [default: 300 or 1200]. The slow authority gets 2.4 a second.
     #[arg(long)]
     runs: Option<usize>,
-    /// Where the plot is written.
+    /// The file that the plot is written to.
     #[arg(long, default_value = "/tmp/predictions.svg")]
     plot: PathBuf,
-    /// Cargo passes this.
+    /// Cargo passes this option to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
-/// The course of a case.
-struct Plan {
+/// The load of a case, and the behaviour of the authority during it.
+struct CasePlan {
     quiet_intervals: usize,
     /// The latencies of the authority in the quiet spell, and from its end on.
     latencies: [Value; 2],
     fault: Option<Value>,
-    /// The runs that are submitted in each interval from the end of the quiet spell on.
+    /// The number of runs that are submitted in each interval after the quiet spell.
     runs: Vec<usize>,
-    /// The shaded part of the plot, from its beginning, and the reason for it.
+    /// The length of the shaded part at the beginning of the plot, and what happens during it.
     shaded_s: u32,
     shaded_because: &'static str,
 }
 
-impl Plan {
+impl CasePlan {
     fn new(options: &Options) -> Self {
         let intervals = usize::try_from(options.seconds).unwrap() / 5;
         let seconds = options.seconds;
@@ -126,7 +128,7 @@ fn main() {
 }
 
 async fn measure(options: &Options) {
-    let plan = Plan::new(options);
+    let plan = CasePlan::new(options);
     let data = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}/outage.db?mode=rwc", data.path().display());
     let service = Service::start(&Program::new(&url)).await;
@@ -145,8 +147,8 @@ async fn measure(options: &Options) {
     if let Some(fault) = &plan.fault {
         send_order(&service, "faults", fault).await;
     }
-    let predictions = watch(&taxpayers, &plan.runs, begun).await;
-    report(&predictions, options);
+    let predictions = submit_and_watch(&taxpayers, &plan.runs, begun).await;
+    print_errors(&predictions, options);
     if let (Some(cpu_s), Some(memory_mb)) = (service.cpu_s(), service.resident_mb()) {
         println!("the service used {cpu_s:.0} s of CPU and occupies {memory_mb:.0} MB");
     }
@@ -158,8 +160,13 @@ async fn measure(options: &Options) {
     std::fs::write(&options.plot, svg).unwrap();
 }
 
-/// Submits these runs, and asks some of them for their predictions until they have ended.
-async fn watch(taxpayers: &[Taxpayer], runs: &[usize], begun: Timestamp) -> Vec<Prediction> {
+/// Submits this number of runs in each interval, and asks some of the runs for their predictions until these have
+/// ended.
+async fn submit_and_watch(
+    taxpayers: &[Taxpayer],
+    runs: &[usize],
+    begun: Timestamp,
+) -> Vec<Prediction> {
     let every = (runs.iter().sum::<usize>() / WATCHED).max(1);
     let mut submitted = 0_usize;
     let mut intervals = runs.iter().enumerate();
@@ -181,8 +188,8 @@ async fn watch(taxpayers: &[Taxpayer], runs: &[usize], begun: Timestamp) -> Vec<
         sleep_until(next).await;
         let mut open = Vec::new();
         for run in watched {
-            let view = run.read().await;
-            asked.extend(Asked::parse(&run.irn, &view));
+            let view = run.read_run().await;
+            asked.extend(AskedPrediction::parse(&run.irn, &view));
             match ended_at(&view) {
                 Some(at) => {
                     ended.insert(run.irn, at);
@@ -206,8 +213,8 @@ async fn watch(taxpayers: &[Taxpayer], runs: &[usize], begun: Timestamp) -> Vec<
     predictions.collect()
 }
 
-/// A prediction as the service gave it.
-struct Asked {
+/// A prediction in an answer of the service.
+struct AskedPrediction {
     irn: String,
     at: Timestamp,
     predicted: Timestamp,
@@ -215,7 +222,7 @@ struct Asked {
     latest: Option<Timestamp>,
 }
 
-impl Asked {
+impl AskedPrediction {
     /// Returns `None` for a run that has ended.
     fn parse(irn: &str, view: &Value) -> Option<Self> {
         let queue = &view["queue"];
@@ -230,13 +237,13 @@ impl Asked {
 }
 
 /// A run that was submitted.
-struct Submitted<'a> {
+struct SubmittedRun<'a> {
     taxpayer: &'a Taxpayer,
     irn: String,
 }
 
-impl Submitted<'_> {
-    async fn read(&self) -> Value {
+impl SubmittedRun<'_> {
+    async fn read_run(&self) -> Value {
         self.taxpayer
             .get(&format!("/v1/app/invoices/{}/run", self.irn))
             .await
@@ -250,7 +257,7 @@ async fn submit_all<'a>(
     taxpayers: &'a [Taxpayer],
     series: &str,
     count: usize,
-) -> Vec<Submitted<'a>> {
+) -> Vec<SubmittedRun<'a>> {
     let submitting = stream::iter(0..count).map(async |number| {
         let taxpayer = &taxpayers[number % taxpayers.len()];
         let invoice_no = format!("{series}{number}");
@@ -261,7 +268,7 @@ async fn submit_all<'a>(
             .json(&body);
         let status = request.send().await.unwrap().status().as_u16();
         assert!(matches!(status, 201 | 202), "{status}");
-        Submitted {
+        SubmittedRun {
             taxpayer,
             irn: documents::irn(taxpayer, &invoice_no),
         }
@@ -295,7 +302,7 @@ fn ended_at(run: &Value) -> Option<Timestamp> {
         .ok()
 }
 
-fn report(predictions: &[Prediction], options: &Options) {
+fn print_errors(predictions: &[Prediction], options: &Options) {
     let outage = if options.case == Case::Outage {
         f64::from(options.seconds)
     } else {

@@ -1,12 +1,12 @@
-//! Measures what the service does per second, each figure beside the one that bounds it, taken in the same run. Load,
-//! service and database share the machine, so that the ratios tell more than the figures.
+//! Measures the throughput of the service. Each figure is shown beside a ceiling that bounds it, which is measured in
+//! the same run. Load, service and database share the machine, so the ratios say more than the figures.
 //!
 //! `cargo bench --bench throughput` measures all cases. `-- --only TEXT` measures those whose names contain the text,
-//! `-- --on DATABASE` only one database, `-- --runs 5` takes medians of five, `-- --stored 2000000` measures a lone
-//! create again when so many invoices are stored, `-- --taxpayers 100000` makes so many taxpayers active,
-//! `-- --neighbours` measures calls beside another integrator that does its worst, `-- --consoles 50` measures creates
-//! beside so many open consoles, with `--replicas 3` at so many processes on one PostgreSQL, and `-- --compare FILE`
-//! prints the ratios to an earlier run, whose output is the file.
+//! `-- --on DATABASE` only one database, and `-- --runs 5` takes medians of five runs. `-- --stored 2000000` measures
+//! creates on two connections again when this many invoices are stored. `-- --taxpayers 100000` makes this many
+//! taxpayers active. `-- --neighbours` measures calls beside another integrator that does its worst. `-- --consoles
+//! 50` measures creates beside this many open consoles, with `--replicas 3` at this many processes on one PostgreSQL.
+//! `-- --compare FILE` prints the ratios to an earlier run, whose output is the file.
 //!
 //! SQLite is always measured, PostgreSQL if `EINVOICE_TEST_POSTGRES` names a server on which databases can be created.
 //! Settings in the environment (`EINVOICE__WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT`, for example) apply as well.
@@ -58,10 +58,10 @@ use crate::load::{Answers, Load, Pace};
 use crate::report::{Line, Report};
 use crate::service::{Program, Service};
 
-/// The time for which each figure is taken.
+/// The time for which each figure is measured.
 const MEASURED_SPAN: Duration = Duration::from_secs(5);
 const CONNECTIONS: usize = 64;
-/// The calls that a Submit makes.
+/// The number of calls to the authority that a Submit makes.
 const CALLS_PER_SUBMIT: f64 = 4.0;
 
 #[derive(Parser)]
@@ -72,28 +72,28 @@ struct Options {
     /// Measures only this database: sqlite or postgresql.
     #[arg(long)]
     on: Option<String>,
-    /// Takes each figure so often and reports the median.
+    /// The number of times that each figure is measured. The report has the median.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     runs: u8,
-    /// The number of taxpayers that own what is measured.
+    /// The number of taxpayers whose data the cases use.
     #[arg(long, default_value_t = 1_000)]
     taxpayers: usize,
-    /// Measures a lone create again when so many invoices are stored.
+    /// Measures creates on two connections again when this many invoices are stored.
     #[arg(long, default_value_t = 0)]
     stored: usize,
     /// Measures creates and submissions beside another integrator that does its worst, and nothing else.
     #[arg(long)]
     neighbours: bool,
-    /// Measures creates beside so many open consoles, and nothing else.
+    /// Measures creates beside this many open consoles, and nothing else.
     #[arg(long)]
     consoles: Option<usize>,
-    /// The processes at which the consoles are open. More than one need PostgreSQL.
+    /// The number of processes at which the consoles are open. More than one process needs PostgreSQL.
     #[arg(long, default_value_t = 1, requires = "consoles")]
     replicas: usize,
     /// Prints the ratios to an earlier run, whose output is this file.
     #[arg(long)]
     compare: Option<PathBuf>,
-    /// Cargo passes this.
+    /// Cargo passes this option to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -124,7 +124,7 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
     let service = Service::start(&program).await;
     let idle_mb = service.resident_mb();
     let prepared =
-        Prepared::make(&service.client, &service.integrators[0], options.taxpayers).await;
+        Prepared::prepare(&service.client, &service.integrators[0], options.taxpayers).await;
     if options.neighbours {
         return neighbours::measure(database, &service, &prepared).await;
     }
@@ -160,7 +160,7 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
     }
     if options.stored > 0 {
         create_stored_invoices(options.stored, &prepared, &service).await;
-        let case = prepared.lone_creates("create, 2 connections, many stored");
+        let case = prepared.few_creates_at_once("create, 2 connections, many stored");
         report.add(measure_case(database, &case, &service, options.runs.into()).await);
     }
     if let Some((idle, now)) = idle_mb.zip(service.resident_mb()) {
@@ -173,11 +173,12 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
     }
 }
 
-/// Measures a case as often as wanted and returns the medians by the rate, and the CPU of all runs.
+/// Measures a case `runs` times at full speed, and then at half of the rate that it reached. The line has the
+/// medians, and the CPU time of one item over all runs at full speed.
 async fn measure_case(database: &str, case: &Case, service: &Service, runs: usize) -> Line {
     let load = case_load(case, service);
     let before = service.cpu_s();
-    let full = load.run_often(Pace::Full, runs).await;
+    let full = load.run_repeatedly(Pace::Full, runs).await;
     let used = service
         .cpu_s()
         .zip(before)
@@ -185,7 +186,7 @@ async fn measure_case(database: &str, case: &Case, service: &Service, runs: usiz
     let count: usize = full.iter().map(|answers| answers.count).sum();
     let full = median(full, |answers| answers.per_second);
     let half = load
-        .run_often(Pace::PerSecond(full.per_second / 2.0), runs)
+        .run_repeatedly(Pace::PerSecond(full.per_second / 2.0), runs)
         .await;
     let half = median(half, |answers| answers.per_mille_ms(990));
     let items = f64::from(u32::try_from(case.items).unwrap());
@@ -200,7 +201,7 @@ async fn measure_case(database: &str, case: &Case, service: &Service, runs: usiz
     }
 }
 
-/// Creates invoices until there are so many.
+/// Creates at least this many invoices.
 async fn create_stored_invoices(invoices: usize, prepared: &Prepared, service: &Service) {
     let case = prepared.bulk_creates();
     let load = case_load(&case, service);
@@ -269,7 +270,7 @@ async fn measure_allocations(
     allocations::count_for_each_case(&settings, is_wanted).await
 }
 
-/// Returns settings with an empty database, and the directory that must live as long as they are used.
+/// Returns settings with an empty database, and the data directory, which is deleted when the value is dropped.
 async fn settings(server: Option<&str>) -> (Settings, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let url = fresh_database(server).await;
@@ -279,7 +280,7 @@ async fn settings(server: Option<&str>) -> (Settings, tempfile::TempDir) {
         ("EINVOICE__HTTP__BIND", "127.0.0.1:0"),
         ("EINVOICE__RATE_LIMIT__REQUESTS_PER_S", "0"),
         ("EINVOICE__RATE_LIMIT__INTEGRATOR_REQUESTS_PER_S", "0"),
-        // A backlog is made while the receiver answers nothing.
+        // The receiver answers nothing while a backlog is made, so attempts must not time out.
         ("EINVOICE__WEBHOOKS__TIMEOUT_S", "120"),
         ("EINVOICE__LOG__LEVEL", "error"),
     ];

@@ -50,10 +50,10 @@ pub mod internals {
     pub use crate::domain::reconciliation::day::day_at;
     pub use crate::store::Store;
     pub use crate::store::accounts::{NewIntegrator, add_integrator};
-    pub use crate::store::events::{append as append_events, head as event_head};
+    pub use crate::store::events::{append as append_events, log_head as event_head};
     pub use crate::store::ids::IdKind;
     pub use crate::store::invoices::save as save_invoices;
-    pub use crate::store::lanes::{IfTaken, LaneKind, LaneName, lock as lock_lanes};
+    pub use crate::store::lanes::{IfLocked, LaneKind, LaneName, lock as lock_lanes};
 
     #[cfg(fuzzing)]
     pub use crate::http::fuzzing;

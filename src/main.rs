@@ -4,8 +4,8 @@
 //! sentence on standard error; standard output is only for results. `reconcile` exits with 1 if findings are left to
 //! an operator, and with 2 if the day could not be compared.
 
-// A release build nests the layouts of futures deeper than a build for tests, which therefore gets a limit below the
-// default of 128: code that nests too deeply then fails in tests, before anybody builds a release.
+// The layouts of futures nest deeper in a release build than in a build for tests. So test builds get a lower limit
+// than the default of 128: code that nests too deeply already fails in tests, before anybody builds a release.
 #![cfg_attr(debug_assertions, recursion_limit = "80")]
 
 use std::error::Error;
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     match run(command, file.as_deref()).and_then(print) {
         Ok(()) => ExitCode::SUCCESS,
         Err(ExitFailure { code, sentence }) => {
-            complain(&sentence);
+            print_error_line(&sentence);
             ExitCode::from(code)
         }
     }
@@ -67,7 +67,7 @@ fn print(answer: Option<String>) -> Result<(), ExitFailure> {
 }
 
 /// Writes a line to standard error. If it cannot be written, the result and the exit code stay the same.
-fn complain(text: &str) {
+fn print_error_line(text: &str) {
     let _ = writeln!(stderr(), "einvoice: {text}");
 }
 
@@ -86,7 +86,7 @@ fn run(command: Command, file: Option<&Path>) -> CommandResult {
         settings
             .warnings()
             .iter()
-            .for_each(|warning| complain(&format!("warning: {warning}")));
+            .for_each(|warning| print_error_line(&format!("warning: {warning}")));
         return Ok(Some(settings.to_masked_toml()));
     }
     telemetry::init(&settings.log);
@@ -283,7 +283,7 @@ async fn run_key_command(
     }
 }
 
-/// Returns the environment variables whose names are Unicode. Parts of a value that are not become U+FFFD.
+/// Returns the environment variables whose names are Unicode. Parts of a value that are not Unicode become U+FFFD.
 fn environment_variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| {
         Some((
@@ -308,7 +308,7 @@ fn json_line<E: Error>(answer: Result<Value, E>) -> CommandResult {
 fn print_reconciliation<E: Error>(done: Result<app::ReconciliationReport, E>) -> CommandResult {
     let found = done.map_err(|error| ExitFailure {
         code: EXIT_NOT_COMPARED,
-        sentence: sentence(&error),
+        sentence: error_sentence(&error),
     })?;
     print(Some(found.to_string()))?;
     match found.listed_count() {
@@ -345,19 +345,19 @@ fn report_failure(report: &impl Display) -> ExitFailure {
 fn exit_failure(error: &dyn Error) -> ExitFailure {
     ExitFailure {
         code: EXIT_FAILED,
-        sentence: sentence(error),
+        sentence: error_sentence(error),
     }
 }
 
 fn unusable_failure(error: &dyn Error) -> ExitFailure {
     ExitFailure {
         code: EXIT_UNUSABLE,
-        sentence: sentence(error),
+        sentence: error_sentence(error),
     }
 }
 
 /// Returns the error and its causes as one sentence. A cause whose words are already in the sentence is left out.
-fn sentence(error: &dyn Error) -> String {
+fn error_sentence(error: &dyn Error) -> String {
     let mut said = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

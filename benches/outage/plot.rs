@@ -1,5 +1,5 @@
-//! The plot of predicted ends against the time at which they were predicted, as SVG. The benchmark draws the real service
-//! with it, and the tests of the domain a simulated one.
+//! Plots predicted ends against the time at which they were predicted, as SVG. The benchmark draws the predictions of
+//! the real service with it, and tests of the domain those of a simulated one.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -15,10 +15,10 @@ pub(crate) struct Prediction {
     pub(crate) real: f64,
 }
 
-/// A plot and its words.
+/// The data and the words of a plot.
 pub(crate) struct Plot<'a> {
     pub(crate) predictions: &'a [Prediction],
-    /// The seconds that are shaded, and why.
+    /// The time that is shaded, in seconds since the case began, and what happens during it.
     pub(crate) shaded: Range<f64>,
     pub(crate) shaded_because: &'a str,
 }
@@ -29,10 +29,10 @@ const LEFT: f64 = 60.0;
 const BOTTOM: f64 = 50.0;
 const TOP: f64 = 20.0;
 const RIGHT: f64 = 20.0;
-/// The distances between two ticks of an axis, in seconds, and the fewest ticks.
+/// The possible distances between two ticks of an axis, in seconds, and the minimum number of ticks.
 const TICKS_S: [u32; 6] = [600, 300, 120, 60, 30, 10];
 const TICKS_MIN: f64 = 4.0;
-/// More dots would only cover each other.
+/// The maximum number of predictions that are drawn. More dots would only cover each other.
 const DOTS_MAX: usize = 700;
 
 /// The scales of the axes.
@@ -51,7 +51,8 @@ impl Axes {
     }
 }
 
-/// Draws the range of each prediction as a line, and what was predicted and what came as dots.
+/// Draws each prediction as a line for its range, and as two dots for the predicted and the real end. Returns the
+/// SVG.
 pub(crate) fn draw(plot: &Plot<'_>) -> String {
     let furthest = |part: fn(&Prediction) -> f64, least: f64| {
         plot.predictions.iter().map(part).fold(least, f64::max)

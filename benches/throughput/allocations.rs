@@ -1,5 +1,5 @@
-//! Counts the allocations of a request: the service runs in this process, which does nothing else meanwhile, and the
-//! requests come one after the other from a client that does not allocate.
+//! Counts the memory allocations of a request. The service runs in this process, which does nothing else meanwhile.
+//! The requests come one after the other from a client that does not allocate.
 
 use std::alloc::System;
 use std::io::{Read, Write};
@@ -21,10 +21,10 @@ use crate::load::Requests;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Requests before the counted ones, which fill caches, and the counted ones.
+/// The number of requests that fill caches first, and of the counted requests after them.
 const WARM_UP_REQUESTS: usize = 20;
 const COUNTED_REQUESTS: usize = 100;
-/// The taxpayers that take turns.
+/// The number of taxpayers that send requests in turn.
 const TAXPAYERS: usize = 8;
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The longest wait for an answer.
@@ -49,7 +49,7 @@ pub(crate) async fn count_for_each_case(
     let handle = application.handle();
     let service = actix_rt::spawn(application.run_until_stopped());
     let client = Client::new(format!("http://{address}"));
-    let prepared = Prepared::make(&client, &Integrator::new(&client, &key), TAXPAYERS).await;
+    let prepared = Prepared::prepare(&client, &Integrator::new(&client, &key), TAXPAYERS).await;
     let mut counts = Vec::new();
     for case in prepared
         .cases()
@@ -75,7 +75,7 @@ fn counted_items(case: &Case) -> f64 {
     f64::from(u32::try_from(COUNTED_REQUESTS * case.items).unwrap())
 }
 
-/// Returns the number of allocations of this process during the counted requests.
+/// Returns the total number of allocations of this process during the counted requests.
 fn count_allocations(mut stream: TcpStream, requests: &[Vec<u8>]) -> f64 {
     let mut answer = vec![0; ANSWER_BYTES_MAX];
     let (warm_up, counted) = requests.split_at(WARM_UP_REQUESTS);
@@ -124,7 +124,7 @@ fn answer_length(answer: &[u8]) -> Option<usize> {
     Some(head + std::str::from_utf8(digits).ok()?.parse::<usize>().ok()?)
 }
 
-/// Returns the request as it is sent.
+/// Returns the bytes of the request with this number.
 fn request_bytes(requests: &Requests, number: usize) -> Vec<u8> {
     let (head, body) = requests(number).into_parts();
     let body = body.collect().now_or_never().unwrap().unwrap().to_bytes();

@@ -17,20 +17,20 @@ use testkit::roles::{BULK, INVOICES, Integrator, SUBMIT, Taxpayer, UPDATE, UPDAT
 use crate::load::Requests;
 use crate::service::onboard;
 
-/// Requests that prepare the cases and run at the same time.
+/// The number of requests that run at the same time while the cases are prepared.
 const PREPARED_AT_ONCE: usize = 32;
 const INVOICES_PER_BULK: usize = 1_000;
-/// The place in a body where each request writes its own number.
+/// The placeholder in a body that each request replaces by its own number.
 pub(crate) const NUMBER_PLACEHOLDER: &str = "@NUMBER@";
 
-/// The figure of the same run that a case cannot exceed.
+/// The figure, measured in the same run, that a case cannot exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ceiling {
-    /// The rows of creates, written straight to the database by 64 writers, one create a commit.
+    /// The rate at which 64 writers write the rows of creates straight to the database, with one create per commit.
     Rows,
-    /// The same, 32 creates a commit.
+    /// Like `Rows`, but with 32 creates per commit.
     BatchedRows,
-    /// `GET /health/live`, which does nothing.
+    /// The rate of `GET /health/live`, which does nothing.
     Live,
     /// A quarter of the calls that the simulator of the authority answers: a Submit makes four.
     Authority,
@@ -39,13 +39,13 @@ pub(crate) enum Ceiling {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) ceiling: Ceiling,
-    /// The items that one request stands for.
+    /// The number of items, such as invoices, in one request.
     pub(crate) items: usize,
     pub(crate) connections: usize,
     pub(crate) requests: Requests,
 }
 
-/// Taxpayers, and an invoice of each.
+/// The taxpayers of the cases, and an approved invoice of each.
 pub(crate) struct Prepared {
     pub(crate) onboarded_per_second: f64,
     taxpayers: Vec<Taxpayer>,
@@ -56,7 +56,11 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Onboards the taxpayers as an integrator does, and creates and approves their invoices.
-    pub(crate) async fn make(client: &Client, integrator: &Integrator, taxpayers: usize) -> Self {
+    pub(crate) async fn prepare(
+        client: &Client,
+        integrator: &Integrator,
+        taxpayers: usize,
+    ) -> Self {
         let begun = Instant::now();
         let count = u32::try_from(taxpayers).unwrap();
         let making = stream::iter(0..taxpayers).map(async |_| onboard(client, integrator).await);
@@ -86,42 +90,46 @@ impl Prepared {
         };
         vec![
             self.many_creates(),
-            case("create, 1 taxpayer", Ceiling::Rows, self.creates(1)),
-            self.lone_creates("create, 2 connections"),
+            case("create, 1 taxpayer", Ceiling::Rows, self.create_requests(1)),
+            self.few_creates_at_once("create, 2 connections"),
             self.bulk_creates(),
-            case("get by id", Ceiling::Live, self.gets()),
-            case("list, first page", Ceiling::Live, self.lists()),
-            case("update", Ceiling::Rows, self.updates()),
+            case("get by id", Ceiling::Live, self.get_requests()),
+            case("list, first page", Ceiling::Live, self.list_requests()),
+            case("update", Ceiling::Rows, self.update_requests()),
             case(
                 "payments, 1 invoice",
                 Ceiling::BatchedRows,
-                self.payments(1),
+                self.payment_requests(1),
             ),
             case(
                 "payments, many invoices",
                 Ceiling::Rows,
-                self.payments(self.taxpayers.len()),
+                self.payment_requests(self.taxpayers.len()),
             ),
             Case {
                 connections: 128,
-                ..case("submit, four steps", Ceiling::Authority, self.submits())
+                ..case(
+                    "submit, four steps",
+                    Ceiling::Authority,
+                    self.submit_requests(),
+                )
             },
         ]
     }
 
-    /// Creates that hardly ever wait for another.
+    /// Creates of many taxpayers, which therefore hardly ever wait for each other.
     pub(crate) fn many_creates(&self) -> Case {
         Case {
             name: "create, many taxpayers",
             ceiling: Ceiling::Rows,
             items: 1,
             connections: 64,
-            requests: self.creates(self.taxpayers.len()),
+            requests: self.create_requests(self.taxpayers.len()),
         }
     }
 
-    pub(crate) fn lone_creates(&self, name: &'static str) -> Case {
-        let requests = self.creates(self.taxpayers.len());
+    pub(crate) fn few_creates_at_once(&self, name: &'static str) -> Case {
+        let requests = self.create_requests(self.taxpayers.len());
         Case {
             name,
             ceiling: Ceiling::Rows,
@@ -139,15 +147,15 @@ impl Prepared {
             ceiling,
             items: INVOICES_PER_BULK,
             connections: 4,
-            requests: self.bulks(),
+            requests: self.bulk_requests(),
         }
     }
 
-    /// Returns the calls that are measured beside the neighbours.
-    pub(crate) fn beside_neighbours(&self) -> [(&'static str, Requests); 2] {
+    /// Returns the requests that are measured beside the neighbours, each with its name.
+    pub(crate) fn requests_beside_neighbours(&self) -> [(&'static str, Requests); 2] {
         [
-            ("create", self.creates(self.taxpayers.len())),
-            ("submit", self.submits()),
+            ("create", self.create_requests(self.taxpayers.len())),
+            ("submit", self.submit_requests()),
         ]
     }
 
@@ -161,20 +169,20 @@ impl Prepared {
         (0..taxpayers).map(|number| self.key(number)).collect()
     }
 
-    fn creates(&self, taxpayers: usize) -> Requests {
+    fn create_requests(&self, taxpayers: usize) -> Requests {
         let keys = self.keys(taxpayers);
-        let body = invoice().to_string();
-        let prefix = series();
+        let body = invoice_with_three_lines().to_string();
+        let prefix = unused_number_prefix();
         Arc::new(move |number| {
             let body = body.replace(NUMBER_PLACEHOLDER, &format!("{prefix}{number}"));
             request("POST", INVOICES, &keys[number % keys.len()], body)
         })
     }
 
-    fn bulks(&self) -> Requests {
+    fn bulk_requests(&self) -> Requests {
         let keys = self.keys(self.taxpayers.len());
-        let one = invoice().to_string();
-        let prefix = series();
+        let one = invoice_with_three_lines().to_string();
+        let prefix = unused_number_prefix();
         Arc::new(move |number| {
             let numbered = (0..INVOICES_PER_BULK)
                 .map(|index| one.replace(NUMBER_PLACEHOLDER, &format!("{prefix}{number}I{index}")));
@@ -186,7 +194,7 @@ impl Prepared {
         })
     }
 
-    fn gets(&self) -> Requests {
+    fn get_requests(&self) -> Requests {
         let paths: Vec<_> = self
             .invoices
             .iter()
@@ -199,13 +207,13 @@ impl Prepared {
         })
     }
 
-    fn lists(&self) -> Requests {
+    fn list_requests(&self) -> Requests {
         let keys = self.keys(self.taxpayers.len());
         Arc::new(move |number| request("GET", INVOICES, &keys[number % keys.len()], String::new()))
     }
 
     /// Each update changes the quantity, because an update that changes nothing would write nothing.
-    fn updates(&self) -> Requests {
+    fn update_requests(&self) -> Requests {
         let fresh = self
             .taxpayers
             .iter()
@@ -227,7 +235,7 @@ impl Prepared {
         })
     }
 
-    fn payments(&self, invoices: usize) -> Requests {
+    fn payment_requests(&self, invoices: usize) -> Requests {
         let targets = if invoices == 1 {
             std::slice::from_ref(&self.unpaid)
         } else {
@@ -247,14 +255,14 @@ impl Prepared {
         })
     }
 
-    fn submits(&self) -> Requests {
+    fn submit_requests(&self) -> Requests {
         let bodies: Vec<_> = self
             .taxpayers
             .iter()
             .map(|taxpayer| documents::submission(taxpayer, NUMBER_PLACEHOLDER).to_string())
             .collect();
         let keys = self.keys(self.taxpayers.len());
-        let prefix = series();
+        let prefix = unused_number_prefix();
         Arc::new(move |number| {
             let index = number % bodies.len();
             let body = bodies[index].replace(NUMBER_PLACEHOLDER, &format!("{prefix}{number}"));
@@ -263,13 +271,13 @@ impl Prepared {
     }
 }
 
-/// The number of a draft invoice that each taxpayer has for the updates.
+/// The invoice number of the draft of each taxpayer that the updates change.
 const DRAFT: &str = "DRAFT";
 
 /// Creates an invoice over this amount and approves it.
 async fn create_approved(taxpayer: &Taxpayer, unit_price: &str, quantity: &str) -> Value {
     let invoice = taxpayer
-        .invoice(&documents::invoice_over(unit_price, quantity))
+        .invoice(&documents::invoice_with_price(unit_price, quantity))
         .await;
     taxpayer
         .set_status(&invoice, "approved")
@@ -280,7 +288,7 @@ async fn create_approved(taxpayer: &Taxpayer, unit_price: &str, quantity: &str) 
 }
 
 /// An invoice with three lines.
-fn invoice() -> Value {
+fn invoice_with_three_lines() -> Value {
     let invoice = documents::invoice_numbered(NUMBER_PLACEHOLDER);
     let line = &invoice["invoice_lines"][0];
     let lines = ["LAP-1", "LAP-2", "LAP-3"].map(|item| with(line, "item_no", json!(item)));
@@ -288,7 +296,7 @@ fn invoice() -> Value {
 }
 
 /// Returns a prefix for invoice numbers that no other case of this process uses.
-pub(crate) fn series() -> String {
+pub(crate) fn unused_number_prefix() -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     format!("S{}N", NEXT.fetch_add(1, Ordering::Relaxed))
 }

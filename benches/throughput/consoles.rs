@@ -1,4 +1,5 @@
-//! Measures creates beside open consoles, and alone, in turns: operators who watch must cost those who send little.
+//! Measures creates alone and beside open consoles, in turns. Operators who watch a console must not slow down
+//! taxpayers.
 
 use std::iter;
 use std::time::Duration;
@@ -11,14 +12,14 @@ use tokio::time::sleep;
 use crate::load::{Load, Pace};
 use crate::service::{Process, Program, free_address};
 
-/// So often creates are measured alone and beside the consoles. The medians are compared.
+/// The number of times that creates are measured alone and beside the consoles. The medians are compared.
 const TURNS: usize = 5;
-/// The streams begin so long before the measurement.
+/// The streams of the consoles begin this long before the measurement.
 const CONSOLES_LEAD: Duration = Duration::from_secs(2);
 const REOPEN_AFTER: Duration = Duration::from_millis(100);
 
-/// Prints the creates a second alone, beside so many open overviews, and their ratio. The overviews are open at all
-/// replicas in turn; the load goes to the one that it names.
+/// Prints the creates per second alone and beside this many open overviews, and their ratio. The overviews are spread
+/// over all replicas; the creates go to the first one.
 pub(crate) async fn measure(
     database: &str,
     program: &Program,
@@ -95,7 +96,7 @@ async fn sign_in(program: &Program, root: &str) -> String {
     cookies.collect::<Vec<_>>().join("; ")
 }
 
-/// Reads the live part of the overview. However the stream ends, the next takes its place, as in a browser.
+/// Reads the live part of the overview. When the stream ends, for whatever reason, opens it again, as a browser does.
 async fn watch(url: String, cookie: String) {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     loop {

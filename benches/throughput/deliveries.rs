@@ -1,6 +1,6 @@
-//! Webhook deliveries a second, and the time from a commit to its arrival, at a sink whose own ceiling is taken in the
-//! same run by a plain client: the rate at which a backlog drains, and the delay of notifications under a steady load
-//! of half the rate that commits and deliveries together can reach.
+//! Measures webhook deliveries: the rate at which a backlog drains, and the time from a commit to the arrival of its
+//! notification under a steady load. The load is half of the rate that commits and deliveries together can reach. In
+//! the same run, a plain client measures how many requests the receiver (the sink) can answer.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -14,30 +14,30 @@ use crate::report::{Line, Report};
 use crate::sink::Sink;
 use crate::taxpayers::BenchTaxpayers;
 
-/// The approximate time in which a figure is measured, in seconds. `EINVOICE_BENCH_SPAN_S` overrides it.
+/// The approximate time for which a figure is measured, in seconds. `EINVOICE_BENCH_SPAN_S` overrides it.
 const SPAN_S: f64 = 3.0;
 const CEILING_SPAN: Duration = Duration::from_secs(1);
-/// The number of events from which the rate is estimated, and the largest backlog that is drained.
+/// The number of events in the backlog from which the rate is estimated, and the maximum for any backlog.
 const ESTIMATE_EVENTS: usize = 400;
 const BACKLOG_MAX: usize = 20_000;
-/// The time after which as many requests as possible wait at a held sink.
+/// The wait until as many requests as possible are at the sink, which holds back its answers.
 const SETTLE_WAIT: Duration = Duration::from_millis(500);
 const LATENCIES_MS: [u64; 3] = [0, 10, 50];
-/// A load that keeps nothing busy, in events a second.
+/// A light load, in events per second.
 const LOW_RATE: f64 = 100.0;
 
-/// Taxpayers at work.
+/// The measurement of the deliveries of some taxpayers.
 struct DeliveryBench<'a> {
     taxpayers: &'a BenchTaxpayers,
     sink: &'a Sink,
     span_s: f64,
-    /// The next event's number: each is used once in a run.
+    /// The number of the next event. Each number is used once in a run.
     next: usize,
-    /// Requests of the plain client.
+    /// The number of requests that the plain client has sent.
     plain: usize,
 }
 
-struct Drained {
+struct DrainedBacklog {
     fill_per_second: f64,
     per_second: f64,
     at_once: usize,
@@ -81,7 +81,7 @@ impl DeliveryBench<'_> {
         let guess = self.drain_backlog(ESTIMATE_EVENTS).await;
         let backlog = guess.per_second * self.span_s;
         let drained = self
-            .drain_backlog(to_whole(backlog).clamp(ESTIMATE_EVENTS, BACKLOG_MAX))
+            .drain_backlog(round_to_count(backlog).clamp(ESTIMATE_EVENTS, BACKLOG_MAX))
             .await;
         let both = 1.0 / (1.0 / drained.per_second + 1.0 / drained.fill_per_second);
         let late = self.measure_lateness(both / 2.0).await;
@@ -96,7 +96,7 @@ impl DeliveryBench<'_> {
         }
     }
 
-    /// The times from commit to arrival if the sink answers at once and hardly anything is to be done.
+    /// Measures the times from commit to arrival under a light load, with a sink that answers at once.
     async fn measure_line_at_low_rate(&mut self, database: &str) -> Line {
         self.sink.delay(Duration::ZERO);
         let late = self.measure_lateness(LOW_RATE).await;
@@ -117,21 +117,24 @@ impl DeliveryBench<'_> {
         numbers
     }
 
-    /// Commits so many events while the sink answers nothing, then lets it.
-    async fn drain_backlog(&mut self, count: usize) -> Drained {
+    /// Commits this many events while the sink holds back its answers. Then lets it answer, and waits until all have
+    /// arrived.
+    async fn drain_backlog(&mut self, count: usize) -> DrainedBacklog {
         let before = self.sink.events();
         self.sink.hold(true);
         let begun = Instant::now();
-        self.taxpayers.fill(self.take_numbers(count)).await;
-        let fill_per_second = rate(count, begun);
+        self.taxpayers
+            .cause_events_quickly(self.take_numbers(count))
+            .await;
+        let fill_per_second = rate_per_second(count, begun);
         sleep(SETTLE_WAIT).await;
         let at_once = self.sink.unanswered();
         let begun = Instant::now();
         self.sink.hold(false);
         self.sink.wait_for(before + count).await;
-        Drained {
+        DrainedBacklog {
             fill_per_second,
-            per_second: rate(count, begun),
+            per_second: rate_per_second(count, begun),
             at_once,
         }
     }
@@ -139,17 +142,20 @@ impl DeliveryBench<'_> {
     /// Returns the times from commit to arrival of the events of a steady load, sorted.
     async fn measure_lateness(&mut self, per_second: f64) -> Vec<Duration> {
         let before = self.sink.events();
-        let count = to_whole(per_second * self.span_s).max(1);
+        let count = round_to_count(per_second * self.span_s).max(1);
         let committed = self
             .taxpayers
-            .trickle(
+            .cause_events_steadily(
                 self.take_numbers(count),
                 Duration::from_secs_f64(1.0 / per_second),
             )
             .await;
         self.sink.wait_for(before + count).await;
         let late = committed.into_iter().map(|(number, at)| {
-            let received = self.sink.received(number).expect("each number has come");
+            let received = self
+                .sink
+                .arrival_time(number)
+                .expect("each number has come");
             received.saturating_duration_since(at)
         });
         let mut late: Vec<_> = late.collect();
@@ -191,7 +197,7 @@ impl DeliveryBench<'_> {
                         ))
                     });
                     let counts = join_all(posting).await;
-                    rate(counts.into_iter().map(Result::unwrap).sum(), begun)
+                    rate_per_second(counts.into_iter().map(Result::unwrap).sum(), begun)
                 })
         };
         let per_second = tokio::task::spawn_blocking(load).await.unwrap();
@@ -200,7 +206,7 @@ impl DeliveryBench<'_> {
     }
 }
 
-/// Returns the time within which so many of a thousand arrived, in milliseconds.
+/// Returns the time within which this many of a thousand events arrived, in milliseconds. 500 gives the median.
 fn per_mille_ms(sorted: &[Duration], per_mille: usize) -> f64 {
     sorted[(sorted.len() - 1) * per_mille / 1_000].as_secs_f64() * 1_000.0
 }
@@ -218,7 +224,7 @@ async fn post_until(client: reqwest::Client, url: String, body: Vec<u8>, until: 
     count
 }
 
-fn rate(count: usize, begun: Instant) -> f64 {
+fn rate_per_second(count: usize, begun: Instant) -> f64 {
     f64::from(u32::try_from(count).unwrap()) / begun.elapsed().as_secs_f64()
 }
 
@@ -227,6 +233,6 @@ fn rate(count: usize, begun: Instant) -> f64 {
     clippy::cast_sign_loss,
     reason = "a count of events, rounded"
 )]
-fn to_whole(number: f64) -> usize {
+fn round_to_count(number: f64) -> usize {
     number as usize
 }

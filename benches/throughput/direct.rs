@@ -1,4 +1,4 @@
-//! The rows of a create, written by the store's own statements with nothing around them.
+//! Writes the rows of creates with the store's own statements, without an actor or HTTP: the ceiling for creates.
 
 use std::time::{Duration, Instant};
 
@@ -6,17 +6,18 @@ use einvoice::app::open_store;
 use einvoice::config::Settings;
 use einvoice::internals::{
     Address, Category, CustomerDetails, CustomerId, DeclaredPaymentStatus, Draft, EventKind,
-    EventStamp, IfTaken, Invoice, InvoiceCustomer, InvoiceId, InvoiceIdentity, InvoiceObject, Irn,
+    EventStamp, IfLocked, Invoice, InvoiceCustomer, InvoiceId, InvoiceIdentity, InvoiceObject, Irn,
     ItemType, LaneKind, LaneName, Line, NewEvent, Store, TaxpayerId, append_events, event_head,
     lock_lanes, save_invoices,
 };
 use futures_util::future::join_all;
 use timing::clock::{Clock, SystemClock, new_id};
 
-/// The first of the writers' owners, which no account has, so that nothing else touches their rows.
+/// The first of the taxpayer ids for which the writers write. No account has them, so nothing else touches their
+/// rows.
 const FIRST_OWNER: i64 = 1_000_000_000;
 
-/// Creates a second by so many writers at the same time, each with so many creates a commit.
+/// Returns the creates per second of this many concurrent writers, each with `batch` creates per commit.
 pub(crate) async fn creates_per_second(
     settings: &Settings,
     writers: i64,
@@ -33,19 +34,21 @@ pub(crate) async fn creates_per_second(
     f64::from(u32::try_from(written).unwrap()) / elapsed
 }
 
-/// Returns the number of creates.
+/// Writes invoices for the time `span`. Returns how many it wrote.
 async fn write_invoices(store: &Store, owner: TaxpayerId, batch: i64, span: Duration) -> i64 {
     let mut head = event_head(store.reader(), owner).await.unwrap();
     let start = Instant::now();
     let first = head.sequence;
     while start.elapsed() < span {
         let numbers = (1..=batch).map(|n| head.sequence + n);
-        let invoices: Vec<_> = numbers.map(|number| invoice(owner, number)).collect();
+        let invoices: Vec<_> = numbers
+            .map(|number| sample_invoice(owner, number))
+            .collect();
         let tx = store.begin().await.unwrap();
         lock_lanes(
             &tx,
             &[LaneName::new(LaneKind::Taxpayer, owner.to_string())],
-            IfTaken::Await,
+            IfLocked::Await,
         )
         .await
         .unwrap();
@@ -62,8 +65,8 @@ async fn write_invoices(store: &Store, owner: TaxpayerId, batch: i64, span: Dura
     head.sequence - first
 }
 
-/// The same invoice that the clients post.
-pub(crate) fn draft(invoice_no: String) -> Draft {
+/// Returns a draft of the same invoice that the clients post.
+pub(crate) fn sample_draft(invoice_no: String) -> Draft {
     let date = "2026-01-15".parse().unwrap();
     Draft {
         invoice_no,
@@ -82,7 +85,11 @@ pub(crate) fn draft(invoice_no: String) -> Draft {
             address: Address::default(),
             telephone: None,
         },
-        lines: vec![line("LAP-1"), line("LAP-2"), line("LAP-3")],
+        lines: vec![
+            sample_line("LAP-1"),
+            sample_line("LAP-2"),
+            sample_line("LAP-3"),
+        ],
         payable: 3225.into(),
         declared: DeclaredPaymentStatus::Pending,
         extras: serde_json::Map::new(),
@@ -90,9 +97,9 @@ pub(crate) fn draft(invoice_no: String) -> Draft {
     }
 }
 
-/// That invoice with a number.
-fn invoice(owner: TaxpayerId, number: i64) -> Invoice {
-    let draft = draft(format!("B{number}"));
+/// Returns the invoice of this draft with a number of its own.
+fn sample_invoice(owner: TaxpayerId, number: i64) -> Invoice {
+    let draft = sample_draft(format!("B{number}"));
     let irn = Irn::for_invoice(&draft.invoice_no, "94CD90AA", draft.invoice_date).unwrap();
     let customer = InvoiceCustomer {
         id: CustomerId(1),
@@ -101,7 +108,7 @@ fn invoice(owner: TaxpayerId, number: i64) -> Invoice {
         tin: draft.customer.tin.clone(),
         email: draft.customer.email.clone(),
     };
-    // The owners' ids follow each other, and no owner writes so many invoices.
+    // The ids of the owners follow each other, and no owner writes a million invoices, so all ids differ.
     let id = InvoiceId(owner.0 * 1_000_000 + number);
     let taxpayer_id = owner;
     let provisional_qr = "e30=".repeat(12);
@@ -119,7 +126,7 @@ fn invoice(owner: TaxpayerId, number: i64) -> Invoice {
         .0
 }
 
-fn line(item_no: &str) -> Line {
+fn sample_line(item_no: &str) -> Line {
     Line {
         item_id: None,
         item_name: "Laptop".into(),

@@ -1,5 +1,6 @@
-//! Sends requests to the service on connections that stay open, each as soon as the last was answered or at a steady
-//! rate, and times the answers. The client is as light as can be, since it shares the machine with the service.
+//! Sends requests to the service on connections that stay open: each as soon as the one before is answered, or at a
+//! steady rate. Measures the time of each answer. The client is as light as possible, because it shares the machine
+//! with the service.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,17 +19,17 @@ use tokio::time::{Instant as Due, sleep_until};
 /// Makes the request with this number.
 pub(crate) type Requests = Arc<dyn Fn(usize) -> Request<Full<Bytes>> + Send + Sync>;
 
-/// When the next request is sent.
+/// The rule for when the next request is sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pace {
     /// As soon as the last request of the connection was answered.
     Full,
-    /// So many requests a second on all connections together. The time of an answer counts from the moment at which
-    /// its request was due, so that a service that falls behind cannot hide it.
+    /// This many requests per second on all connections together. The time of an answer counts from the moment at
+    /// which its request was due, so that a service that falls behind cannot hide it.
     PerSecond(f64),
 }
 
-/// The answers that arrived.
+/// The rate and the times of the answers that arrived.
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(crate) per_second: f64,
@@ -37,7 +38,7 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Returns the time within which so many of a thousand answers arrived, in milliseconds.
+    /// Returns the time within which this many of a thousand answers arrived, in milliseconds. 500 gives the median.
     pub(crate) fn per_mille_ms(&self, per_mille: usize) -> f64 {
         let last = self.sorted.len().saturating_sub(1);
         self.sorted
@@ -47,7 +48,7 @@ impl Answers {
     }
 }
 
-/// A load: where it goes, what it sends, and how.
+/// A load: the address it goes to, the requests, the number of connections and the time.
 #[derive(Clone)]
 pub(crate) struct Load {
     pub(crate) address: SocketAddr,
@@ -59,7 +60,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    pub(crate) async fn run_often(&self, pace: Pace, runs: usize) -> Vec<Answers> {
+    pub(crate) async fn run_repeatedly(&self, pace: Pace, runs: usize) -> Vec<Answers> {
         let mut answers = Vec::new();
         for _ in 0..runs {
             answers.push(self.run(pace).await);
@@ -86,7 +87,7 @@ impl Load {
             let connections = (0..self.connections).map(|_| {
                 let load = self.clone();
                 let due = Arc::clone(&due);
-                tokio::spawn(async move { load.one_connection(pace, begun, &due).await })
+                tokio::spawn(async move { load.run_one_connection(pace, begun, &due).await })
             });
             let mut sorted: Vec<_> = join_all(connections)
                 .await
@@ -104,7 +105,12 @@ impl Load {
         })
     }
 
-    async fn one_connection(&self, pace: Pace, begun: Instant, due: &AtomicUsize) -> Vec<Duration> {
+    async fn run_one_connection(
+        &self,
+        pace: Pace,
+        begun: Instant,
+        due: &AtomicUsize,
+    ) -> Vec<Duration> {
         let mut sender = self.connect().await;
         let mut times = Vec::new();
         loop {

@@ -1,5 +1,5 @@
-//! Measures the calls of one integrator's taxpayers beside another integrator that does its worst with 25 taxpayers, and
-//! alone, in the same run.
+//! Measures the calls of one integrator's taxpayers twice in the same run: alone, and beside 25 taxpayers of another
+//! integrator (the neighbour), which do their worst.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,36 +17,38 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::cases::{NUMBER_PLACEHOLDER, Prepared, request, series};
+use crate::cases::{NUMBER_PLACEHOLDER, Prepared, request, unused_number_prefix};
 use crate::load::{Answers, Load, Pace, Requests};
 use crate::service::{Service, onboard};
 
-/// Long enough that ten answers are above the 99th percentile.
+/// The time of one measurement: long enough that ten answers are above the 99th percentile.
 const MEASURED_SPAN: Duration = Duration::from_secs(20);
-/// The neighbour begins so long before the measurement.
+/// The neighbour begins this long before the measurement.
 const NEIGHBOUR_LEAD: Duration = Duration::from_secs(3);
 const CALLS_PER_S: f64 = 50.0;
 const CONNECTIONS: usize = 32;
 const TAXPAYERS: usize = 25;
-/// Submissions of the neighbour in a second. The authority answers each sign of theirs with 500.
+/// The submissions of the neighbour per second. With `SubmitsToNobody`, the authority answers each of its calls to
+/// sign with 500.
 const REFUSED_PER_S: f64 = 10.0;
 const HEADS_PER_KEY: usize = 16;
 const HEADS_FROM_KEYS: usize = 12;
 const REOPEN_AFTER: Duration = Duration::from_millis(100);
 
-/// The worst that the neighbour can do.
+/// A way in which the neighbour can harm others.
 #[derive(Debug, Clone, Copy)]
 enum WorstBehaviour {
-    /// Its submissions come to an authority that is down for them.
+    /// Submits invoices that the authority always answers with an error.
     SubmitsToNobody,
-    /// The same number of submissions, which the authority signs: what they cost is no matter of limits.
+    /// Submits as many invoices, and the authority signs them. This shows the cost of the work itself, which limits
+    /// cannot avoid.
     Submits,
-    /// It sends heads of requests whose bodies never come.
+    /// Sends the heads of requests and never their bodies.
     HeadsWithoutBodies,
 }
 
 impl WorstBehaviour {
-    /// The one whose runs go on after it has ended is last.
+    /// All behaviours. `SubmitsToNobody` is last, because its runs continue after its measurement.
     const ALL: [Self; 3] = [
         Self::Submits,
         Self::HeadsWithoutBodies,
@@ -62,24 +64,26 @@ impl WorstBehaviour {
     }
 }
 
-/// Prints the times of creates and submissions alone and beside each neighbour.
+/// Prints the times of creates and submissions: alone, and beside each behaviour of the neighbour.
 pub(crate) async fn measure(database: &str, service: &Service, prepared: &Prepared) {
     let [_, neighbour] = &service.integrators;
     let onboarding = (0..TAXPAYERS).map(|_| onboard(&service.client, neighbour));
     let neighbours = join_all(onboarding).await;
-    let loads = prepared.beside_neighbours().map(|(what, requests)| {
-        let next = Arc::new(AtomicUsize::new(0));
-        (
-            what,
-            Load {
-                address: service.process.address,
-                requests,
-                connections: CONNECTIONS,
-                span: MEASURED_SPAN,
-                next,
-            },
-        )
-    });
+    let loads = prepared
+        .requests_beside_neighbours()
+        .map(|(what, requests)| {
+            let next = Arc::new(AtomicUsize::new(0));
+            (
+                what,
+                Load {
+                    address: service.process.address,
+                    requests,
+                    connections: CONNECTIONS,
+                    span: MEASURED_SPAN,
+                    next,
+                },
+            )
+        });
     let pace = Pace::PerSecond(CALLS_PER_S);
     for worst in WorstBehaviour::ALL {
         for (what, load) in &loads {
@@ -88,12 +92,18 @@ pub(crate) async fn measure(database: &str, service: &Service, prepared: &Prepar
             sleep(NEIGHBOUR_LEAD).await;
             let beside = load.run(pace).await;
             drop(neighbour);
-            print(database, what, worst, &alone, &beside);
+            print_comparison(database, what, worst, &alone, &beside);
         }
     }
 }
 
-fn print(database: &str, what: &str, worst: WorstBehaviour, alone: &Answers, beside: &Answers) {
+fn print_comparison(
+    database: &str,
+    what: &str,
+    worst: WorstBehaviour,
+    alone: &Answers,
+    beside: &Answers,
+) {
     let [alone_p50, alone_p99] = [500, 990].map(|per_mille| alone.per_mille_ms(per_mille));
     let [beside_p50, beside_p99] = [500, 990].map(|per_mille| beside.per_mille_ms(per_mille));
     println!(
@@ -104,7 +114,7 @@ fn print(database: &str, what: &str, worst: WorstBehaviour, alone: &Answers, bes
     );
 }
 
-/// Begins what the neighbour does. It ends when the returned set is dropped.
+/// Starts the neighbour with this behaviour. The neighbour stops when the returned set is dropped.
 fn start_neighbour(
     worst: WorstBehaviour,
     address: SocketAddr,
@@ -112,10 +122,13 @@ fn start_neighbour(
 ) -> JoinSet<()> {
     let mut neighbour = JoinSet::new();
     match worst {
-        WorstBehaviour::SubmitsToNobody => {
-            neighbour.spawn(submit(address, submissions(taxpayers, "SBXDOWN")))
+        WorstBehaviour::SubmitsToNobody => neighbour.spawn(run_submissions(
+            address,
+            submission_requests(taxpayers, "SBXDOWN"),
+        )),
+        WorstBehaviour::Submits => {
+            neighbour.spawn(run_submissions(address, submission_requests(taxpayers, "")))
         }
-        WorstBehaviour::Submits => neighbour.spawn(submit(address, submissions(taxpayers, ""))),
         WorstBehaviour::HeadsWithoutBodies => {
             let keys = taxpayers
                 .iter()
@@ -127,8 +140,8 @@ fn start_neighbour(
     neighbour
 }
 
-async fn submit(address: SocketAddr, requests: Requests) {
-    // It ends before the next measurement begins.
+async fn run_submissions(address: SocketAddr, requests: Requests) {
+    // The submissions end before the next measurement begins.
     let span = NEIGHBOUR_LEAD + MEASURED_SPAN;
     let load = Load {
         address,
@@ -140,8 +153,9 @@ async fn submit(address: SocketAddr, requests: Requests) {
     load.run(Pace::PerSecond(REFUSED_PER_S)).await;
 }
 
-/// Returns submissions of all taxpayers that are answered at once, with a magic word of the simulator in each number.
-fn submissions(taxpayers: &[Taxpayer], word: &str) -> Requests {
+/// Returns submissions of all taxpayers that the service answers before their runs have ended. Each invoice number
+/// contains `word`, a magic word of the simulator.
+fn submission_requests(taxpayers: &[Taxpayer], word: &str) -> Requests {
     let bodies: Vec<_> = taxpayers
         .iter()
         .map(|taxpayer| {
@@ -151,7 +165,7 @@ fn submissions(taxpayers: &[Taxpayer], word: &str) -> Requests {
             )
         })
         .collect();
-    let prefix = format!("{}{word}N", series());
+    let prefix = format!("{}{word}N", unused_number_prefix());
     Arc::new(move |number| {
         let (key, body) = &bodies[number % bodies.len()];
         let body = body.replace(NUMBER_PLACEHOLDER, &format!("{prefix}{number}"));
@@ -187,7 +201,7 @@ async fn hold_head(address: SocketAddr, key: &str) {
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    // However the connection ends, the next takes its place.
+    // However the connection ends, `hold_heads` opens the next one.
     let _ = stream.read_to_end(&mut answer).await;
     sleep(REOPEN_AFTER).await;
 }

@@ -1,11 +1,11 @@
-//! The lines of a report: a table for people, and one line of JSON that a later run can compare itself with.
+//! The report of the benchmark: a table for people, and one line of JSON with which a later run can compare itself.
 
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The figures of one case on one database. A figure that was not taken is `None`.
+/// The figures of one case on one database. A figure that was not measured is `None`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Line {
     pub(crate) database: String,
@@ -13,10 +13,10 @@ pub(crate) struct Line {
     pub(crate) per_second: f64,
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
-    /// The same at half of `per_second`.
+    /// The times at a load of half of `per_second`.
     pub(crate) half_p50_ms: Option<f64>,
     pub(crate) half_p99_ms: Option<f64>,
-    /// The figure that bounds this one, taken in the same run.
+    /// The ceiling of `per_second`, measured in the same run.
     pub(crate) ceiling_per_second: Option<f64>,
     /// The CPU time of the service for one item.
     pub(crate) cpu_us: Option<f64>,
@@ -45,7 +45,7 @@ impl Line {
             .map(|ceiling| self.per_second / ceiling);
         let compared = earlier.map_or_else(String::new, |earlier| {
             let times = |now: Option<f64>, then: Option<f64>| {
-                number(now.zip(then).map(|(now, then)| now / then), 2)
+                format_number(now.zip(then).map(|(now, then)| now / then), 2)
             };
             format!(
                 "   x {:.2}   p50 x {}   p99 x {}",
@@ -59,19 +59,19 @@ impl Line {
             self.database,
             self.name,
             self.per_second,
-            number(self.p50_ms, 1),
-            number(self.p99_ms, 1),
-            number(self.half_p50_ms, 1),
-            number(self.half_p99_ms, 1),
-            number(self.ceiling_per_second, 0),
-            number(ratio, 2),
-            number(self.cpu_us, 0),
-            number(self.allocations, 0),
+            format_number(self.p50_ms, 1),
+            format_number(self.p99_ms, 1),
+            format_number(self.half_p50_ms, 1),
+            format_number(self.half_p99_ms, 1),
+            format_number(self.ceiling_per_second, 0),
+            format_number(ratio, 2),
+            format_number(self.cpu_us, 0),
+            format_number(self.allocations, 0),
         )
     }
 }
 
-/// Prints each line when it is known, and all as JSON at the end.
+/// The lines of the report. Prints each line when it is added, and all lines as JSON at the end.
 pub(crate) struct Report {
     lines: Vec<Line>,
     earlier: Vec<Line>,
@@ -121,6 +121,6 @@ fn parse_lines(json: &str) -> Option<Vec<Line>> {
     serde_json::from_value(strict_json::from_trusted(json).ok()?).ok()
 }
 
-fn number(value: Option<f64>, decimals: usize) -> String {
+fn format_number(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
 }

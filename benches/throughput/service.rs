@@ -1,4 +1,5 @@
-//! The service as a process of its own, so that its CPU time and its memory can be told from those of the load.
+//! Runs the service in a separate process, so that its CPU time and memory can be measured apart from those of the
+//! load.
 
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
@@ -27,7 +28,7 @@ pub(crate) struct Service {
     _data: Arc<TempDir>,
 }
 
-/// A running process of the service, which ends with this value.
+/// A running process of the service. The process is killed when this value is dropped.
 pub(crate) struct Process {
     pub(crate) address: SocketAddr,
     child: Child,
@@ -43,7 +44,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The program on an empty database. Settings in the environment apply to it as well.
+    /// Returns the program with settings for an empty database. Settings in the environment apply to it as well.
     pub(crate) fn new(database_url: &str) -> Self {
         let data = tempfile::tempdir().unwrap();
         let address = free_address();
@@ -92,7 +93,7 @@ impl Program {
 }
 
 impl Service {
-    /// Starts the service, with two integrators that the program makes before.
+    /// Creates two integrators with the program, then starts the service.
     pub(crate) async fn start(program: &Program) -> Self {
         let client = Client::new(format!("http://{}", program.address));
         let integrators = ["bench", "neighbour"].map(|name| {
@@ -164,13 +165,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Nothing that it wrote is needed any more.
+        // The process may be killed, because nothing that it wrote is needed any more.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Onboards a taxpayer as an integrator does, with what an invoice needs and a key.
+/// Onboards a taxpayer through the API, completes its profile for invoices, and creates a key for it.
 pub(crate) async fn onboard(client: &Client, integrator: &Integrator) -> Taxpayer {
     let body = documents::taxpayer();
     let made = integrator.create_taxpayer(&body).await.expect_status(201);

@@ -1,4 +1,4 @@
-//! The receiver of the benchmark. It knows the events that it was sent by the number in the remark.
+//! The receiver of the webhooks in the benchmark (the sink). It recognises an event by the number in its remark.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -7,25 +7,25 @@ use testkit::receiver::{Endpoint, Receiver, Request, Response};
 use tokio::time::sleep;
 
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// Without a new event for so long, the missing ones will not come.
+/// If no new event arrives for this long, the missing ones will not come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Returns the remark that names an event here.
+/// Returns the remark by which the sink recognises the event with this number.
 pub(crate) fn remark(number: usize) -> String {
     format!("#{number}#")
 }
 
 #[derive(Default)]
-struct Arrivals {
-    /// When each number was read for the first time.
+struct ArrivedEvents {
+    /// The time at which the event with each number first arrived.
     received: Vec<Option<Instant>>,
     fresh: usize,
     sample: Vec<u8>,
 }
 
-impl Endpoint for Arrivals {
+impl Endpoint for ArrivedEvents {
     fn receive(&mut self, request: &Request<'_>) -> Response {
-        if let Some(number) = number(request.body) {
+        if let Some(number) = event_number(request.body) {
             if self.received.len() <= number {
                 self.received.resize(number + 1, None);
             }
@@ -41,18 +41,19 @@ impl Endpoint for Arrivals {
     }
 }
 
-pub(crate) struct Sink(Receiver<Arrivals>);
+pub(crate) struct Sink(Receiver<ArrivedEvents>);
 
 impl Sink {
-    /// Listens at every address of this machine.
+    /// Starts the sink on all addresses of this machine.
     pub(crate) fn start() -> Self {
         Self(Receiver::serve_at(
             Ipv4Addr::UNSPECIFIED,
-            Arrivals::default(),
+            ArrivedEvents::default(),
         ))
     }
 
-    /// Returns a URL with an address of its own, as strangers have: on Linux all of 127.0.0.0/8 is this machine.
+    /// Returns a URL for each number. On Linux each has a different IP address, as the receivers of strangers do: all
+    /// of 127.0.0.0/8 is this machine.
     pub(crate) fn url(&self, number: usize) -> String {
         let is_wide = cfg!(target_os = "linux");
         let host = if is_wide {
@@ -67,7 +68,7 @@ impl Sink {
         self.0.delay(latency);
     }
 
-    /// Reads requests and answers none while held.
+    /// With true, holds back all answers but still reads requests. With false, sends the answers.
     pub(crate) fn hold(&self, is_held: bool) {
         self.0.hold(is_held);
     }
@@ -91,12 +92,13 @@ impl Sink {
     }
 
     /// Returns when an event arrived for the first time.
-    pub(crate) fn received(&self, number: usize) -> Option<Instant> {
+    pub(crate) fn arrival_time(&self, number: usize) -> Option<Instant> {
         self.0
             .with(|arrivals| arrivals.received.get(number).copied().flatten())
     }
 
-    /// Waits until so many different events have arrived.
+    /// Waits until this many different events have arrived. Panics if no further event arrives for the time
+    /// `PATIENCE`.
     pub(crate) async fn wait_for(&self, count: usize) {
         let mut last = 0;
         let mut since = Instant::now();
@@ -118,7 +120,7 @@ impl Sink {
 }
 
 /// Returns the number in the remark of a notification.
-fn number(body: &[u8]) -> Option<usize> {
+fn event_number(body: &[u8]) -> Option<usize> {
     const MARK: &[u8] = b"\"remark\":\"#";
     let start = body.windows(MARK.len()).position(|window| window == MARK)? + MARK.len();
     let digits = body[start..].split(|byte| *byte == b'#').next()?;

@@ -1,5 +1,5 @@
-//! Taxpayers whose notifications go to the sink, and the real commands that cause them: moves of their invoices, sent
-//! to the taxpayers' actors as a handler would.
+//! Taxpayers whose notifications go to the sink, and the real commands that cause the events: changes of the status
+//! of invoices, sent to the taxpayers' actors as a handler does.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -28,7 +28,7 @@ const AT_ONCE: usize = 64;
 /// is refused.
 const COMMANDS_AT_ONCE: usize = 256;
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// Events that are notified; the creation of an invoice is not.
+/// The only event that the endpoints get. The creation of an invoice is not notified.
 const NOTIFIED_EVENT: &str = "invoice.status-updated";
 
 /// An invoice and its next status.
@@ -42,21 +42,21 @@ pub(crate) struct BenchTaxpayers {
     taxpayers: Arc<TaxpayerHandle>,
     invoices: Vec<BenchInvoice>,
     pub(crate) endpoints: Range<usize>,
-    /// Commands that were refused because the database was too busy, and sent again.
+    /// The number of commands that the busy database refused and that were sent again.
     pub(crate) retried: Cell<usize>,
 }
 
 impl BenchTaxpayers {
-    /// Makes a taxpayer for each of these numbers, its webhook, and so many invoices.
+    /// Creates a taxpayer for each of these numbers, with a webhook and `invoices_each` invoices.
     pub(crate) async fn create(
         app: &App,
         sink: &Sink,
         endpoints: Range<usize>,
         invoices_each: usize,
     ) -> Self {
-        let integrator = integrator(app, endpoints.start).await;
+        let integrator = create_integrator(app, endpoints.start).await;
         let making = stream::iter(endpoints.clone()).map(async |number| {
-            let id = taxpayer(app, integrator, number).await;
+            let id = create_taxpayer(app, integrator, number).await;
             let change = SetWebhook {
                 url: sink.url(number),
                 enabled_events: Some(vec![NOTIFIED_EVENT.into()]),
@@ -67,7 +67,8 @@ impl BenchTaxpayers {
             join_all((0..invoices_each).map(|number| create_invoice(app, id, number))).await
         });
         let invoices: Vec<Vec<BenchInvoice>> = making.buffered(AT_ONCE).collect().await;
-        // One invoice of each taxpayer after the other: events that follow each other are of different lanes.
+        // The list goes through all taxpayers before it takes the second invoice of the first one, so that successive
+        // events concern different taxpayers.
         let mut rows: Vec<_> = invoices.into_iter().map(VecDeque::from).collect();
         let mut invoices = Vec::new();
         for _ in 0..invoices_each {
@@ -81,20 +82,21 @@ impl BenchTaxpayers {
         }
     }
 
-    /// Causes an event of each number, as fast as it is taken by so many commands at once.
-    pub(crate) async fn fill(&self, numbers: Range<usize>) {
+    /// Causes an event with each number, as fast as possible, with up to `COMMANDS_AT_ONCE` commands at a time.
+    pub(crate) async fn cause_events_quickly(&self, numbers: Range<usize>) {
         let invoices = self.invoices.iter().enumerate();
         let acting =
             stream::iter(invoices).for_each_concurrent(COMMANDS_AT_ONCE, async |(at, invoice)| {
-                for number in self.share(at, numbers.clone()) {
+                for number in self.numbers_for_invoice(at, numbers.clone()) {
                     self.change_status(invoice, number).await;
                 }
             });
         acting.await;
     }
 
-    /// Causes them at a steady rate; when the transaction of each had returned.
-    pub(crate) async fn trickle(
+    /// Causes an event with each number, at a steady rate. Returns the time at which the transaction of each was
+    /// committed.
+    pub(crate) async fn cause_events_steadily(
         &self,
         numbers: Range<usize>,
         every: Duration,
@@ -102,7 +104,7 @@ impl BenchTaxpayers {
         let begun = Due::now();
         let first = numbers.start;
         let acting = (0..self.invoices.len()).map(|at| {
-            let numbers = self.share(at, numbers.clone());
+            let numbers = self.numbers_for_invoice(at, numbers.clone());
             async move {
                 let mut committed = Vec::new();
                 for number in numbers {
@@ -117,8 +119,8 @@ impl BenchTaxpayers {
         join_all(acting).await.into_iter().flatten().collect()
     }
 
-    /// Returns the numbers of the events that one invoice causes.
-    fn share(&self, at: usize, numbers: Range<usize>) -> impl Iterator<Item = usize> {
+    /// Returns the numbers of the events that the invoice at index `at` causes.
+    fn numbers_for_invoice(&self, at: usize, numbers: Range<usize>) -> impl Iterator<Item = usize> {
         numbers.skip(at).step_by(self.invoices.len())
     }
 
@@ -128,7 +130,7 @@ impl BenchTaxpayers {
             kind: UniqueNoType::Irn,
             text: invoice.irn.clone(),
         };
-        // SQLite refuses a command that has waited 5 s for its one writer; it is sent again.
+        // SQLite refuses a command that has waited 5 s for its only writer. Such a command is sent again.
         while let Err(failure) = self
             .taxpayers
             .send(
@@ -158,7 +160,7 @@ impl BenchTaxpayers {
     }
 }
 
-pub(crate) async fn integrator(app: &App, number: usize) -> IntegratorId {
+pub(crate) async fn create_integrator(app: &App, number: usize) -> IntegratorId {
     let name = format!("crowd{number}");
     let key = format!("sik_{number:032}");
     let email = format!("{name}@bench.example");
@@ -174,8 +176,12 @@ pub(crate) async fn integrator(app: &App, number: usize) -> IntegratorId {
         .unwrap()
 }
 
-/// Makes a taxpayer that may create invoices.
-pub(crate) async fn taxpayer(app: &App, integrator: IntegratorId, number: usize) -> TaxpayerId {
+/// Creates a taxpayer with the profile that it needs to create invoices.
+pub(crate) async fn create_taxpayer(
+    app: &App,
+    integrator: IntegratorId,
+    number: usize,
+) -> TaxpayerId {
     let id = TaxpayerId(app.store.ids().next(IdKind::Taxpayer).await.unwrap());
     app.taxpayers
         .send(id, onboarding(integrator, number))
@@ -185,7 +191,7 @@ pub(crate) async fn taxpayer(app: &App, integrator: IntegratorId, number: usize)
         .send(
             id,
             ChangeProfile {
-                change: profile(),
+                change: seller_profile(),
                 by: Actor::CommandLine,
             },
         )
@@ -195,7 +201,7 @@ pub(crate) async fn taxpayer(app: &App, integrator: IntegratorId, number: usize)
 }
 
 async fn create_invoice(app: &App, taxpayer: TaxpayerId, number: usize) -> BenchInvoice {
-    let draft = direct::draft(format!("D{number}"));
+    let draft = direct::sample_draft(format!("D{number}"));
     let created = app
         .taxpayers
         .send(taxpayer, CreateInvoice(draft))
@@ -209,7 +215,7 @@ async fn create_invoice(app: &App, taxpayer: TaxpayerId, number: usize) -> Bench
 }
 
 /// Returns the part of the seller's profile that an invoice needs.
-fn profile() -> ProfileChange {
+fn seller_profile() -> ProfileChange {
     let city = Some("Lagos".to_owned());
     let country = Some("NG".into());
     ProfileChange {

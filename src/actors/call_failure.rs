@@ -17,8 +17,9 @@ pub(crate) fn upstream_cause(cause: CauseKind) -> Option<UpstreamCause> {
     }
 }
 
-/// Judges a failed call about a document, by the other calls of the moment. `authority` is the client that made the
-/// call, and `attempt` counts the calls that failed in a row. `None` if the call was not made, or was answered.
+/// Judges who is to blame for a failed call about a document, from the outcomes of other recent calls. `authority` is
+/// the client that made the call, and `attempt` is the number of calls about the document that failed in a row. `None`
+/// if the call was not made, or was answered.
 pub(crate) fn judge_failure(
     authority: &Authority,
     operation: Operation,

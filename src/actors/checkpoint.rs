@@ -11,7 +11,7 @@ use timing::clock::SharedClock;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::domain::events::checkpoint::{ChainHead, CheckpointPublicKey, CheckpointTail};
+use crate::domain::events::checkpoint::{ChainHead, CheckpointPublicKey, LastCheckpointLine};
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
@@ -59,7 +59,7 @@ impl LastCheckpoint {
     }
 }
 
-/// The result of one run over all chains.
+/// The result of one run over the event chains of all taxpayers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointResult {
     /// The number of chains that had grown and were signed.
@@ -67,7 +67,7 @@ pub struct CheckpointResult {
     /// The taxpayers whose chain no longer contains the head that was signed last.
     pub broken: Vec<TaxpayerId>,
     /// The number and hash of the last checkpoint in the file.
-    pub tail: CheckpointTail,
+    pub tail: LastCheckpointLine,
     pub public_key: CheckpointPublicKey,
 }
 
@@ -77,7 +77,8 @@ impl Checkpointer {
         let mut heads = 0;
         let mut broken = Vec::new();
         let mut after = TaxpayerId(0);
-        self.run_with_file(CheckpointFile::catch_up).await?;
+        self.run_with_file(CheckpointFile::read_new_checkpoints)
+            .await?;
         loop {
             let ids = taxpayers::ids_after(&self.store, after, TAXPAYERS_PER_BATCH).await?;
             let Some(last) = ids.last() else { break };
@@ -108,7 +109,7 @@ impl Checkpointer {
         ids: &[TaxpayerId],
         broken: &mut Vec<TaxpayerId>,
     ) -> Result<Vec<ChainHead>, CheckpointError> {
-        let found = events::heads(self.store.reader(), ids).await?;
+        let found = events::log_heads(self.store.reader(), ids).await?;
         let signed: Vec<_> = {
             let file = self.file.lock().await;
             let signed = |id: &TaxpayerId| {
@@ -119,7 +120,7 @@ impl Checkpointer {
             };
             ids.iter().filter_map(signed).collect()
         };
-        let kept = events::hashes_at(&self.store, &signed).await?;
+        let kept = events::stored_hashes_at(&self.store, &signed).await?;
         for lost in signed
             .iter()
             .filter(|one| kept.get(&one.taxpayer_id) != Some(&one.head))

@@ -41,7 +41,7 @@ struct ClockReading {
 
 impl ClockReading {
     /// Returns how far the clock was set back since the reading `last`; `None` if by at most `TOLERANCE`.
-    fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
+    fn time_set_back_since(&self, last: &Self) -> Option<SignedDuration> {
         let elapsed = self.before.saturating_duration_since(last.after);
         let due = last
             .clock_time
@@ -78,7 +78,7 @@ impl ClockWatch {
         let back = readings
             .iter()
             .zip(&last)
-            .filter_map(|(now, last)| now.set_back_since(last))
+            .filter_map(|(now, last)| now.time_set_back_since(last))
             .max();
         if let Some(back) = back {
             tracing::warn!(
@@ -120,7 +120,7 @@ impl ClockWatch {
 
     /// Makes waiting work due now, and expires leases that end too far in the future unless a live process renews them.
     async fn repair_after_set_back(&self) -> Result<(), StoreError> {
-        self.restore_waits(SignedDuration::ZERO).await?;
+        self.restore_delays(SignedDuration::ZERO).await?;
         lanes::make_waiting_due(&self.store, WaitingLanes::All).await?;
         sleep(self.lease / LEASE_DURATIONS).await;
         leases::end_leases(
@@ -133,18 +133,18 @@ impl ClockWatch {
 
     /// Restores the delays of deliveries, and makes mails due that wait for longer than `mail_wait_max`. Returns the
     /// number of changed deliveries and mails.
-    async fn restore_waits(&self, mail_wait_max: SignedDuration) -> Result<u64, StoreError> {
+    async fn restore_delays(&self, mail_wait_max: SignedDuration) -> Result<u64, StoreError> {
         let now = self.clock.now();
         let deliveries =
             delivery_queue::restore_delays_after_clock_set_back(&self.store, now).await?;
         let latest = now.saturating_add(mail_wait_max).unwrap_or(Timestamp::MAX);
         let made_due = mails::make_due_after_clock_set_back(&self.store, now, latest).await?;
-        notices::move_future_times(&self.store, now).await?;
+        notices::reset_future_times(&self.store, now).await?;
         Ok(deliveries + made_due)
     }
 
     async fn repair_future_times(&self) -> Result<(), StoreError> {
-        let moved = self.restore_waits(MAIL_WAIT_MAX).await?;
+        let moved = self.restore_delays(MAIL_WAIT_MAX).await?;
         sleep(self.lease / LEASE_DURATIONS).await;
         let ended = leases::end_leases(
             &self.store,
@@ -172,9 +172,9 @@ mod tests {
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::domain::notice::{Notice, NoticeKind, NoticeScope, NoticeTopic};
     use crate::store::lanes::leases::LaneRelease;
-    use crate::store::lanes::{self, LaneKind, Lease, Wake};
+    use crate::store::lanes::{self, LaneKind, LanesToWake, Lease};
     use crate::store::operations::mails::{Letter, MailChannel, NewMail};
-    use crate::store::operations::notices::GatherPolicy;
+    use crate::store::operations::notices::GatherDelays;
     use crate::store::testing::{claim_due, stores};
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
             after: at(after),
         };
         let last = reading(0, (0, 3));
-        let back = |now: ClockReading| now.set_back_since(&last).map(|back| back.as_secs());
+        let back = |now: ClockReading| now.time_set_back_since(&last).map(|back| back.as_secs());
         assert_eq!(back(reading(10, (10, 11))), None);
         assert_eq!(
             back(reading(7, (10, 20))),
@@ -208,7 +208,7 @@ mod tests {
 
     async fn have_a_lane_wait(store: &Store) {
         let tx = store.begin().await.unwrap();
-        lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], Wake::All)
+        lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], LanesToWake::All)
             .await
             .unwrap();
         tx.commit().await.unwrap();
@@ -300,7 +300,7 @@ mod tests {
     /// Returns the numbers of due mails and of due groups of notices.
     async fn count_due_mails(store: &Store, now: Timestamp) -> (usize, usize) {
         let due = mails::load_due(store, now, MailChannel::Mail, 9).await;
-        let policy = GatherPolicy {
+        let policy = GatherDelays {
             gather: SignedDuration::ZERO,
             repeat: SignedDuration::from_hours(1),
         };

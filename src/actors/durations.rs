@@ -51,15 +51,15 @@ fn histogram_for_runs() -> Histogram {
 
 impl WorkDurations {
     pub fn record_attempt(&self, outcome: &'static str, duration: Duration) {
-        self.recent_attempts.up();
+        self.recent_attempts.increment();
         self.attempts
             .get_or_create(&AttemptLabels { outcome })
             .observe(duration.as_secs_f64());
         match outcome {
-            "connect" | "dns" => self.receivers_unreachable.up(),
+            "connect" | "dns" => self.receivers_unreachable.increment(),
             // The address is not allowed, so nobody was called.
             "forbidden" => {}
-            _ => self.receivers_reached.up(),
+            _ => self.receivers_reached.increment(),
         }
     }
 

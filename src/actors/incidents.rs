@@ -35,10 +35,10 @@ pub enum DeadLetterCause {
 impl Incidents {
     pub fn record_paused_run(&self, run: &Run) {
         let reason = if run.is_quarantined() {
-            self.runs_quarantined.up();
+            self.runs_quarantined.increment();
             "quarantined"
         } else {
-            self.runs_given_up.up();
+            self.runs_given_up.increment();
             "given up"
         };
         let step = run.next_step().map(tracing::field::display);
@@ -50,7 +50,7 @@ impl Incidents {
 
     /// Records that an endpoint was parked for the first time in a streak of failures.
     pub fn record_parked_endpoint(&self, endpoint: &Endpoint, streak: &FailureStreak) {
-        self.endpoints_parked.up();
+        self.endpoints_parked.increment();
         let taxpayer = endpoint.taxpayer_id;
         let endpoint = endpoint.id;
         let FailureStreak {
@@ -65,7 +65,7 @@ impl Incidents {
     }
 
     pub fn record_disabled_endpoint(&self, endpoint: &Endpoint, reason: &str) {
-        self.endpoints_disabled.up();
+        self.endpoints_disabled.increment();
         let taxpayer = endpoint.taxpayer_id;
         let endpoint = endpoint.id;
         tracing::warn!(%taxpayer, endpoint, reason, "disabled an endpoint");
@@ -83,7 +83,7 @@ impl Incidents {
             DeadLetterCause::Aborted => (&self.deliveries_aborted, "aborted by the receiver"),
             DeadLetterCause::Quarantined => (&self.deliveries_quarantined, "quarantined"),
         };
-        counter.up();
+        counter.increment();
         let Delivery {
             taxpayer_id,
             id,

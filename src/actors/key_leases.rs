@@ -43,7 +43,7 @@ impl Actor for KeyLeaseActor {
         let mut lease = KeyLease::new(self.store.clone());
         let hold = async move {
             loop {
-                if let Err(error) = lease.serve().await {
+                if let Err(error) = lease.hold_while_needed().await {
                     tracing::warn!(%error, "failed to hold the lease of cached API keys; will retry");
                     sleep(RETRY_AFTER).await;
                 }

@@ -23,7 +23,7 @@ pub struct KeyUsage(Mutex<HashMap<KeyDigest, Option<IpAddr>>>);
 
 impl KeyUsage {
     /// Records the use of a key from an address, unless the stored time of its last use is recent.
-    pub fn note(&self, key: &ValidKey, address: Option<IpAddr>) {
+    pub fn record_use(&self, key: &ValidKey, address: Option<IpAddr>) {
         if !key.must_store_use {
             return;
         }
@@ -35,7 +35,11 @@ impl KeyUsage {
 
     /// Writes the recorded keys to the database. If the write fails, these uses are lost, and further uses of the same
     /// keys are not recorded for up to a minute.
-    pub async fn write(&self, store: &Store, clock: &SharedClock) -> Result<(), StoreError> {
+    pub async fn write_recorded_uses(
+        &self,
+        store: &Store,
+        clock: &SharedClock,
+    ) -> Result<(), StoreError> {
         let used = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut used: Vec<_> = used.into_iter().collect();
         used.sort_unstable();
@@ -80,15 +84,15 @@ mod tests {
                 .await
                 .unwrap()
                 .unwrap();
-            usage.note(&found, Some(address));
-            usage.note(&found, Some(address));
-            usage.write(store, &clock).await.unwrap();
+            usage.record_use(&found, Some(address));
+            usage.record_use(&found, Some(address));
+            usage.write_recorded_uses(store, &clock).await.unwrap();
             let found = keys::find_valid(store, owner.kind, "opk_one", now)
                 .await
                 .unwrap()
                 .unwrap();
             assert!(!found.must_store_use);
-            usage.note(&found, Some(address));
+            usage.record_use(&found, Some(address));
             assert_eq!(usage.0.lock().unwrap().len(), 0);
             let listed = keys::owned_by_accounts(store, owner.kind, &[1])
                 .await

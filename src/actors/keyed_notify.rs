@@ -26,7 +26,7 @@ impl<K: Eq + Hash> Default for KeyedNotify<K> {
 }
 
 impl<K: Eq + Hash + Copy> KeyedNotify<K> {
-    pub(crate) fn join(&self, key: K) -> Listener<K> {
+    pub(crate) fn listen_to(&self, key: K) -> Listener<K> {
         let notify = Arc::clone(&self.0.entry(key).or_default());
         Listener {
             waiters: Self(Arc::clone(&self.0)),
@@ -36,7 +36,7 @@ impl<K: Eq + Hash + Copy> KeyedNotify<K> {
     }
 
     /// Notifies the listeners of a key.
-    pub(crate) fn wake(&self, key: K) {
+    pub(crate) fn notify(&self, key: K) {
         if let Some(notify) = self.0.get(&key) {
             notify.notify_waiters();
         }

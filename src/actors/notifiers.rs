@@ -1,4 +1,4 @@
-//! The notifications that are sent within this process after a commit. If one is lost, the next poll finds the work.
+//! The channels on which a commit notifies waiting tasks of this process. If one is lost, the next poll finds the work.
 
 use std::sync::Arc;
 

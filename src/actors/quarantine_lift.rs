@@ -37,7 +37,7 @@ pub struct QuarantineLift {
 impl QuarantineLift {
     /// Releases the work that has been in quarantine for long enough. Returns the pause before the next call if there
     /// may be more to release, else `None`.
-    pub async fn lift_due(&self) -> Result<Option<Duration>, StoreError> {
+    pub async fn lift_due_quarantines(&self) -> Result<Option<Duration>, StoreError> {
         let now = self.clock.now();
         let since = now - self.lift_after;
         if since < self.started_at {
@@ -191,7 +191,7 @@ mod tests {
             ];
             let paused = RunState::Paused;
             fixture.clock.advance(Duration::from_mins(9));
-            assert_eq!(fixture.lift.lift_due().await.unwrap(), None);
+            assert_eq!(fixture.lift.lift_due_quarantines().await.unwrap(), None);
             assert_eq!(
                 fixture.states(&ids).await,
                 [paused; 4],
@@ -199,7 +199,7 @@ mod tests {
             );
             let late = fixture.quarantine("LATE", crashed).await;
             fixture.clock.advance(Duration::from_mins(1));
-            fixture.lift.lift_due().await.unwrap();
+            fixture.lift.lift_due_quarantines().await.unwrap();
             assert_eq!(
                 fixture.states(&ids).await,
                 [RunState::Running, paused, paused, paused]
@@ -211,7 +211,7 @@ mod tests {
                 "another process crashed a minute ago"
             );
             fixture.clock.advance(Duration::from_mins(9));
-            fixture.lift.lift_due().await.unwrap();
+            fixture.lift.lift_due_quarantines().await.unwrap();
             assert_eq!(fixture.run(late).await.state(), RunState::Running);
             fixture.arbiters.stop();
         }
@@ -225,12 +225,12 @@ mod tests {
                 .quarantine("FATAL", |run| run.after_crash().after_crash().after_crash())
                 .await;
             fixture.clock.advance(Duration::from_mins(10));
-            fixture.lift.lift_due().await.unwrap();
+            fixture.lift.lift_due_quarantines().await.unwrap();
             let again = fixture.run(id).await.after_crash();
             assert!(again.is_quarantined());
             fixture.pause(again).await;
             fixture.clock.advance(Duration::from_hours(48));
-            fixture.lift.lift_due().await.unwrap();
+            fixture.lift.lift_due_quarantines().await.unwrap();
             assert_eq!(fixture.run(id).await.state(), RunState::Paused);
             fixture.arbiters.stop();
         }

@@ -1,9 +1,10 @@
-//! Keeps the requests of accounts for the request log. A request is put into memory, and periodic work writes the
-//! requests there in batches, so that no request waits for the log. A process that is killed loses at most the requests
-//! that it kept since the last batch.
+//! Keeps the requests of accounts for the request log. Requests are first kept in memory, and periodic work writes them
+//! to the database in batches, so that no request waits for the log. A process that is killed loses at most the
+//! requests that it kept since the last batch.
 //!
-//! In each second, many failed requests of an account are kept, but only few good ones, which did not fail. When the
-//! memory is full, the oldest good request is dropped or, if there is none, the oldest failed one. Both are counted.
+//! Good requests are those that did not fail. In each second, many failed requests of an account are kept, but only a
+//! few good ones. The number per hour is limited, too, so that no client fills the disk. When the memory is full, the
+//! oldest good request is dropped or, if there is none, the oldest failed one. Both are counted.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,6 +32,11 @@ const WAITING_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Without a bound, one account's failures would push out those of others.
 const FAILURES: u32 = 100;
 const FAILURES_WITH_BODIES: u32 = 20;
+/// The maximum number of failures that are kept per account and hour, and of those that are kept with their bodies. The
+/// latter also holds for good writes. They keep a client that sends all the time from filling the disk.
+const FAILURES_PER_HOUR: u32 = 10_000;
+const BODIES_PER_HOUR: u32 = 1_000;
+const SECONDS_PER_HOUR: i64 = 3_600;
 /// The maximum numbers of good writes and of good reads that are kept per account and second. Reads are kept without
 /// bodies.
 const WRITES: u32 = 5;
@@ -49,7 +55,7 @@ pub enum RequestKind {
 
 /// The parts of a request that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
+pub enum KeptDetail {
     WithBodies,
     WithoutBodies,
 }
@@ -73,11 +79,14 @@ struct WaitingRequests {
     bytes: usize,
     second: i64,
     good_in_second: u32,
-    accounts: HashMap<KeyOwner, SecondCounts>,
+    accounts: HashMap<KeyOwner, CountsInSecond>,
+    hour: i64,
+    accounts_in_hour: HashMap<KeyOwner, CountsInHour>,
 }
 
-/// Requests that were taken out of memory to be written. Those that are left when this value is dropped go back: after
-/// an error, and when the future that writes them is dropped, because the client that reads the log has gone.
+/// Requests that were taken out of memory to be written. When this value is dropped, the requests that are not written
+/// yet go back into memory. This happens after an error, and if the client that reads the log disconnects during the
+/// write.
 struct TakenBatch<'l> {
     log: &'l RequestLog,
     requests: Vec<LoggedRequest>,
@@ -85,10 +94,18 @@ struct TakenBatch<'l> {
 
 /// The requests of an account in the present second.
 #[derive(Debug, Default)]
-struct SecondCounts {
+struct CountsInSecond {
     failures: u32,
     writes: u32,
     reads: u32,
+}
+
+/// The requests of an account in the present hour.
+#[derive(Debug, Default)]
+struct CountsInHour {
+    failures: u32,
+    failures_with_bodies: u32,
+    writes_with_bodies: u32,
 }
 
 impl RequestLog {
@@ -108,17 +125,24 @@ impl RequestLog {
     }
 
     /// Returns the time before which requests are deleted.
-    pub fn kept_since(&self, now: Timestamp) -> Timestamp {
+    pub fn deletion_limit(&self, now: Timestamp) -> Timestamp {
         now.saturating_sub(self.keep.unwrap_or_default())
             .unwrap_or(Timestamp::MIN)
     }
 
     /// Decides how much of a request of this account is kept; `None` means nothing.
-    pub fn admit(&self, account: KeyOwner, kind: RequestKind, now: Timestamp) -> Option<Detail> {
+    pub fn decide_kept_detail(
+        &self,
+        account: KeyOwner,
+        kind: RequestKind,
+        now: Timestamp,
+    ) -> Option<KeptDetail> {
         if !self.is_on() {
             return None;
         }
-        let detail = self.lock().admit(account, kind, now.as_second());
+        let detail = self
+            .lock()
+            .decide_kept_detail(account, kind, now.as_second());
         if detail.is_none() && kind == RequestKind::Failed {
             self.count_dropped(true);
         }
@@ -145,7 +169,7 @@ impl RequestLog {
 
     /// Writes one batch. Returns the pause before the next batch if there is more to write. After an error, the
     /// requests go back into memory.
-    pub async fn write(&self, store: &Store) -> Result<Option<Duration>, StoreError> {
+    pub async fn write_batch(&self, store: &Store) -> Result<Option<Duration>, StoreError> {
         let _turn = self.writing.lock().await;
         let mut batch = TakenBatch {
             log: self,
@@ -176,14 +200,14 @@ impl RequestLog {
     pub async fn write_all(&self, store: &Store) -> Result<(), StoreError> {
         let batches = self.lock().len().div_ceil(BATCH_MAX);
         for _ in 0..batches.max(1) {
-            self.write(store).await?;
+            self.write_batch(store).await?;
         }
         Ok(())
     }
 
     /// Returns two counts since the start: good requests that were dropped because the memory was full, and failed
     /// requests that were dropped for the same reason or because their account had too many.
-    pub fn drop_counts(&self) -> [(&'static str, u64); 2] {
+    pub fn dropped_counts(&self) -> [(&'static str, u64); 2] {
         let count = |dropped: &AtomicU64| dropped.load(Ordering::Relaxed);
         [
             ("good", count(&self.dropped_good)),
@@ -236,25 +260,40 @@ impl Default for RequestLog {
 }
 
 impl WaitingRequests {
-    fn admit(&mut self, account: KeyOwner, kind: RequestKind, second: i64) -> Option<Detail> {
+    fn decide_kept_detail(
+        &mut self,
+        account: KeyOwner,
+        kind: RequestKind,
+        second: i64,
+    ) -> Option<KeptDetail> {
         if self.second != second {
             self.second = second;
             self.good_in_second = 0;
             self.accounts.clear();
         }
+        let hour = second.div_euclid(SECONDS_PER_HOUR);
+        if self.hour != hour {
+            self.hour = hour;
+            self.accounts_in_hour.clear();
+        }
         let counted = self.accounts.entry(account).or_default();
+        let hourly = self.accounts_in_hour.entry(account).or_default();
         if kind == RequestKind::Failed {
             counted.failures += 1;
-            return match counted.failures {
-                count if count <= FAILURES_WITH_BODIES => Some(Detail::WithBodies),
-                count if count <= FAILURES => Some(Detail::WithoutBodies),
-                _ => None,
-            };
+            if counted.failures > FAILURES || hourly.failures >= FAILURES_PER_HOUR {
+                return None;
+            }
+            hourly.failures += 1;
+            return Some(if counted.failures > FAILURES_WITH_BODIES {
+                KeptDetail::WithoutBodies
+            } else {
+                count_bodies(&mut hourly.failures_with_bodies)
+            });
         }
         let (count, max, detail) = match kind {
-            RequestKind::GoodRead => (&mut counted.reads, READS, Detail::WithoutBodies),
+            RequestKind::GoodRead => (&mut counted.reads, READS, KeptDetail::WithoutBodies),
             RequestKind::GoodWrite | RequestKind::Failed => {
-                (&mut counted.writes, WRITES, Detail::WithBodies)
+                (&mut counted.writes, WRITES, KeptDetail::WithBodies)
             }
         };
         if *count >= max || self.good_in_second >= GOOD {
@@ -262,7 +301,10 @@ impl WaitingRequests {
         }
         *count += 1;
         self.good_in_second += 1;
-        Some(detail)
+        Some(match detail {
+            KeptDetail::WithBodies => count_bodies(&mut hourly.writes_with_bodies),
+            KeptDetail::WithoutBodies => KeptDetail::WithoutBodies,
+        })
     }
 
     fn len(&self) -> usize {
@@ -280,13 +322,13 @@ impl WaitingRequests {
     /// Returns false if there is no good request.
     fn drop_first_good(&mut self) -> bool {
         let dropped = self.good.pop_front();
-        self.forget(dropped.as_ref());
+        self.subtract_body_bytes(dropped.as_ref());
         dropped.is_some()
     }
 
     fn drop_first_failed(&mut self) {
         let dropped = self.failed.pop_front();
-        self.forget(dropped.as_ref());
+        self.subtract_body_bytes(dropped.as_ref());
     }
 
     /// Takes the oldest failures, and after them the oldest good requests.
@@ -296,14 +338,23 @@ impl WaitingRequests {
         let failed = self.failed.drain(..failed);
         let batch: Vec<_> = failed.chain(self.good.drain(..good)).collect();
         for request in &batch {
-            self.forget(Some(request));
+            self.subtract_body_bytes(Some(request));
         }
         batch
     }
 
-    fn forget(&mut self, request: Option<&LoggedRequest>) {
+    fn subtract_body_bytes(&mut self, request: Option<&LoggedRequest>) {
         self.bytes -= request.map_or(0, body_bytes);
     }
+}
+
+/// Counts a request that is kept with its bodies. It is kept without them if the account has had all of this hour.
+fn count_bodies(with_bodies: &mut u32) -> KeptDetail {
+    if *with_bodies >= BODIES_PER_HOUR {
+        return KeptDetail::WithoutBodies;
+    }
+    *with_bodies += 1;
+    KeptDetail::WithBodies
 }
 
 fn is_failure(request: &LoggedRequest) -> bool {
@@ -353,7 +404,7 @@ mod tests {
             duration_ms: 1,
             key: "…abcd".into(),
             invoice: None,
-            request: LoggedBody::json(body.as_bytes(), body.len() as u64),
+            request: LoggedBody::from_json(body.as_bytes(), body.len() as u64),
             response: LoggedBody::without_text(0),
         }
     }
@@ -364,13 +415,13 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let kept = |account, kind, count, now| {
             let all: Vec<_> = (0..count)
-                .filter_map(|_| log.admit(owner(account), kind, now))
+                .filter_map(|_| log.decide_kept_detail(owner(account), kind, now))
                 .collect();
-            let whole = all.iter().filter(|one| **one == Detail::WithBodies);
+            let whole = all.iter().filter(|one| **one == KeptDetail::WithBodies);
             (whole.count(), all.len())
         };
         assert_eq!(kept(1, RequestKind::Failed, 150, now), (20, 100));
-        assert_eq!(log.drop_counts(), [("good", 0), ("failed", 50)]);
+        assert_eq!(log.dropped_counts(), [("good", 0), ("failed", 50)]);
         assert_eq!(kept(1, RequestKind::GoodWrite, 30, now), (5, 5));
         assert_eq!(kept(1, RequestKind::GoodRead, 30, now), (0, 1));
         let others: usize = (2..40)
@@ -380,7 +431,36 @@ mod tests {
         let next = now + Duration::from_secs(1);
         assert_eq!(kept(1, RequestKind::GoodRead, 30, next), (0, 1));
         let off = RequestLog::new(0);
-        assert_eq!(off.admit(owner(1), RequestKind::Failed, now), None);
+        assert_eq!(
+            off.decide_kept_detail(owner(1), RequestKind::Failed, now),
+            None
+        );
+    }
+
+    #[test]
+    fn an_account_that_sends_all_the_time_keeps_a_bounded_part_of_it() {
+        // The kind, then how many of an hour are kept with bodies, and how many in all.
+        for (kind, whole, all) in [
+            (RequestKind::Failed, 1_000, 10_000),
+            (RequestKind::GoodWrite, 1_000, 18_000),
+            (RequestKind::GoodRead, 0, 3_600),
+        ] {
+            let log = RequestLog::new(7);
+            for hour in [0, 1] {
+                let mut kept = Vec::new();
+                for second in 0..SECONDS_PER_HOUR {
+                    let now = Timestamp::from_second(hour * SECONDS_PER_HOUR + second).unwrap();
+                    let details = (0..30).map(|_| log.decide_kept_detail(owner(1), kind, now));
+                    kept.extend(details.flatten());
+                }
+                let with_bodies = kept.iter().filter(|one| **one == KeptDetail::WithBodies);
+                let counts = (with_bodies.count(), kept.len());
+                assert_eq!(counts, (whole, all), "{kind:?} in hour {hour}");
+            }
+            let now = Timestamp::from_second(2 * SECONDS_PER_HOUR - 1).unwrap();
+            let other = log.decide_kept_detail(owner(2), kind, now);
+            assert!(other.is_some(), "{kind:?} of another account");
+        }
     }
 
     #[test]
@@ -395,9 +475,9 @@ mod tests {
             for _ in 0..room {
                 log.push(request(422, body));
             }
-            assert_eq!(log.drop_counts(), [("good", 1), ("failed", 0)]);
+            assert_eq!(log.dropped_counts(), [("good", 1), ("failed", 0)]);
             log.push(request(500, body));
-            assert_eq!(log.drop_counts(), [("good", 1), ("failed", 1)]);
+            assert_eq!(log.dropped_counts(), [("good", 1), ("failed", 1)]);
             assert_eq!(log.lock().len(), room);
         }
     }
@@ -409,7 +489,7 @@ mod tests {
             for status in [200, 422] {
                 log.push(request(status, "{}"));
             }
-            let is_written = log.write(&test.store).now_or_never().is_some();
+            let is_written = log.write_batch(&test.store).now_or_never().is_some();
             let left = log.lock().len();
             assert_eq!(left, if is_written { 0 } else { 2 });
             log.write_all(&test.store).await.unwrap();
@@ -422,7 +502,7 @@ mod tests {
             let filter = RequestFilter::default();
             let found = page_for(&test.store, LogReader::Taxpayer(OWN), filter, page).await;
             assert_eq!(found.unwrap().1, 2);
-            assert_eq!(log.drop_counts(), [("good", 0), ("failed", 0)]);
+            assert_eq!(log.dropped_counts(), [("good", 0), ("failed", 0)]);
             test.store.close().await;
         }
     }
@@ -435,8 +515,8 @@ mod tests {
                 log.push(request(200, "{}"));
             }
             log.push(request(422, "{}"));
-            assert_eq!(log.write(&test.store).await.unwrap(), Some(PAUSE));
-            assert_eq!(log.write(&test.store).await.unwrap(), None);
+            assert_eq!(log.write_batch(&test.store).await.unwrap(), Some(PAUSE));
+            assert_eq!(log.write_batch(&test.store).await.unwrap(), None);
             assert_eq!(log.lock().bytes, 0);
             let page = Page {
                 number: 1,
@@ -450,7 +530,7 @@ mod tests {
             log.push(request(422, "{}"));
             let closed = test.store.clone();
             test.store.close().await;
-            log.write(&closed).await.unwrap_err();
+            log.write_batch(&closed).await.unwrap_err();
             assert_eq!(log.lock().len(), 1);
         }
     }

@@ -25,7 +25,7 @@ pub(crate) struct RunListener {
 }
 
 impl RunChanges {
-    pub(crate) fn join(&self, id: RunId) -> RunListener {
+    pub(crate) fn listen_to(&self, id: RunId) -> RunListener {
         let latest = self.0.entry(id).or_default().subscribe();
         RunListener {
             changes: self.clone(),
@@ -88,9 +88,9 @@ mod tests {
             Timestamp::UNIX_EPOCH,
         );
         changes.publish(&run);
-        let mut first = changes.join(run.id);
-        let mut second = changes.join(run.id);
-        let mut other = changes.join(clock::new_id());
+        let mut first = changes.listen_to(run.id);
+        let mut second = changes.listen_to(run.id);
+        let mut other = changes.listen_to(clock::new_id());
         assert!(first.next().now_or_never().is_none(), "it joined later");
         changes.publish(&run);
         changes.publish(&run.clone().cancel(run.created_at));

@@ -42,7 +42,7 @@ pub async fn sweep(
     let has_mails = mails::sweep(store, old, ROWS_MAX).await?;
     let has_notices = notices::sweep(store, old, ROWS_MAX).await?;
     let has_pieces = import_pieces::sweep(store, now - UPLOAD_KEPT_FOR, PIECES_MAX).await?;
-    let has_requests = request_log::sweep(store, requests.kept_since(now), ROWS_MAX).await?;
+    let has_requests = request_log::sweep(store, requests.deletion_limit(now), ROWS_MAX).await?;
     let has_deliveries = removed_endpoints::sweep(store, ROWS_MAX).await?;
     let has_some = [
         has_keys,

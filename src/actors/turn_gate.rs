@@ -42,12 +42,12 @@ struct Waiter {
     amount: usize,
     /// True if the request already has a part of the budget and wants more.
     has_some: bool,
-    sender: oneshot::Sender<Portion>,
+    sender: oneshot::Sender<BudgetPortion>,
 }
 
 /// A part of the budget. Dropping it gives the part back.
 #[derive(Debug)]
-pub(crate) struct Portion {
+pub(crate) struct BudgetPortion {
     gate: Arc<TurnGate>,
     holder: Holder,
     amount: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Portion {
 }
 
 /// A waiting request. Dropping it takes the request out of the queue.
-struct QueuePlace<'a> {
+struct WaitingPlace<'a> {
     gate: &'a TurnGate,
     number: u64,
 }
@@ -69,21 +69,26 @@ impl TurnGate {
     }
 
     /// Takes a part of the budget, and waits for its turn if there is too little left.
-    pub(crate) async fn take(self: &Arc<Self>, holder: Holder, amount: usize) -> Portion {
-        self.wait(holder, amount, false).await
+    pub(crate) async fn take(self: &Arc<Self>, holder: Holder, amount: usize) -> BudgetPortion {
+        self.wait_for_portion(holder, amount, false).await
     }
 
-    async fn wait(self: &Arc<Self>, holder: Holder, amount: usize, has_some: bool) -> Portion {
+    async fn wait_for_portion(
+        self: &Arc<Self>,
+        holder: Holder,
+        amount: usize,
+        has_some: bool,
+    ) -> BudgetPortion {
         let (sender, receiver) = oneshot::channel();
-        let number = self.lock().join(Waiter {
+        let number = self.lock().enqueue(Waiter {
             number: 0,
             holder,
             amount,
             has_some,
             sender,
         });
-        let _place = QueuePlace { gate: self, number };
-        self.serve();
+        let _place = WaitingPlace { gate: self, number };
+        self.serve_waiting();
         // An unused sender is dropped only if this future is dropped, so the empty portion is never returned.
         receiver
             .await
@@ -91,8 +96,8 @@ impl TurnGate {
     }
 
     /// Serves the waiting requests as far as the budget goes.
-    fn serve(self: &Arc<Self>) {
-        while let Some((waiter, may_exceed)) = self.next() {
+    fn serve_waiting(self: &Arc<Self>) {
+        while let Some((waiter, may_exceed)) = self.next_to_serve() {
             // If the request was given up meanwhile, its portion is dropped, which gives the part back.
             drop(
                 waiter
@@ -102,12 +107,12 @@ impl TurnGate {
         }
     }
 
-    fn next(&self) -> Option<(Waiter, bool)> {
-        self.lock().next(self.max)
+    fn next_to_serve(&self) -> Option<(Waiter, bool)> {
+        self.lock().next_to_serve(self.max)
     }
 
-    fn portion(self: &Arc<Self>, holder: Holder, amount: usize, may_exceed: bool) -> Portion {
-        Portion {
+    fn portion(self: &Arc<Self>, holder: Holder, amount: usize, may_exceed: bool) -> BudgetPortion {
+        BudgetPortion {
             gate: Arc::clone(self),
             holder,
             amount,
@@ -121,7 +126,7 @@ impl TurnGate {
 }
 
 impl GateState {
-    fn join(&mut self, waiter: Waiter) -> u64 {
+    fn enqueue(&mut self, waiter: Waiter) -> u64 {
         let number = self.draw_number();
         self.waiting.push_back(Waiter { number, ..waiter });
         number
@@ -143,10 +148,10 @@ impl GateState {
         }
     }
 
-    /// Removes the next request that can be served from the queue and counts its part. If the first request needs more
-    /// than is left, only a request that may exceed the budget is served before it. Returns the request, and true if it
-    /// may exceed the budget.
-    fn next(&mut self, max: usize) -> Option<(Waiter, bool)> {
+    /// Removes the next request that can be served from the queue, and counts its part as used. If the first request
+    /// needs more than is left, only a request that may exceed the budget is served before it. Returns the request, and
+    /// true if it may exceed the budget.
+    fn next_to_serve(&mut self, max: usize) -> Option<(Waiter, bool)> {
         let first = self.first_waiter_index(|_| true)?;
         // A request that is larger than the whole budget is served when nothing is in use.
         let fits = self
@@ -164,7 +169,7 @@ impl GateState {
         };
         let waiter = self.waiting.remove(index)?;
         self.is_exceeded |= may_exceed;
-        self.add(waiter.holder, waiter.amount);
+        self.add_use(waiter.holder, waiter.amount);
         let number = self.draw_number();
         self.served.insert(waiter.holder, number);
         Some((waiter, may_exceed))
@@ -190,12 +195,12 @@ impl GateState {
         first.map(|(index, _)| index)
     }
 
-    fn add(&mut self, holder: Holder, amount: usize) {
+    fn add_use(&mut self, holder: Holder, amount: usize) {
         self.used += amount;
         *self.used_by.entry(holder).or_default() += amount;
     }
 
-    fn remove(&mut self, holder: Holder, amount: usize) {
+    fn remove_use(&mut self, holder: Holder, amount: usize) {
         self.used = self.used.saturating_sub(amount);
         if let Some(used) = self.used_by.get_mut(&holder) {
             *used = used.saturating_sub(amount);
@@ -207,34 +212,34 @@ impl GateState {
     }
 }
 
-impl Portion {
+impl BudgetPortion {
     /// Takes more of the budget for the same request. If too little is left, waits for its turn and keeps its part
     /// meanwhile.
     pub(crate) async fn grow(&mut self, amount: usize) {
         if self.may_exceed {
-            self.gate.lock().add(self.holder, amount);
+            self.gate.lock().add_use(self.holder, amount);
             self.amount += amount;
             return;
         }
-        let mut more = self.gate.wait(self.holder, amount, true).await;
+        let mut more = self.gate.wait_for_portion(self.holder, amount, true).await;
         self.amount += std::mem::take(&mut more.amount);
         self.may_exceed = std::mem::take(&mut more.may_exceed);
     }
 }
 
-impl Drop for Portion {
+impl Drop for BudgetPortion {
     fn drop(&mut self) {
         let mut state = self.gate.lock();
-        state.remove(self.holder, self.amount);
+        state.remove_use(self.holder, self.amount);
         if self.may_exceed {
             state.is_exceeded = false;
         }
         drop(state);
-        self.gate.serve();
+        self.gate.serve_waiting();
     }
 }
 
-impl Drop for QueuePlace<'_> {
+impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
         self.gate.lock().remove_waiter(self.number);
     }

@@ -67,10 +67,10 @@ impl Verifier {
             taxpayer.created_at,
             wait.unwrap_or_default(),
         );
-        let Some(found) = interpret(taxpayer, answer) else {
+        let Some(found) = interpret_answer(taxpayer, answer) else {
             return Some(again);
         };
-        match self.record(taxpayer, found).await {
+        match self.record_result(taxpayer, found).await {
             Ok(recorded) if recorded.verification.is_verified() => None,
             Ok(_) => Some(again),
             Err(failure) => {
@@ -80,7 +80,7 @@ impl Verifier {
         }
     }
 
-    async fn record(
+    async fn record_result(
         &self,
         taxpayer: &Taxpayer,
         found: Verification,
@@ -109,7 +109,7 @@ impl Verifier {
 }
 
 /// Interprets the authority's answer. Returns None if the call was not made because of our own limits or breakers.
-fn interpret(
+fn interpret_answer(
     taxpayer: &Taxpayer,
     answer: Result<Entity, AuthorityFailure>,
 ) -> Option<Verification> {

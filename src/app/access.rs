@@ -12,7 +12,7 @@ use crate::domain::access::session::{ContactRole, OperatorRole};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::http::views::account::{ChangedContact, ChangedRole, EnabledAccount, RevokedKeys};
-use crate::store::accounts::access::{self, AccessOutcome};
+use crate::store::accounts::access::{self, AccessChangeOutcome};
 use crate::store::accounts::contacts::{self, ContactChange, ContactChangeResult};
 use crate::store::accounts::{AccountChange, Revocation};
 
@@ -55,14 +55,14 @@ pub async fn change_access(
     };
     store.close().await;
     match (outcome?, call) {
-        (AccessOutcome::Unknown, _) => Err(StartError::no_account(owner)),
-        (AccessOutcome::LastAdmin, _) => Err(StartError::LastAdmin),
+        (AccessChangeOutcome::Unknown, _) => Err(StartError::no_account(owner)),
+        (AccessChangeOutcome::LastAdmin, _) => Err(StartError::LastAdmin),
         (_, AccessCall::Enable) => Ok(json!(EnabledAccount { id: owner.id })),
         (_, AccessCall::Role(role)) => Ok(json!(ChangedRole { id: owner.id, role })),
-        (AccessOutcome::AlreadySo, _) => {
+        (AccessChangeOutcome::AlreadySo, _) => {
             Ok(json!(RevokedKeys::new(owner.id, Revocation::default())))
         }
-        (AccessOutcome::Done(ended), _) => Ok(json!(RevokedKeys::new(owner.id, ended))),
+        (AccessChangeOutcome::Done(ended), _) => Ok(json!(RevokedKeys::new(owner.id, ended))),
     }
 }
 

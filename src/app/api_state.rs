@@ -78,7 +78,7 @@ pub(super) fn api_state(
 
 fn api_settings(app: &App, settings: &Settings) -> http::state::ApiSettings {
     http::state::ApiSettings {
-        pipeline_wait: pipeline_wait(app, settings),
+        pipeline_wait: run_wait_max(app, settings),
         public_url: public_url(settings),
         body_bytes_max: settings.http.body_bytes_max,
         bulk_bytes_max: settings.http.bulk_bytes_max,
@@ -115,7 +115,7 @@ fn api_settings(app: &App, settings: &Settings) -> http::state::ApiSettings {
 
 /// Returns the longest time that a call of the API waits for its run (`pipeline.wait_s`). A paused service works on no
 /// runs, so its calls do not wait.
-fn pipeline_wait(app: &App, settings: &Settings) -> Duration {
+fn run_wait_max(app: &App, settings: &Settings) -> Duration {
     if app.authority.is_paused() {
         Duration::ZERO
     } else {

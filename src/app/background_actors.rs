@@ -53,8 +53,8 @@ pub(super) struct BackgroundWork {
 /// The work, besides runs and deliveries, that calls the authority or sends something to people.
 pub(super) struct OutgoingWork {
     pub(super) reference_refresher: ReferenceRefresher,
-    /// The wait before the reference lists are fetched from the authority; 0 with a remote authority, which is asked
-    /// right after the start.
+    /// The wait before the reference lists are fetched from the authority. With a remote authority it is 0, so that
+    /// they are fetched right after the start.
     pub(super) reference_fresh_for: Duration,
     pub(super) transit_poller: TransitPoller,
     pub(super) reconciler: Reconciler,
@@ -64,8 +64,8 @@ pub(super) struct OutgoingWork {
 }
 
 impl OutgoingWork {
-    /// Makes a poll of the authority and the periodic reconciliations due now, as at every start. Returns `None` for a
-    /// paused process, which does none of this work.
+    /// Makes the poll of invoices in transit and the periodic reconciliations due now, as at every start. Returns
+    /// `None` for a paused process, which does none of this work.
     pub(super) async fn schedule_unless_paused(
         self,
         mode: ServeMode,

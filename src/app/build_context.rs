@@ -11,8 +11,8 @@ use timing::clock::SharedClock;
 use webhook_client::{GuardedClient, RetrySchedule};
 
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
-use crate::actors::dispatch::Turns;
-use crate::actors::inbound::{Inbound, TransitPoller};
+use crate::actors::dispatch::IsolationTurns;
+use crate::actors::inbound::{InboundInvoices, TransitPoller};
 use crate::actors::kinds;
 use crate::actors::notifiers::Notifiers;
 use crate::actors::pipeline::PipelineDeps;
@@ -135,8 +135,8 @@ impl BuildContext<'_> {
         }
     }
 
-    pub(super) fn inbound(&self) -> Arc<Inbound> {
-        Arc::new(Inbound::new(
+    pub(super) fn inbound_invoices(&self) -> Arc<InboundInvoices> {
+        Arc::new(InboundInvoices::new(
             self.store.clone(),
             Arc::clone(&self.taxpayers),
             self.authority.clone(),
@@ -145,7 +145,7 @@ impl BuildContext<'_> {
     }
 
     /// Returns the poller of the authority's list of invoices in transit.
-    pub(super) fn transit_poller(&self, inbound: &Arc<Inbound>) -> TransitPoller {
+    pub(super) fn transit_poller(&self, inbound: &Arc<InboundInvoices>) -> TransitPoller {
         let every = Duration::from_secs(self.settings.authority.pull_every_s);
         TransitPoller::new(Arc::clone(inbound), self.clock.clone(), every)
     }
@@ -202,7 +202,7 @@ impl BuildContext<'_> {
             },
             max_concurrent: webhooks.max_concurrent_per_endpoint,
             wakeups: self.notifiers.endpoint_work.clone(),
-            turns: Turns::default(),
+            turns: IsolationTurns::default(),
             is_closing: AtomicBool::new(false),
             is_paused: self.authority.is_paused(),
             clock: self.clock.clone(),

@@ -1,5 +1,5 @@
-//! The command `checkpoint`, and what a running service needs for its periodic checkpoints. Both sign with the key, and
-//! append to the file, that the settings name.
+//! The command `checkpoint`, and the periodic checkpoints of a running service. The settings name the key that signs
+//! the checkpoints, and the file that they are appended to.
 
 use std::fs;
 use std::path::Path;

@@ -13,7 +13,7 @@ use timing::clock::{SharedClock, SystemClock, new_id};
 
 use crate::actors::checkpoint::LastCheckpoint;
 use crate::actors::delivery::DeliveryDeps;
-use crate::actors::inbound::Inbound;
+use crate::actors::inbound::InboundInvoices;
 use crate::actors::key_usage::KeyUsage;
 use crate::actors::pipeline::handle::PipelineHandle;
 use crate::actors::reconciliation::ReconciliationHandle;
@@ -42,7 +42,7 @@ pub struct App {
     pub tree: Tree,
     pub taxpayers: Arc<TaxpayerHandle>,
     pub pipeline: Arc<PipelineHandle>,
-    pub inbound: Arc<Inbound>,
+    pub inbound: Arc<InboundInvoices>,
     pub reconciliations: Arc<ReconciliationHandle>,
     pub webhook_urls: AddressPolicy,
     pub delivery: Arc<DeliveryDeps>,
@@ -83,8 +83,8 @@ impl App {
         let reference_fresh_for = reference_refresher.load(asks_at_once).await?;
         let webhook_urls = webhook_addresses(settings);
         let delivery = Arc::new(context.delivery_deps(&webhook_urls)?);
-        let inbound = context.inbound();
-        let reconciliations = reconciliations(settings, &context.store, &context.clock);
+        let inbound = context.inbound_invoices();
+        let reconciliations = reconciliation_handle(settings, &context.store, &context.clock);
         let checkpointer = checkpointer(settings, &context.store, &context.clock)?;
         let last_checkpoint = checkpointer
             .as_ref()
@@ -160,7 +160,7 @@ impl App {
         if !self.arbiters.join().await {
             tracing::warn!("the actor threads did not stop cleanly");
         }
-        // Before all other writes, because `release_leases` opens the connections that they need.
+        // This comes before all other writes, because `release_leases` opens the connections that they need.
         let released = release_leases(&self.store, &self.owner).await;
         if let Err(error) = &released {
             tracing::warn!(%error, "failed to release leases; they will expire");
@@ -168,13 +168,13 @@ impl App {
         if let Err(error) = self.background.request_log.write_all(&self.store).await {
             tracing::warn!(%error, "failed to write the last requests to the request log");
         }
-        // Skipped if the leases could not be released: the database does not answer, and each write that waits for it
-        // delays the end of the process.
+        // This is skipped if the leases could not be released. The database then does not answer, and each write that
+        // waits for it delays the end of the process.
         if released.is_ok()
             && let Err(error) = self
                 .background
                 .key_usage
-                .write(&self.store, &self.clock)
+                .write_recorded_uses(&self.store, &self.clock)
                 .await
         {
             tracing::warn!(%error, "failed to write the last uses of keys");
@@ -203,7 +203,7 @@ pub(super) fn webhook_addresses(settings: &Settings) -> AddressPolicy {
     AddressPolicy::new(settings.allowed_networks()).with_required_ports(wants_ports)
 }
 
-pub(super) fn reconciliations(
+pub(super) fn reconciliation_handle(
     settings: &Settings,
     store: &Store,
     clock: &SharedClock,

@@ -23,8 +23,8 @@ pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
 /// stored secrets: deliveries, second factors and repeated requests would fail while the service seems healthy.
 pub(super) async fn open_for_service(settings: &Settings) -> Result<Store, StartError> {
     let store = open_store(settings).await?;
-    let UnsealedSample { read, unopened } = reseal::open_sample(&store).await?;
-    if read > 0 && unopened == read && !reseal::opens_any(&store).await? {
+    let UnsealedSample { read, unopened } = reseal::unseal_sample(&store).await?;
+    if read > 0 && unopened == read && !reseal::can_unseal_any(&store).await? {
         return Err(StartError::OtherEncryptionKey { read });
     }
     if unopened > 0 {
@@ -37,7 +37,8 @@ pub(super) async fn open_for_service(settings: &Settings) -> Result<Store, Start
     Ok(store)
 }
 
-/// Opens and migrates the database for a command. A command waits longer than the service, which may be writing now.
+/// Opens and migrates the database for a command. If SQLite is busy, a command waits longer than the service does,
+/// because the service may be writing.
 pub(super) async fn open_beside_service(settings: &Settings) -> Result<Store, StartError> {
     open_with_pools(
         settings,

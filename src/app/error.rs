@@ -1,4 +1,4 @@
-//! Why a command fails, as a sentence for the person who ran it.
+//! The reasons why a command fails, each as a sentence for the person who ran it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

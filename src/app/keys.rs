@@ -15,7 +15,7 @@ use crate::domain::access::caller::{KeyKind, new_key};
 use crate::domain::kernel::audit::Actor;
 use crate::http::views::account::{AccountView, NewApiKey, RevokedKeys};
 use crate::store::Store;
-use crate::store::accounts::{self, AccountChange, RotationOutcome, access};
+use crate::store::accounts::{self, AccountChange, KeyRotationOutcome, access};
 
 /// The number of accounts read at a time.
 const PER_PAGE: u64 = 500;
@@ -70,9 +70,9 @@ pub async fn rotate_key(
     let rotated = accounts::rotate_key(&store, change, &NewKey::new(text.clone(), terms)).await;
     store.close().await;
     match rotated? {
-        RotationOutcome::Done => {}
-        RotationOutcome::Unknown => return Err(StartError::no_account(owner)),
-        RotationOutcome::Disabled => {
+        KeyRotationOutcome::Done => {}
+        KeyRotationOutcome::Unknown => return Err(StartError::no_account(owner)),
+        KeyRotationOutcome::Disabled => {
             return Err(StartError::DisabledAccount {
                 kind: owner.kind,
                 id: owner.id,

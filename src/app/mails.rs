@@ -13,7 +13,7 @@ use crate::app::build_context::BuildContext;
 use crate::config::{Environment, Settings};
 use crate::domain::mail_links::MailLinks;
 use crate::store::lanes::LaneKind;
-use crate::store::operations::notices::GatherPolicy;
+use crate::store::operations::notices::GatherDelays;
 
 /// The folder in `data_dir` that mails are written to in development.
 const FOLDER: &str = "mails";
@@ -59,7 +59,7 @@ impl BuildContext<'_> {
             store: self.store.clone(),
             clock: self.clock.clone(),
             policy: MailPolicy {
-                gather: GatherPolicy {
+                gather: GatherDelays {
                     gather: seconds(mail.gather_s),
                     repeat: seconds(mail.repeat_s),
                 },
@@ -112,7 +112,7 @@ mod tests {
             let [_, _, _, slug, topic, signature] = parts[..] else {
                 panic!("{path}")
             };
-            let known = links_with(&format!("{KEY}{other}")).check(slug, topic, signature);
+            let known = links_with(&format!("{KEY}{other}")).verify_link(slug, topic, signature);
             assert!(known.is_some(), "{one:?} {other:?}");
         }
     }

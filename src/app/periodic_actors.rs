@@ -61,7 +61,10 @@ impl BuildContext<'_> {
         let clock = self.clock.clone();
         let period = Period::new(kinds::JANITOR, "key-usage", key_usage::WRITE_EVERY);
         self.start_periodic(period, async move || {
-            usage.write(&store, &clock).await.map(|()| None)
+            usage
+                .write_recorded_uses(&store, &clock)
+                .await
+                .map(|()| None)
         })
     }
 
@@ -69,7 +72,7 @@ impl BuildContext<'_> {
         let log = Arc::clone(log);
         let store = self.store.clone();
         let period = Period::new(kinds::JANITOR, "request-log", request_log::WRITE_EVERY);
-        self.start_periodic(period, async move || log.write(&store).await)
+        self.start_periodic(period, async move || log.write_batch(&store).await)
     }
 
     pub(super) fn start_sweeper(&self, log: &Arc<RequestLog>) -> Addr<PeriodicActor> {
@@ -107,7 +110,7 @@ impl BuildContext<'_> {
         };
         let every = after.min(quarantine_lift::LOOK_EVERY);
         let period = Period::new(kinds::JANITOR, "quarantine-lift", every);
-        Some(self.start_periodic(period, async move || lift.lift_due().await))
+        Some(self.start_periodic(period, async move || lift.lift_due_quarantines().await))
     }
 
     pub(super) fn start_clock_watch(&self) -> Addr<PeriodicActor> {

@@ -1,8 +1,8 @@
 //! A lock file in `data_dir`, held while a process serves. A process that gets the lock knows that the process that
 //! held it before is gone. So it ends the leases of that process at once, instead of waiting until they expire.
 //!
-//! A further process on the same embedded database shares the lock of a second file, so that a process that gets the
-//! first lock knows whether it is alone.
+//! A further process on the same embedded database takes a shared lock on a second file. So a process that gets the
+//! first lock can find out whether it is the only one.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -25,11 +25,13 @@ pub(super) struct ProcessLock {
 }
 
 impl ProcessLock {
-    /// Takes the lock and ends the leases of earlier processes. In an embedded database that no other process serves,
-    /// these are all leases. In a database that other processes serve, or may serve because it has a URL, these are the
-    /// leases of the process that held the lock before. Ends no lease if another process holds the lock, or if the
-    /// database has a URL and the lock file cannot be opened; returns `None` then, unless the database is embedded.
-    /// `owner` is the name that this process writes into its leases.
+    /// Takes the lock and ends the leases of processes that are gone. In an embedded database that no other process
+    /// serves, these are all leases. In any other database, these are the leases of the process that held the lock
+    /// before.
+    ///
+    /// Ends no lease if another process holds the lock, or if the database has a URL and the lock file cannot be
+    /// opened. Then returns `None`, unless the database is embedded. `owner` is the name that this process writes
+    /// into its leases.
     pub(super) async fn acquire(
         settings: &Settings,
         store: &Store,
@@ -48,11 +50,13 @@ impl ProcessLock {
         };
         if lock.try_lock().is_err() {
             tracing::warn!("another process serves with the same data_dir");
-            return is_embedded.then(|| join_further(settings)).transpose();
+            return is_embedded
+                .then(|| lock_as_further_process(settings))
+                .transpose();
         }
         let mut before = String::new();
         lock.read_to_string(&mut before).unwrap_or_default();
-        if is_embedded && is_alone(settings)? {
+        if is_embedded && is_only_process(settings)? {
             leases::end_leases(store, LeasesToEnd::AllCrashed).await?;
         } else if !before.is_empty() {
             leases::end_leases(store, LeasesToEnd::Crashed(&before)).await?;
@@ -63,7 +67,7 @@ impl ProcessLock {
 }
 
 /// Takes the shared lock of `FURTHER_FILE`, for a process that is not the first to serve an embedded database.
-fn join_further(settings: &Settings) -> Result<ProcessLock, StartError> {
+fn lock_as_further_process(settings: &Settings) -> Result<ProcessLock, StartError> {
     let path = settings.data_dir.join(FURTHER_FILE);
     let shared = open_lock_file(&path).and_then(|file| file.lock_shared().map(|()| file));
     let file = shared.map_err(|source| StartError::File { path, source })?;
@@ -71,7 +75,7 @@ fn join_further(settings: &Settings) -> Result<ProcessLock, StartError> {
 }
 
 /// Returns true if no process holds the shared lock of `FURTHER_FILE`, so that this one serves the database alone.
-fn is_alone(settings: &Settings) -> Result<bool, StartError> {
+fn is_only_process(settings: &Settings) -> Result<bool, StartError> {
     let path = settings.data_dir.join(FURTHER_FILE);
     let file = open_lock_file(&path).map_err(|source| StartError::File { path, source })?;
     Ok(file.try_lock().is_ok())

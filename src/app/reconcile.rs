@@ -94,7 +94,7 @@ pub async fn reconcile(
     let authority = authority_connection::remote_client(&settings, &clock)?;
     let store = open_beside_service(&settings).await?;
     let arbiters = Arc::new(Arbiters::start(1));
-    let reconciliations = composition::reconciliations(&settings, &store, &clock);
+    let reconciliations = composition::reconciliation_handle(&settings, &store, &clock);
     let owner = new_id().to_string();
     let dispatcher = authority.map(|authority| {
         let tree = Tree::new(clock.clone(), kinds::ALL);

@@ -116,7 +116,7 @@ fn replica_name(settings: &Settings, address: SocketAddr) -> String {
 impl Application {
     /// Builds the app and starts to listen. Port 0 in the settings takes a free port.
     pub async fn build(settings: &Settings, mode: ServeMode) -> Result<Self, StartError> {
-        let open_files = server::raise_open_files();
+        let open_files = server::raise_open_files_limit();
         let listener = listen(settings.http.bind)?;
         let address = listener.local_addr()?;
         let ops_listener = settings.http.ops_bind.map(listen).transpose()?;
@@ -125,8 +125,8 @@ impl Application {
             .map(TcpListener::local_addr)
             .transpose()?;
         let name = replica_name(settings, address);
-        // Before the app is built, because the build takes up work. A later failure of this line would interrupt the
-        // work, which would count as a crash.
+        // This comes before the app is built, because the app takes up work at once. If this failed later, that work
+        // would be interrupted and count as crashed.
         let traces = traces::start(&settings.telemetry, &name)?;
         let app = App::build(settings, mode).await?;
         if let Some(sandbox) = &app.sandbox {

@@ -1,4 +1,4 @@
-//! The modes of a process that serves: it sends what it accepts, or nothing.
+//! The modes of a process that serves: normal, or paused, in which it sends nothing.
 
 /// Says whether a process sends anything to the authority, to webhooks and to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

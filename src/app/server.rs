@@ -28,7 +28,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// The time that the head of a request may take to arrive. It is long, because time in which the whole process stands
 /// still counts, too.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
-/// The limit of open files that the process asks the operating system for.
+/// The limit of open files that the process asks the operating system for at its start.
 pub(super) const OPEN_FILES_WANTED: u64 = 65_536;
 /// The number of connections that each worker may have accepted but not yet registered.
 const UNREGISTERED_CONNECTIONS_MAX: usize = 64;
@@ -73,7 +73,7 @@ impl ListenerLimits {
 
 /// Raises the limit of open files, because each connection counts as an open file and the initial limit is often about
 /// a thousand. Returns the limit that is now in force.
-pub(super) fn raise_open_files() -> usize {
+pub(super) fn raise_open_files_limit() -> usize {
     let raised = rlimit::increase_nofile_limit(OPEN_FILES_WANTED).or_else(|error| {
         tracing::warn!(%error, "failed to raise the limit of open files");
         rlimit::Resource::NOFILE.get_soft()
@@ -109,7 +109,8 @@ where
         .disable_signals()
         .shutdown_timeout(SHUTDOWN_S)
         .workers(workers);
-    // Limits how many connections the framework accepts before the workers register them, if many arrive at once.
+    // This limits how many connections the framework accepts before the workers register them, if many arrive at
+    // once.
     server =
         server.max_concurrent_connections(all.div_ceil(workers) + UNREGISTERED_CONNECTIONS_MAX);
     for ListenerSocket {
@@ -135,8 +136,8 @@ where
                 })
                 .keep_alive(KEEP_ALIVE)
                 .client_request_timeout(HEAD_WAIT_MAX)
-                // Off, because the middleware `unread_body` decides how long a connection with an unread body stays
-                // open.
+                // The timeout is off, because the middleware `unread_body` decides how long a connection with an
+                // unread body stays open.
                 .client_disconnect_timeout(Duration::ZERO)
                 .on_connect_ext(|stream: &GuardedStream<TcpStream>, data| {
                     data.insert(stream.connection().clone());

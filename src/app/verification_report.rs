@@ -6,7 +6,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::domain::events::checkpoint::CheckpointTail;
+use crate::domain::events::checkpoint::LastCheckpointLine;
 use crate::domain::kernel::ids::TaxpayerId;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,7 +18,7 @@ pub struct VerificationReport {
     /// The first difference between a chain and its checkpoints, for each taxpayer whose chain differs.
     pub(super) differences: BTreeMap<TaxpayerId, ChainDifference>,
     /// The number and hash of the last checkpoint read; `None` if no checkpoints were compared.
-    pub(super) checkpoints: Option<CheckpointTail>,
+    pub(super) checkpoints: Option<LastCheckpointLine>,
     /// The reason why the checkpoint file cannot be relied on; `None` if there is no doubt about the file.
     pub(super) fault: Option<CheckpointDoubt>,
 }
@@ -40,7 +40,7 @@ pub(super) enum ChainDifference {
     Removed { sequence: i64, number: u64 },
 }
 
-/// Why a checkpoint file proves less than it should: somebody may have emptied, cut or replaced it.
+/// The reason why a checkpoint file proves less than it should: somebody may have emptied, cut or replaced it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CheckpointDoubt {
     /// Reading stopped before the end of the file.
@@ -131,7 +131,8 @@ impl fmt::Display for VerificationReport {
             ", compared with {} checkpoints, the last {}",
             last.number, last.hash
         )?;
-        // The last checkpoint stands alone in the last line, so that an operator can keep it for `--at-least`.
+        // The last checkpoint is printed on a line of its own at the end, so that an operator can keep it for
+        // `--at-least`.
         if self.is_intact() {
             write!(f, "\n{last}")
         } else {

@@ -15,7 +15,7 @@ use crate::app::error::StartError;
 use crate::app::verification_report::{ChainDifference, CheckpointDoubt, VerificationReport};
 use crate::config::Settings;
 use crate::domain::events::checkpoint::{
-    ChainHead, Checkpoint, CheckpointPublicKey, CheckpointTail,
+    ChainHead, Checkpoint, CheckpointPublicKey, LastCheckpointLine,
 };
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -34,13 +34,13 @@ pub struct CheckpointSource {
     /// The public key of the checkpoints. `None` means the public half of the key in `checkpoints.key_file`.
     pub public_key: Option<String>,
     /// A checkpoint that was in the file before, and must still be in it.
-    pub at_least: Option<CheckpointTail>,
+    pub at_least: Option<LastCheckpointLine>,
 }
 
 /// A checkpoint file to compare with, and the demands that the file must meet.
 struct CheckpointComparison {
     reader: CheckpointReader,
-    at_least: Option<CheckpointTail>,
+    at_least: Option<LastCheckpointLine>,
     /// Each event from before this time must be included in a checkpoint.
     covered_until: Timestamp,
 }
@@ -145,7 +145,8 @@ async fn check_chain(
     }
 }
 
-/// Compares each checkpoint with the events that it signs, and the file with what must be in it.
+/// Compares each checkpoint with the events that it signs. Also checks that the file still has the checkpoints that
+/// must be in it.
 async fn compare_checkpoints(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
@@ -183,16 +184,16 @@ async fn compare_checkpoints(
     }
     if report.fault.is_none() {
         report.fault = match at_least {
-            Some(CheckpointTail { number, .. }) if is_replaced => {
+            Some(LastCheckpointLine { number, .. }) if is_replaced => {
                 Some(CheckpointDoubt::Replaced(number))
             }
-            Some(CheckpointTail { number: wanted, .. }) if reader.tail().number < wanted => {
+            Some(LastCheckpointLine { number: wanted, .. }) if reader.tail().number < wanted => {
                 Some(CheckpointDoubt::Shortened {
                     end: reader.tail().number,
                     wanted,
                 })
             }
-            _ if reader.is_cut()? => Some(CheckpointDoubt::Cut),
+            _ if reader.ends_in_incomplete_line()? => Some(CheckpointDoubt::Cut),
             _ if reader.tail().number == 0 => Some(CheckpointDoubt::Empty),
             _ => find_uncovered_event(store, ends, &covered, covered_until).await?,
         };
@@ -237,7 +238,7 @@ async fn compare_checkpoint(
         number, mut heads, ..
     } = checkpoint;
     heads.retain(|one| taxpayer.is_none_or(|only| only == one.taxpayer_id));
-    let found = events::hashes_at(store, &heads).await?;
+    let found = events::stored_hashes_at(store, &heads).await?;
     for one in heads
         .iter()
         .filter(|one| found.get(&one.taxpayer_id) != Some(&one.head))
@@ -255,10 +256,10 @@ async fn find_difference(
     number: u64,
 ) -> Result<ChainDifference, StoreError> {
     let sequence = signed.head.sequence;
-    let end = events::head(store.reader(), signed.taxpayer_id)
+    let end = events::log_head(store.reader(), signed.taxpayer_id)
         .await?
         .sequence;
-    let is_there = !events::hashes_at(store, std::slice::from_ref(signed))
+    let is_there = !events::stored_hashes_at(store, std::slice::from_ref(signed))
         .await?
         .is_empty();
     Ok(match end {
@@ -303,7 +304,9 @@ mod tests {
     }
 
     async fn append(store: &Store, id: i64, count: usize) {
-        let mut head = events::head(store.reader(), TaxpayerId(id)).await.unwrap();
+        let mut head = events::log_head(store.reader(), TaxpayerId(id))
+            .await
+            .unwrap();
         let seal = || EventStamp {
             id: new_id(),
             taxpayer_id: TaxpayerId(id),
@@ -394,7 +397,7 @@ mod tests {
         async fn verify_with(
             &self,
             taxpayer: Option<i64>,
-            at_least: Option<CheckpointTail>,
+            at_least: Option<LastCheckpointLine>,
             covered_until: Timestamp,
         ) -> VerificationReport {
             let reader = CheckpointReader::open(&self.path(), key().public_key()).unwrap();
@@ -506,7 +509,7 @@ mod tests {
             let second = text.lines().nth(1).unwrap();
             let first = text.lines().next().unwrap();
             let whole = scene.verify(None).await.to_string();
-            let at_least: CheckpointTail = whole.lines().last().unwrap().parse().unwrap();
+            let at_least: LastCheckpointLine = whole.lines().last().unwrap().parse().unwrap();
             assert_eq!(at_least.number, 2, "{whole}");
             for (tampered, said) in [
                 (
@@ -550,7 +553,7 @@ mod tests {
             let text = std::fs::read_to_string(scene.path()).unwrap();
             let first = text.lines().next().unwrap();
             let hash = hex::encode([0; 32]);
-            let other = Some(CheckpointTail { number: 2, hash });
+            let other = Some(LastCheckpointLine { number: 2, hash });
             let never = Timestamp::MIN;
             let now = SystemClock.now();
             for (file, at_least, covered_until, said) in [
@@ -612,7 +615,7 @@ mod tests {
                 },
             };
             let mut tail = scene.checkpointer.file.lock().await.tail().clone();
-            let line = tail.append(SystemClock.now(), &[older], &key());
+            let line = tail.sign_next_checkpoint(SystemClock.now(), &[older], &key());
             let text = std::fs::read_to_string(scene.path()).unwrap();
             std::fs::write(scene.path(), format!("{text}{line}\n")).unwrap();
             let found = scene.verify_with(None, None, SystemClock.now()).await;

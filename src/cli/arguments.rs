@@ -8,7 +8,7 @@ use jiff::civil::Date;
 
 use crate::cli::accounts::{IntegratorCommand, OperatorCommand, TaxpayerCommand};
 use crate::cli::drill::DrillArguments;
-use crate::domain::events::checkpoint::CheckpointTail;
+use crate::domain::events::checkpoint::LastCheckpointLine;
 use crate::domain::import::source::ImportForm;
 
 /// The version and the commit, which build.rs finds.
@@ -114,7 +114,7 @@ pub enum Command {
         /// A checkpoint that the file must still hold, as an earlier `verify` printed it in its last line. With it,
         /// `verify` detects a file that was cut or replaced since.
         #[arg(long, value_name = "NUMBER:HASH", requires = "checkpoints")]
-        at_least: Option<CheckpointTail>,
+        at_least: Option<LastCheckpointLine>,
     },
     /// Signs the heads of the event chains that have grown and appends them to `checkpoints.file`. Prints the number
     /// and hash of the file's last line as one line of JSON.

@@ -1,5 +1,5 @@
-//! The values that a setting may have: a flag, a number in a range, one of some words, or text that passes a
-//! check. A value is checked against it, and an error message describes it.
+//! The values that a setting may have: a flag, a number in a range, one of some words, or text that passes a check.
+//! The settings are checked against these, and error messages describe them.
 
 use std::ops::RangeInclusive;
 
@@ -38,7 +38,8 @@ impl AllowedValues {
         }
     }
 
-    /// Returns true if an environment variable for this setting is used as text instead of being read as TOML.
+    /// True if the value of an environment variable for this setting is taken as text. Other values are parsed as
+    /// TOML.
     pub(super) fn is_text(&self) -> bool {
         matches!(self, Self::Word(_) | Self::Text(..))
     }

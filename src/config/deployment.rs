@@ -141,7 +141,7 @@ impl DeploymentChecks {
     /// Refuses settings that would make a production deployment unsafe.
     fn check_production_is_safe(&mut self, settings: &Settings) {
         self.require(
-            is_protected(settings.database.url.expose_secret()),
+            is_protected_database(settings.database.url.expose_secret()),
             "database.url",
             "hold sslmode=verify-full in production, loopback and Unix sockets excepted",
         );
@@ -198,7 +198,7 @@ fn has_chars(secret: &SecretString, chars_min: usize) -> bool {
 }
 
 /// Returns true if nobody on the network can read the database connection or impersonate the database.
-pub(super) fn is_protected(database: &str) -> bool {
+pub(super) fn is_protected_database(database: &str) -> bool {
     let Ok(url) = Url::parse(database) else {
         return true;
     };
@@ -415,7 +415,7 @@ mod tests {
             ("postgres://u:p@localhost/e?hostaddr=10.0.0.1", false),
             ("postgres://u:p@localhost.example/e", false),
         ] {
-            assert_eq!(is_protected(url), expected, "{url}");
+            assert_eq!(is_protected_database(url), expected, "{url}");
         }
     }
 

@@ -89,7 +89,7 @@ impl From<config::ConfigError> for ConfigFault {
     }
 }
 
-/// Why the secrets of a development machine could not be read from or written to `data_dir`.
+/// The reason why the secrets of a development machine could not be read from `data_dir` or written to it.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalSecretFault {
     #[error("`data_dir`: {} cannot be read or written: {reason}", path.display())]

@@ -24,7 +24,7 @@ const LOOPBACK: [IpNet; 2] = [
 /// The largest offset from UTC that is in use anywhere is +14:00.
 const OFFSET_HOURS_MAX: i32 = 14;
 
-/// One entry of the setting `webhooks.allowed_networks`.
+/// One entry of the setting `webhooks.allowed_networks`, as it is written there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum NetworkEntry {

@@ -52,8 +52,8 @@ pub struct HttpSettings {
 }
 
 impl HttpSettings {
-    /// Returns the largest file of invoices that one key has memory for. It leaves a quarter of the key's memory for
-    /// bodies to other requests.
+    /// Returns the size of the largest file of invoices that one key may send, in bytes. A quarter of the memory for
+    /// the key's bodies is left to its other requests.
     pub fn import_memory_bytes(&self) -> usize {
         let share = self.bodies_bytes_per_account_max;
         share - share / 4

@@ -32,7 +32,8 @@ pub(super) fn merge<T: DeserializeOwned>(
     Ok(config.build()?.try_deserialize()?)
 }
 
-/// Returns a layer as text, because the `config` crate drops empty lists when it is given a table.
+/// Returns a layer, given as TOML text, as a source for the `config` crate. Given a table instead, the crate would
+/// drop empty lists.
 fn toml_source(text: &str) -> File<FileSourceString, FileFormat> {
     File::from_str(text, FileFormat::Toml)
 }

@@ -21,9 +21,9 @@ const CHECKPOINT_KEY_FILE: &str = "checkpoint_key";
 /// A function that encodes random bytes as a secret.
 type EncodeSecret = fn([u8; 32]) -> String;
 
-/// The treatment of a secret that has no value and no file.
+/// The action for a secret that has neither a value in the settings nor a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MissingSecret {
+enum MissingSecretAction {
     Create,
     LeaveEmpty,
 }
@@ -43,12 +43,12 @@ impl Settings {
             reason,
         })?;
         restrict_to_owner(&dir);
-        self.fill_secrets(MissingSecret::Create)
+        self.fill_secrets(MissingSecretAction::Create)
     }
 
     /// Like [`Self::with_local_secrets`], but creates nothing: a secret that is missing stays empty.
     pub fn with_present_secrets(self) -> Result<Self, LocalSecretFault> {
-        self.fill_secrets(MissingSecret::LeaveEmpty)
+        self.fill_secrets(MissingSecretAction::LeaveEmpty)
     }
 
     /// True if a start creates the key that signs checkpoints, because it is missing.
@@ -59,7 +59,7 @@ impl Settings {
             && !local.exists()
     }
 
-    fn fill_secrets(mut self, missing: MissingSecret) -> Result<Self, LocalSecretFault> {
+    fn fill_secrets(mut self, missing: MissingSecretAction) -> Result<Self, LocalSecretFault> {
         if self.environment == Environment::Production {
             return Ok(self);
         }
@@ -134,21 +134,21 @@ fn random_uuid(chance: [u8; 32]) -> String {
         .to_string()
 }
 
-/// If the secret is missing, reads it from a file in `dir`, or creates the file with a new secret if it may. The file is
-/// named after the last part of the setting's name: `encryption_key` for `secrets.encryption_key`.
+/// If the secret is missing, reads it from a file in `dir`, or creates the file with a new secret if it may. The file
+/// is named after the last part of the setting's name: `encryption_key` for `secrets.encryption_key`.
 fn fill_secret(
     secret: &mut SecretString,
     key: &'static str,
     dir: &Path,
     make: EncodeSecret,
-    missing: MissingSecret,
+    missing: MissingSecretAction,
 ) -> Result<(), LocalSecretFault> {
     if !secret.expose_secret().is_empty() {
         return Ok(());
     }
     let name = key.rsplit('.').next().unwrap_or(key);
     let path = dir.join(name);
-    if missing == MissingSecret::LeaveEmpty && !path.exists() {
+    if missing == MissingSecretAction::LeaveEmpty && !path.exists() {
         return Ok(());
     }
     let mut chance = [0; 32];

@@ -73,7 +73,8 @@ fn is_sequence(bytes: &[u8]) -> bool {
 }
 
 fn has_only_words(letters: &str) -> bool {
-    // Each number is the length of a prefix of `letters` that consists of known words. The loop adds one more word.
+    // Each entry is the length of a prefix of `letters` that consists of known words only. The loop extends each
+    // prefix by one more word.
     let mut ends = vec![0];
     while let Some(end) = ends.pop() {
         if end == letters.len() {

@@ -6,7 +6,7 @@ use secrecy::ExposeSecret;
 use url::Url;
 
 use super::authority::AuthorityMode;
-use super::deployment::{is_local_name, is_protected};
+use super::deployment::{is_local_name, is_protected_database};
 use super::{Environment, LogLevel, SecondFactorPolicy, Settings};
 
 impl Settings {
@@ -54,7 +54,7 @@ impl Settings {
                     .to_owned(),
             );
         }
-        if !is_protected(self.database.url.expose_secret()) {
+        if !is_protected_database(self.database.url.expose_secret()) {
             found.push("`database.url` does not verify the database it is connected to".to_owned());
         }
         found

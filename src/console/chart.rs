@@ -34,16 +34,16 @@ impl Chart {
     }
 
     /// Returns the last value with its unit.
-    pub(crate) fn last_words(&self) -> String {
-        self.words(self.last)
+    pub(crate) fn newest_value_words(&self) -> String {
+        self.value_words(self.last)
     }
 
     /// Returns the highest value with its unit.
-    pub(crate) fn highest_words(&self) -> String {
-        self.words(self.highest)
+    pub(crate) fn highest_value_words(&self) -> String {
+        self.value_words(self.highest)
     }
 
-    fn words(&self, value: u64) -> String {
+    fn value_words(&self, value: u64) -> String {
         if self.unit == MICROSECONDS {
             duration_words(value)
         } else {
@@ -93,7 +93,7 @@ mod tests {
         ] {
             let chart = Chart::new("Requests", unit, values);
             assert_eq!(
-                (chart.last_words(), chart.highest_words()),
+                (chart.newest_value_words(), chart.highest_value_words()),
                 (last.to_owned(), highest.to_owned())
             );
         }

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::console::frame::Frame;
-use crate::console::landing::{home_path, is_own_path};
+use crate::console::landing::{home_path, is_page_path};
 use crate::console::page::{Answer, Form, redirect, show_with_status};
 use crate::console::second_factor;
 use crate::console::session::{self, SignedIn};
@@ -98,7 +98,7 @@ async fn confirm(
     if let Some(token) = session::session_token(&request) {
         sessions::record_confirmation(&state.store, &token, state.now()).await?;
     }
-    let next = if is_own_path(&next) {
+    let next = if is_page_path(&next) {
         next
     } else {
         home_path(person.owner)

@@ -25,7 +25,7 @@ pub(crate) fn moment(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<S
 
 /// Writes a time in UTC without its year, for dense lists. A tooltip shows the whole time.
 #[askama::filter_fn]
-pub(crate) fn brief(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {
+pub(crate) fn short_time(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {
     let exact = at.strftime("%Y-%m-%dT%H:%M:%SZ");
     let whole = at.strftime("%Y-%m-%d %H:%M:%S UTC");
     let shown = at.strftime("%d %b %H:%M:%S");

@@ -41,7 +41,7 @@ struct ForgottenForm {
 
 /// GET /sign-in/forgotten: asks for the email. Answers 404 if this deployment sends no mails.
 async fn show_form(state: web::Data<ApiState>) -> Answer {
-    let found = check_mails(&state);
+    let found = check_mails_are_sent(&state);
     std::future::ready(found.and_then(|()| {
         show(&ForgottenPage {
             frame: Frame::for_visitor("Forgotten password"),
@@ -50,7 +50,7 @@ async fn show_form(state: web::Data<ApiState>) -> Answer {
     .await
 }
 
-fn check_mails(state: &ApiState) -> Result<(), ApiError> {
+fn check_mails_are_sent(state: &ApiState) -> Result<(), ApiError> {
     if state.settings.mails.are_sent {
         Ok(())
     } else {
@@ -69,7 +69,7 @@ async fn ask_for_link(
     request: HttpRequest,
     form: PublicForm<ForgottenForm>,
 ) -> Answer {
-    check_mails(&state)?;
+    check_mails_are_sent(&state)?;
     let counted = state
         .limits
         .count_failed_authentication(client_address(&request), state.now());

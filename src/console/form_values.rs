@@ -47,7 +47,7 @@ impl FormValues {
     /// Adds a hidden field with the original values of all fields, so that the server can tell which ones the user
     /// changed.
     #[must_use]
-    pub(crate) fn with_values_before(self) -> Self {
+    pub(crate) fn with_original_values(self) -> Self {
         let query = Serializer::new(String::new())
             .extend_pairs(&self.0)
             .finish();
@@ -55,7 +55,7 @@ impl FormValues {
     }
 
     /// Returns the values that the fields had when the page of the form was rendered.
-    pub(crate) fn values_before(&self) -> Self {
+    pub(crate) fn original_values(&self) -> Self {
         Self::from(&Query::from_text(self.text(BEFORE)))
     }
 
@@ -88,9 +88,9 @@ pub(crate) fn retain_changes(body: &mut Map<String, Value>, before: &Map<String,
     body.retain(|name, value| before.get(name) != Some(&*value));
 }
 
-/// Gives the members of a group their stored values, unless the user changed one of them, for a form whose API call needs
-/// all members. `before` is the body that the page showed.
-pub(crate) fn keep_stored(
+/// Gives the members of a group their stored values, unless the user changed one of them. This is for a form whose
+/// API call needs all members. `before` is the body that the page showed.
+pub(crate) fn keep_stored_group(
     body: &mut Map<String, Value>,
     before: &Map<String, Value>,
     stored: &Map<String, Value>,
@@ -152,8 +152,9 @@ impl FormState {
         Self { values, faults }
     }
 
-    /// Returns the form with the reasons of a refusal, which has changed nothing: faults of fields, a conflict, a limit,
-    /// a pause of the account or an overload. Returns any other error as it is, because it is not about the form.
+    /// Returns the form with the reasons of a refusal, which has changed nothing: faults of fields, a conflict, a
+    /// limit, a pause of the account or an overload. Returns any other error as it is, because it is not about the
+    /// form.
     pub(crate) fn from_refusal(error: ApiError, values: FormValues) -> Result<Self, ApiError> {
         if !error.faults.is_empty() {
             return Ok(Self::with_faults(values, error.faults));
@@ -171,7 +172,7 @@ impl FormState {
     }
 
     /// True if this option of a list is chosen, or this box of a group is checked.
-    pub(crate) fn has(&self, name: &str, value: &str) -> bool {
+    pub(crate) fn has_choice(&self, name: &str, value: &str) -> bool {
         self.values
             .checked_values(name)
             .any(|checked| checked == value)
@@ -199,8 +200,8 @@ impl FormState {
         self.faults.iter().map(|fault| fault.path.clone()).collect()
     }
 
-    /// Returns each fault as its field and its sentence, for the summary at the top of a page. The fault of an item is one
-    /// of its list, beside which the page shows it.
+    /// Returns each fault as its field and its sentence, for the summary at the top of a page. A fault of a list's
+    /// item gets the field of the list, because the page shows the fault beside the list.
     pub(crate) fn summary(&self) -> Vec<(String, String)> {
         let faults = self.faults.iter();
         faults
@@ -227,8 +228,8 @@ fn path_without_item(path: &str) -> &str {
     }
 }
 
-/// Takes the field from each fault of a summary whose field is not on the page, so that its sentence is no link.
-pub(crate) fn keep_fields(
+/// Blanks the field of each fault whose field is not on the page, so that its sentence in the summary is not a link.
+pub(crate) fn unlink_hidden_fields(
     summary: impl Iterator<Item = (String, String)>,
     is_shown: impl Fn(&str) -> bool,
 ) -> Vec<(String, String)> {
@@ -263,12 +264,12 @@ mod tests {
     #[test]
     fn a_form_tells_the_fields_that_its_page_showed() {
         for city in ["Lagos", "", "A&B=C", "Ìbàdàn %26"] {
-            let form = FormValues::from([("city", city)]).with_values_before();
+            let form = FormValues::from([("city", city)]).with_original_values();
             let sent = form.with_fields(FormValues::from([("city", "Abuja")]));
             assert_eq!(sent.text("city"), "Abuja");
-            assert_eq!(sent.values_before().text("city"), city);
+            assert_eq!(sent.original_values().text("city"), city);
         }
-        assert_eq!(sample_values().values_before().text("city"), "");
+        assert_eq!(sample_values().original_values().text("city"), "");
     }
 
     #[test]
@@ -301,7 +302,7 @@ mod tests {
         ] {
             let mut body = sent.as_object().cloned().unwrap();
             let [before, stored] = [&before, &stored].map(|one| one.as_object().unwrap());
-            keep_stored(&mut body, before, stored, &group);
+            keep_stored_group(&mut body, before, stored, &group);
             assert_eq!(Value::Object(body), expected, "{sent} {stored:?}");
         }
     }
@@ -313,7 +314,7 @@ mod tests {
             ["a", "b"]
         );
         let form = FormState::new(sample_values());
-        assert!(form.has("event", "b") && !form.has("event", "c"));
+        assert!(form.has_choice("event", "b") && !form.has_choice("event", "c"));
     }
 
     #[test]
@@ -337,7 +338,7 @@ mod tests {
             fields.collect::<Vec<_>>()
         };
         assert_eq!(fields(form.summary()), ["events", "city", "other"]);
-        let shown = keep_fields(form.summary().into_iter(), |field| field != "other");
+        let shown = unlink_hidden_fields(form.summary().into_iter(), |field| field != "other");
         assert_eq!(fields(shown), ["events", "city", ""]);
     }
 

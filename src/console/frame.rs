@@ -32,7 +32,7 @@ const OPERATORS_SEARCH: SearchForm = SearchForm {
     label: "Search by IRN, invoice number, TIN, taxpayer, run or event",
     placeholder: "IRN, invoice, TIN, run, event …",
 };
-/// Leads an integrator to one of its taxpayers, from any page.
+/// The form that leads an integrator to one of its taxpayers, from any page.
 const SWITCHER: SearchForm = SearchForm {
     action: "/dashboard/taxpayers/open",
     label: "Switch to a taxpayer by name, TIN or email",

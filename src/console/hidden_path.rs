@@ -1,5 +1,5 @@
-//! Hides the path of a webhook's URL in what its receiver answered. The path may contain a secret, and receivers repeat
-//! it: in "Cannot POST /hooks/…", in redirects and in pages of errors.
+//! Hides the path and the query of a webhook's URL in the answers of its receiver. They may contain a secret, and
+//! receivers repeat them: in "Cannot POST /hooks/…", in redirects and on error pages.
 
 use url::Url;
 
@@ -21,7 +21,7 @@ pub(super) fn hide_path(attempts: &mut [DeliveryAttempt], url: &str) {
     }
 }
 
-/// Returns path and query as they are written, and their parts also as they are meant; the longest first.
+/// Returns the path and the query as written, and their parts both as written and decoded, the longest first.
 fn secret_parts(url: &str) -> Vec<String> {
     let Ok(url) = Url::parse(url) else {
         return Vec::new();

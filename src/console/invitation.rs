@@ -40,7 +40,7 @@ struct ChoosePasswordPage {
     refusal: Option<String>,
 }
 
-/// Says that the link is no longer valid. Does not say for whom it was.
+/// The page that says that the link is no longer valid. It does not say for whom the link was.
 #[derive(Template)]
 #[template(path = "invitation_ended.html")]
 struct InvitationEndedPage {
@@ -61,9 +61,9 @@ async fn show_choose_password(
     token: web::Path<String>,
 ) -> Answer {
     let token = InvitationToken::from_path(token.into_inner());
-    match find_invited(&state, &request, &token).await? {
+    match find_invited_person(&state, &request, &token).await? {
         Some(person) => render(person.email, None),
-        None => answer_ended(),
+        None => show_ended_page(),
     }
 }
 
@@ -76,8 +76,8 @@ async fn choose_password(
 ) -> Answer {
     let token = InvitationToken::from_path(token.into_inner());
     // The link is looked up before the password is hashed, which is expensive.
-    let Some(person) = find_invited(&state, &request, &token).await? else {
-        return answer_ended();
+    let Some(person) = find_invited_person(&state, &request, &token).await? else {
+        return show_ended_page();
     };
     if let Some(refusal) = password_refusal(&form.0) {
         return render(person.email, Some(refusal));
@@ -86,13 +86,13 @@ async fn choose_password(
     let hash = state.passwords.hash(form.0.new, salt).await?;
     match invitations::accept(&state.store, &token, &hash, state.now()).await? {
         Some(_) => Ok(go_to("/sign-in", "Your password is set. Sign in with it.")),
-        None => answer_ended(),
+        None => show_ended_page(),
     }
 }
 
 /// Returns the person whom the link invites; `None` if the link is not valid. An invalid link counts as a refused
 /// attempt to sign in.
-async fn find_invited(
+async fn find_invited_person(
     state: &ApiState,
     request: &HttpRequest,
     token: &InvitationToken,
@@ -137,7 +137,7 @@ fn render(email: String, refusal: Option<String>) -> Answer {
     )
 }
 
-fn answer_ended() -> Answer {
+fn show_ended_page() -> Answer {
     show_with_status(
         StatusCode::NOT_FOUND,
         &InvitationEndedPage {
@@ -158,7 +158,7 @@ struct InvitationPage {
 }
 
 /// Shows a new link to the person who made it. `back` is the address of the page that the person came from.
-pub(super) fn show_link(frame: Frame, made: Invitation, back: String) -> Answer {
+pub(super) fn show_invitation_link(frame: Frame, made: Invitation, back: String) -> Answer {
     let Invitation {
         email,
         link,

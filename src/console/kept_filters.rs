@@ -1,11 +1,11 @@
-//! The parameters of a list for which its form has no field. The form sends them as hidden fields. Those that are
-//! filters are shown as chips, which can be removed.
+//! The parameters of a list's address for which the form above the list has no field. The form sends them as hidden
+//! fields. Those that are filters are shown as chips with a button that removes them.
 
 use crate::console::list_pages::{filled_pairs, list_address};
 use crate::http::forms::query::Query;
 
 /// The names of the fields of a list's form, and the filters without a field, each with its label.
-pub(crate) struct ListForm {
+pub(crate) struct ListFormFields {
     pub(crate) fields: &'static [&'static str],
     pub(crate) chips: &'static [(&'static str, &'static str)],
 }
@@ -26,7 +26,7 @@ pub(crate) struct FilterChip {
 
 impl KeptFilters {
     /// `path` is the path of the list.
-    pub(crate) fn new(path: &str, query: &Query, form: &ListForm) -> Self {
+    pub(crate) fn new(path: &str, query: &Query, form: &ListFormFields) -> Self {
         let kept = filled_pairs(query).filter(|(name, _)| !form.fields.contains(name));
         let chips = form.chips.iter().filter_map(|(name, label)| {
             let value = query.trimmed_text(name)?;
@@ -56,7 +56,7 @@ fn chip_text(label: &str, value: &str) -> String {
 mod tests {
     use super::*;
 
-    const FORM: ListForm = ListForm {
+    const FORM: ListFormFields = ListFormFields {
         fields: &["q", "status"],
         chips: &[("customer_no", "Customer"), ("overdue", "Overdue")],
     };

@@ -14,7 +14,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 
 /// True for a path of a page of this service, so that a link to the sign-in cannot lead to another site. The path must
 /// be plain: without encoding and without empty or dotted segments, so that browser and server read it in the same way.
-pub(super) fn is_own_path(next: &str) -> bool {
+pub(super) fn is_page_path(next: &str) -> bool {
     let (path, query) = next.split_once('?').unwrap_or((next, ""));
     let starts = ["/console", "/dashboard", "/account"];
     let Some(rest) = starts.iter().find_map(|start| path.strip_prefix(start)) else {
@@ -61,7 +61,7 @@ mod tests {
             "/dashboard/7/invoices",
             "/account/password",
         ] {
-            assert!(is_own_path(ours), "{ours}");
+            assert!(is_page_path(ours), "{ours}");
         }
         for other in [
             "",
@@ -81,7 +81,7 @@ mod tests {
             "/consolex",
             "console",
         ] {
-            assert!(!is_own_path(other), "{other}");
+            assert!(!is_page_path(other), "{other}");
         }
     }
 }

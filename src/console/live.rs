@@ -41,7 +41,7 @@ const ACCOUNT_EVENTS_MAX: u32 = 6;
 pub(crate) struct LiveParts(DashMap<String, Arc<Cached<Option<Bytes>>>>);
 
 /// The viewer of a live part of a page.
-enum Watcher {
+enum PartViewer {
     /// An operator, by the token of the session.
     Operator(SecretString),
     /// A person of an account or its integrator.
@@ -54,7 +54,7 @@ enum Watcher {
 /// The stream of a part to one browser.
 struct PartStream {
     state: web::Data<ApiState>,
-    watcher: Watcher,
+    viewer: PartViewer,
     part: Arc<Cached<Option<Bytes>>>,
     render: Box<Render>,
     last_sent: Option<Bytes>,
@@ -79,7 +79,7 @@ impl LiveParts {
         let token = session::session_token(request).unwrap_or_default();
         let part_stream = PartStream {
             state: state.clone(),
-            watcher: Watcher::Operator(token),
+            viewer: PartViewer::Operator(token),
             part: Arc::clone(&part),
             render: Box::new(render),
             last_sent: None,
@@ -98,7 +98,7 @@ pub(crate) fn stream_to_account(
 ) -> HttpResponse {
     let part_stream = PartStream {
         state: state.clone(),
-        watcher: Watcher::Account {
+        viewer: PartViewer::Account {
             token: session::session_token(request).unwrap_or_default(),
             taxpayer,
         },
@@ -110,7 +110,7 @@ pub(crate) fn stream_to_account(
     part_stream.into_response()
 }
 
-impl Watcher {
+impl PartViewer {
     fn event_interval(&self) -> Duration {
         match self {
             Self::Operator(_) => EVENT_INTERVAL,
@@ -134,16 +134,16 @@ impl PartStream {
             .streaming(stream::unfold(self, next_event))
     }
 
-    /// True if the watcher may still see the part. False also if the session cannot be checked: the stream then ends,
+    /// True if the viewer may still see the part. False also if the session cannot be checked: the stream then ends,
     /// and the browser connects again.
     async fn may_still_view(&self) -> bool {
-        match &self.watcher {
-            Watcher::Operator(token) if self.events.is_multiple_of(EVENTS_PER_SESSION_CHECK) => {
+        match &self.viewer {
+            PartViewer::Operator(token) if self.events.is_multiple_of(EVENTS_PER_SESSION_CHECK) => {
                 let may_view = operators::may_view_pages(&self.state, token).await;
                 may_view.unwrap_or(false)
             }
-            Watcher::Operator(_) => true,
-            Watcher::Account { token, taxpayer } => {
+            PartViewer::Operator(_) => true,
+            PartViewer::Account { token, taxpayer } => {
                 let may_view = accounts::may_view_account(&self.state, token, *taxpayer).await;
                 may_view.unwrap_or(false)
             }
@@ -158,11 +158,11 @@ async fn next_event(
 ) -> Option<(Result<Bytes, Infallible>, PartStream)> {
     if part_stream.events > 0 {
         tokio::select! {
-            () = rt::time::sleep(part_stream.watcher.event_interval()) => {}
+            () = rt::time::sleep(part_stream.viewer.event_interval()) => {}
             () = part_stream.state.stopping.wait_for_stop() => return None,
         }
     }
-    if part_stream.events == part_stream.watcher.events_max() {
+    if part_stream.events == part_stream.viewer.events_max() {
         return None;
     }
     if part_stream.events > 0 && !part_stream.may_still_view().await {
@@ -177,7 +177,7 @@ async fn next_event(
                 "a part of a page could not be rendered"
             );
         });
-        rendered.ok().map(|html| stream_event(&html))
+        rendered.ok().map(|html| encode_event(&html))
     };
     let rendered = part_stream.part.get_or_load(rendering).await;
     let is_new = rendered.is_some() && rendered != part_stream.last_sent;
@@ -190,8 +190,9 @@ async fn next_event(
     Some((Ok(bytes), part_stream))
 }
 
-/// Writes a part as an event. A carriage return alone also ends a line of a stream, so it begins a new line of the event.
-fn stream_event(html: &str) -> Bytes {
+/// Encodes a part as an event of the stream. A carriage return alone also ends a line of a stream, so the text after
+/// it becomes a further line of the event.
+fn encode_event(html: &str) -> Bytes {
     let lines = html.lines().flat_map(|line| line.split('\r'));
     let lines: Vec<_> = lines.map(|line| format!("data: {line}")).collect();
     Bytes::from(lines.join("\n") + "\n\n")
@@ -212,7 +213,7 @@ mod tests {
                 "data: <p>\ndata: \ndata: x</p>\ndata: y\n\n",
             ),
         ] {
-            assert_eq!(stream_event(html), event, "{html:?}");
+            assert_eq!(encode_event(html), event, "{html:?}");
         }
     }
 }

@@ -32,8 +32,8 @@ const CHOICES: [(&str, &str); 4] = [
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path(PATH)
-            .page(show_choices)
-            .form(save)
+            .page(show_mail_choices)
+            .form(save_mail_choices)
             .allows_form_repeat(),
         path("/sign-in/unsubscribe/{person}/{topic}/{signature}")
             .page(show_unsubscribe)
@@ -71,7 +71,7 @@ fn offered_topics(owner: SessionOwner) -> Vec<NoticeTopic> {
 }
 
 /// GET /account/mails: shows the topics and the present choices.
-async fn show_choices(
+async fn show_mail_choices(
     state: web::Data<ApiState>,
     request: HttpRequest,
     signed_in: SignedIn,
@@ -114,7 +114,11 @@ fn read_choice(word: &str, now: Timestamp) -> Option<MailChoice> {
 }
 
 /// POST /account/mails: stores the choices.
-async fn save(state: web::Data<ApiState>, signed_in: SignedIn, form: Form<FormValues>) -> Answer {
+async fn save_mail_choices(
+    state: web::Data<ApiState>,
+    signed_in: SignedIn,
+    form: Form<FormValues>,
+) -> Answer {
     let owner = signed_in.session.person.owner;
     let now = state.now();
     let wanted = offered_topics(owner).into_iter().filter_map(|topic| {
@@ -126,7 +130,7 @@ async fn save(state: web::Data<ApiState>, signed_in: SignedIn, form: Form<FormVa
     Ok(go_to(PATH, "Your choice was saved."))
 }
 
-/// Asks whether to end or snooze, or says that it was done.
+/// The page that asks whether to end or snooze a topic, or that says that this was done.
 #[derive(Template)]
 #[template(path = "unsubscribe.html")]
 struct UnsubscribePage {
@@ -150,7 +154,7 @@ type LinkParts = web::Path<(String, String, String)>;
 async fn show_unsubscribe(state: web::Data<ApiState>, link: LinkParts) -> Answer {
     let (person, topic, signature) = link.into_inner();
     let links = &state.settings.mails.links;
-    let found = links.check(&person, &topic, &signature);
+    let found = links.verify_link(&person, &topic, &signature);
     std::future::ready(match found {
         Some((_, topic)) => render(topic, false),
         None => Err(ApiError::route_not_found()),
@@ -163,7 +167,7 @@ async fn show_unsubscribe(state: web::Data<ApiState>, link: LinkParts) -> Answer
 async fn unsubscribe(state: web::Data<ApiState>, request: HttpRequest, link: LinkParts) -> Answer {
     let (person, topic, signature) = link.into_inner();
     let links = &state.settings.mails.links;
-    let Some((person, topic)) = links.check(&person, &topic, &signature) else {
+    let Some((person, topic)) = links.verify_link(&person, &topic, &signature) else {
         return Err(ApiError::route_not_found());
     };
     let body = form::take_form(&request)?;

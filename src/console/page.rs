@@ -25,7 +25,7 @@ pub(crate) use crate::http::respond::redirect::{add_notice, go_to, redirect};
 use crate::http::respond::redirect::{remove_notice, secure_notice};
 use crate::http::state::ApiState;
 
-/// The result of a handler of a page.
+/// The result of a handler that answers with a page.
 pub(crate) type Answer = Result<HttpResponse, ApiError>;
 
 /// The content policy of a page: it may load only files of this service, runs no inline script, and cannot be framed.
@@ -33,7 +33,7 @@ const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src '
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 /// Isolates a page from pages of other sites that open it or that it opens: they share no window object.
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
-/// The header that switches off the browser features that no page uses.
+/// The header, and its value, that switch off the browser features that no page uses.
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 const PERMISSIONS: &str =
     "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()";
@@ -128,7 +128,7 @@ pub(crate) async fn error_pages(
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let response = next.call(request).await?;
-    if !is_page(response.request()) {
+    if !is_page_request(response.request()) {
         return Ok(response);
     }
     let mut response = remove_read_notice(response);
@@ -149,7 +149,7 @@ pub(crate) async fn error_pages(
             Refusal::ConfirmationMissing => redirect(&session::confirm_path(request)),
             Refusal::SecondFactorMissing => redirect("/account/second-factor"),
             Refusal::NotAllowed(sentence) => {
-                show_refused_right((*sentence).to_owned(), request).await
+                show_missing_right((*sentence).to_owned(), request).await
             }
             Refusal::Failed(error) => show_failure(error, request).await,
         }
@@ -168,8 +168,8 @@ fn remove_read_notice(mut response: ServiceResponse<BoxBody>) -> ServiceResponse
     response
 }
 
-/// True for a request of a page. Decided by the route that it matched, because the path itself may be encoded.
-fn is_page(request: &HttpRequest) -> bool {
+/// True for the request of a page. The matched route decides this, because the path itself may be encoded.
+fn is_page_request(request: &HttpRequest) -> bool {
     let matched = request.extensions().get::<MatchedRoute>().copied();
     let path = matched.map_or_else(|| request.path(), |matched| matched.0);
     let starts = [
@@ -197,26 +197,27 @@ fn database_message(error: &ApiError, request: &HttpRequest) -> Option<String> {
 const DATABASE_SILENT: &str = "The database does not answer, so this page cannot be shown. The overview, Supervision and \
      Breakers show what this process knows, and the overview says since when.";
 
-/// Says that the person has no right to the page, or that a form does not come from a page of the session.
-async fn show_refused_right(message: String, request: &HttpRequest) -> HttpResponse {
+/// Returns the page that says that the person has no right, or that a form does not come from a page of the session.
+async fn show_missing_right(message: String, request: &HttpRequest) -> HttpResponse {
     let status = StatusCode::FORBIDDEN;
     let page = FailurePage {
         frame: failure_frame(status, request).await,
         message,
         faults: Vec::new(),
         request_id: session::request_id(request),
-        is_unsent: sends_form(request),
+        is_unsent: is_form_request(request),
     };
     render_failure(status, &page)
 }
 
 /// True for the request of a form.
-fn sends_form(request: &HttpRequest) -> bool {
+fn is_form_request(request: &HttpRequest) -> bool {
     !request.method().is_safe()
 }
 
-/// True for the statuses of a refusal because of too many requests or a pause. A form that got it was not processed.
-fn is_put_off(status: StatusCode) -> bool {
+/// True for the status of a refusal because of too many requests or a pause. A form that was refused in this way was
+/// not processed.
+fn is_temporary_refusal(status: StatusCode) -> bool {
     [
         StatusCode::TOO_MANY_REQUESTS,
         StatusCode::SERVICE_UNAVAILABLE,
@@ -237,7 +238,7 @@ async fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
         message,
         faults,
         request_id: session::request_id(request),
-        is_unsent: sends_form(request) && is_put_off(error.status),
+        is_unsent: is_form_request(request) && is_temporary_refusal(error.status),
     };
     let mut page = render_failure(error.status, &page);
     if let Some(wait) = error.retry_after {

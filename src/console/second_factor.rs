@@ -12,7 +12,7 @@ use serde::Deserialize;
 use timing::clock;
 
 use crate::console::frame::Frame;
-use crate::console::landing::{home_path, is_own_path};
+use crate::console::landing::{home_path, is_page_path};
 use crate::console::page::{Answer, Form, add_notice, redirect, show, show_with_status};
 use crate::console::session::{self, AwaitsCode, Confirmed, SignedIn};
 use crate::console::session_start::{
@@ -32,7 +32,8 @@ use crate::store::accounts::sessions;
 
 const WRONG_CODE_TEXT: &str =
     "This code is not right, or it was used before. Wait for the next code of the app.";
-/// The refusal if people try to reset their own second factor, which a stolen session could otherwise remove.
+/// The message for people who try to reset their own second factor. If this were allowed, a stolen session could
+/// remove it.
 pub(super) const OWN_RESET_REFUSAL: &str =
     "Nobody resets its own second factor. Use a recovery code, or ask somebody else to reset it.";
 const PATH: &str = "/account/second-factor";
@@ -134,7 +135,7 @@ async fn enter_code(
         };
         return show_with_status(StatusCode::UNAUTHORIZED, &page);
     }
-    let path = if is_own_path(&next) {
+    let path = if is_page_path(&next) {
         next
     } else {
         home_path(owner)

@@ -67,7 +67,8 @@ impl PasswordProof {
     }
 }
 
-/// Opens a session and leads to a page. Leads to the sign-in if the proof no longer opens the account.
+/// Opens a session and redirects to a page. Redirects to the sign-in if the account's password or second factor has
+/// changed since the proof.
 pub(super) async fn start_session(
     state: &ApiState,
     request: &HttpRequest,
@@ -83,8 +84,8 @@ pub(super) async fn start_session(
     Ok(answer)
 }
 
-/// Opens a session with this token, and ends the session that the browser had. Returns `None` if the proof no longer
-/// opens the account.
+/// Opens a session with this token, and ends the session that the browser had. Returns `None` if the account's
+/// password or second factor has changed since the proof.
 pub(super) async fn open_session(
     state: &ApiState,
     request: &HttpRequest,

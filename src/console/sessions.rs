@@ -17,7 +17,7 @@ const PATH: &str = "/account/sessions";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path(PATH).page(list),
+        path(PATH).page(list_sessions),
         path("/account/sessions/end").form(end_sessions),
     ]
 }
@@ -30,7 +30,11 @@ struct SessionsPage {
 }
 
 /// GET /account/sessions: lists the sessions of the person who is signed in.
-async fn list(state: web::Data<ApiState>, request: HttpRequest, signed_in: SignedIn) -> Answer {
+async fn list_sessions(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    signed_in: SignedIn,
+) -> Answer {
     let person = &signed_in.session.person;
     let own = session::session_token(&request).unwrap_or_default();
     let limits = state.settings.sessions.limits;

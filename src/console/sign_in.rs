@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::console::frame::Frame;
-use crate::console::landing::{home_path, is_own_path};
+use crate::console::landing::{home_path, is_page_path};
 use crate::console::page::{Answer, Form, PublicForm, redirect, show, show_with_status};
 use crate::console::second_factor;
 use crate::console::session::{self, Refusal, SignedIn};
@@ -21,7 +21,7 @@ use crate::http::listener::Listener;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::people::{self, SignIn};
+use crate::store::accounts::people::{self, SignInAccount};
 use crate::store::accounts::sessions;
 
 const WRONG_PASSWORD_TEXT: &str = "Wrong email or password.";
@@ -64,7 +64,7 @@ impl SignInPage {
             refusal: None,
             has_ended: false,
             sends_mails: state.settings.mails.are_sent,
-            accounts: AccountOption::all(None),
+            accounts: AccountOption::for_each_kind(None),
             must_choose: false,
         }
     }
@@ -83,7 +83,7 @@ struct AccountOption {
 
 impl AccountOption {
     /// Returns an option for each kind of account, whether or not there is such an account.
-    fn all(chosen: Option<SessionKind>) -> Vec<Self> {
+    fn for_each_kind(chosen: Option<SessionKind>) -> Vec<Self> {
         let kinds = SessionKind::ALL.iter().copied();
         kinds
             .map(|kind| Self {
@@ -147,7 +147,7 @@ async fn sign_in_page(
 ) -> Answer {
     let SignInQuery { next, ended } = query.into_inner();
     if let Ok(SignedIn { session, .. }) = signed_in {
-        return Ok(redirect(&path_after(next, session.person.owner)));
+        return Ok(redirect(&path_after_sign_in(next, session.person.owner)));
     }
     std::future::ready(show(&SignInPage {
         frame: Frame {
@@ -162,8 +162,8 @@ async fn sign_in_page(
 }
 
 /// Returns the path of the page that led to the sign-in or, if there is none, of the person's first page.
-fn path_after(next: String, owner: SessionOwner) -> String {
-    if is_own_path(&next) {
+fn path_after_sign_in(next: String, owner: SessionOwner) -> String {
+    if is_page_path(&next) {
         next
     } else {
         home_path(owner)
@@ -206,7 +206,7 @@ async fn sign_in(
             next,
             email,
             refusal: Some(WRONG_PASSWORD_TEXT),
-            accounts: AccountOption::all(chosen),
+            accounts: AccountOption::for_each_kind(chosen),
             ..SignInPage::new(&state)
         };
         return show_with_status(StatusCode::UNAUTHORIZED, &page);
@@ -217,7 +217,7 @@ async fn sign_in(
         password_hash: account.password_hash,
         has_code: false,
     };
-    let path = path_after(next, person.owner);
+    let path = path_after_sign_in(next, person.owner);
     if person.has_second_factor {
         return second_factor::ask_for_code(&state, &request, &proof, &path).await;
     }
@@ -230,23 +230,23 @@ struct TypedAccount<'a> {
     chosen: Option<SessionKind>,
 }
 
-/// The accounts that one password is compared with at the same time, and the attempts as which this counts.
+/// The accounts that one password is compared with at the same time, and the attempts that the limits count for it.
 #[derive(Default)]
 struct PasswordTrial {
-    accounts: Vec<SignIn>,
+    accounts: Vec<SignInAccount>,
     attempts: Vec<Attempt>,
 }
 
-/// Returns the enabled accounts that the email and the password open. Accounts whose person has signed in before in
-/// this browser are tried first, each under the allowance of the browser. If none of them opens, the others are tried
-/// under the allowance of strangers, even if there are none: neither the time nor a limit shows how many accounts the
-/// email has.
+/// Returns the enabled accounts that the email and the password open. First tries the accounts whose person has
+/// signed in before in this browser; these attempts count against the limit of the browser. If none of them opens,
+/// tries the others, against the limit for unknown browsers. It does so even if there are no others: neither the time
+/// nor a limit shows how many accounts the email has.
 async fn find_accounts(
     state: &web::Data<ApiState>,
     request: &HttpRequest,
     typed: &TypedAccount<'_>,
     password: SecretString,
-) -> Result<Vec<SignIn>, ApiError> {
+) -> Result<Vec<SignInAccount>, ApiError> {
     let listener = Listener::from_request(request);
     let mut found = people::accounts_with_email(&state.store, typed.email).await?;
     found.retain(|account| listener.serves_person(account.person.owner));
@@ -290,7 +290,7 @@ async fn try_password(
     state: &ApiState,
     trial: PasswordTrial,
     password: SecretString,
-) -> Result<Vec<SignIn>, ApiError> {
+) -> Result<Vec<SignInAccount>, ApiError> {
     let now = state.now();
     let mut counted = Vec::new();
     for attempt in trial.attempts {
@@ -308,8 +308,9 @@ async fn try_password(
         .filter(|(position, account)| matching.contains(position) && !account.is_disabled)
         .map(|(_, account)| account)
         .collect();
-    // If an account stays closed, the attempt stays counted. Otherwise the holder of one account could try any number of
-    // passwords of another with the same email, by giving each of them to the own account first.
+    // If the password does not open one of the accounts, the attempt stays counted. Otherwise the holder of one
+    // account could try any number of passwords of another account with the same email: by first giving each of them
+    // to the own account.
     if opens_all && !opened.is_empty() {
         for attempt in counted {
             state.sign_ins.succeed(attempt, now);

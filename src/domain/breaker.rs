@@ -15,14 +15,14 @@ words! {
     }
 }
 
-/// The newest order about the calls of one operation.
+/// The newest instruction of an operator about the calls of one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BreakerOrder {
     pub operation: String,
     pub kind: BreakerOrderKind,
     /// Grows with each order about the operation.
     pub number: i64,
-    /// The time of the order. To give the same order again does not change it.
+    /// The time of the order. Giving the same order again does not change this time.
     pub ordered_at: Timestamp,
 }
 
@@ -102,9 +102,9 @@ pub fn merge_breakers<'a>(
                 .iter_mut()
                 .find(|shared| shared.figures.operation == breaker.operation);
             match known {
-                Some(shared) => shared.add(name, breaker),
+                Some(shared) => shared.add_replica(name, breaker),
                 None => merged.push(SharedBreaker {
-                    held_on: held_name(name, breaker),
+                    held_on: name_if_not_closed(name, breaker),
                     figures: breaker.clone(),
                 }),
             }
@@ -113,14 +113,14 @@ pub fn merge_breakers<'a>(
     merged
 }
 
-fn held_name(replica: &str, breaker: &BreakerFigures) -> Vec<String> {
+fn name_if_not_closed(replica: &str, breaker: &BreakerFigures) -> Vec<String> {
     let is_held = breaker.state != BreakerCondition::Closed;
     is_held.then(|| replica.to_owned()).into_iter().collect()
 }
 
 impl SharedBreaker {
-    fn add(&mut self, replica: &str, breaker: &BreakerFigures) {
-        self.held_on.extend(held_name(replica, breaker));
+    fn add_replica(&mut self, replica: &str, breaker: &BreakerFigures) {
+        self.held_on.extend(name_if_not_closed(replica, breaker));
         let sum = &self.figures;
         let gravest = if breaker.severity() > sum.severity() {
             breaker
@@ -143,7 +143,7 @@ impl SharedBreaker {
 
 impl BreakerFigures {
     /// True if the breaker is closed, no recent call failed, and no call waits.
-    pub fn is_calm(&self) -> bool {
+    pub fn needs_no_attention(&self) -> bool {
         let is_held = self.waiting > 0 || self.held_until.is_some();
         self.state == BreakerCondition::Closed && !is_held && self.failures == 0
     }

@@ -10,7 +10,8 @@ use crate::domain::notice::{NoticeScope, NoticeTopic};
 /// The path of the page on which a person unsubscribes from a topic. The parameters of the link follow it.
 pub const UNSUBSCRIBE_PATH: &str = "/sign-in/unsubscribe/";
 
-/// Signs links with a secret of this deployment, and checks them with this or another one.
+/// Signs links with a secret of this deployment, and accepts links that were signed with this secret or with one of
+/// `others`.
 #[derive(Debug, Clone)]
 pub struct MailLinks {
     secret: SecretString,
@@ -43,7 +44,7 @@ impl MailLinks {
     }
 
     /// Returns the person and the topic of a link; `None` if the signature is not right.
-    pub fn check(
+    pub fn verify_link(
         &self,
         slug: &str,
         topic: &str,
@@ -94,7 +95,7 @@ mod tests {
         };
         assert_eq!((slug, topic), ("contact-7-9", "outage"));
         assert_eq!(
-            links.check(slug, topic, signature),
+            links.verify_link(slug, topic, signature),
             Some((person, NoticeTopic::Outage))
         );
         let other = MailLinks::new("another secret".to_owned().into());
@@ -106,7 +107,11 @@ mod tests {
             (&links, slug, topic, "odd"),
             (&links, "robot-1", topic, signature),
         ] {
-            assert_eq!(links.check(slug, topic, signature), None, "{slug} {topic}");
+            assert_eq!(
+                links.verify_link(slug, topic, signature),
+                None,
+                "{slug} {topic}"
+            );
         }
     }
 
@@ -129,7 +134,7 @@ mod tests {
             let others = others.iter().map(|name| secret(name)).collect();
             let links = MailLinks::new(secret(current)).with_other_secrets(others);
             assert_eq!(
-                links.check(slug, topic, signature).is_some(),
+                links.verify_link(slug, topic, signature).is_some(),
                 is_valid,
                 "{current}"
             );

@@ -40,7 +40,7 @@ impl Amount {
     /// Parses the digits of a JSON number, with or without an exponent.
     pub fn parse(digits: &str) -> Result<Self, AmountFault> {
         let value = match digits.split_once(['e', 'E']) {
-            None => parse_exact(without_idle_zeros(digits))?,
+            None => parse_exact(without_excess_zeros(digits))?,
             Some((mantissa, exponent)) => parse_with_exponent(mantissa, exponent)?,
         };
         let normal = value.normalize();
@@ -84,12 +84,12 @@ impl Amount {
     }
 
     /// Divides. Returns `None` if `other` is zero or the result is too large.
-    pub fn over(self, other: Self) -> Option<Self> {
+    pub fn divided_by(self, other: Self) -> Option<Self> {
         self.0.checked_div(other.0).map(Self)
     }
 
     /// Returns `self` percent of `whole`; `None` if the result is too large.
-    pub fn to_percent(self, whole: Self) -> Option<Self> {
+    pub fn percent_share(self, whole: Self) -> Option<Self> {
         whole
             .0
             .checked_mul(self.0)?
@@ -113,7 +113,7 @@ impl Amount {
     }
 
     /// Drops the digits after this number of digits behind the decimal point, without rounding.
-    fn cut(self, digits: u32) -> Self {
+    fn truncate(self, digits: u32) -> Self {
         Self(
             self.0
                 .round_dp_with_strategy(digits, RoundingStrategy::ToZero),
@@ -141,7 +141,7 @@ impl Amount {
     }
 
     /// True if two totals differ by no more than `TOLERANCE`.
-    pub fn is_about(self, other: Self) -> bool {
+    pub fn is_within_tolerance(self, other: Self) -> bool {
         self.is_within(TOLERANCE, other)
     }
 
@@ -157,11 +157,11 @@ impl Amount {
 }
 
 /// Rounds amounts to this number of digits so that they add up to `total` exactly (largest remainder method). Each
-/// amount is cut. The missing units of the last digit then go, one each, to the amounts that lost most. If `total` is
-/// far from the sum of the amounts, the largest amount takes the rest. Returns `None` if a sum is too large.
+/// amount is rounded down. The missing units of the last digit then go, one each, to the amounts that lost most. If
+/// `total` is far from the sum of the amounts, the largest amount takes the rest. Returns `None` if a sum is too large.
 pub fn apportion(total: Amount, exact: &[Amount], digits: u32) -> Option<Vec<Amount>> {
     let unit = Amount::unit(digits);
-    let mut parts: Vec<_> = exact.iter().map(|amount| amount.cut(digits)).collect();
+    let mut parts: Vec<_> = exact.iter().map(|amount| amount.truncate(digits)).collect();
     let mut missing = total.minus(Amount::sum(parts.iter().copied())?)?;
     let mut by_loss: Vec<_> = (0..parts.len()).collect();
     by_loss.sort_by_key(|at| {
@@ -206,7 +206,7 @@ pub fn group_digits(amount: &str) -> String {
 
 /// Drops zeros at the end of a fraction that has more digits than allowed. Other fractions keep their zeros, because an
 /// amount is shown as it was sent.
-fn without_idle_zeros(digits: &str) -> &str {
+fn without_excess_zeros(digits: &str) -> &str {
     match digits.split_once('.') {
         Some((_, fraction)) if fraction.len() > FRACTION_DIGITS_MAX as usize => {
             digits.trim_end_matches('0').trim_end_matches('.')
@@ -221,13 +221,13 @@ fn parse_exact(digits: &str) -> Result<Decimal, AmountFault> {
             AmountFault::TooPrecise
         }
         rust_decimal::Error::ExceedsMaximumPossibleValue => AmountFault::TooLarge,
-        _ => text_fault(digits),
+        _ => parse_fault(digits),
     })
 }
 
 /// Returns why the text is refused: it has too many digits, or it is no number. `rust_decimal` reports the same error
 /// for both.
-fn text_fault(digits: &str) -> AmountFault {
+fn parse_fault(digits: &str) -> AmountFault {
     let unsigned = digits.trim_start_matches('-');
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
     if unsigned.is_empty()
@@ -430,8 +430,8 @@ mod tests {
     #[test]
     fn totals_agree_within_a_hundredth() {
         let hundred = Amount::from(100);
-        assert!(hundred.is_about(Amount::parse("100.01").unwrap()));
-        assert!(!hundred.is_about(Amount::parse("100.011").unwrap()));
+        assert!(hundred.is_within_tolerance(Amount::parse("100.01").unwrap()));
+        assert!(!hundred.is_within_tolerance(Amount::parse("100.011").unwrap()));
     }
 
     proptest! {

@@ -67,7 +67,7 @@ impl OperationCalls {
     }
 
     /// Returns the state of the operation; `None` if there was no call. An operation with a failed call is failing,
-    /// unless its breaker is closed and a call succeeded after the failure or within the last `quiet`.
+    /// unless its breaker is closed and a call succeeded after the failure or within the time `quiet` before now.
     fn health(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
         let Some(failed) = self.failed_at else {
             return self.answered_at.map(OperationHealth::Answering);
@@ -84,7 +84,7 @@ impl OperationCalls {
     }
 
     /// Returns the time when the breaker opened, and the affected operation. `None` if the breaker is closed, or if no
-    /// call has failed after `end`.
+    /// call has failed after `end`, the end of the last outage.
     fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, AffectedOperation)> {
         let held_since = self.held_since?;
         let failed_at = self.failed_at?;
@@ -108,7 +108,7 @@ pub struct AffectedOperation {
 }
 
 impl AffectedOperation {
-    fn record(&mut self, health: OperationHealth) {
+    fn record_health(&mut self, health: OperationHealth) {
         match health {
             OperationHealth::Failing(at) if at > self.failed_at => {
                 self.failed_at = at;
@@ -189,18 +189,18 @@ impl Observation<'_> {
 
     /// Returns the operations whose breaker is still open although the outage has ended. Such a breaker closes only
     /// after a call, and this replica may make none: other replicas make the calls, or operators have paused the runs.
-    pub fn left_open(&self, last: Option<&Outage>) -> Vec<&'static str> {
+    pub fn operations_left_open(&self, last: Option<&Outage>) -> Vec<&'static str> {
         let end = last.and_then(|outage| outage.ended_at);
         let Some(end) = end.filter(|end| !is_in_future(*end, self.now)) else {
             return Vec::new();
         };
-        self.sightings()
+        self.calls_without_future_times()
             .filter(|seen| seen.held_since.is_some() && seen.opened_after(Some(end)).is_none())
             .map(|seen| seen.operation)
             .collect()
     }
 
-    fn sightings(&self) -> impl Iterator<Item = OperationCalls> {
+    fn calls_without_future_times(&self) -> impl Iterator<Item = OperationCalls> {
         self.sightings
             .iter()
             .map(|seen| seen.without_future_times(self.now))
@@ -208,7 +208,7 @@ impl Observation<'_> {
 
     fn new_outage(&self, last_end: Option<Timestamp>) -> Option<Outage> {
         let opened: Vec<_> = self
-            .sightings()
+            .calls_without_future_times()
             .filter_map(|seen| seen.opened_after(last_end))
             .collect();
         let first = opened.iter().map(|(since, _)| *since).min()?;
@@ -221,7 +221,7 @@ impl Observation<'_> {
     }
 
     fn update_outage(&self, mut outage: Outage) -> Outage {
-        for seen in self.sightings() {
+        for seen in self.calls_without_future_times() {
             let known = outage
                 .affected
                 .iter_mut()
@@ -229,7 +229,7 @@ impl Observation<'_> {
             if let Some(affected) = known {
                 seen.health(self.now, self.quiet)
                     .into_iter()
-                    .for_each(|health| affected.record(health));
+                    .for_each(|health| affected.record_health(health));
             } else if let Some((_, affected)) = seen.opened_after(Some(outage.started_at)) {
                 outage.affected.push(affected);
             }
@@ -241,8 +241,8 @@ impl Observation<'_> {
             .filter(|one| one.is_silent(self.now, silence_max))
         {
             match self.is_alive {
-                Some(true) => affected.record(OperationHealth::Answering(self.now)),
-                Some(false) => affected.record(OperationHealth::Failing(self.now)),
+                Some(true) => affected.record_health(OperationHealth::Answering(self.now)),
+                Some(false) => affected.record_health(OperationHealth::Failing(self.now)),
                 None => {}
             }
         }
@@ -310,7 +310,7 @@ impl Outage {
 
     /// Returns the change since the earlier state `before`: `Started` if there is no earlier state, `Ended` if the
     /// outage was open then and is over now, otherwise `None`.
-    pub fn edge_since(&self, before: Option<&Self>) -> Option<OutageEdge> {
+    pub fn change_since(&self, before: Option<&Self>) -> Option<OutageEdge> {
         match before {
             None => Some(OutageEdge::Started),
             Some(before) => (before.is_open() && !self.is_open()).then_some(OutageEdge::Ended),
@@ -428,10 +428,14 @@ mod tests {
             (None, Some(0), Some(0), &[], "there was no outage yet"),
         ] {
             let seen = [call_times(held, failed, None)];
-            assert_eq!(look(160, &seen).left_open(last), left_open, "{case}");
+            assert_eq!(
+                look(160, &seen).operations_left_open(last),
+                left_open,
+                "{case}"
+            );
         }
         let seen = [call_times(Some(0), Some(50), None)];
-        let before = look(60, &seen).left_open(Some(&ended));
+        let before = look(60, &seen).operations_left_open(Some(&ended));
         assert_eq!(before, [""; 0], "the clock was set back before the end");
     }
 
@@ -746,12 +750,12 @@ mod tests {
     #[test]
     fn an_outage_passes_its_start_and_its_end_once() {
         let started = begun_outage();
-        assert_eq!(started.edge_since(None), Some(OutageEdge::Started));
+        assert_eq!(started.change_since(None), Some(OutageEdge::Started));
         let failing = after(&started, 10, &[call_times(Some(0), Some(8), None)]);
-        assert_eq!(failing.edge_since(Some(&started)), None);
+        assert_eq!(failing.change_since(Some(&started)), None);
         let ended = after(&failing, 100, &[call_times(None, Some(8), Some(20))]);
-        assert_eq!(ended.edge_since(Some(&failing)), Some(OutageEdge::Ended));
-        assert_eq!(ended.edge_since(Some(&ended)), None);
+        assert_eq!(ended.change_since(Some(&failing)), Some(OutageEdge::Ended));
+        assert_eq!(ended.change_since(Some(&ended)), None);
     }
 
     #[test]

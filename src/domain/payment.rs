@@ -117,7 +117,7 @@ impl Payment {
             );
             return Err(Fault::new("lines", "payment_exceeds_payable", message));
         }
-        Ok(Self { payable, ..self }.with_status_of_paid())
+        Ok(Self { payable, ..self }.with_adjusted_status())
     }
 
     /// Returns the payment after the authority has signed a document with this payable. The paid amount may be above
@@ -129,11 +129,11 @@ impl Payment {
             signed_payable,
             ..self
         }
-        .with_status_of_paid()
+        .with_adjusted_status()
     }
 
-    /// Replaces the status "paid" if the paid amount is below the payable.
-    fn with_status_of_paid(self) -> Self {
+    /// Replaces the status "paid" by "pending" or "partial" if the paid amount is below the payable.
+    fn with_adjusted_status(self) -> Self {
         let payable = self.payable_as_signed();
         let status = match self.status {
             PaymentStatus::Paid if self.paid.is_zero() && !payable.is_zero() => {

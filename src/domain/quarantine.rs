@@ -94,7 +94,7 @@ impl From<Run> for QuarantinedWork {
             result: None,
             may_replay: run.check_action(OperatorAction::Retry).is_ok(),
             may_drop: may_cancel,
-            guidance: format!("{} {acts}", outlook(history)),
+            guidance: format!("{} {acts}", retry_outlook(history)),
         }
     }
 }
@@ -117,7 +117,7 @@ impl QuarantinedWork {
             result: None,
             may_replay: true,
             may_drop: true,
-            guidance: format!("{} {acts}", outlook(history)),
+            guidance: format!("{} {acts}", retry_outlook(history)),
         }
     }
 
@@ -154,7 +154,7 @@ impl QuarantinedWork {
 }
 
 /// Tells an operator when quarantined work is tried again, and what would quarantine it again.
-fn outlook(history: CrashHistory) -> &'static str {
+fn retry_outlook(history: CrashHistory) -> &'static str {
     if history.may_lift_quarantine() {
         "It is tried once more, alone, when a process has lived for a while."
     } else if history.release().must_run_alone() {
@@ -311,7 +311,7 @@ mod tests {
             (history(0, 2, false), "Its next panic then puts"),
             (history(1, 2, false), "Its next panic then puts"),
         ] {
-            let outlook = outlook(counted);
+            let outlook = retry_outlook(counted);
             let is_said = if said == "by itself" {
                 outlook.contains("once more")
             } else {

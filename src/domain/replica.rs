@@ -71,8 +71,8 @@ pub struct ReplicaFigures {
 }
 
 impl Replica {
-    /// Returns the refusal of the replica's key. A replica of an older version does not report it. Then it shows in the
-    /// breakers, and is known since the last heartbeat.
+    /// Returns the refusal of the replica's key. A replica of an older version does not report it. Then the refusal is
+    /// read from its breakers, and counts from the last heartbeat.
     pub fn refused_key(&self) -> Option<RefusedKey> {
         let reported = self.figures.refused_key.clone();
         reported.or_else(|| {
@@ -86,7 +86,8 @@ impl Replica {
         })
     }
 
-    /// True if the replica goes on, and calls of it were answered lately with a key that the authority accepts.
+    /// True if the replica is not stopping and the authority accepts its key: some of its last calls were answered, and
+    /// none of its breakers reports a refused key.
     pub fn has_accepted_key(&self) -> bool {
         let mut breakers = self.figures.breakers.iter();
         !self.figures.is_stopping
@@ -161,11 +162,11 @@ impl ReplicaList {
 
     /// Returns the name of the process that holds leases under this id. An unknown process is named by its id.
     pub fn name<'a>(&'a self, id: &'a str) -> &'a str {
-        self.with_id(id)
+        self.find_replica(id)
             .map_or(id, |replica| replica.identity.name.as_str())
     }
 
-    pub fn with_id(&self, id: &str) -> Option<&Replica> {
+    pub fn find_replica(&self, id: &str) -> Option<&Replica> {
         self.replicas
             .iter()
             .find(|replica| replica.identity.id == id)
@@ -185,7 +186,7 @@ impl ReplicaList {
     }
 
     /// Returns the microseconds from this time until the last read of the replicas; 0 if there was no read yet.
-    pub fn us_since(&self, earlier: Timestamp) -> u64 {
+    pub fn micros_since(&self, earlier: Timestamp) -> u64 {
         let passed = self
             .read_at
             .map_or(0, |read_at| read_at.duration_since(earlier).as_micros());

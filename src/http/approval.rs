@@ -1,5 +1,5 @@
-//! The submission of an approved invoice, for accounts with the setting `submit_after_approval`. It is prepared here,
-//! from the stored invoice. The transaction of the approval starts it.
+//! Prepares the submission that follows an approval, for accounts with the setting `submit_after_approval`. The
+//! document is made here from the stored invoice. The transaction that stores the approval also starts the submission.
 
 use crate::actors::taxpayer::commands::SubmissionAfterApproval;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -25,8 +25,8 @@ pub(crate) struct Approval {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Prepares the submission. It is `None` for any other status and for accounts without the setting. An invoice that
-/// cannot be submitted is approved all the same; a warning says why it is not submitted.
+/// Prepares the submission that an approval starts. There is none for any other new status, nor for an account without
+/// the setting. An invoice that cannot be submitted is approved all the same; a warning says why it is not submitted.
 pub(crate) async fn prepare_approval(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -57,7 +57,10 @@ pub(crate) async fn prepare_approval(
         Ok(form) => form,
         Err(faults) => return Ok(Approval::without_submission(&faults.summary())),
     };
-    warnings.extend(submission::future_issue_date_warning(&form, state.today()));
+    warnings.extend(submission::future_issue_date_warning(
+        &form,
+        state.latest_day(),
+    ));
     Ok(Approval {
         submission: Some(SubmissionAfterApproval {
             request: submission_request(form),

@@ -34,7 +34,7 @@ pub(crate) struct NewDeliveryLink {
     pub(crate) record: ShareDelivery,
 }
 
-/// The path of a link, and its end.
+/// The path of a link, and the time at which it expires.
 pub(crate) struct DeliveryLink {
     pub(crate) path: String,
     pub(crate) expires_at: Timestamp,

@@ -51,7 +51,7 @@ async fn matching_range(
     form: MatchForm,
 ) -> Result<ReplayRange, ApiError> {
     let first = match form.since {
-        Some(since) => events::sequence_at(&state.store, taxpayer, since).await?,
+        Some(since) => events::sequence_at_position(&state.store, taxpayer, since).await?,
         None => 1,
     };
     let irns = match form.irn {

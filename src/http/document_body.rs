@@ -52,16 +52,16 @@ pub(crate) struct DocumentBody {
 /// The result of comparing a document with the stored invoice of the same IRN.
 pub(crate) struct DocumentComparison {
     pub(crate) differences: Differences,
-    /// The stored invoice that must still be the same when the document is sent: it is the source of the document, or
-    /// the account allows no difference from it. `None` if another one would do.
+    /// The stored invoice that must not have changed when the document is sent: the document was made from it, or the
+    /// account allows no difference between the two. `None` if changes do not matter.
     pub(crate) source: Option<SeenInvoice>,
 }
 
 #[derive(Debug)]
 struct DocumentByIrn {
     fields: Map<String, Value>,
-    /// The stored invoice; `None` if the document comes from an earlier submission, so that a repeated call sends the
-    /// same.
+    /// The stored invoice. `None` if the document comes from an earlier submission: a repeated call then sends the same
+    /// document, even if the invoice has changed since.
     stored: Option<Invoice>,
     warnings: Vec<String>,
 }
@@ -106,7 +106,7 @@ impl DocumentBody {
     }
 
     /// Returns the body as the caller sent it.
-    pub(crate) fn sent(&self) -> &Map<String, Value> {
+    pub(crate) fn sent_fields(&self) -> &Map<String, Value> {
         &self.sent
     }
 
@@ -139,8 +139,8 @@ impl DocumentBody {
         self.meant.as_ref()?.stored.as_ref()
     }
 
-    /// Returns the error for faults of the document. Those of a stored invoice name the paths that their values have
-    /// there.
+    /// Returns the error for faults of the document. If the document was made from a stored invoice, the faults name
+    /// the fields of that invoice.
     pub(crate) fn refusal_error(&self, faults: Faults, catalog: &Catalog) -> ApiError {
         let Some(invoice) = self.stored_invoice() else {
             let unknown = self
@@ -275,7 +275,7 @@ async fn earlier_submission_document(
     let kept =
         submission.filter(|run| !matches!(run.state(), RunState::Refused | RunState::Cancelled));
     let document = kept.and_then(|run| run.payload.submission());
-    Ok(document.map(AuthorityDocument::callers_body))
+    Ok(document.map(AuthorityDocument::validate_request_body))
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub fn read_forms(text: &[u8]) {
     read_form(body, catalog, reconciliation::read);
     read_form(body, catalog, reconciliation::read_decision);
     read_form(body, catalog, replay::read);
-    read_form(body, catalog, replay::read_enable);
+    read_form(body, catalog, replay::read_enable_request);
     read_form(body, catalog, dead_letters::read);
     read_form(body, catalog, delivery_selection::read);
     read_form(body, catalog, notice::read);
@@ -108,7 +108,7 @@ fn check_faults<T>(body: &Map<String, Value>, read: Result<AcceptedForm<T>, Faul
 pub fn read_answers(text: &[u8]) {
     authority_client::fuzzing::read_answer(text);
     let delivered = attempt_with_response(text, 200, AttemptOutcome::Delivered);
-    // The formats that have a result in the body.
+    // Only these formats put the result of the delivery into the body of the response.
     for format in [
         BodyFormat::Soap {
             action: "",

@@ -19,7 +19,7 @@ use crate::store::Store;
 
 const DATABASE_PROBE_LIFETIME: Duration = Duration::from_secs(3);
 const AUTHORITY_PROBE_LIFETIME: Duration = Duration::from_secs(5);
-/// Timeout of the database probe. It is longer than the longest time that a write may wait in the queue of writes.
+/// Timeout of the database probe. It is longer than a write may wait in the queue of writes.
 const DATABASE_PROBE_TIMEOUT: Duration = Duration::from_secs(6);
 /// The interval at which `wait_for_database_fault` checks for a fault.
 const FAULT_LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -31,7 +31,7 @@ const AUTHORITY_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// few stuck actors may be due to the data of their taxpayers.
 const STUCK_ACTORS_MIN: usize = 8;
 
-/// A probe of the database that takes longer than this shows that the database is silent, before the probe ends.
+/// A running probe of the database that has taken longer than this already shows that the database is silent.
 const DATABASE_SILENT_AFTER: Duration = Duration::from_secs(4);
 /// The status of a process that was asked to stop.
 const STOPPING: &str = "stopping";
@@ -84,8 +84,8 @@ impl Health {
         incident: Option<&'static str>,
     ) -> HealthReport {
         let database = self.database.get_or_load(self.probe_database(store)).await;
-        let database = database.map(|fault| HealthIssue::down(fault_words(fault)));
-        let incident = incident.map(HealthIssue::degradation);
+        let database = database.map(|fault| HealthIssue::outage(fault_words(fault)));
+        let incident = incident.map(HealthIssue::degraded);
         let probed = self
             .authority
             .get_or_load(self.probe_authority(client))
@@ -93,7 +93,7 @@ impl Health {
         let authority = incident.or(probed);
         let actors = check_actors(tree);
         let issues = [database.as_ref(), actors.as_ref(), authority.as_ref()];
-        *self.last_issue() = gravest_issue(issues).cloned();
+        *self.lock_last_issue() = gravest_issue(issues).cloned();
         HealthReport::new(database, actors, authority)
     }
 
@@ -108,12 +108,12 @@ impl Health {
     }
 
     fn last_reason(&self, severity: Severity) -> Option<String> {
-        let issue = self.last_issue();
+        let issue = self.lock_last_issue();
         let issue = issue.as_ref().filter(|issue| issue.severity == severity)?;
         Some(issue.reason.clone())
     }
 
-    fn last_issue(&self) -> MutexGuard<'_, Option<HealthIssue>> {
+    fn lock_last_issue(&self) -> MutexGuard<'_, Option<HealthIssue>> {
         self.last_issue
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -133,7 +133,7 @@ impl Health {
 
     async fn probe_authority(&self, client: &Authority) -> Option<HealthIssue> {
         if client.is_paused() {
-            return Some(HealthIssue::degradation(
+            return Some(HealthIssue::degraded(
                 "started with --paused: nothing is sent",
             ));
         }
@@ -145,12 +145,12 @@ impl Health {
             return None;
         }
         self.failed_authority_probes.fetch_add(1, Ordering::Relaxed);
-        Some(HealthIssue::degradation("the authority does not answer"))
+        Some(HealthIssue::degraded("the authority does not answer"))
     }
 
     /// Returns what is wrong with the database, according to the last probe and the running one. Makes no probe.
     pub(crate) fn database_fault(&self) -> Option<DatabaseFault> {
-        let probe = self.last_probe();
+        let probe = self.lock_last_probe();
         let is_silent = probe
             .running_since
             .is_some_and(|since| since.elapsed() > DATABASE_SILENT_AFTER);
@@ -162,8 +162,8 @@ impl Health {
     /// Probes the database. Logs the cause of a failure and does not return it, because anybody may call
     /// `/health/ready`.
     async fn probe_database(&self, store: &Store) -> Option<DatabaseFault> {
-        self.last_probe().running_since = Some(Instant::now());
-        let probed = timeout(DATABASE_PROBE_TIMEOUT, store.check()).await;
+        self.lock_last_probe().running_since = Some(Instant::now());
+        let probed = timeout(DATABASE_PROBE_TIMEOUT, store.check_writes()).await;
         let fault = match probed {
             Ok(Ok(())) => None,
             Ok(Err(error)) => {
@@ -175,14 +175,14 @@ impl Health {
                 Some(DatabaseFault::Silent)
             }
         };
-        *self.last_probe() = DatabaseProbe {
+        *self.lock_last_probe() = DatabaseProbe {
             running_since: None,
             fault,
         };
         fault
     }
 
-    fn last_probe(&self) -> MutexGuard<'_, DatabaseProbe> {
+    fn lock_last_probe(&self) -> MutexGuard<'_, DatabaseProbe> {
         self.last_probe
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -213,14 +213,14 @@ impl Severity {
 }
 
 impl HealthIssue {
-    fn degradation(reason: impl Into<String>) -> Self {
+    fn degraded(reason: impl Into<String>) -> Self {
         Self {
             severity: Severity::Degraded,
             reason: reason.into(),
         }
     }
 
-    fn down(reason: impl Into<String>) -> Self {
+    fn outage(reason: impl Into<String>) -> Self {
         Self {
             severity: Severity::Down,
             reason: reason.into(),
@@ -324,20 +324,20 @@ fn fault_from_error(error: &StoreError) -> DatabaseFault {
 
 fn check_actors(tree: &Tree) -> Option<HealthIssue> {
     if let Err(reason) = tree.readiness() {
-        return Some(HealthIssue::down(reason));
+        return Some(HealthIssue::outage(reason));
     }
     let taxpayers = tree.busy_actors(kinds::TAXPAYER);
-    stuck_issue(taxpayers.stuck, taxpayers.all)
+    stuck_actors_issue(taxpayers.stuck, taxpayers.all)
 }
 
-fn stuck_issue(stuck: usize, at_work: usize) -> Option<HealthIssue> {
+fn stuck_actors_issue(stuck: usize, at_work: usize) -> Option<HealthIssue> {
     let reason = || format!("{stuck} of {at_work} taxpayers' actors at work are stuck");
     match stuck {
         0 => None,
         many if many >= STUCK_ACTORS_MIN && many * 2 >= at_work => {
-            Some(HealthIssue::down(reason()))
+            Some(HealthIssue::outage(reason()))
         }
-        _ => Some(HealthIssue::degradation(reason())),
+        _ => Some(HealthIssue::degraded(reason())),
     }
 }
 
@@ -351,8 +351,8 @@ mod tests {
 
     #[test]
     fn a_dead_authority_degrades_and_a_dead_database_is_down() {
-        let dead = || Some(HealthIssue::down(broken_reason()));
-        let ill = || Some(HealthIssue::degradation(broken_reason()));
+        let dead = || Some(HealthIssue::outage(broken_reason()));
+        let ill = || Some(HealthIssue::degraded(broken_reason()));
         let status =
             |database, actors, authority| HealthReport::new(database, actors, authority).status;
         assert_eq!(status(None, None, None), "ok");
@@ -366,8 +366,8 @@ mod tests {
 
     #[test]
     fn the_gravest_problem_of_a_report_is_remembered_with_its_reason() {
-        let down = || Some(HealthIssue::down("down"));
-        let degraded = |reason: &str| Some(HealthIssue::degradation(reason));
+        let down = || Some(HealthIssue::outage("down"));
+        let degraded = |reason: &str| Some(HealthIssue::degraded(reason));
         let health = Health::default();
         let cases = [
             ([None, None, None], None, None),
@@ -382,7 +382,7 @@ mod tests {
         ];
         for (issues, not_ready, ill) in cases {
             let issues = issues.each_ref().map(Option::as_ref);
-            *health.last_issue() = gravest_issue(issues).cloned();
+            *health.lock_last_issue() = gravest_issue(issues).cloned();
             assert_eq!(health.last_reason_not_ready().as_deref(), not_ready);
             assert_eq!(health.last_reason_degraded().as_deref(), ill);
         }
@@ -390,7 +390,8 @@ mod tests {
 
     #[test]
     fn a_stuck_actor_degrades_and_most_of_many_are_down() {
-        let severity = |count, at_work| stuck_issue(count, at_work).map(|fault| fault.severity);
+        let severity =
+            |count, at_work| stuck_actors_issue(count, at_work).map(|fault| fault.severity);
         assert_eq!(severity(0, 100), None);
         assert_eq!(severity(1, 1), Some(Severity::Degraded));
         assert_eq!(severity(STUCK_ACTORS_MIN, 100), Some(Severity::Degraded));

@@ -18,7 +18,7 @@ use crate::domain::kernel::digest::canonical_text;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
-use crate::domain::party::settings::{Change, LogoFile};
+use crate::domain::party::settings::{LogoFile, SettingChange};
 use crate::domain::pipeline::{Operation, RunState};
 use crate::http::forms::account_settings::logo_rule;
 use crate::http::paper_texts;
@@ -56,8 +56,8 @@ impl InvoiceFile {
         }
     }
 
-    /// Returns true for the files that can show a received document.
-    pub(crate) fn can_show_received(self) -> bool {
+    /// True for the kinds of files that exist for a received document, too.
+    pub(crate) fn exists_for_received(self) -> bool {
         matches!(self, Self::Pdf | Self::Json)
     }
 
@@ -106,7 +106,9 @@ pub(crate) async fn make_file(
     let bytes = match file {
         InvoiceFile::QrSvg => draw_qr_code(qr_code)?.svg().into_bytes(),
         InvoiceFile::QrPng => draw_qr_code(qr_code)?.png().map_err(ApiError::internal)?,
-        InvoiceFile::Json => canonical_text(&sendable_document(state, stored).await?).into_bytes(),
+        InvoiceFile::Json => {
+            canonical_text(&signed_or_submittable_document(state, stored).await?).into_bytes()
+        }
         InvoiceFile::Ubl => {
             let document = shown_trade_document(state, stored).await?;
             let tax_currency = document.tax_currency.clone();
@@ -116,8 +118,10 @@ pub(crate) async fn make_file(
         }
         InvoiceFile::Pdf => {
             let document = shown_trade_document(state, stored).await?;
-            warnings.extend(paper_warning(state, stored, &document));
-            let paper = Printout {
+            warnings.extend(unprintable_pdf_warning(state, stored, &document));
+            let code = stored.invoice.signed_qr_code();
+            warnings.extend(code.and_then(paper_texts::qr_warning));
+            let paper = PdfContent {
                 beside: ubl_parts_beside(state, stored, &document).await?,
                 document,
                 look: document_look(state, &stored.supplier).await?,
@@ -126,8 +130,8 @@ pub(crate) async fn make_file(
                 } else {
                     Standing::Draft
                 },
-                qr_code: stored.invoice.signed_qr_code().map(str::to_owned),
-                verify_link: verify_link(state, request, &stored.invoice).await?,
+                qr_code: code.map(str::to_owned),
+                verify_link: public_page_url(state, request, &stored.invoice).await?,
             };
             print_pdf(state, stored.supplier.payer(), paper).await?
         }
@@ -142,15 +146,15 @@ pub(crate) async fn make_file(
 }
 
 /// Returns a warning that names the texts with letters that no font of the PDF has.
-fn paper_warning(
+fn unprintable_pdf_warning(
     state: &ApiState,
     stored: &StoredInvoice,
     document: &TradeDocument,
 ) -> Option<String> {
     let catalog = state.catalog.get();
-    let paths = paper_texts::unprintable_paths(document).into_iter();
-    let paths: Vec<_> = paths
-        .map(|path| stored_path(&stored.invoice, &catalog, &path))
+    let paths: Vec<_> = paper_texts::unprintable_paths(document)
+        .iter()
+        .map(|path| stored_path(&stored.invoice, &catalog, path))
         .collect();
     paper_texts::unprintable_warning(&paths)
 }
@@ -160,7 +164,10 @@ fn draw_qr_code(text: &str) -> Result<QrPicture, ApiError> {
 }
 
 /// Returns the document that the authority signed; if there is none, the document of the stored invoice.
-async fn shown_document(state: &ApiState, stored: &StoredInvoice) -> Result<Value, ApiError> {
+async fn signed_or_stored_document(
+    state: &ApiState,
+    stored: &StoredInvoice,
+) -> Result<Value, ApiError> {
     match signed_document(state, stored).await? {
         Some(document) => Ok(document),
         None => Ok(Value::Object(stored.document(&state.catalog.get())?)),
@@ -169,12 +176,15 @@ async fn shown_document(state: &ApiState, stored: &StoredInvoice) -> Result<Valu
 
 /// Returns the document that the authority signed. If there is none, returns what Submit sends for the IRN alone, so
 /// that a caller can send it to Submit unchanged.
-async fn sendable_document(state: &ApiState, stored: &StoredInvoice) -> Result<Value, ApiError> {
+async fn signed_or_submittable_document(
+    state: &ApiState,
+    stored: &StoredInvoice,
+) -> Result<Value, ApiError> {
     if let Some(document) = signed_document(state, stored).await? {
         return Ok(document);
     }
     let mut document = stored.document(&state.catalog.get())?;
-    // The warnings are dropped here: Submit gives them, and the caller can see the odd telephone in the profile.
+    // The warnings are dropped here: Submit returns them, and the caller can see the refused number in the profile.
     drop_odd_telephones(&mut document);
     let lines = document
         .get_mut("invoice_line")
@@ -224,9 +234,9 @@ async fn ubl_text(
         UnwritableDocument::NoLines => "invoice_line".to_owned(),
         UnwritableDocument::Orders(_) => "order_reference".to_owned(),
         UnwritableDocument::Character { element, character } => {
-            let shown = shown_document(state, stored).await?;
+            let shown = signed_or_stored_document(state, stored).await?;
             let path = char::from_u32(*character)
-                .and_then(|letter| paper_texts::character_path(letter, &shown));
+                .and_then(|letter| paper_texts::find_text_with_character(letter, &shown));
             match path {
                 Some(path) => stored_path(&stored.invoice, &state.catalog.get(), &path),
                 // The character is not in the document but in the UBL parts that are stored beside it.
@@ -237,7 +247,7 @@ async fn ubl_text(
     Err(Fault::new(path, "ubl", format!("{reason}.")).into())
 }
 
-/// Makes a file of an invoice that a supplier sent, from the document as it came.
+/// Makes a file of an invoice that a supplier sent. The document is shown as the supplier sent it.
 pub(crate) async fn make_received_file(
     state: &ApiState,
     receiver: TaxpayerId,
@@ -252,7 +262,7 @@ pub(crate) async fn make_received_file(
             found.map_err(|reason| Fault::new("supplier_irn", "readable", format!("{reason}.")))?;
         let paths = paper_texts::unprintable_paths(&document);
         warnings.extend(paper_texts::unprintable_warning(&paths));
-        let paper = Printout {
+        let paper = PdfContent {
             document,
             beside: Vec::new(),
             look: Look::default(),
@@ -278,7 +288,7 @@ pub(crate) async fn shown_trade_document(
     state: &ApiState,
     stored: &StoredInvoice,
 ) -> Result<TradeDocument, ApiError> {
-    let document = shown_document(state, stored).await?;
+    let document = signed_or_stored_document(state, stored).await?;
     let catalog = state.catalog.get();
     let mut found = read_document(&document, &catalog).map_err(ApiError::internal)?;
     stored.complete_document(&mut found, &catalog);
@@ -299,7 +309,7 @@ async fn ubl_parts_beside(
 
 /// Returns the address of the public page of a signed invoice, at the host of this request; `None` if the invoice is
 /// not signed or the request names no host.
-pub(crate) async fn verify_link(
+pub(crate) async fn public_page_url(
     state: &ApiState,
     request: &HttpRequest,
     invoice: &Invoice,
@@ -333,15 +343,15 @@ async fn document_look(state: &ApiState, taxpayer: &Taxpayer) -> Result<Look, Ap
 pub(crate) async fn check_logo(
     state: &ApiState,
     taxpayer: TaxpayerId,
-    logo: &Change<LogoFile>,
+    logo: &SettingChange<LogoFile>,
 ) -> Result<(), ApiError> {
-    let Change::Set(file) = logo else {
+    let SettingChange::Set(file) = logo else {
         return Ok(());
     };
     let payer = find_payer(state, taxpayer).await?;
     let LogoFile { kind, bytes } = file.clone();
     let checked = state.printing.compute_in_turn(payer, move || {
-        Logo::new(kind, bytes.to_vec()).and_then(|logo| logo.check())
+        Logo::new(kind, bytes.to_vec()).and_then(|logo| logo.check_printable())
     });
     checked.await?.map_err(|refusal| {
         let rule = match refusal {
@@ -359,7 +369,7 @@ async fn find_payer(state: &ApiState, taxpayer: TaxpayerId) -> Result<Payer, Api
 }
 
 /// Everything that is printed on a document.
-struct Printout {
+struct PdfContent {
     document: TradeDocument,
     /// The parts of an imported UBL file that no field holds, for the UBL file within the PDF.
     beside: Vec<UnmappedPart>,
@@ -369,7 +379,7 @@ struct Printout {
     verify_link: Option<String>,
 }
 
-async fn print_pdf(state: &ApiState, payer: Payer, sheet: Printout) -> Result<Vec<u8>, ApiError> {
+async fn print_pdf(state: &ApiState, payer: Payer, sheet: PdfContent) -> Result<Vec<u8>, ApiError> {
     let printed = state.printing.compute_in_turn(payer, move || {
         let ubl = ubl::write_with_parts(&sheet.document, &sheet.beside).ok();
         invoice_pdf::render(&Sheet {
@@ -382,7 +392,7 @@ async fn print_pdf(state: &ApiState, payer: Payer, sheet: Printout) -> Result<Ve
         })
     });
     printed.await?.map_err(|refusal| match refusal {
-        // It says nothing that a caller can change, and operators have to know of it.
+        // The caller can do nothing about this error, but operators have to know of it.
         PdfError::Internal(_) => ApiError::internal(refusal),
         PdfError::Logo(reason) => Fault::field("logo", logo_rule(reason)).into(),
         _ => Fault::new("invoice_lines", "printable", refusal.to_string()).into(),

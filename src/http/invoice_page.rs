@@ -19,15 +19,39 @@ pub(crate) async fn reserve_page(
     reserve_bytes(state, holder, PAGE_BYTES).await
 }
 
-/// Reserves memory for an invoice that is too long for its page.
+/// Reserves memory for an invoice that is too long for its page. The caller holds the memory of the page meanwhile, so
+/// each of the two takes at most half of a share: otherwise the caller would wait for memory that it holds itself.
 pub(crate) async fn reserve_bytes(
     state: &ApiState,
     holder: AnswerHolder,
     bytes: usize,
 ) -> Result<AnswerPermit, ApiError> {
+    let bytes = bytes.min(state.answers.smallest_share() / 2);
     let room = state.answers.reserve(holder, bytes).await;
     room.ok_or_else(|| {
         let message = "Too many answers are waiting to be read, please try again";
         ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::http::testing::{TAXPAYER, start_app};
+
+    #[actix_web::test]
+    async fn who_reads_a_page_gets_memory_for_each_of_its_invoices() {
+        let app = start_app().await;
+        let holder = AnswerHolder::for_taxpayer(TAXPAYER, None);
+        for bytes in [1, PAGE_BYTES, 64 * 1024 * 1024, usize::MAX] {
+            let page = reserve_page(&app.state, holder).await;
+            let long = reserve_bytes(&app.state, holder, bytes);
+            let long = timeout(Duration::from_secs(5), long).await;
+            assert!(page.is_ok() && matches!(long, Ok(Ok(_))), "{bytes}");
+        }
+    }
 }

@@ -30,8 +30,8 @@ impl KnownPaths {
         let mut near: Vec<_> = served
             .filter_map(|(_, path)| {
                 let known: Vec<_> = segments(path).collect();
-                let cost =
-                    change_cost(&asked_segments, &known).filter(|cost| *cost <= SEGMENT_COST)?;
+                let cost = path_change_cost(&asked_segments, &known)
+                    .filter(|cost| *cost <= SEGMENT_COST)?;
                 let parameters = known.iter().filter(|one| is_parameter(one)).count();
                 Some(((cost, parameters), *path))
             })
@@ -55,7 +55,7 @@ fn is_parameter(segment: &str) -> bool {
 
 /// Returns the cost of the changes that lead from one path to the other. Returns `None` if the paths differ by more
 /// than one missing or additional segment.
-fn change_cost(asked: &[&str], known: &[&str]) -> Option<usize> {
+fn path_change_cost(asked: &[&str], known: &[&str]) -> Option<usize> {
     if asked.len() == known.len() {
         return Some(segments_cost(asked, known));
     }

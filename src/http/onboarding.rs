@@ -1,6 +1,6 @@
-//! Builds the accounts of new taxpayers, for the API and for the pages of integrators: looks for values that are taken,
-//! checks the quota and hashes the password. Also bounds how many emails can be tried with the other changes that tell
-//! whether an email is taken.
+//! Builds the accounts of new taxpayers, for the API and for the pages of integrators: looks for values that other
+//! accounts have, checks the quota and hashes the password. Also limits how many emails can be tried with the other
+//! changes that are refused if an email is taken.
 
 use crate::actors::taxpayer::commands::Onboard;
 use crate::domain::kernel::fault::Faults;
@@ -16,7 +16,7 @@ use crate::store::accounts::{people, taken_values, taxpayers};
 /// Builds the account of a new taxpayer. Values that another account has already, such as the tax number, are listed in
 /// `conflicts`. If there are any, the password is not hashed, because hashing is expensive. The quota is checked first:
 /// an integrator that can create nothing more must not find out which values are taken.
-pub(crate) async fn build_account(
+pub(crate) async fn build_onboarding(
     state: &ApiState,
     integrator_id: IntegratorId,
     id: TaxpayerId,
@@ -37,9 +37,10 @@ pub(crate) async fn build_account(
         address: new.address,
         conflicts: Faults::default(),
     };
-    let taxpayer = onboarding.taxpayer(id, state.now());
+    let taxpayer = onboarding.new_taxpayer(id, state.now());
     onboarding.conflicts =
-        taken_values::find_taken(state.store.reader(), &taxpayer, Some(&person.email)).await?;
+        taken_values::find_taken_values(state.store.reader(), &taxpayer, Some(&person.email))
+            .await?;
     let now = state.now();
     let counted = if onboarding.conflicts.is_empty() {
         state.limits.count_onboarding(integrator_id, now)
@@ -62,9 +63,9 @@ pub(crate) async fn build_account(
 /// The rule of the fault for a value that another account has.
 const TAKEN_RULE: &str = "unique";
 
-/// Returns the integrator for which `count_if_taken` counts a change of a profile; `None` if the change sets no new
-/// email.
-pub(crate) fn counted_integrator(
+/// Returns the integrator for which `change_counting_taken_email` counts a change of a profile; `None` if the change
+/// sets no new email.
+pub(crate) fn integrator_to_count(
     taxpayer: &Taxpayer,
     change: &ProfileChange,
 ) -> Option<IntegratorId> {
@@ -75,10 +76,11 @@ pub(crate) fn counted_integrator(
     sets_email.then_some(taxpayer.integrator_id)
 }
 
-/// Makes a change that is refused if its email is taken. Such a refusal counts against the allowance of the integrator,
-/// if there is one to count for. The change is counted before it is made, and given back if it was not refused so:
-/// beyond the allowance, a free email is answered like a taken one, and the answer tells nothing.
-pub(crate) async fn count_if_taken<T>(
+/// Makes a change that is refused if its email is taken. Such a refusal uses up a part of the allowance of
+/// `integrator`, if one is given. The part is taken before the change and given back if the change was not refused for
+/// this reason. So once the allowance is used up, a free email gets the same error as a taken one, and nobody can try
+/// further emails.
+pub(crate) async fn change_counting_taken_email<T>(
     state: &ApiState,
     integrator: Option<IntegratorId>,
     change: impl Future<Output = Result<T, ApiError>>,
@@ -115,7 +117,7 @@ async fn check_quota(state: &ApiState, integrator: IntegratorId) -> Result<(), A
     Err(ApiError::new(ErrorCode::TaxpayerLimitReached, message))
 }
 
-/// Returns the contact person without a password, which `build_account` sets later if the body has one.
+/// Returns the contact person without a password, which `build_onboarding` sets later if the body has one.
 fn new_contact(person: &ContactPerson) -> NewContact {
     NewContact {
         password_hash: None,

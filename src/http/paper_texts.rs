@@ -14,8 +14,8 @@ pub(crate) fn unprintable_paths(document: &TradeDocument) -> Vec<String> {
     )];
     let notes = document.notes.iter();
     texts.extend(notes.map(|note| ("note".to_owned(), note.as_str())));
-    push_party(&mut texts, "accounting_supplier_party", &document.supplier);
-    push_party(&mut texts, "accounting_customer_party", &document.customer);
+    push_party_texts(&mut texts, "accounting_supplier_party", &document.supplier);
+    push_party_texts(&mut texts, "accounting_customer_party", &document.customer);
     for (index, line) in document.lines.iter().enumerate() {
         let item = format!("invoice_line.{index}.item");
         texts.push((format!("{item}.name"), &line.name));
@@ -24,10 +24,10 @@ pub(crate) fn unprintable_paths(document: &TradeDocument) -> Vec<String> {
             text_or_empty(line.description.as_ref()),
         ));
     }
-    unprintable_names(texts)
+    unprintable_text_paths(texts)
 }
 
-fn push_party<'a>(texts: &mut Vec<(String, &'a str)>, name: &str, party: &'a Party) {
+fn push_party_texts<'a>(texts: &mut Vec<(String, &'a str)>, name: &str, party: &'a Party) {
     let address = &party.address;
     for (field, value) in [
         ("party_name", party.name.as_str()),
@@ -48,8 +48,9 @@ fn push_party<'a>(texts: &mut Vec<(String, &'a str)>, name: &str, party: &'a Par
     }
 }
 
-/// Returns the warning about a new invoice, in the names of the form that it came in.
-pub(crate) fn draft_warning(draft: &Draft) -> Option<String> {
+/// Returns a warning about the texts of a new invoice that the PDF cannot print, by the field names of the form that
+/// the invoice came in.
+pub(crate) fn unprintable_draft_warning(draft: &Draft) -> Option<String> {
     let is_full = draft.extras.contains_key("legal_monetary_total");
     let form = if is_full { FULL_NAMES } else { STANDARD_NAMES };
     let address = &draft.customer.address;
@@ -70,7 +71,7 @@ pub(crate) fn draft_warning(draft: &Draft) -> Option<String> {
         let path = format!("{}.{index}.item.description", form.lines);
         texts.extend(description.map(|text| (path, text)));
     }
-    unprintable_warning(&unprintable_names(texts))
+    unprintable_warning(&unprintable_text_paths(texts))
 }
 
 /// The names of the texts in a create request.
@@ -101,7 +102,7 @@ const FULL_NAMES: TextNames = TextNames {
     item: "item.name",
 };
 
-/// Returns the sentence that names these paths; `None` if there are none.
+/// Returns a warning that the PDF cannot print the texts at these paths; `None` if there are no paths.
 pub(crate) fn unprintable_warning(paths: &[String]) -> Option<String> {
     let first = paths.first()?;
     let others = match paths.len() {
@@ -113,10 +114,17 @@ pub(crate) fn unprintable_warning(paths: &[String]) -> Option<String> {
     ))
 }
 
+/// Returns a warning if the QR code with this text is left out of the PDF; `None` if it is printed.
+pub(crate) fn qr_warning(text: &str) -> Option<String> {
+    let message =
+        "the QR code has too many squares to be scanned from paper, so the PDF does not have it";
+    (!invoice_pdf::can_print_qr(text)).then(|| message.to_owned())
+}
+
 /// Returns the dot path of the first text in a document that has this character.
-pub(crate) fn character_path(letter: char, value: &Value) -> Option<String> {
+pub(crate) fn find_text_with_character(letter: char, value: &Value) -> Option<String> {
     let below = |name: String, value: &Value| {
-        let rest = character_path(letter, value)?;
+        let rest = find_text_with_character(letter, value)?;
         Some(if rest.is_empty() {
             name
         } else {
@@ -137,7 +145,7 @@ pub(crate) fn character_path(letter: char, value: &Value) -> Option<String> {
     }
 }
 
-fn unprintable_names(texts: Vec<(String, &str)>) -> Vec<String> {
+fn unprintable_text_paths(texts: Vec<(String, &str)>) -> Vec<String> {
     let texts = texts.into_iter();
     let found = texts.filter(|(_, text)| !invoice_pdf::can_print(text));
     found.map(|(path, _)| path).collect()
@@ -159,9 +167,9 @@ mod tests {
             "note": "x", "invoice_line": [{ "item": { "name": "a" } }, { "item": { "name": "b\u{ffff}" } }],
             "irn": 7,
         });
-        let path = character_path('\u{ffff}', &document);
+        let path = find_text_with_character('\u{ffff}', &document);
         assert_eq!(path.as_deref(), Some("invoice_line.1.item.name"));
-        assert_eq!(character_path('\u{fffe}', &document), None);
+        assert_eq!(find_text_with_character('\u{fffe}', &document), None);
     }
 
     #[test]
@@ -179,10 +187,21 @@ mod tests {
         let named: Vec<_> = named
             .map(|(text, index)| (format!("t{index}"), *text))
             .collect();
-        let found = unprintable_names(named);
+        let found = unprintable_text_paths(named);
         assert_eq!(found, ["t2", "t3", "t4", "t5", "t6"]);
         let told = unprintable_warning(&found).unwrap();
         assert!(told.contains("letters of t2 and of 4 more texts"), "{told}");
         assert_eq!(unprintable_warning(&[]), None);
+    }
+
+    #[test]
+    fn a_code_that_is_left_out_is_told() {
+        for (length, is_told) in [(344, false), (1_368, true)] {
+            assert_eq!(
+                qr_warning(&"x".repeat(length)).is_some(),
+                is_told,
+                "{length}"
+            );
+        }
     }
 }

@@ -23,8 +23,8 @@ const CONCURRENT_HASHES_MAX: usize = 2;
 const SIGN_IN_HASHES_MAX: usize = 32;
 /// The maximum number of hashes for the new taxpayers of one integrator that run or wait.
 const INTEGRATOR_HASHES_MAX: usize = 16;
-/// The number of hashes for new taxpayers that run at the same time: the rest of `CONCURRENT_HASHES_MAX` is for people
-/// who sign in.
+/// The number of hashes for new taxpayers that run at the same time. The rest of `CONCURRENT_HASHES_MAX` is left to
+/// people who sign in.
 const CONCURRENT_ONBOARDINGS_MAX: usize = 1;
 
 /// Hashes passwords. All requests of the process share one queue.
@@ -56,7 +56,7 @@ impl Passwords {
         salted_like: Option<String>,
     ) -> Result<String, ApiError> {
         let hash = self
-            .admit_and_run(move || hash(&password, salted_like.as_deref()))
+            .run_if_place_free(move || hash(&password, salted_like.as_deref()))
             .await?;
         hash.map_err(ApiError::internal)
     }
@@ -83,18 +83,18 @@ impl Passwords {
         hash.map_err(ApiError::internal)
     }
 
-    /// Returns the positions of the hashes that match the password. Computes one hash for each salt, and one if there are
-    /// no hashes, so the time of an answer does not show whether an account exists.
+    /// Returns the positions of the hashes that match the password. Computes one hash for each salt, and one if there
+    /// are no hashes, so the time of an answer does not show whether an account exists.
     pub(crate) async fn find_matches(
         &self,
         password: SecretString,
         hashes: Vec<String>,
     ) -> Result<Vec<usize>, ApiError> {
-        self.admit_and_run(move || find_matches(&password, &hashes))
+        self.run_if_place_free(move || find_matches(&password, &hashes))
             .await
     }
 
-    async fn admit_and_run<T: Send + 'static>(
+    async fn run_if_place_free<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
@@ -150,14 +150,14 @@ fn find_matches(password: &SecretString, hashes: &[String]) -> Vec<usize> {
         };
         let known = computed
             .iter()
-            .position(|hash| has_same_terms(hash, &stored));
+            .position(|hash| has_same_hash_parameters(hash, &stored));
         if known.is_none() {
             computed.extend(hash_again(password, &stored));
         }
         let own = known.map_or_else(|| computed.last(), |known| computed.get(known));
         // The comparison of outputs takes constant time. All hashes are compared, even after a match.
-        let is_right =
-            own.is_some_and(|own| has_same_terms(own, &stored) && own.hash == stored.hash);
+        let is_right = own
+            .is_some_and(|own| has_same_hash_parameters(own, &stored) && own.hash == stored.hash);
         if is_right {
             positions.push(index);
         }
@@ -179,7 +179,7 @@ fn hash_again(password: &SecretString, stored: &PasswordHash) -> Option<Password
         .ok()
 }
 
-fn has_same_terms(one: &PasswordHash, other: &PasswordHash) -> bool {
+fn has_same_hash_parameters(one: &PasswordHash, other: &PasswordHash) -> bool {
     one.algorithm == other.algorithm
         && one.version == other.version
         && one.params == other.params

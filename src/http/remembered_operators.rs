@@ -1,6 +1,6 @@
-//! The operators whose sessions and keys this process has lately found in the database. While the database does not
-//! answer, they can still read the pages and responses that need no database: that is when they need them most. Nobody
-//! else is remembered. A revoked session or key is forgotten at the next lookup that the database answers.
+//! The operators whose sessions and keys this process has recently found in the database. While the database does not
+//! answer, these operators can still read the pages and responses that need no database, because they need them most
+//! then. Nobody else is remembered. A revoked session or key is forgotten at the next lookup that the database answers.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ impl RememberedOperators {
         find(&self.sessions, digest(token.expose_secret()))
     }
 
-    /// Remembers what the database says of an operator's key.
+    /// Remembers the operator's key that the database has for this text, or forgets it if the database has none.
     pub(crate) fn note_key(&self, key: &str, found: Option<&ValidKey>) {
         let operator = found.filter(|key| key.role.is_some());
         remember_or_forget(&self.keys, digest(key), operator.cloned());

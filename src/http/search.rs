@@ -15,7 +15,7 @@ use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditEntry;
 use crate::domain::kernel::codes::UniqueNoType;
-use crate::domain::kernel::ids::{TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{TaxpayerId, parse_id};
 use crate::domain::outage::Outage;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::Run;
@@ -37,7 +37,8 @@ const TRACED_MAX: u64 = 20;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Found)]
 pub(crate) struct FoundObject {
-    /// `run`, `reconciliation`, `dead_letter`, `outage`, `replica`, `event`, `audit_entry`, `irn`, `invoice` or `taxpayer`.
+    /// `run`, `reconciliation`, `dead_letter`, `outage`, `replica`, `event`, `audit_entry`, `irn`, `invoice` or
+    /// `taxpayer`.
     pub(crate) kind: &'static str,
     pub(crate) title: String,
     /// The path of the JSON API that shows the object; for an IRN, an invoice or an event, the list of its runs.
@@ -59,11 +60,11 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject
         }
     }
     let mut found = Vec::new();
-    if let Some(id) = path_ids::uuid(text).or_else(|| trace_id(text)) {
+    if let Some(id) = path_ids::parse_uuid(text).or_else(|| parse_trace_id(text)) {
         found.extend(find_by_id(state, id).await?);
         found.extend(find_by_trace(state, id).await?);
     }
-    if path_ids::uuid(text).is_some() {
+    if path_ids::parse_uuid(text).is_some() {
         return Ok(found);
     }
     if let Ok(irn) = Irn::parse(text)
@@ -84,7 +85,7 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject
 
 /// Reads a trace id: 32 hexadecimal digits without hyphens. Work that no request caused has a trace whose id is its own
 /// id in this form.
-fn trace_id(text: &str) -> Option<Uuid> {
+fn parse_trace_id(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 32)
 }
 
@@ -103,7 +104,7 @@ async fn find_in_taxpayer(
     text: &str,
 ) -> Result<Vec<FoundObject>, ApiError> {
     let store = &state.store;
-    if let Some(id) = path_ids::uuid(text) {
+    if let Some(id) = path_ids::parse_uuid(text) {
         let event = search::event_with_id(store, Some(owner.id), id).await?;
         return Ok(event.iter().map(FoundObject::from).collect());
     }
@@ -147,7 +148,7 @@ async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiE
         return Ok(vec![FoundObject::from(&outage)]);
     }
     let list = state.replicas.last_list();
-    if let Some(replica) = list.with_id(&id.to_string()) {
+    if let Some(replica) = list.find_replica(&id.to_string()) {
         return Ok(vec![FoundObject::from(replica)]);
     }
     let event = search::event_with_id(store, None, id).await?;
@@ -179,7 +180,7 @@ fn is_in_trace(event: &Event, id: &str) -> bool {
 }
 
 async fn find_taxpayer(state: &ApiState, text: &str) -> Result<Option<Taxpayer>, ApiError> {
-    let by_id = match parse_number(text).map(TaxpayerId) {
+    let by_id = match parse_id(text).map(TaxpayerId) {
         Some(id) => taxpayers::with_id(state.store.reader(), id).await?,
         None => None,
     };

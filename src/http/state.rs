@@ -16,7 +16,7 @@ use supervision::Tree;
 use timing::clock::SharedClock;
 
 use crate::actors::delivery::DeliveryDeps;
-use crate::actors::inbound::Inbound;
+use crate::actors::inbound::InboundInvoices;
 use crate::actors::key_usage::KeyUsage;
 use crate::actors::pipeline::handle::PipelineHandle;
 use crate::actors::reconciliation::ReconciliationHandle;
@@ -26,6 +26,7 @@ use crate::domain::access::session::SessionLimits;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::mail_links::MailLinks;
 use crate::domain::party::verification::VerificationPolicy;
+use crate::domain::reconciliation::day::day_at;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::health::Health;
 use crate::http::idempotency::in_progress::InProgressRequests;
@@ -55,7 +56,7 @@ pub struct ApiState {
     pub store: Store,
     pub taxpayers: Arc<TaxpayerHandle>,
     pub pipeline: Arc<PipelineHandle>,
-    pub inbound: Arc<Inbound>,
+    pub inbound: Arc<InboundInvoices>,
     pub reconciliations: Arc<ReconciliationHandle>,
     pub authority: Authority,
     pub catalog: SharedCatalog,
@@ -93,8 +94,8 @@ pub struct ApiState {
 pub struct ApiSettings {
     /// The longest time that Submit and Transmit wait for their run (setting `pipeline.wait_s`).
     pub pipeline_wait: Duration,
-    /// The address that links to this service begin with, without a slash at its end (setting `http.public_url`); `None`
-    /// if they begin with the host of the request.
+    /// The address that links to this service begin with, without a slash at its end (setting `http.public_url`);
+    /// `None` if they begin with the host of the request.
     pub public_url: Option<String>,
     /// The largest request body, in bytes, except for bulk requests.
     pub body_bytes_max: usize,
@@ -172,9 +173,15 @@ impl ApiState {
             .ok_or_else(|| ApiError::internal("no state"))
     }
 
-    /// Returns the present day in UTC or in the authority's time zone, whichever is later.
+    /// Returns the present day in the authority's time zone. It is the day of everything that is dated, overdue or of a
+    /// month.
     pub(crate) fn today(&self) -> Date {
-        latest_date(self.clock.now(), self.settings.utc_offset)
+        day_at(self.clock.now(), self.settings.utc_offset)
+    }
+
+    /// Returns the last day that is not in the future.
+    pub(crate) fn latest_day(&self) -> Date {
+        later_current_date(self.clock.now(), self.settings.utc_offset)
     }
 
     /// Returns the policy for this taxpayer's webhook URLs. It allows public addresses, the networks in the settings
@@ -221,12 +228,9 @@ fn is_host(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_sign)
 }
 
-/// Returns the present day in UTC or in this time zone, whichever is later.
-pub(crate) fn latest_date(now: Timestamp, zone: Offset) -> Date {
-    Offset::UTC
-        .to_datetime(now)
-        .date()
-        .max(zone.to_datetime(now).date())
+/// Returns the last day that is not in the future: the present one in UTC or in this time zone, whichever is later.
+pub(crate) fn later_current_date(now: Timestamp, zone: Offset) -> Date {
+    day_at(now, Offset::UTC).max(day_at(now, zone))
 }
 
 #[cfg(test)]
@@ -246,15 +250,23 @@ mod tests {
     }
 
     #[test]
-    fn a_day_begins_where_it_is_latest() {
-        let last =
-            |now: &str, zone| latest_date(now.parse().unwrap(), Offset::constant(zone)).to_string();
-        assert_eq!(last("2026-01-15T22:59:59Z", 1), "2026-01-15");
-        assert_eq!(last("2026-01-15T23:00:00Z", 1), "2026-01-16");
-        assert_eq!(
-            last("2026-01-15T00:30:00Z", -1),
-            "2026-01-15",
-            "the day of UTC counts too"
-        );
+    fn the_zone_of_the_authority_decides_the_day_and_utc_also_what_is_future() {
+        for (now, zone, present, latest) in [
+            ("2026-01-15T22:59:59Z", 1, "2026-01-15", "2026-01-15"),
+            ("2026-01-15T23:00:00Z", 1, "2026-01-16", "2026-01-16"),
+            ("2026-01-31T23:30:00Z", 1, "2026-02-01", "2026-02-01"),
+            ("2026-01-15T00:30:00Z", -1, "2026-01-14", "2026-01-15"),
+            ("2026-02-01T03:00:00Z", -5, "2026-01-31", "2026-02-01"),
+            ("2026-02-01T05:00:00Z", -5, "2026-02-01", "2026-02-01"),
+        ] {
+            let moment = now.parse().unwrap();
+            let zone = Offset::constant(zone);
+            assert_eq!(day_at(moment, zone).to_string(), present, "{now}");
+            assert_eq!(
+                later_current_date(moment, zone).to_string(),
+                latest,
+                "{now}"
+            );
+        }
     }
 }

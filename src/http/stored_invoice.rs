@@ -12,7 +12,7 @@ use crate::domain::invoice::stored_document::{
 use crate::domain::invoice::trade::{find_tax, read_party};
 use crate::domain::kernel::codes::{UniqueNoType, is_self_billed};
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
-use crate::domain::reference::catalog::{Catalog, fold};
+use crate::domain::reference::catalog::{Catalog, letters_and_digits};
 use crate::http::forms::document::is_telephone;
 use crate::http::respond::error::ApiError;
 use crate::store::Store;
@@ -69,8 +69,8 @@ impl StoredInvoice {
     }
 
     /// Adds stored values that have no field in the authority's document: the states of both addresses, the
-    /// registration of the taxpayer, the number of its customer, and a consumer without a tax number, whom the
-    /// authority does not get. In a self-billed document the taxpayer is the customer.
+    /// registration number of the taxpayer, the number of its customer, and a consumer without a tax number, whom the
+    /// document leaves out. In a self-billed document the taxpayer is the customer.
     pub(crate) fn complete_document(&self, document: &mut TradeDocument, catalog: &Catalog) {
         let (taxpayer, customer) = if is_self_billed(&document.document_type.code) {
             (&mut document.customer, &mut document.supplier)
@@ -102,8 +102,8 @@ impl StoredInvoice {
         self.complete_taxes(document, catalog);
     }
 
-    /// Gives lines without a tax category the one that is stored. Submit has no field for it, and a document of several
-    /// taxes does not tell which line has which.
+    /// Gives each line without a tax category the stored one. Submit has no field for it, and a document with several
+    /// taxes does not show which tax a line has.
     fn complete_taxes(&self, document: &mut TradeDocument, catalog: &Catalog) {
         let stored = &self.invoice.lines;
         if document.lines.len() != stored.len() {
@@ -132,17 +132,18 @@ impl StoredInvoice {
     }
 }
 
-/// Adds the stored state to an address in the stored city. A signed document has the city of its day, and who has moved
-/// since then may have moved to another state.
+/// Adds the stored state to an address if its city is the stored one. A signed document has the address of its day; if
+/// the city has changed since then, the stored state may be wrong for it.
 fn add_state(address: &mut Address, stored_city: Option<&String>, state: Option<&String>) {
-    let folded = |city: Option<&String>| city.map_or_else(String::new, |city| fold(city));
+    let folded =
+        |city: Option<&String>| city.map_or_else(String::new, |city| letters_and_digits(city));
     if folded(address.city.as_ref()) == folded(stored_city) {
         address.state = state.cloned();
     }
 }
 
-/// Returns the invoice that a credit note refers to. A reference to an invoice that is not stored here counts if it is
-/// an IRN, which holds the date.
+/// Returns the invoice that a credit note refers to. If that invoice is not stored here, a reference by IRN is enough,
+/// because the IRN contains the date.
 async fn find_corrected_invoice(
     store: &Store,
     supplier: &Taxpayer,
@@ -167,7 +168,7 @@ async fn find_corrected_invoice(
     }))
 }
 
-/// Removes telephone numbers in a form that the authority refuses; it requires none. Returns a warning for each.
+/// Removes telephone numbers that the authority would refuse; it requires none. Returns a warning for each.
 pub(crate) fn drop_odd_telephones(document: &mut Map<String, Value>) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in ["accounting_supplier_party", "accounting_customer_party"] {

@@ -16,8 +16,8 @@ use timing::clock::{MockClock, SharedClock};
 use webhook_client::{GuardedClient, RetrySchedule};
 
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
-use crate::actors::dispatch::Turns;
-use crate::actors::inbound::Inbound;
+use crate::actors::dispatch::IsolationTurns;
+use crate::actors::inbound::InboundInvoices;
 use crate::actors::kinds;
 use crate::actors::notifiers::Notifiers;
 use crate::actors::pipeline::handle::PipelineHandle;
@@ -68,7 +68,7 @@ use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
 use crate::store::accounts::taxpayers;
 use crate::store::accounts::{self, NewIntegrator, NewOperator};
-use crate::store::lanes::{self, LaneKind, Wake};
+use crate::store::lanes::{self, LaneKind, LanesToWake};
 use crate::store::testing::{TestStore, sqlite_store, stores};
 
 pub(crate) const TAXPAYER_KEY: &str = "tpk_one";
@@ -240,7 +240,7 @@ fn delivery_deps(
     let timeout = Duration::from_secs(1);
     DeliveryDeps {
         wakeups: notifiers.endpoint_work.clone(),
-        turns: Turns::default(),
+        turns: IsolationTurns::default(),
         is_closing: AtomicBool::new(false),
         is_paused: false,
         max_concurrent: 4,
@@ -256,8 +256,12 @@ fn delivery_deps(
     }
 }
 
-fn inbound(store: &Store, taxpayers: &Arc<TaxpayerHandle>, authority: &Authority) -> Arc<Inbound> {
-    Arc::new(Inbound::new(
+fn inbound(
+    store: &Store,
+    taxpayers: &Arc<TaxpayerHandle>,
+    authority: &Authority,
+) -> Arc<InboundInvoices> {
+    Arc::new(InboundInvoices::new(
         store.clone(),
         Arc::clone(taxpayers),
         authority.clone(),
@@ -359,7 +363,7 @@ async fn insert_fixtures(store: &Store) {
         &tx,
         LaneKind::Run,
         &["a".to_owned(), "b".to_owned()],
-        Wake::All,
+        LanesToWake::All,
     )
     .await
     .unwrap();

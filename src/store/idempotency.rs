@@ -74,7 +74,7 @@ pub async fn find(
 }
 
 /// Returns the ids of those claims whose keys are stored already.
-pub(crate) async fn taken_keys(
+pub(crate) async fn find_taken_keys(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],
     now: Timestamp,
@@ -93,7 +93,7 @@ pub(crate) async fn taken_keys(
 }
 
 /// Stores the keys of these entries. Fails with `Duplicate` if one of them is stored already, by another request.
-pub(crate) async fn keep(
+pub(crate) async fn store_keys(
     store: &Store,
     tx: &Transaction,
     entries: &[&KeyEntry],
@@ -138,13 +138,13 @@ fn to_row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
 }
 
 /// Stores the key of a request that needed no command of a taxpayer. Returns false if the key is stored already.
-pub async fn keep_without_command(
+pub async fn store_key_without_command(
     store: &Store,
     entry: KeyEntry,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
-    match keep(store, &tx, &[&entry], now).await {
+    match store_keys(store, &tx, &[&entry], now).await {
         Ok(()) => tx.commit().await.map(|()| true),
         Err(StoreError::Duplicate(_)) => tx.rollback().await.map(|()| false),
         Err(error) => Err(error),
@@ -241,7 +241,7 @@ mod tests {
 
     async fn keep_one(store: &Store, entry: &KeyEntry, now: Timestamp) -> Result<(), StoreError> {
         let tx = store.begin().await.unwrap();
-        keep(store, &tx, &[entry], now).await?;
+        store_keys(store, &tx, &[entry], now).await?;
         tx.commit().await
     }
 
@@ -269,7 +269,7 @@ mod tests {
                 keep_one(store, &second, at(99)).await,
                 Err(StoreError::Duplicate(_))
             ));
-            keep_without_command(store, second.clone(), at(99))
+            store_key_without_command(store, second.clone(), at(99))
                 .await
                 .unwrap();
             assert_eq!(
@@ -339,10 +339,10 @@ mod tests {
                     .unwrap()
             );
             assert!(!has_stored_claim(&tx, &[], &[command]).await.unwrap());
-            let found = taken_keys(&tx, &[&one.claim], at(99)).await.unwrap();
+            let found = find_taken_keys(&tx, &[&one.claim], at(99)).await.unwrap();
             assert_eq!(found, std::slice::from_ref(&one.claim.id));
             assert!(
-                taken_keys(&tx, &[&one.claim], at(100))
+                find_taken_keys(&tx, &[&one.claim], at(100))
                     .await
                     .unwrap()
                     .is_empty()

@@ -2,7 +2,7 @@
 //!
 //! A cached key is used only while this process has a lease, and only if it was read in the newest generation of keys
 //! that this process knows. Every change of keys starts a new generation. `accounts::key_leases` obtains the lease and
-//! looks for new generations. That a key is not cached does not mean that it does not exist.
+//! looks for new generations. A key that is not cached may still exist in the database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -127,7 +127,7 @@ impl KeyCache {
     }
 
     /// Returns true if a request has looked for a key since the last call of this function.
-    pub(crate) fn take_whether_used(&self) -> bool {
+    pub(crate) fn take_used_flag(&self) -> bool {
         self.is_used.swap(false, Ordering::Relaxed)
     }
 }

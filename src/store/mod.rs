@@ -163,8 +163,9 @@ impl Store {
         &self.payers
     }
 
-    /// Returns the number of groups of commands that may run at once. SQLite has only one writer. On PostgreSQL, more
-    /// groups than cores would only make the groups smaller, and each group costs the same statements.
+    /// Returns how many groups of commands may run at once; each group is one transaction for several taxpayers. SQLite
+    /// has only one writer. On PostgreSQL, more groups than cores would only make the groups smaller, and each group
+    /// costs the same statements.
     pub fn concurrent_groups(&self) -> usize {
         match self.backend() {
             DbBackend::Postgres => {
@@ -184,7 +185,7 @@ impl Store {
     }
 
     /// Checks that the database commits a write, because a database with a full disk still answers queries.
-    pub async fn check(&self) -> Result<(), StoreError> {
+    pub async fn check_writes(&self) -> Result<(), StoreError> {
         self.execute_and_commit(self.backend().build(&health_write()))
             .await?;
         self.reader().check().await?;
@@ -217,7 +218,7 @@ mod tests {
     use sea_orm::Statement;
 
     use super::*;
-    use crate::store::lanes::{IfTaken, LaneKind, LaneName, Wake};
+    use crate::store::lanes::{IfLocked, LaneKind, LaneName, LanesToWake};
     use crate::store::testing::{query_plan, stores};
 
     #[tokio::test]
@@ -241,17 +242,17 @@ mod tests {
             .filter(|test| test.store.backend() == DbBackend::Postgres)
         {
             let tx = test.store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], Wake::All)
+            lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
             let holder = test.store.begin().await.unwrap();
             let lane = |key: &str| [LaneName::new(LaneKind::Endpoint, key)];
-            lanes::lock(&holder, &lane("7"), IfTaken::Await)
+            lanes::lock(&holder, &lane("7"), IfLocked::Await)
                 .await
                 .unwrap();
             let waiting = test.store.begin().await.unwrap();
-            let refused = lanes::lock(&waiting, &lane("7"), IfTaken::Await)
+            let refused = lanes::lock(&waiting, &lane("7"), IfLocked::Await)
                 .await
                 .unwrap_err();
             assert!(
@@ -260,7 +261,7 @@ mod tests {
             );
             drop(waiting);
             let tx = test.store.begin().await.unwrap();
-            let other = lanes::lock(&tx, &lane("8"), IfTaken::Await).await;
+            let other = lanes::lock(&tx, &lane("8"), IfLocked::Await).await;
             assert!(other.is_ok(), "another lane is free");
         }
     }
@@ -271,7 +272,7 @@ mod tests {
             let backend = test.store.backend();
             let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
             let tx = test.store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();

@@ -7,8 +7,8 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Qu
 
 use crate::store::Store;
 
-/// Deletes up to `limit` rows with a time before `before`, oldest first. Returns true if more such rows may be left. The
-/// time must be the first column of an index.
+/// Deletes up to `limit` rows with a time before `before`, oldest first. Returns true if more such rows may be left.
+/// The time must be the first column of an index.
 pub(super) async fn delete_before<E: EntityTrait>(
     store: &Store,
     id: E::Column,

@@ -55,7 +55,7 @@ const SEALED_COLUMNS: [SealedColumn; 7] = [
         key: "taxpayer_id",
         has_number: true,
         column: "settings",
-        reseal: |vault, id, text| vault.reseal(&integrations::vault_owner(id), text),
+        reseal: |vault, id, text| vault.reseal(&integrations::name_in_vault(id), text),
     },
     SealedColumn {
         name: "chat_addresses",
@@ -63,7 +63,7 @@ const SEALED_COLUMNS: [SealedColumn; 7] = [
         key: "taxpayer_id",
         has_number: true,
         column: "url",
-        reseal: |vault, id, text| vault.reseal(&chat_hooks::vault_owner(id), text),
+        reseal: |vault, id, text| vault.reseal(&chat_hooks::name_in_vault(id), text),
     },
     SealedColumn {
         name: "totp_secrets",
@@ -120,10 +120,12 @@ pub struct UnsealedSample {
 }
 
 /// Tries to open the first sealed texts of each column in `SEALED_COLUMNS`. Changes nothing.
-pub async fn open_sample(store: &Store) -> Result<UnsealedSample, StoreError> {
+pub async fn unseal_sample(store: &Store) -> Result<UnsealedSample, StoreError> {
     let mut sample = UnsealedSample::default();
     for texts in &SEALED_COLUMNS {
-        let mut rows = texts.rows_after(store, texts.value_before_first()).await?;
+        let mut rows = texts
+            .rows_after(store, texts.value_before_first_key())
+            .await?;
         rows.retain(SealedRow::has_sealed_text);
         sample.read += rows.len();
         sample.unopened += rows.iter().filter(|row| !texts.opens(store, row)).count();
@@ -132,9 +134,9 @@ pub async fn open_sample(store: &Store) -> Result<UnsealedSample, StoreError> {
 }
 
 /// Returns true if a known key opens at least one sealed text of the whole database. Reads until it finds one.
-pub async fn opens_any(store: &Store) -> Result<bool, StoreError> {
+pub async fn can_unseal_any(store: &Store) -> Result<bool, StoreError> {
     for texts in &SEALED_COLUMNS {
-        if texts.opens_any(store).await? {
+        if texts.can_unseal_any(store).await? {
             return Ok(true);
         }
     }
@@ -160,8 +162,8 @@ impl SealedColumn {
         (self.reseal)(store.vault(), &row.id, &row.sealed).is_ok()
     }
 
-    async fn opens_any(&self, store: &Store) -> Result<bool, StoreError> {
-        let mut after = self.value_before_first();
+    async fn can_unseal_any(&self, store: &Store) -> Result<bool, StoreError> {
+        let mut after = self.value_before_first_key();
         loop {
             let rows = self.rows_after(store, after).await?;
             let Some(last) = rows.last() else {
@@ -199,7 +201,7 @@ impl SealedColumn {
             unopened: 0,
             unopened_owners: Vec::new(),
         };
-        let mut after = self.value_before_first();
+        let mut after = self.value_before_first_key();
         loop {
             let rows = self.rows_after(store, after).await?;
             let Some(last) = rows.last() else {
@@ -212,7 +214,7 @@ impl SealedColumn {
     }
 
     /// Returns a value that is less than the key of any row.
-    fn value_before_first(&self) -> Value {
+    fn value_before_first_key(&self) -> Value {
         if self.has_number {
             Value::from(i64::MIN)
         } else {

@@ -126,9 +126,9 @@ pub(crate) async fn claim_due(
     lease: Duration,
     limit: u64,
 ) -> Result<Vec<Lease>, StoreError> {
-    let mut free = claim::select_free(kind, &sql::now(store.backend()));
+    let mut free = claim::select_free_lanes(kind, &sql::now(store.backend()));
     free.order_by("next_due_at", Order::Asc).limit(limit);
-    let claimed = claim::claim_where(store, kind, owner, lease, free).await?;
+    let claimed = claim::claim_selected(store, kind, owner, lease, free).await?;
     Ok(claimed.into_iter().map(|one| one.lease).collect())
 }
 

@@ -13,17 +13,17 @@ use crate::config::{LogFormat, LogLevel, LogSettings};
 /// The environment variable with a detailed log filter, which overrides the setting `log.level`.
 const FILTER_VARIABLE: &str = "RUST_LOG";
 
-/// Makes crates with many routine messages log only warnings at the level `info`.
+/// At the level `info` these crates log only warnings, because they have many routine messages.
 const QUIET_DIRECTIVES: [&str; 3] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn"];
-/// `actix_http` would log every malformed request of a stranger as an error.
+/// Switches off the log of `actix_http`, which reports every malformed request of a stranger as an error.
 const SILENT_DIRECTIVE: &str = "actix_http=off";
 
 /// Starts logging. Further calls, as in tests, change nothing.
 pub fn init(log: &LogSettings) {
     let detail = std::env::var(FILTER_VARIABLE).unwrap_or_default();
     let (filter, complaint) = log_filter(log.level, &detail);
-    // A line that cannot be written is lost, and nothing else. Otherwise the crate reports it on the same standard error
-    // with `eprintln!`, which panics: on a full disk, all work that logs would panic.
+    // A line that cannot be written is lost, and nothing else. Otherwise the crate reports it on the same standard
+    // error with `eprintln!`, which panics: on a full disk, all work that logs would panic.
     let lines = tracing_subscriber::fmt()
         .log_internal_errors(false)
         .with_env_filter(filter)

@@ -176,7 +176,9 @@ async fn refuse_documents(taxpayer: &Taxpayer, examples: &mut FailureExamples) {
     let number = documents::invoice_no();
     let irn = documents::irn(taxpayer, &number);
     let full = documents::full_invoice(taxpayer);
-    taxpayer.full(&with(&full, "irn", json!(irn))).await;
+    taxpayer
+        .new_full_invoice(&with(&full, "irn", json!(irn)))
+        .await;
     let twin = documents::invoice_numbered(&number);
     examples.add("IRN_TAKEN", taxpayer.create_invoice(&twin).await);
     let update = documents::update(&stored);

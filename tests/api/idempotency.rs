@@ -34,7 +34,9 @@ fn part(invoice: &Value, amount: &str) -> Value {
 
 /// An approved invoice over 100.00.
 async fn approved(taxpayer: &Taxpayer) -> Value {
-    let invoice = taxpayer.invoice(&documents::invoice_over("50", "2")).await;
+    let invoice = taxpayer
+        .invoice(&documents::invoice_with_price("50", "2"))
+        .await;
     taxpayer
         .set_status(&invoice, "approved")
         .await
@@ -422,7 +424,9 @@ async fn a_secret_is_shown_once_whatever_the_key(world: &World) {
 #[each_database]
 async fn a_decision_against_a_request_is_given_again(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let draft = taxpayer.invoice(&documents::invoice_over("50", "2")).await;
+    let draft = taxpayer
+        .invoice(&documents::invoice_with_price("50", "2"))
+        .await;
     let key = key();
     let body = part(&draft, "10");
     let first = taxpayer

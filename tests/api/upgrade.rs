@@ -66,7 +66,7 @@ async fn live_one_day(world: &World) {
         .await
         .expect_status(202);
     let batch = taxpayer.create_batch(&[invoice(), invoice()]).await;
-    taxpayer.outcome(&batch).await;
+    taxpayer.created_batch(&batch).await;
     for path in ["", "/summary", "?status=draft"] {
         let path = format!("/v1/tax-payers/invoices{path}");
         taxpayer.get(&path).await.expect_status(200);

@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt};
 use reqwest::Method;
 use sandbox::{FaultKind, Operation};
 use serde_json::json;
-use testkit::documents::{Registration, invoice_numbered, invoice_over, submission};
+use testkit::documents::{Registration, invoice_numbered, invoice_with_price, submission};
 use testkit::patience::eventually;
 use testkit::{Backend, on_postgresql};
 
@@ -64,7 +64,7 @@ async fn one_of_many_twins_is_created(both: &[Client; 2]) {
 }
 
 async fn payments_stop_at_the_payable(both: &[Client; 2]) {
-    let created = both[0].create_invoice(&invoice_over("50", "2")).await;
+    let created = both[0].create_invoice(&invoice_with_price("50", "2")).await;
     assert_eq!(
         both[1]
             .set_status(&created.irn, "approved")

@@ -1,7 +1,7 @@
 //! The addresses to which an outgoing call may connect: public addresses, and the networks that are allowed besides.
 //!
-//! An IPv6 address that embeds an IPv4 address is refused, because the latter may be private. The lists of networks
-//! follow the IANA special-purpose address registries.
+//! An IPv6 address that embeds an IPv4 address is refused, because the IPv4 address may be private. The lists of
+//! networks follow the IANA special-purpose address registries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -123,14 +123,14 @@ fn is_public(address: IpAddr) -> bool {
                 && !SPECIAL_V6
                     .iter()
                     .any(|(network, _)| network.contains(&address))
-                && !is_tunnelled(address)
+                && !is_isatap(address)
         }
     }
 }
 
 /// Returns true for an ISATAP address, whose last 64 bits embed an IPv4 address (RFC 5214, section 6.1). Any IPv6
 /// network may contain such addresses.
-fn is_tunnelled(address: Ipv6Addr) -> bool {
+fn is_isatap(address: Ipv6Addr) -> bool {
     let [.., kind, mark, _, _] = address.segments();
     matches!(kind, 0 | 0x0200) && mark == 0x5efe
 }

@@ -98,7 +98,7 @@ fn ipv4_from_segments(high: u16, low: u16) -> Ipv4Addr {
 
 /// True if nobody may allow this network: it overlaps the link-local range, or it is a single metadata address. A wider
 /// network around a metadata address is allowed, but calls to that address stay blocked.
-fn is_refused(network: IpNet) -> bool {
+fn may_never_be_allowed(network: IpNet) -> bool {
     let is_host = network.prefix_len() == network.max_prefix_len();
     LINK_LOCAL_NETWORKS
         .iter()
@@ -112,7 +112,7 @@ impl FromStr for AllowedNetwork {
     fn from_str(text: &str) -> Result<Self, NetworkFault> {
         let (network, port) = split_port(text).ok_or(NetworkFault::Malformed)?;
         let port = port.map(parse_port).transpose()?;
-        if is_refused(network) {
+        if may_never_be_allowed(network) {
             Err(NetworkFault::NeverCalled)
         } else {
             Ok(Self { network, port })

@@ -123,12 +123,12 @@ impl Authority {
 
     /// Stops the calls of an operation by this process, until `reset_breaker`.
     pub fn trip_breaker(&self, operation: Operation) {
-        self.inner.admission.trip(operation);
+        self.inner.admission.trip_breaker(operation);
     }
 
     /// Closes the breaker of an operation in this process.
     pub fn reset_breaker(&self, operation: Operation) {
-        self.inner.admission.reset(operation);
+        self.inner.admission.reset_breaker(operation);
     }
 
     /// Closes the breaker of an operation in this process, because the outage for which it opened is over. Does nothing

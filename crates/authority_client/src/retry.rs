@@ -1,5 +1,5 @@
-//! Computes random delays between tries. Their upper bound doubles with each try, and a Retry-After, of up to an hour,
-//! is their minimum.
+//! Computes random delays between tries. The upper bound of the delay doubles with each try. A Retry-After is its
+//! lower bound, but counts as at most one hour.
 
 use std::time::Duration;
 

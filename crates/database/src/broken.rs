@@ -14,7 +14,7 @@ const LOGGED_MAX: usize = 1_000;
 static LOGGED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
 
 /// Logs the error of a statement, the first time that this statement fails in this way.
-pub(super) fn log_once(sql: &str, error: &DbErr) {
+pub(super) fn log_permanent_error_once(sql: &str, error: &DbErr) {
     if !is_permanent(error) {
         return;
     }

@@ -13,7 +13,7 @@ use sea_orm::{
 use tokio::sync::OwnedMappedMutexGuard;
 use tokio::time::timeout;
 
-use crate::broken::log_once;
+use crate::broken::log_permanent_error_once;
 use crate::column::RowRef;
 use crate::deadline::{Deadlines, DroppedInRuntime};
 use crate::error::{StoreError, is_rolled_back};
@@ -245,7 +245,7 @@ impl Transaction {
     pub async fn commit(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
             Some(TransactionKind::Dedicated(own)) if self.has_failed.load(Ordering::Relaxed) => {
-                own.rollback().await?;
+                self.watch.call(Duration::MAX, own.rollback()).await?;
                 Err(StoreError::Unavailable(given_up_error(
                     "a statement of the transaction has failed",
                 )))
@@ -328,27 +328,27 @@ impl ConnectionTrait for Transaction {
         let sql = statement.sql.clone();
         self.call(self.database()?.execute_raw(statement))
             .await
-            .inspect_err(|error| log_once(&sql, error))
+            .inspect_err(|error| log_permanent_error_once(&sql, error))
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
         self.call(self.database()?.execute_unprepared(sql))
             .await
-            .inspect_err(|error| log_once(sql, error))
+            .inspect_err(|error| log_permanent_error_once(sql, error))
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
         let sql = statement.sql.clone();
         self.call(self.database()?.query_one_raw(statement))
             .await
-            .inspect_err(|error| log_once(&sql, error))
+            .inspect_err(|error| log_permanent_error_once(&sql, error))
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
         let sql = statement.sql.clone();
         self.call(self.database()?.query_all_raw(statement))
             .await
-            .inspect_err(|error| log_once(&sql, error))
+            .inspect_err(|error| log_permanent_error_once(&sql, error))
     }
 }
 

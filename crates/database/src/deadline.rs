@@ -1,5 +1,5 @@
-//! Deadlines on our side of the connection: a dead connection delivers no answer, not even the error of PostgreSQL's
-//! own timeout.
+//! Deadlines on our side of the connection: over a dead connection no answer arrives, not even the error of
+//! PostgreSQL's own timeout.
 //!
 //! A value of the driver may need a runtime when it is dropped, to return its connection to the pool. An actor's thread
 //! drops its last values after its own runtime has ended, so `DroppedInRuntime` drops them in the pool's runtime.
@@ -103,7 +103,7 @@ impl Liveness {
         doubted_at != u64::MAX && self.now().saturating_sub(doubted_at) < millis(DOUBTED_FOR)
     }
 
-    fn doubt(&self) {
+    fn mark_doubted(&self) {
         self.doubted_at.store(self.now(), Ordering::Relaxed);
     }
 
@@ -178,7 +178,7 @@ struct AbandonGuard<'a> {
 impl Drop for AbandonGuard<'_> {
     fn drop(&mut self) {
         if !self.was_answered {
-            self.liveness.doubt();
+            self.liveness.mark_doubted();
         }
     }
 }

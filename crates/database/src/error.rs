@@ -70,9 +70,9 @@ impl StoreError {
             .is_some_and(|code| TIMEOUT_CODES.contains(&code.as_str()))
     }
 
-    /// True if PostgreSQL has ended the session of the call: the server stops, or an administrator ended this session.
-    /// The two have the same code. Other sessions may go on, so each member of a shared transaction is tried again in a
-    /// transaction of its own. But no command is the cause.
+    /// True if PostgreSQL has ended the session of the call, because the server stops or an administrator ended this
+    /// session; both have the same code. The command is not the cause. Other sessions may go on, so each member of a
+    /// shared transaction is tried again in a transaction of its own.
     pub fn is_session_end(&self) -> bool {
         self.code().is_some_and(|code| code == SESSION_END_CODE)
     }

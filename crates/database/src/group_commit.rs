@@ -1,6 +1,6 @@
-//! The pool of write transactions. On PostgreSQL each write transaction has a connection of its own. SQLite has only
-//! one writer, and each commit waits for the disk. So concurrent transactions share a commit there (group commit): they
-//! take turns inside one database transaction, each behind its own savepoint.
+//! The pool of write transactions. On PostgreSQL each write transaction has its own connection. SQLite has only one
+//! writer, and each commit waits for the disk. So concurrent transactions share a commit on SQLite (group commit):
+//! they take turns inside one database transaction, each behind a savepoint of its own.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
 pub(crate) struct WriterPool {
     pool: Pool,
     /// Grants the turns to write on SQLite; `None` on PostgreSQL.
-    turns: Option<Turns>,
+    turns: Option<WriteTurns>,
     /// The longest time to wait while another process writes to the SQLite database.
     busy_wait: Duration,
     metrics: StoreMetrics,
@@ -43,7 +43,7 @@ pub enum Sharing {
 
 /// Grants turns to write on SQLite's only write connection, one at a time. Clones share the connection.
 #[derive(Clone)]
-pub(crate) struct Turns {
+pub(crate) struct WriteTurns {
     /// The current commit group. Its lock is granted in the order of the requests, and only its holder runs statements.
     group: Arc<Mutex<Option<CommitGroup>>>,
     commits: watch::Sender<()>,
@@ -51,8 +51,8 @@ pub(crate) struct Turns {
     runtime: Handle,
 }
 
-/// The right to write. During a turn, nobody else runs a statement on the write connection.
-type Turn = OwnedMutexGuard<Option<CommitGroup>>;
+/// The right to write. While this value exists, nobody else runs a statement on the write connection.
+type WriteTurn = OwnedMutexGuard<Option<CommitGroup>>;
 
 /// One database transaction that several write transactions share. These write transactions are its members.
 pub(crate) struct CommitGroup {
@@ -78,7 +78,7 @@ pub(crate) enum TransactionKind {
 
 impl WriterPool {
     pub(crate) fn new(pool: Pool, busy_wait: Duration, metrics: StoreMetrics) -> Self {
-        let turns = (pool.backend() == DbBackend::Sqlite).then(|| Turns {
+        let turns = (pool.backend() == DbBackend::Sqlite).then(|| WriteTurns {
             group: Arc::default(),
             commits: watch::Sender::default(),
             sizes: metrics.group_sizes.clone(),
@@ -92,7 +92,7 @@ impl WriterPool {
         }
     }
 
-    pub(crate) fn turns(&self) -> Option<&Turns> {
+    pub(crate) fn turns(&self) -> Option<&WriteTurns> {
         self.turns.as_ref()
     }
 
@@ -173,7 +173,8 @@ impl WriterPool {
 }
 
 impl CommitGroup {
-    /// Begins the group's database transaction. Retries for `busy_wait`, because SQLite's lock has no queue.
+    /// Begins the group's database transaction. If another process writes, retries for up to `busy_wait`, because
+    /// SQLite's lock has no queue.
     async fn begin(pool: &Pool, busy_wait: Duration) -> Result<Self, StoreError> {
         let at_once = Some(SqliteTransactionMode::Immediate);
         let begun = Instant::now();
@@ -205,7 +206,7 @@ impl CommitGroup {
 
     /// Begins a member with a savepoint. First rolls back the previous member if it was dropped without a commit.
     async fn begin_member(&mut self) -> Result<(), StoreError> {
-        self.undo_open().await?;
+        self.undo_open_member().await?;
         self.members += 1;
         self.open = Some(self.members);
         self.run_savepoint_command("SAVEPOINT", self.members).await
@@ -216,7 +217,7 @@ impl CommitGroup {
         self.open = None;
     }
 
-    async fn undo_open(&mut self) -> Result<(), StoreError> {
+    async fn undo_open_member(&mut self) -> Result<(), StoreError> {
         if let Some(member) = self.open {
             self.run_savepoint_command("ROLLBACK TO", member).await?;
             self.open = None;
@@ -226,14 +227,14 @@ impl CommitGroup {
 
     /// Releases the first savepoint and thus all later ones. Fails if the savepoint is missing: then SQLite has rolled
     /// everything back, for example because the disk is full, and the group must not be committed.
-    async fn complete(&mut self) -> Result<(), StoreError> {
-        self.undo_open().await?;
+    async fn release_savepoints(&mut self) -> Result<(), StoreError> {
+        self.undo_open_member().await?;
         self.run_savepoint_command("RELEASE", 1).await
     }
 
     /// Commits the group and tells its members the result.
-    async fn end(mut self) {
-        let result = match self.complete().await {
+    async fn commit_and_notify(mut self) {
+        let result = match self.release_savepoints().await {
             Ok(()) => self.whole.commit().await.map_err(StoreError::from),
             Err(error) => Err(error),
         };
@@ -249,14 +250,14 @@ impl CommitGroup {
     }
 }
 
-impl Turns {
+impl WriteTurns {
     /// Waits for the next turn. It may come with an open group, which this transaction can join.
-    fn next_turn(&self) -> impl Future<Output = Turn> + use<> {
+    fn next_turn(&self) -> impl Future<Output = WriteTurn> + use<> {
         Arc::clone(&self.group).lock_owned()
     }
 
     /// Waits for a turn and commits the open group.
-    pub(crate) async fn commit_open_group(&self) -> Result<Turn, StoreError> {
+    pub(crate) async fn commit_open_group(&self) -> Result<WriteTurn, StoreError> {
         self.commit(self.next_turn().await).await
     }
 
@@ -267,14 +268,14 @@ impl Turns {
 
     /// Commits the open group in a task of its own, so that dropping the caller does not cancel the commit, and in the
     /// pool's runtime: the runtime of an actor's thread may end while members on other threads wait for the commit.
-    async fn commit(&self, mut turn: Turn) -> Result<Turn, StoreError> {
+    async fn commit(&self, mut turn: WriteTurn) -> Result<WriteTurn, StoreError> {
         let Some(group) = turn.take() else {
             return Ok(turn);
         };
         let turns = self.clone();
         let committed = self.runtime.spawn(async move {
             turns.sizes.observe(f64::from(group.members));
-            group.end().await;
+            group.commit_and_notify().await;
             turns.commits.send_replace(());
             turn
         });

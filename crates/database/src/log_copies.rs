@@ -2,10 +2,10 @@
 //! in each commit that finds more than 1,000 pages in the log. Creating a few invoices fills so many pages. So most
 //! commits would copy pages that the next commit changes again, and would wait for the disk two more times.
 //!
-//! Instead, a task copies the log while the writer goes on, each time it has grown by 64 MiB. It copies in rounds. Each
-//! round leaves the pages that were written during it. When only few pages are left, or a round leaves hardly fewer
-//! than the one before, the task stops the writer (`Turns`) and copies the rest. The next commit then overwrites the
-//! log from its start.
+//! Instead, a task copies the log while the writer goes on, each time it has grown by 64 MiB. It copies in rounds.
+//! Each round leaves the pages that were written during it. When only few pages are left, or a round leaves hardly
+//! fewer than the one before, the task stops the writer (`WriteTurns`) and copies the rest. The next commit then
+//! overwrites the log from its start.
 //!
 //! SQLite waits until the database file is on disk only at the end of a round during which nothing was committed. The
 //! last round is such a round: the writer would wait while SQLite writes all copied pages to disk. So each earlier
@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::StoreError;
-use crate::group_commit::Turns;
+use crate::group_commit::WriteTurns;
 use crate::pool::Pool;
 
 /// The log is copied when it has grown by this many pages of 4 KiB.
@@ -53,8 +53,8 @@ pub(crate) struct LogCopies {
 }
 
 impl LogCopies {
-    /// Starts the task. `turns` tells it of each commit.
-    pub(crate) fn begin(pool: Pool, turns: Turns) -> Self {
+    /// Starts the task. `turns` notifies it of each commit.
+    pub(crate) fn begin(pool: Pool, turns: WriteTurns) -> Self {
         let copier = LogCopier {
             pool: pool.clone(),
             turns,
@@ -73,7 +73,7 @@ impl LogCopies {
 
 struct LogCopier {
     pool: Pool,
-    turns: Turns,
+    turns: WriteTurns,
 }
 
 /// The pages in the log, and how many of them are copied.

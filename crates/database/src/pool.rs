@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::broken::log_once;
+use crate::broken::log_permanent_error_once;
 use crate::deadline::{CallLimit, Deadlines, DroppedInRuntime, Liveness, is_exhausted};
 use crate::kept::{KeptConnections, keep_connections};
 use crate::metrics::ReadWaits;
@@ -359,7 +359,7 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
-        .inspect_err(|error| log_once(&sql, error))
+        .inspect_err(|error| log_permanent_error_once(&sql, error))
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
@@ -370,7 +370,7 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
-        .inspect_err(|error| log_once(sql, error))
+        .inspect_err(|error| log_permanent_error_once(sql, error))
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
@@ -382,7 +382,7 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
-        .inspect_err(|error| log_once(&sql, error))
+        .inspect_err(|error| log_permanent_error_once(&sql, error))
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
@@ -394,6 +394,6 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
-        .inspect_err(|error| log_once(&sql, error))
+        .inspect_err(|error| log_permanent_error_once(&sql, error))
     }
 }

@@ -125,7 +125,8 @@ impl SqlitePurpose {
     }
 }
 
-/// The longest time that copying the log, during which the writer waits, waits for transactions that read from the log.
+/// The longest time that the last round of copying the log waits for transactions that still read from the log. The
+/// writer waits meanwhile.
 const LOG_READERS_WAIT: Duration = Duration::from_millis(20);
 /// If the log has this many pages (256 MiB), SQLite copies it in the next commit: the task that should do so has
 /// failed, or long reads hold it up.
@@ -152,7 +153,8 @@ pub(super) fn sqlite_options(
             .pragma("temp_store", "MEMORY")
     });
     options.map_sqlx_sqlite_pool_opts(|pool| {
-        // Drops a connection on which SQLite itself has rolled back: the driver believes that the transaction is open.
+        // A connection on which SQLite itself has rolled back is dropped, because the driver believes that the
+        // transaction is still open.
         pool.after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
     });
     options
@@ -185,7 +187,8 @@ pub(super) fn postgres_options(
                 }
             })
         })
-        // Test a returned connection if the pool is in doubt (`is_doubted`): the driver's own test has no time limit.
+        // A returned connection is tested if the pool is in doubt (`is_doubted`), because the driver's own test has
+        // no time limit.
         .after_release(move |connection, _| {
             let liveness = Arc::clone(&after);
             Box::pin(async move {

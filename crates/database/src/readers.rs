@@ -36,3 +36,8 @@ impl Readers {
 pub async fn run_as_page<F: Future>(page: F) -> F::Output {
     MAKES_PAGE.scope((), page).await
 }
+
+/// Polls the body of a page that is rendered while it is sent: its queries use the pool of pages, too.
+pub fn poll_as_page<T>(poll: impl FnOnce() -> T) -> T {
+    MAKES_PAGE.sync_scope((), poll)
+}

@@ -76,7 +76,7 @@ impl Vault {
         let mut sealed = secret.as_bytes().to_vec();
         let key = self
             .current
-            .derive(&text)
+            .derive_text_key(&text)
             .ok_or_else(|| sealing_error(owner))?;
         key.seal_in_place_append_tag(constant_nonce(), Aad::from(owner), &mut sealed)
             .map_err(|_| sealing_error(owner))?;
@@ -109,7 +109,7 @@ impl Vault {
             }
             None => self
                 .keys()
-                .find_map(|key| key.open_first_form(owner, sealed)),
+                .find_map(|key| key.open_earlier_format(owner, sealed)),
         };
         opened.ok_or_else(|| corrupt(owner, "the secret does not open with this encryption key"))
     }
@@ -163,7 +163,7 @@ impl EncryptionKey {
     }
 
     /// Derives the key for the one text that has this salt.
-    fn derive(&self, salt: &[u8]) -> Option<LessSafeKey> {
+    fn derive_text_key(&self, salt: &[u8]) -> Option<LessSafeKey> {
         let extracted = Salt::new(HKDF_SHA256, salt).extract(&self.bytes);
         let expanded = extracted.expand(&[PURPOSE], &AES_256_GCM).ok()?;
         Some(LessSafeKey::new(UnboundKey::from(expanded)))
@@ -180,13 +180,13 @@ impl EncryptionKey {
         let mut bytes = STANDARD.decode(text).ok()?;
         let (salt, sealed) = bytes.split_at_mut_checked(SALT_LEN)?;
         let plain = self
-            .derive(salt)?
+            .derive_text_key(salt)?
             .open_in_place(constant_nonce(), Aad::from(owner), sealed)
             .ok()?;
         String::from_utf8(plain.to_vec()).ok()
     }
 
-    fn open_first_form(&self, owner: &str, text: &str) -> Option<String> {
+    fn open_earlier_format(&self, owner: &str, text: &str) -> Option<String> {
         let key = RandomizedNonceKey::new(&AES_256_GCM, &self.bytes).ok()?;
         let mut bytes = STANDARD.decode(text).ok()?;
         let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;

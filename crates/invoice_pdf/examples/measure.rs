@@ -8,7 +8,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use invoice_pdf::{Look, Sheet, Standing, Template, render};
-use samples::{ARABIC, GREEK, HEBREW, YORUBA, credit_note, in_script, invoice, logo};
+use samples::{ARABIC, GREEK, HEBREW, YORUBA, credit_note, invoice, invoice_in_script, logo};
 
 fn main() -> Result<(), Box<dyn Error>> {
     match std::env::args().nth(1) {
@@ -33,7 +33,7 @@ fn measure_speed() -> Result<(), Box<dyn Error>> {
             println!(
                 "{} {lines} lines: p50 {p50:?}, p99 {p99:?}, {bytes} bytes, {}",
                 template.name(),
-                resident()?
+                resident_memory_line()?
             );
         }
     }
@@ -43,7 +43,7 @@ fn measure_speed() -> Result<(), Box<dyn Error>> {
 fn measure_memory(count_max: u32) -> Result<(), Box<dyn Error>> {
     let documents: Vec<_> = [ARABIC, YORUBA, GREEK, HEBREW]
         .into_iter()
-        .map(in_script)
+        .map(invoice_in_script)
         .chain([credit_note(), invoice(3)])
         .collect();
     let mut busy = Duration::ZERO;
@@ -55,7 +55,7 @@ fn measure_memory(count_max: u32) -> Result<(), Box<dyn Error>> {
             println!(
                 "{count} documents, {:?} each: {}",
                 busy / count,
-                resident()?
+                resident_memory_line()?
             );
         }
     }
@@ -82,8 +82,8 @@ fn print(
     Ok(pdf.len())
 }
 
-/// Returns the line of the kernel on the memory of this process.
-fn resident() -> Result<String, Box<dyn Error>> {
+/// Returns the line of `/proc/self/status` with the resident memory of this process.
+fn resident_memory_line() -> Result<String, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmRSS"));
     Ok(line.unwrap_or("VmRSS: unknown").replace('\t', " "))

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use invoice_pdf::{Look, Sheet, Standing, Template, render};
-use samples::{ARABIC, GREEK, HEBREW, YORUBA, credit_note, in_script, invoice, logo};
+use samples::{ARABIC, GREEK, HEBREW, YORUBA, credit_note, invoice, invoice_in_script, logo};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder")?);
@@ -20,10 +20,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("credit_note", Standing::Signed, credit_note()),
         ("draft", Standing::Draft, invoice(40)),
         ("received", Standing::Received, invoice(3)),
-        ("arabic", Standing::Signed, in_script(ARABIC)),
-        ("yoruba", Standing::Signed, in_script(YORUBA)),
-        ("greek", Standing::Signed, in_script(GREEK)),
-        ("hebrew", Standing::Signed, in_script(HEBREW)),
+        ("arabic", Standing::Signed, invoice_in_script(ARABIC)),
+        ("yoruba", Standing::Signed, invoice_in_script(YORUBA)),
+        ("greek", Standing::Signed, invoice_in_script(GREEK)),
+        ("hebrew", Standing::Signed, invoice_in_script(HEBREW)),
     ];
     for template in Template::ALL {
         for (name, standing, document) in &documents {

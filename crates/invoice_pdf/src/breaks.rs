@@ -12,20 +12,20 @@ use crate::text::BREAK;
 pub fn remove_breaks(pages: &PagedDocument) -> PagedDocument {
     let cleaned = pages.pages().iter().map(|page| {
         let mut page: Page = page.clone();
-        clean_frame(&mut page.frame);
+        remove_frame_breaks(&mut page.frame);
         page
     });
     PagedDocument::new(cleaned.collect(), pages.info().clone())
 }
 
-fn clean_frame(frame: &mut Frame) {
+fn remove_frame_breaks(frame: &mut Frame) {
     // A frame without marks is not changed, because typst shares frames and a change makes a copy.
     if !has_breaks(frame) {
         return;
     }
     frame.retain(|item| {
         match item {
-            FrameItem::Group(group) => clean_frame(&mut group.frame),
+            FrameItem::Group(group) => remove_frame_breaks(&mut group.frame),
             FrameItem::Text(text) => clean_text(text),
             _ => {}
         }

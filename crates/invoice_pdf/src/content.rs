@@ -7,30 +7,32 @@ use trade_document::{Line, Party, TaxSubtotal};
 use crate::columns::{Columns, WORD_ROOM, printable_figure};
 use crate::facts::{SENTENCE, document_title, list_corrected_invoices, list_facts};
 use crate::figures::{write_amount, write_number};
-use crate::labelled::Labelled;
+use crate::labelled::LabelledText;
+use crate::qr::can_print_qr;
 use crate::sums::{
     SUM, charge_label, code_label, describe_payment, list_sums, signed_amount, tax_label,
 };
-use crate::text::{Room, fit_text, printable_lines, printable_text};
+use crate::text::{TextSpace, fit_text, printable_lines, printable_text};
 use crate::{Sheet, Standing};
 
-/// The space for a text in a third of the page's width. The narrowest place of a party is as wide.
-const THIRD: Room = Room {
+/// The space for a text in a third of the page's width. The narrowest column in which a party is printed has this
+/// width.
+const THIRD: TextSpace = TextSpace {
     characters_max: 300,
     word_max: 18_000,
 };
 /// The space for the authority's reference, which has a line of its own.
-const IRN: Room = Room {
+const IRN: TextSpace = TextSpace {
     characters_max: 300,
     word_max: 40_000,
 };
 /// The space for the text beside the QR code.
-const PROOF: Room = Room {
+const PROOF: TextSpace = TextSpace {
     characters_max: 300,
     word_max: 11_000,
 };
-/// The space for the payable amount. A line of the page may end in it after each comma, because it is in large type.
-const PAYABLE: Room = Room {
+/// The space for the payable amount. The amount may be broken after each comma, because it is in large type.
+const PAYABLE: TextSpace = TextSpace {
     characters_max: 160,
     word_max: 5_000,
 };
@@ -55,7 +57,8 @@ pub struct Content {
     pub is_bright: bool,
     /// The name of the logo's file; empty if there is no logo.
     pub logo: &'static str,
-    pub has_qr: bool,
+    /// `printed` or `too long`; empty if the document has no QR code.
+    pub qr: &'static str,
     /// The address of the page that verifies the document: whole, and as it is printed. Both are empty if there is no
     /// page.
     pub verify_link: String,
@@ -63,14 +66,14 @@ pub struct Content {
     pub has_ubl: bool,
     /// A sentence for each document that this one corrects.
     pub corrects: Vec<String>,
-    pub facts: Vec<Labelled>,
+    pub facts: Vec<LabelledText>,
     pub supplier: PartyContent,
     pub customer: PartyContent,
     pub currency: String,
     pub columns: Columns,
     pub lines: Vec<LineContent>,
     pub taxes: Vec<TaxContent>,
-    pub sums: Vec<Labelled>,
+    pub sums: Vec<LabelledText>,
     pub payable: String,
     pub payment: Vec<String>,
     pub notes: Vec<String>,
@@ -136,7 +139,11 @@ impl Content {
             accent: look.colour.to_string(),
             is_bright: look.colour.is_bright(),
             logo: sheet.logo().map_or("", |logo| logo.kind.file_name()),
-            has_qr: sheet.qr.is_some(),
+            qr: match sheet.qr {
+                Some(text) if can_print_qr(text) => "printed",
+                Some(_) => "too long",
+                None => "",
+            },
             verify_link: verify_link.to_owned(),
             verify_text: printable_text(verify_link, PROOF),
             has_ubl: sheet.ubl.is_some(),
@@ -193,7 +200,7 @@ fn join_present(fields: [&Option<String>; 2], between: &str) -> String {
 }
 
 impl LineContent {
-    fn from_line(position: usize, line: &Line, currency: &str, room: Room) -> Self {
+    fn from_line(position: usize, line: &Line, currency: &str, room: TextSpace) -> Self {
         let codes = [
             ("Item no. ", &line.item_number),
             ("Classification ", &line.classification),

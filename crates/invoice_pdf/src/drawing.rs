@@ -154,14 +154,14 @@ fn check_attribute(attribute: Attribute<'_, '_>) -> Result<(), PdfError> {
 /// and its shapes would not be counted.
 fn check_target(target: &str) -> Result<(), PdfError> {
     let name = target.strip_prefix('#').ok_or(OUTSIDE)?;
-    if name.contains(is_odd_in_name) {
+    if name.contains(is_unsafe_in_name) {
         Err(ODD_NAME)
     } else {
         Ok(())
     }
 }
 
-fn is_odd_in_name(sign: char) -> bool {
+fn is_unsafe_in_name(sign: char) -> bool {
     sign.is_whitespace() || matches!(sign, '"' | '\'' | '(' | ')')
 }
 

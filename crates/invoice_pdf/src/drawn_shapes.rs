@@ -28,7 +28,7 @@ const TOO_LARGE: PdfError =
 /// The elements that describe a gradient. Style rules give them no references.
 const GRADIENT_PARTS: [&str; 3] = ["linearGradient", "radialGradient", "stop"];
 
-/// The signs of selectors of which the last one can be compared with an element.
+/// The signs, beside letters, digits and blanks, of the selectors that `may_match` understands.
 const SELECTOR_SIGNS: &str = ".#,*>+:-_";
 
 /// Returns the target of each `url(…)` in a text, without quotation marks.
@@ -50,9 +50,10 @@ struct StyleRule<'d> {
 }
 
 impl<'d> StyleRule<'d> {
-    /// Reads the rules of a style sheet that refer to parts. Where braces may belong to a comment, to a text or to
-    /// another rule, the references are those of one rule for every element.
-    fn read_sheet(text: &'d str) -> Vec<Self> {
+    /// Reads the rules of a style sheet that refer to parts. If braces may belong to a comment, a text or a nested
+    /// rule, the rules cannot be told apart. Then all references count as those of one rule that applies to every
+    /// element.
+    fn read_style_sheet(text: &'d str) -> Vec<Self> {
         let texts = text.split('}').filter(|rule| !rule.trim().is_empty());
         let rules: Option<Vec<_>> = texts.map(read_rule).collect();
         match rules {
@@ -86,7 +87,8 @@ fn is_selector_sign(sign: char) -> bool {
     sign.is_alphanumeric() || sign.is_whitespace() || SELECTOR_SIGNS.contains(sign)
 }
 
-/// Reads the text of a rule before its closing brace. `None` if it is no plain rule.
+/// Reads the text of a rule before its closing brace. `None` if the rule has other signs, an unclosed quotation mark or
+/// a nested rule.
 fn read_rule(text: &str) -> Option<StyleRule<'_>> {
     let (selector, declarations) = text.split_once('{')?;
     let are_quotes_closed = ['"', '\'']
@@ -136,7 +138,8 @@ pub(crate) struct Drawing<'d> {
     by_id: HashMap<&'d str, Vec<Node<'d, 'd>>>,
     rules: Vec<StyleRule<'d>>,
     counted: HashMap<NodeId, PartSize>,
-    /// The size of all that the references of an element draw. Nested parts share elements.
+    /// The size of all that the references of an element draw. It is kept, because several nested parts may contain the
+    /// element.
     referenced: HashMap<NodeId, PartSize>,
 }
 
@@ -152,7 +155,7 @@ impl<'d> Drawing<'d> {
             if node.tag_name().name().eq_ignore_ascii_case("style") {
                 let texts = node.descendants().filter(|part| !part.is_element());
                 let texts = texts.filter_map(|part| part.text());
-                rules.extend(texts.flat_map(StyleRule::read_sheet));
+                rules.extend(texts.flat_map(StyleRule::read_style_sheet));
             }
         }
         Self {
@@ -170,11 +173,11 @@ impl<'d> Drawing<'d> {
         if self.rules.len().saturating_mul(elements) > COMPARISONS_MAX {
             return Err(TOO_LARGE);
         }
-        self.count(root, 0).map(drop)
+        self.count_drawn(root, 0).map(drop)
     }
 
     /// Counts the shapes and points that a part draws. Refuses parts that refer to each other in a circle.
-    fn count(&mut self, part: Node<'d, 'd>, references: usize) -> Result<PartSize, PdfError> {
+    fn count_drawn(&mut self, part: Node<'d, 'd>, references: usize) -> Result<PartSize, PdfError> {
         if let Some(drawn) = self.counted.get(&part.id()) {
             return Ok(*drawn);
         }
@@ -258,25 +261,25 @@ impl<'d> Drawing<'d> {
         if !is_gradient_part(node) {
             let rules = self.rules.iter().filter(|rule| rule.may_match(node));
             let styled = rules.flat_map(|rule| &rule.targets).copied();
-            targets.extend(styled.filter(|target| !self.parts(target).is_empty()));
+            targets.extend(styled.filter(|target| !self.parts_with_id(target).is_empty()));
         }
         targets
     }
 
-    fn parts(&self, target: &str) -> &[Node<'d, 'd>] {
+    fn parts_with_id(&self, target: &str) -> &[Node<'d, 'd>] {
         let parts = target.strip_prefix('#').and_then(|id| self.by_id.get(id));
         parts.map(Vec::as_slice).unwrap_or_default()
     }
 
     fn is_gradient(&self, target: &str) -> bool {
-        let mut parts = self.parts(target).iter();
+        let mut parts = self.parts_with_id(target).iter();
         parts.any(|part| is_gradient_part(*part))
     }
 
     fn count_target(&mut self, target: &str, references: usize) -> Result<PartSize, PdfError> {
         let mut whole = PartSize::default();
-        for part in self.parts(target).to_vec() {
-            let drawn = self.count(part, references + 1)?;
+        for part in self.parts_with_id(target).to_vec() {
+            let drawn = self.count_drawn(part, references + 1)?;
             whole.shapes = whole.shapes.saturating_add(drawn.shapes);
             whole.depth = whole.depth.max(drawn.depth);
         }

@@ -19,10 +19,6 @@ pub enum PdfError {
     LogoTooLarge { bytes: usize, max: usize },
     #[error("The logo cannot be used: {0}")]
     Logo(&'static str),
-    #[error(
-        "The text of the QR code has {bytes} bytes and may have {max} at most: shorten the text"
-    )]
-    QrTooLong { bytes: usize, max: usize },
     #[error("The attached XML has {bytes} bytes and may have {max} at most: leave it out")]
     AttachmentTooLarge { bytes: usize, max: usize },
     /// A fault of this crate or of typst. The text is for the log.

@@ -1,24 +1,24 @@
 //! The facts in the head of a document: its dates, and the documents that it refers to.
 
-use trade_document::{Coded, Reference, ReferenceKind, TradeDocument};
+use trade_document::{CodeAndName, Reference, ReferenceKind, TradeDocument};
 
 use crate::dates::{write_date, write_issue_date, write_period};
-use crate::labelled::Labelled;
-use crate::text::{Room, fit_text, printable_text};
+use crate::labelled::LabelledText;
+use crate::text::{TextSpace, fit_text, printable_text};
 
 /// The space for a fact in a quarter of the page's width.
-pub const FACT: Room = Room {
+pub const FACT: TextSpace = TextSpace {
     characters_max: 120,
     word_max: 11_000,
 };
 /// The space for a sentence in at least half of the page's width.
-pub const SENTENCE: Room = Room {
+pub const SENTENCE: TextSpace = TextSpace {
     characters_max: 2_000,
     word_max: 14_000,
 };
 
 /// Returns the title, such as "Credit note".
-pub fn document_title(document_type: &Coded) -> String {
+pub fn document_title(document_type: &CodeAndName) -> String {
     if document_type.name.is_empty() {
         printable_text(&format!("Document of type {}", document_type.code), FACT)
     } else {
@@ -41,7 +41,7 @@ pub fn list_corrected_invoices(references: &[Reference]) -> Vec<String> {
 }
 
 /// Returns the dates and other short facts.
-pub fn list_facts(document: &TradeDocument) -> Vec<Labelled> {
+pub fn list_facts(document: &TradeDocument) -> Vec<LabelledText> {
     let dated = [
         (
             "Issued",
@@ -69,7 +69,7 @@ pub fn list_facts(document: &TradeDocument) -> Vec<Labelled> {
     dated
         .into_iter()
         .chain(referred)
-        .filter_map(|(label, text)| Labelled::new(label, &text?, FACT))
+        .filter_map(|(label, text)| LabelledText::new(label, &text?, FACT))
         .collect()
 }
 

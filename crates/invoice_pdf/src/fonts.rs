@@ -48,7 +48,7 @@ impl Fonts {
             let common = (0..COMMON)
                 .map(|code| {
                     let character = char::from_u32(u32::try_from(code).ok()?)?;
-                    advance(faces.get(1)?, character)
+                    advance_width(faces.get(1)?, character)
                 })
                 .collect();
             Self {
@@ -69,7 +69,7 @@ impl Fonts {
             family.iter().all(|face| {
                 cluster
                     .chars()
-                    .all(|character| advance(face, character).is_some())
+                    .all(|character| advance_width(face, character).is_some())
             })
         })
     }
@@ -83,7 +83,8 @@ impl Fonts {
                     .and_then(|code| *self.common.get(code)?)
                     .or_else(|| {
                         let bold = self.faces.chunks(2).filter_map(<[Face<'static>]>::last);
-                        bold.into_iter().find_map(|face| advance(face, character))
+                        bold.into_iter()
+                            .find_map(|face| advance_width(face, character))
                     })
                     .unwrap_or(UNKNOWN_WIDTH)
             })
@@ -99,7 +100,7 @@ impl Fonts {
 }
 
 /// Returns the width of a character in thousandths of an em; `None` if the font does not have it.
-fn advance(face: &Face<'_>, character: char) -> Option<u32> {
+fn advance_width(face: &Face<'_>, character: char) -> Option<u32> {
     // Glyph 0 is the box for an unknown character. A font may map a character that it does not have to this box.
     let glyph = face.glyph_index(character).filter(|glyph| glyph.0 > 0)?;
     let advance = face.glyph_hor_advance(glyph)?;

@@ -2,17 +2,17 @@
 
 use serde::Serialize;
 
-use crate::text::{Room, printable_text};
+use crate::text::{TextSpace, printable_text};
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Labelled {
+pub struct LabelledText {
     pub label: String,
     pub text: String,
 }
 
-impl Labelled {
+impl LabelledText {
     /// Returns a text with its label; `None` if the text has no visible character.
-    pub fn new(label: &str, text: &str, room: Room) -> Option<Self> {
+    pub fn new(label: &str, text: &str, room: TextSpace) -> Option<Self> {
         let text = printable_text(text, room);
         (!text.is_empty()).then(|| Self {
             label: printable_text(label, room),

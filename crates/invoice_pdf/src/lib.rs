@@ -37,7 +37,7 @@ use trade_document::TradeDocument;
 pub use error::PdfError;
 pub use logo::{LOGO_BYTES_MAX, LOGO_PIXELS_MAX, Logo, LogoKind};
 pub use look::{Colour, Look, Template};
-pub use qr::QR_BYTES_MAX;
+pub use qr::can_print_qr;
 pub use text::can_print;
 
 /// The maximum number of lines of a document.
@@ -55,7 +55,8 @@ pub struct Sheet<'a> {
     pub document: &'a TradeDocument,
     pub look: &'a Look,
     pub standing: Standing,
-    /// The text of the QR code. Only a signed document has one.
+    /// The text of the QR code. Only a signed document has one. A code that `can_print_qr` refuses is left out, and the
+    /// page says so.
     pub qr: Option<&'a str>,
     /// The address of the public page that shows whether the document is signed.
     pub verify_link: Option<&'a str>,

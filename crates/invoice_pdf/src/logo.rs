@@ -19,7 +19,7 @@ pub const LOGO_PIXELS_MAX: u64 = 4_000_000;
 /// The maximum size of the colour profile in a PNG, in bytes. It is packed: 512 KB of a file can become 500 MB.
 const PROFILE_BYTES_MAX: usize = 1 << 20;
 
-/// The maximum memory for what stands before the pixels of a PNG, and for one row of them.
+/// The maximum memory, in bytes, for the data before the pixels of a PNG and for one row of pixels.
 const HEAD_BYTES_MAX: u64 = 40 << 20;
 
 const TOO_MANY_PIXELS: PdfError =
@@ -167,7 +167,7 @@ mod tests {
     fn a_picture_is_what_its_kind_says() {
         Logo::new(LogoKind::Png, PIXEL.to_vec())
             .unwrap()
-            .check()
+            .check_printable()
             .unwrap();
         for (kind, bytes) in [
             (LogoKind::Jpeg, &PIXEL[..]),
@@ -258,7 +258,7 @@ mod tests {
         let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" viewBox=\"0 0 9 9\">\
             <linearGradient id=\"a\"/><path id=\"b\" fill=\"url(#a)\" d=\"M0 0h9v9z\"/><use xlink:href=\"#b\" y=\"1\"/></svg>";
         let logo = Logo::new(LogoKind::Svg, svg.as_bytes().to_vec()).unwrap();
-        logo.check().unwrap();
+        logo.check_printable().unwrap();
     }
 
     #[test]
@@ -283,7 +283,7 @@ mod tests {
             (LogoKind::Png, damaged),
             (LogoKind::Svg, b"<svg><path".to_vec()),
         ] {
-            let checked = Logo::new(kind, bytes).and_then(|logo| logo.check());
+            let checked = Logo::new(kind, bytes).and_then(|logo| logo.check_printable());
             assert!(matches!(checked, Err(PdfError::Logo(_))), "{kind:?}");
         }
     }

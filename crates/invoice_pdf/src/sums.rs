@@ -1,16 +1,16 @@
 //! Taxes, discounts and totals, as words and figures.
 
 use rust_decimal::Decimal;
-use trade_document::{Charge, Coded, ROUNDING, Tax, TradeDocument};
+use trade_document::{Charge, CodeAndName, ROUNDING, Tax, TradeDocument};
 
 use crate::dates::write_date;
 use crate::facts::SENTENCE;
 use crate::figures::{write_amount, write_percent};
-use crate::labelled::Labelled;
-use crate::text::{Room, fit_text, printable_text};
+use crate::labelled::LabelledText;
+use crate::text::{TextSpace, fit_text, printable_text};
 
 /// The space for a label or an amount in the totals.
-pub const SUM: Room = Room {
+pub const SUM: TextSpace = TextSpace {
     characters_max: 160,
     word_max: 13_000,
 };
@@ -18,7 +18,7 @@ pub const SUM: Room = Room {
 const REASON_CHARACTERS_MAX: usize = 120;
 
 /// Returns the name of a code, or the code itself if it has no name.
-pub fn code_label(coded: &Coded) -> &str {
+pub fn code_label(coded: &CodeAndName) -> &str {
     if coded.name.is_empty() {
         &coded.code
     } else {
@@ -67,10 +67,10 @@ pub fn signed_amount(charge: &Charge) -> Decimal {
 }
 
 /// Lists the steps from the sum of the lines to the payable amount. Steps that change nothing are left out.
-pub fn list_sums(document: &TradeDocument) -> Vec<Labelled> {
+pub fn list_sums(document: &TradeDocument) -> Vec<LabelledText> {
     let totals = &document.totals;
     let sum = |label: &str, amount: Decimal| {
-        Labelled::new(label, &write_amount(amount, &document.currency), SUM)
+        LabelledText::new(label, &write_amount(amount, &document.currency), SUM)
     };
     let mut sums = Vec::new();
     if !document.charges.is_empty() || totals.lines != totals.tax_exclusive {

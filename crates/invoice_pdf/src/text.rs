@@ -21,7 +21,7 @@ const CLUSTER_BYTES_MAX: usize = 256;
 
 /// The space for a text.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct TextSpace {
     /// The maximum number of characters, as people count them. A longer text is cut and gets an ellipsis.
     pub characters_max: usize,
     /// The width of the column in thousandths of an em. A wider word may break anywhere.
@@ -30,7 +30,7 @@ pub struct Room {
 
 /// Returns a text ready for a page: cut to the space, with marks at which lines may end, and marked if it runs from
 /// right to left.
-pub fn printable_text(text: &str, room: Room) -> String {
+pub fn printable_text(text: &str, room: TextSpace) -> String {
     let mut printed = String::with_capacity(text.len() + 3);
     if is_right_to_left(text) {
         printed.push(RIGHT_TO_LEFT);
@@ -67,7 +67,7 @@ fn push_word(printed: &mut String, word: &str, width_max: u32) {
 
 /// Returns the lines of a text with line breaks of its own, such as a note, each ready for a page. An ellipsis stands
 /// for the lines beyond the maximum number.
-pub fn printable_lines(text: &str, room: Room, lines_max: usize) -> Vec<String> {
+pub fn printable_lines(text: &str, room: TextSpace, lines_max: usize) -> Vec<String> {
     let lines = text.split([
         '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
     ]);
@@ -78,7 +78,8 @@ pub fn printable_lines(text: &str, room: Room, lines_max: usize) -> Vec<String> 
     kept
 }
 
-/// Returns a text with its white space folded and without invisible characters. Replaces characters that no font has.
+/// Returns a text without invisible characters, and with one space in place of each run of white space. Replaces
+/// characters that no font has.
 pub fn fit_text(text: &str, characters_max: usize) -> String {
     let fonts = Fonts::get();
     let visible: String = text.chars().filter(|c| !is_invisible(*c)).collect();
@@ -159,7 +160,7 @@ fn is_right_to_left(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    const ROOM: Room = Room {
+    const ROOM: TextSpace = TextSpace {
         characters_max: 21,
         word_max: 6_000,
     };

@@ -8,12 +8,13 @@ use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
 use crate::breaks::remove_breaks;
 use crate::content::Content;
-use crate::qr::draw_qr;
+use crate::qr::{can_print_qr, draw_qr};
 use crate::text::REPLACEMENT;
 use crate::world::PageWorld;
 use crate::{Logo, PdfError, Sheet, Template};
 
-/// Empties typst's cache when it is dropped, also after a failure or a panic. The cache would grow with each document.
+/// Empties typst's cache when it is dropped, also after a failure or a panic. Otherwise the cache would grow with each
+/// document.
 struct CacheEviction;
 
 impl Drop for CacheEviction {
@@ -36,7 +37,7 @@ pub fn typeset_sheet(sheet: &Sheet<'_>) -> Result<Vec<u8>, PdfError> {
     let result = typeset_pages(&world, identity, document.issue_date, document.issue_time);
     match (sheet.logo(), result) {
         // The logo may be the cause. Then the error says so, because the owner of the logo can correct it.
-        (Some(logo), Err(error)) => Err(logo.check().err().unwrap_or(error)),
+        (Some(logo), Err(error)) => Err(logo.check_printable().err().unwrap_or(error)),
         (_, result) => result,
     }
 }
@@ -63,7 +64,7 @@ fn to_world(sheet: &Sheet<'_>) -> Result<PageWorld, PdfError> {
         let name = logo.kind.file_name();
         files.push((name, logo.bytes.clone()));
     }
-    if let Some(text) = sheet.qr {
+    if let Some(text) = sheet.qr.filter(|text| can_print_qr(text)) {
         files.push(("qr.svg", Bytes::from_string(draw_qr(text)?)));
     }
     if let Some(ubl) = sheet.ubl {
@@ -79,7 +80,7 @@ fn to_world(sheet: &Sheet<'_>) -> Result<PageWorld, PdfError> {
 impl Logo {
     /// Typesets the picture on an empty page, so that a damaged one is refused when it is uploaded and not with each
     /// document. Takes as long as a short document.
-    pub fn check(&self) -> Result<(), PdfError> {
+    pub fn check_printable(&self) -> Result<(), PdfError> {
         typeset_logo(self).map(drop).map_err(|_| {
             PdfError::Logo("it is damaged: open it in a drawing program and save it again")
         })
@@ -510,6 +511,33 @@ mod tests {
     }
 
     #[test]
+    fn a_qr_code_that_is_too_long_is_left_out_and_the_page_says_so() {
+        let document = invoice(1);
+        let said = "Its QR code is too long to be scanned from paper";
+        let long = "x".repeat(1_201);
+        for (template, qr, is_printed) in [
+            (Template::Classic, long.as_str(), false),
+            (Template::Compact, long.as_str(), false),
+            (Template::Classic, samples::QR, true),
+        ] {
+            let look = look(template);
+            let sheet = Sheet {
+                qr: Some(qr),
+                ..sheet(&document, &look)
+            };
+            let text = read_pages(&sheet).join(" ");
+            let words: Vec<_> = text.split_whitespace().collect();
+            let text = words.join(" ");
+            assert_eq!(text.contains("Scan to verify"), is_printed, "{text}");
+            assert_eq!(text.contains(said), !is_printed, "{text}");
+            assert!(text.contains("signed by the tax authority"), "{text}");
+            let bare: String = words.concat();
+            assert!(bare.contains("https://invoices.example/verify/"), "{bare}");
+            assert!(render(&sheet).is_ok());
+        }
+    }
+
+    #[test]
     fn a_received_document_has_no_logo_of_the_account() {
         let document = invoice(1);
         let look = look(Template::Classic);
@@ -555,7 +583,7 @@ mod tests {
             samples::GREEK,
             samples::HEBREW,
         ] {
-            let document = samples::in_script(names);
+            let document = samples::invoice_in_script(names);
             let text = read_pages(&sheet(&document, &look)).join(" ");
             assert!(!text.contains('\u{fffd}'), "{text}");
             for word in names.join(" ").split([' ', '"']) {

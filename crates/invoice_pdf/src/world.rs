@@ -29,7 +29,7 @@ pub struct PageWorld {
 
 impl PageWorld {
     pub fn new(template: &str, files: Vec<(&'static str, Bytes)>) -> Result<Self, PdfError> {
-        let main = sources()
+        let main = template_sources()
             .iter()
             .find(|source| name(source.id()) == template)
             .ok_or_else(|| PdfError::Internal(format!("there is no template {template}")))?
@@ -53,7 +53,7 @@ impl World for PageWorld {
     }
 
     fn source(&self, id: FileId) -> FileResult<Source> {
-        let source = sources().iter().find(|source| source.id() == id);
+        let source = template_sources().iter().find(|source| source.id() == id);
         source.cloned().ok_or(FileError::AccessDenied)
     }
 
@@ -75,7 +75,7 @@ impl World for PageWorld {
     }
 }
 
-fn sources() -> &'static [Source] {
+fn template_sources() -> &'static [Source] {
     static SOURCES: OnceLock<Vec<Source>> = OnceLock::new();
     SOURCES.get_or_init(|| {
         TEMPLATES
@@ -105,7 +105,7 @@ mod tests {
     fn a_template_reads_its_own_files_and_nothing_else() {
         let files = vec![("data.json", Bytes::new(*b"{}"))];
         let world = PageWorld::new("classic.typ", files).unwrap();
-        assert_eq!(sources().len(), TEMPLATES.len());
+        assert_eq!(template_sources().len(), TEMPLATES.len());
         assert!(world.file(id("data.json")).is_ok());
         assert!(world.source(id("parts.typ")).is_ok());
         for other in ["Cargo.toml", "etc/passwd", "logo.png"] {

@@ -15,7 +15,7 @@ use crate::route::Operation;
 pub(crate) const CALLS_MAX: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum CallEnding {
     Pending,
     Answered(u16),
     /// A fault broke the connection.
@@ -34,7 +34,7 @@ pub struct CallRecord {
     pub irn: Option<String>,
     /// The HTTP status, or "pending", "dropped" or "abandoned".
     #[serde(rename = "status", serialize_with = "show_ending")]
-    pub(crate) ending: Ending,
+    pub(crate) ending: CallEnding,
     /// The time of arrival, as RFC 3339 in UTC.
     pub at: String,
     pub duration_ms: u64,
@@ -42,24 +42,27 @@ pub struct CallRecord {
 
 impl CallRecord {
     pub fn is_pending(&self) -> bool {
-        self.ending == Ending::Pending
+        self.ending == CallEnding::Pending
     }
 
     pub fn status(&self) -> Option<u16> {
         match self.ending {
-            Ending::Answered(status) => Some(status),
-            Ending::Pending | Ending::Dropped | Ending::Abandoned => None,
+            CallEnding::Answered(status) => Some(status),
+            CallEnding::Pending | CallEnding::Dropped | CallEnding::Abandoned => None,
         }
     }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn show_ending<S: serde::Serializer>(ending: &Ending, serializer: S) -> Result<S::Ok, S::Error> {
+fn show_ending<S: serde::Serializer>(
+    ending: &CallEnding,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match ending {
-        Ending::Answered(status) => serializer.serialize_u16(*status),
-        Ending::Pending => serializer.serialize_str("pending"),
-        Ending::Dropped => serializer.serialize_str("dropped"),
-        Ending::Abandoned => serializer.serialize_str("abandoned"),
+        CallEnding::Answered(status) => serializer.serialize_u16(*status),
+        CallEnding::Pending => serializer.serialize_str("pending"),
+        CallEnding::Dropped => serializer.serialize_str("dropped"),
+        CallEnding::Abandoned => serializer.serialize_str("abandoned"),
     }
 }
 
@@ -103,14 +106,14 @@ impl CallLog {
             path: request.path.to_owned(),
             operation: request.operation,
             irn: request.irn.map(str::to_owned),
-            ending: Ending::Pending,
+            ending: CallEnding::Pending,
             at: clock::now().to_string(),
             duration_ms: 0,
         });
         Recording {
             log: self,
             line,
-            ending: Ending::Abandoned,
+            ending: CallEnding::Abandoned,
             started: Instant::now(),
         }
     }
@@ -141,7 +144,7 @@ pub(crate) struct ArrivedCall<'a> {
 pub(crate) struct Recording<'a> {
     log: &'a CallLog,
     line: u64,
-    pub(crate) ending: Ending,
+    pub(crate) ending: CallEnding,
     started: Instant,
 }
 

@@ -27,7 +27,7 @@ pub enum Dialect {
 
 impl Dialect {
     /// Returns the data of a successful answer in the shape of this dialect.
-    pub(crate) fn data(self, operation: Operation, data: Value) -> Value {
+    pub(crate) fn shape_data(self, operation: Operation, data: Value) -> Value {
         match (self, operation, data) {
             (Self::Long, Operation::Pull, rows) => json!({ "invoices": rows }),
             (Self::Long, Operation::Lookup, Value::Object(fields)) => Value::Object(

@@ -11,7 +11,7 @@ use actix_web::{
 };
 
 use crate::call::Call;
-use crate::calls::{ArrivedCall, Ending, Recording};
+use crate::calls::{ArrivedCall, CallEnding, Recording};
 use crate::clock;
 use crate::faults::{Effect, FaultContext, FaultKind, fault_for_all, is_offline, magic_effect};
 use crate::operations;
@@ -25,13 +25,13 @@ use crate::wire;
 const STALL: Duration = Duration::from_mins(10);
 
 pub(crate) fn routes(routes: &mut ServiceConfig) {
-    routes.route("/api/v1/{path:.*}", web::to(answer));
-    routes.route("/api/{path:.*}", web::to(answer));
-    routes.route("/api", web::to(answer));
-    routes.default_service(web::to(answer));
+    routes.route("/api/v1/{path:.*}", web::to(answer_call));
+    routes.route("/api/{path:.*}", web::to(answer_call));
+    routes.route("/api", web::to(answer_call));
+    routes.default_service(web::to(answer_call));
 }
 
-async fn answer(request: HttpRequest, body: Bytes, state: Data<State>) -> HttpResponse {
+async fn answer_call(request: HttpRequest, body: Bytes, state: Data<State>) -> HttpResponse {
     let call = Call::read(&request, &body);
     let mut recording = state.calls.begin(&ArrivedCall {
         method: request.method().as_str(),
@@ -42,16 +42,16 @@ async fn answer(request: HttpRequest, body: Bytes, state: Data<State>) -> HttpRe
     let Some(mut call) = call else {
         return record_and_respond(&mut recording, &Refusal::unknown_route().reply("", ""));
     };
-    if let Some(refusal) = refuse_keys(&call, &state) {
+    if let Some(refusal) = check_keys(&call, &state) {
         return record_and_respond(&mut recording, &refusal_reply(&call, &state, &refusal));
     }
     match count_and_find_fault(&mut call, &state) {
-        None => record_and_respond(&mut recording, &serve(&call, &state).await),
+        None => record_and_respond(&mut recording, &perform_with_latency(&call, &state).await),
         Some(effect) => apply_fault(&request, &call, &state, effect, &mut recording).await,
     }
 }
 
-fn refuse_keys(call: &Call, state: &State) -> Option<Refusal> {
+fn check_keys(call: &Call, state: &State) -> Option<Refusal> {
     let settings = &state.settings;
     let fits = call.api_key == settings.api_key && call.api_secret == settings.api_secret;
     (!fits && !call.operation.is_public()).then(Refusal::wrong_key)
@@ -62,7 +62,7 @@ fn count_and_find_fault(call: &mut Call, state: &State) -> Option<Effect> {
     let irn = call.irn().map(str::to_owned);
     call.nth = state
         .ledger
-        .open()
+        .lock()
         .tally
         .count(call.operation, irn.as_deref().unwrap_or_default());
     let moment = fault_context(call);
@@ -104,17 +104,17 @@ async fn apply_fault(
             Some(reply)
         }
         (None, FaultKind::Reset | FaultKind::Stall) => None,
-        (None, _) => Some(serve(call, state).await),
+        (None, _) => Some(perform_with_latency(call, state).await),
     };
     tokio::time::sleep(Duration::from_millis(effect.latency_ms)).await;
     if let Some(reply) = reply.filter(|_| effect.kind.is_answered()) {
-        recording.ending = Ending::Answered(reply.status);
+        recording.ending = CallEnding::Answered(reply.status);
         return spoilt_response(effect.kind, &reply);
     }
     if effect.kind.is_stall() {
         tokio::time::sleep(STALL).await;
     }
-    recording.ending = Ending::Dropped;
+    recording.ending = CallEnding::Dropped;
     if effect.kind == FaultKind::Reset {
         wire::reset_connection(request)
     } else {
@@ -123,7 +123,7 @@ async fn apply_fault(
 }
 
 /// Waits for a free slot and performs the operation. Answers after the operation's latency.
-async fn serve(call: &Call, state: &State) -> AuthorityReply {
+async fn perform_with_latency(call: &Call, state: &State) -> AuthorityReply {
     let slot = state
         .latencies
         .acquire(state.seed(), &fault_context(call))
@@ -137,9 +137,11 @@ async fn serve(call: &Call, state: &State) -> AuthorityReply {
 
 fn perform(call: &Call, state: &State) -> AuthorityReply {
     match operations::perform(call, state) {
-        Ok(data) if call.operation == Operation::Root => AuthorityReply::bare(200, data),
+        Ok(data) if call.operation == Operation::Root => {
+            AuthorityReply::without_envelope(200, data)
+        }
         Ok(data) => {
-            let data = state.dialect().data(call.operation, data);
+            let data = state.dialect().shape_data(call.operation, data);
             AuthorityReply::success(call.operation.success_code(), &data)
         }
         Err(refusal) => refusal_reply(call, state, &refusal),
@@ -151,11 +153,11 @@ fn refusal_reply(call: &Call, state: &State, refusal: &Refusal) -> AuthorityRepl
     let id = format!("{name}-{}", clock::now().as_nanosecond());
     refusal
         .clone()
-        .spoken_in(state.dialect())
+        .in_dialect(state.dialect())
         .reply(&id, &format!("{name}_handler"))
 }
 
 fn record_and_respond(recording: &mut Recording<'_>, reply: &AuthorityReply) -> HttpResponse {
-    recording.ending = Ending::Answered(reply.status);
+    recording.ending = CallEnding::Answered(reply.status);
     plain_response(reply)
 }

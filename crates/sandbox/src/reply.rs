@@ -30,7 +30,7 @@ impl AuthorityReply {
         }
     }
 
-    pub(crate) fn bare(status: u16, body: Value) -> Self {
+    pub(crate) fn without_envelope(status: u16, body: Value) -> Self {
         Self {
             status,
             body,
@@ -113,7 +113,7 @@ impl Refusal {
         }
     }
 
-    pub(crate) fn spoken_in(self, dialect: Dialect) -> Self {
+    pub(crate) fn in_dialect(self, dialect: Dialect) -> Self {
         Self {
             words: dialect.words(&self.words).to_owned(),
             ..self
@@ -125,7 +125,7 @@ impl Refusal {
         let mut body = json!({ "code": self.status, "data": null, "message": self.words });
         let mut error = json!({ "id": id, "handler": handler, "public_message": self.words });
         match &self.shape {
-            Shape::Absent => return AuthorityReply::bare(self.status, body),
+            Shape::Absent => return AuthorityReply::without_envelope(self.status, body),
             Shape::Text => error = json!(self.words),
             Shape::Plain => {}
             Shape::Details => error["details"] = json!(self.words),
@@ -134,6 +134,6 @@ impl Refusal {
             }
         }
         body["error"] = error;
-        AuthorityReply::bare(self.status, body)
+        AuthorityReply::without_envelope(self.status, body)
     }
 }

@@ -94,15 +94,15 @@ impl Route {
             ("GET", []) => (Operation::Root, Subject::None),
             ("POST", ["vat", "postpayment"]) => (Operation::Report, Subject::None),
             ("GET", ["entity", id]) => (Operation::Entity, Subject::Entity((*id).to_owned())),
-            (_, ["invoice", "transmit", rest @ ..]) => transmission(method, rest)?,
-            (_, ["invoice", rest @ ..]) => invoice(method, rest)?,
+            (_, ["invoice", "transmit", rest @ ..]) => match_transmission_path(method, rest)?,
+            (_, ["invoice", rest @ ..]) => match_invoice_path(method, rest)?,
             _ => return None,
         };
         Some(Self { operation, subject })
     }
 }
 
-fn invoice(method: &str, rest: &[&str]) -> Option<(Operation, Subject)> {
+fn match_invoice_path(method: &str, rest: &[&str]) -> Option<(Operation, Subject)> {
     Some(match (method, rest) {
         ("POST", ["irn", "validate"]) => (Operation::IrnValidate, Subject::None),
         ("POST", ["validate"]) => (Operation::Validate, Subject::None),
@@ -120,7 +120,7 @@ fn invoice_subject(irn: &str) -> Subject {
     Subject::Irn(irn.to_owned())
 }
 
-fn transmission(method: &str, rest: &[&str]) -> Option<(Operation, Subject)> {
+fn match_transmission_path(method: &str, rest: &[&str]) -> Option<(Operation, Subject)> {
     Some(match (method, rest) {
         ("GET", ["self-health-check"]) => (Operation::Health, Subject::None),
         ("GET", ["pull"]) => (Operation::Pull, Subject::None),

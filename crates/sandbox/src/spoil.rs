@@ -38,7 +38,7 @@ pub(crate) fn spoilt_response(kind: FaultKind, reply: &AuthorityReply) -> HttpRe
             let body = format!("<response><code>{}</code></response>", reply.status);
             text_response(reply, "application/xml", body)
         }
-        FaultKind::MissingFields => plain_response(&AuthorityReply::bare(
+        FaultKind::MissingFields => plain_response(&AuthorityReply::without_envelope(
             reply.status,
             json!({ "code": reply.status }),
         )),

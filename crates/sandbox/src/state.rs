@@ -94,14 +94,14 @@ impl State {
 
     /// Returns the record of a reference number; `None` if no call ever named this number.
     pub fn invoice(&self, irn: &str) -> Option<InvoiceSheet> {
-        let ledger = self.ledger.open();
+        let ledger = self.ledger.lock();
         let known = ledger.invoice(irn).is_some() || ledger.tally.has_calls_for(irn);
         known.then(|| InvoiceSheet::from_ledger(irn, &ledger))
     }
 
     /// Returns the records of all signed invoices, ordered by time of signature.
     pub fn invoices(&self) -> Vec<InvoiceSheet> {
-        let ledger = self.ledger.open();
+        let ledger = self.ledger.lock();
         ledger
             .oldest_first()
             .map(|invoice| InvoiceSheet::from_ledger(&invoice.irn, &ledger))
@@ -110,7 +110,7 @@ impl State {
 
     /// Enrols a business or a party. If it is already enrolled, changes the members that are given.
     pub fn enrol(&self, enrolment: &PartyEnrolment) -> Result<(), String> {
-        self.ledger.open().enrol(enrolment).map_err(str::to_owned)
+        self.ledger.lock().enrol(enrolment).map_err(str::to_owned)
     }
 
     /// Registers the URL of an access point. All later notices are sent there.
@@ -134,7 +134,7 @@ impl State {
     }
 
     /// Decrypts a QR code that was made with the simulator's keys.
-    pub fn open_qr(&self, qr_code: &str) -> Result<String, String> {
-        CryptoKeys::open_qr(qr_code)
+    pub fn decrypt_qr(&self, qr_code: &str) -> Result<String, String> {
+        CryptoKeys::decrypt_qr(qr_code)
     }
 }

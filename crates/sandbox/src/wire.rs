@@ -20,7 +20,7 @@ use actix_web::{
 use socket2::{SockRef, Socket};
 
 /// The second handle of a connection's socket.
-struct Wire(Socket);
+struct SocketHandle(Socket);
 
 /// Stores a second handle of the connection's socket. The server calls this once for each new connection.
 pub(crate) fn keep_socket(connection: &dyn Any, extensions: &mut Extensions) {
@@ -28,7 +28,7 @@ pub(crate) fn keep_socket(connection: &dyn Any, extensions: &mut Extensions) {
         .downcast_ref::<TcpStream>()
         .map(|stream| SockRef::from(stream).try_clone());
     if let Some(Ok(socket)) = socket {
-        extensions.insert(Wire(socket));
+        extensions.insert(SocketHandle(socket));
     }
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn drop_reply() -> HttpResponse {
 
 /// Returns a response that makes the server close the connection with a TCP reset.
 pub(crate) fn reset_connection(request: &HttpRequest) -> HttpResponse {
-    if let Some(Wire(socket)) = request.conn_data::<Wire>()
+    if let Some(SocketHandle(socket)) = request.conn_data::<SocketHandle>()
         && let Err(error) = socket.set_linger(Some(Duration::ZERO))
     {
         tracing::debug!(%error, "a connection is closed rather than reset");

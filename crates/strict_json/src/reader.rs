@@ -14,9 +14,9 @@ const PRIVATE_TOKEN: &str = "$serde_json::private::";
 
 /// The usual depth limit of JSON parsers.
 const REQUEST_DEPTH_MAX: usize = 128;
-/// Larger, because an accepted document is stored, sent and fetched inside a few more objects and arrays and
-/// must stay readable there. Values are dropped, compared and written recursively; this many levels fit the
-/// smallest stack many times over.
+/// The depth limit for responses and for our own texts. It is larger than that for requests, because an accepted
+/// document is stored, sent and fetched inside a few more objects and arrays and must stay readable there. Values are
+/// dropped, compared and written recursively; this many levels fit the smallest stack many times over.
 const DEPTH_MAX: usize = 192;
 
 /// The bytes of memory that a text may take for each of its bytes. Invoices take six to ten, `[0,0,…]` up to
@@ -89,7 +89,7 @@ pub fn from_trusted<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
     if text.contains(PRIVATE_TOKEN) {
         read_typed(text.as_bytes(), JsonLimits::TRUSTED)
     } else {
-        read_exact(text.as_bytes())
+        read_checked_text(text.as_bytes())
     }
 }
 
@@ -102,7 +102,7 @@ fn read_typed<T: DeserializeOwned>(text: &[u8], limits: JsonLimits) -> Result<T,
         });
     })?;
     drop(value);
-    refused.map_or_else(|| read_exact(text), Err)
+    refused.map_or_else(|| read_checked_text(text), Err)
 }
 
 /// Reads a text that was checked before. Starts from the text, because converting the value of [`read`] to
@@ -111,7 +111,7 @@ fn read_typed<T: DeserializeOwned>(text: &[u8], limits: JsonLimits) -> Result<T,
     clippy::disallowed_methods,
     reason = "the text has no private token, and its depth is bounded"
 )]
-fn read_exact<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
+fn read_checked_text<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     let mut json =
         serde_json::Deserializer::from_slice(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text));
     json.disable_recursion_limit();
@@ -146,12 +146,12 @@ pub fn read(
     loop {
         let event = parser.parse_next();
         match event.map_err(|error| syntax_error(text, &error))? {
-            JsonEvent::Null => builder.add(Value::Null)?,
-            JsonEvent::Boolean(is_true) => builder.add(Value::Bool(is_true))?,
+            JsonEvent::Null => builder.add_value(Value::Null)?,
+            JsonEvent::Boolean(is_true) => builder.add_value(Value::Bool(is_true))?,
             JsonEvent::Number(digits) => builder.add_number(&digits)?,
             JsonEvent::String(text) => builder.add_text(text)?,
             JsonEvent::StartArray => builder.open(Container::Array(Vec::new()))?,
-            JsonEvent::StartObject => builder.open(Container::Object(Members::default()))?,
+            JsonEvent::StartObject => builder.open(Container::Object(ObjectMembers::default()))?,
             JsonEvent::ObjectKey(key) => {
                 if let Some(kind) = builder.begin_member(key)? {
                     on_fault(&KeyError {
@@ -228,11 +228,11 @@ fn surrogate_at(text: &[u8], at: usize) -> Option<u16> {
 #[derive(Debug)]
 pub(crate) enum Container {
     Array(Vec<Value>),
-    Object(Members),
+    Object(ObjectMembers),
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Members {
+pub(crate) struct ObjectMembers {
     kept: Map<String, Value>,
     /// The key whose value is being read.
     key: String,
@@ -277,26 +277,26 @@ impl Builder {
     /// Closes the innermost container. The parser has already checked that the brackets match.
     fn close(&mut self) -> Result<(), JsonError> {
         match self.open.pop() {
-            Some(container) => self.add(container.into_value()),
+            Some(container) => self.add_value(container.into_value()),
             None => Ok(()),
         }
     }
 
     fn add_number(&mut self, digits: &str) -> Result<(), JsonError> {
-        self.take_memory(digits.len().max(TEXT_BYTES_MIN))?;
+        self.count_memory(digits.len().max(TEXT_BYTES_MIN))?;
         // Every number that JSON allows is valid in `serde_json`, which keeps it as text.
-        self.add(Value::Number(digits.parse().map_err(JsonError::Shape)?))
+        self.add_value(Value::Number(digits.parse().map_err(JsonError::Shape)?))
     }
 
     fn add_text(&mut self, text: Cow<'_, str>) -> Result<(), JsonError> {
-        self.take_memory(text.len().max(TEXT_BYTES_MIN))?;
-        self.add(Value::String(text.into_owned()))
+        self.count_memory(text.len().max(TEXT_BYTES_MIN))?;
+        self.add_value(Value::String(text.into_owned()))
     }
 
     /// Records the key of the next value. Returns the fault of a forbidden key: the key stays in the path,
     /// but its value is dropped.
     fn begin_member(&mut self, key: Cow<'_, str>) -> Result<Option<KeyErrorKind>, JsonError> {
-        self.take_memory(key.len().max(TEXT_BYTES_MIN))?;
+        self.count_memory(key.len().max(TEXT_BYTES_MIN))?;
         let Some(Container::Object(members)) = self.open.last_mut() else {
             return Ok(None);
         };
@@ -312,26 +312,26 @@ impl Builder {
         Ok(fault)
     }
 
-    fn add(&mut self, value: Value) -> Result<(), JsonError> {
+    fn add_value(&mut self, value: Value) -> Result<(), JsonError> {
         match self.open.last_mut() {
             None => self.root = value,
             Some(Container::Array(items)) => {
                 let before = items.capacity();
                 items.push(value);
                 let grown = items.capacity() - before;
-                self.take_memory(grown * VALUE_BYTES)?;
+                self.count_memory(grown * VALUE_BYTES)?;
             }
             Some(Container::Object(members)) if members.is_key_kept => {
                 let is_node_full = members.kept.len().is_multiple_of(MAP_NODE_FILLED_SLOTS_MIN);
                 members.kept.insert(members.key.clone(), value);
-                self.take_memory(if is_node_full { MAP_NODE_BYTES } else { 0 })?;
+                self.count_memory(if is_node_full { MAP_NODE_BYTES } else { 0 })?;
             }
             Some(Container::Object(_)) => {}
         }
         Ok(())
     }
 
-    fn take_memory(&mut self, bytes: usize) -> Result<(), JsonError> {
+    fn count_memory(&mut self, bytes: usize) -> Result<(), JsonError> {
         self.memory_left = self
             .memory_left
             .checked_sub(bytes)

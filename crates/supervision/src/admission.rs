@@ -83,17 +83,17 @@ impl Admission {
     pub(crate) fn admit(&self, key: u64) -> Result<Permit, AdmissionRefusal> {
         let pool = &self.0;
         let retry_after = pool.limits.retry_after;
-        if !pool.take_key(key) {
-            pool.counters.commands_refused_key.up();
+        if !pool.take_key_permit(key) {
+            pool.counters.commands_refused_key.increment();
             return Err(AdmissionRefusal::PerKey { retry_after });
         }
-        if !pool.take_process() {
-            pool.return_key(key);
-            pool.counters.commands_refused_process.up();
+        if !pool.take_process_permit() {
+            pool.return_key_permit(key);
+            pool.counters.commands_refused_process.increment();
             return Err(AdmissionRefusal::Process { retry_after });
         }
-        pool.counters.commands_admitted.up();
-        pool.counters.queue_depth.up();
+        pool.counters.commands_admitted.increment();
+        pool.counters.queue_depth.increment();
         Ok(Permit {
             pool: Arc::clone(pool),
             key,
@@ -102,7 +102,7 @@ impl Admission {
 }
 
 impl PermitPool {
-    fn take_key(&self, key: u64) -> bool {
+    fn take_key_permit(&self, key: u64) -> bool {
         let mut used = self.keys.entry(key).or_insert(0);
         let free = *used < self.limits.per_key_max;
         if free {
@@ -111,7 +111,7 @@ impl PermitPool {
         free
     }
 
-    fn return_key(&self, key: u64) {
+    fn return_key_permit(&self, key: u64) {
         if let Entry::Occupied(mut used) = self.keys.entry(key) {
             if *used.get() > 1 {
                 *used.get_mut() -= 1;
@@ -121,7 +121,7 @@ impl PermitPool {
         }
     }
 
-    fn take_process(&self) -> bool {
+    fn take_process_permit(&self) -> bool {
         let update = self
             .process
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
@@ -134,9 +134,9 @@ impl PermitPool {
 /// Returns the permit in the reverse order of `admit`: first to the process, then to the key.
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.pool.counters.queue_depth.down();
+        self.pool.counters.queue_depth.decrement();
         self.pool.process.fetch_sub(1, Ordering::SeqCst);
-        self.pool.return_key(self.key);
+        self.pool.return_key_permit(self.key);
     }
 }
 

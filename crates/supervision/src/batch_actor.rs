@@ -145,16 +145,16 @@ impl<W: Worker> Unpin for BatchActor<W> {}
 
 impl<W: Worker> BatchActor<W> {
     /// Takes the next batch after one yield, so that other actors run and newly arrived commands join the batch.
-    fn schedule(&mut self, ctx: &mut Context<Self>) {
+    fn schedule_batch(&mut self, ctx: &mut Context<Self>) {
         if self.is_scheduled || !self.queue.is_due() {
             return;
         }
         self.is_scheduled = true;
         let yielded = tokio::task::yield_now().into_actor(self);
-        ctx.spawn(yielded.map(|(), actor, ctx| actor.run(ctx)));
+        ctx.spawn(yielded.map(|(), actor, ctx| actor.run_next_batch(ctx)));
     }
 
-    fn run(&mut self, ctx: &mut Context<Self>) {
+    fn run_next_batch(&mut self, ctx: &mut Context<Self>) {
         self.is_scheduled = false;
         // Creates the worker first, so that a panic in `make` does not count as a panic of the commands.
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
@@ -167,7 +167,7 @@ impl<W: Worker> BatchActor<W> {
         ctx.spawn(work.map(move |(worker, replies), actor, ctx| {
             actor.worker = Some(worker);
             started.record_end(&replies, W::outcome);
-            actor.finish(replies, ctx);
+            actor.finish_batch(replies, ctx);
         }));
     }
 
@@ -179,7 +179,7 @@ impl<W: Worker> BatchActor<W> {
             .record_queue(self.queue.depth(), waiting_since);
     }
 
-    fn finish(&mut self, replies: Vec<(CommandId, W::Reply)>, ctx: &mut Context<Self>) {
+    fn finish_batch(&mut self, replies: Vec<(CommandId, W::Reply)>, ctx: &mut Context<Self>) {
         self.context.node.mark_batch_finished();
         let unanswered = self.queue.answer(replies);
         self.record_queue();
@@ -190,7 +190,7 @@ impl<W: Worker> BatchActor<W> {
                 "batch left commands unanswered"
             );
         }
-        self.schedule(ctx);
+        self.schedule_batch(ctx);
     }
 }
 
@@ -199,7 +199,7 @@ impl<W: Worker> Actor for BatchActor<W> {
 
     /// actix calls this again after a restart. The actor then continues with the commands that are still in the queue.
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.schedule(ctx);
+        self.schedule_batch(ctx);
     }
 }
 
@@ -221,7 +221,7 @@ impl<W: Worker> Handler<Envelope<W::Command, W::Reply>> for BatchActor<W> {
     fn handle(&mut self, envelope: Envelope<W::Command, W::Reply>, ctx: &mut Context<Self>) {
         self.queue.push(envelope);
         self.record_queue();
-        self.schedule(ctx);
+        self.schedule_batch(ctx);
     }
 }
 

@@ -10,7 +10,7 @@ use super::metrics::ActorMetrics;
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    pub fn up(&self) {
+    pub fn increment(&self) {
         self.add(1);
     }
 
@@ -18,7 +18,7 @@ impl Counter {
         self.0.fetch_add(by, Ordering::Relaxed);
     }
 
-    pub(crate) fn down(&self) {
+    pub(crate) fn decrement(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 

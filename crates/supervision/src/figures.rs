@@ -1,5 +1,6 @@
-//! The figures of the tree and its actors that operators see. They are plain data: one process writes them, and another
-//! process reads them, perhaps of another version. A version sets the fields that it does not find to their defaults.
+//! The figures of the tree and its actors that operators see. They are plain data: one process writes them, and
+//! another process reads them, perhaps of another version. A field that the reader does not find gets its default
+//! value.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ pub struct ActorGroup {
     pub kind: String,
     /// The number of the shard, which is one thread. Actors on the background thread count as shard 0.
     pub shard: usize,
-    /// The number of actors in each state.
+    /// The number of actors of the group in each state.
     pub states: BTreeMap<NodeState, usize>,
     /// The number of commands in the queues of all actors of the group.
     pub mailbox_depth: usize,

@@ -65,7 +65,7 @@ where
     A: Actor<Context = Context<A>> + Supervised,
 {
     fn new(actor: ContextFut<A, Context<A>>, node: Node, policy: RestartPolicy) -> Self {
-        node.tree().counters().actors_started.up();
+        node.tree().counters().actors_started.increment();
         node.mark_running();
         Self {
             actor: Some(actor),

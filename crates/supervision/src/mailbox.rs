@@ -210,7 +210,7 @@ where
     /// True while a `Passivate` is in the actor's mailbox.
     asked: Arc<AtomicBool>,
     /// The time of the last use, in microseconds since the tree was created.
-    used_at: AtomicU64,
+    last_used_at: AtomicU64,
 }
 
 impl<C, R> ActorHandle<C, R>
@@ -220,13 +220,13 @@ where
 {
     pub(crate) fn new(generation: u64, mailbox: Mailbox<C, R>, node: Node) -> Self {
         let uses = AtomicU64::new(0);
-        let used_at = AtomicU64::new(0);
+        let last_used_at = AtomicU64::new(0);
         Self {
             generation,
             mailbox,
             node,
             uses,
-            used_at,
+            last_used_at,
             asked: Arc::default(),
         }
     }
@@ -241,14 +241,14 @@ where
     /// entry in the registry's map.
     pub(crate) fn post(&self, envelope: Envelope<C, R>, moment: u64) {
         let sent = self.mailbox.commands.try_send(envelope);
-        self.used_at.store(moment, Ordering::SeqCst);
+        self.last_used_at.store(moment, Ordering::SeqCst);
         self.uses.fetch_add(1, Ordering::SeqCst);
         // If the mailbox is closed or full, this drops the envelope, which returns the command to the sender.
         drop(sent);
     }
 
-    pub(crate) fn used_at(&self) -> u64 {
-        self.used_at.load(Ordering::SeqCst)
+    pub(crate) fn last_used_at(&self) -> u64 {
+        self.last_used_at.load(Ordering::SeqCst)
     }
 
     pub(crate) fn matches(&self, asked: &Passivate) -> bool {

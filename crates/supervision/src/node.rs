@@ -299,7 +299,7 @@ impl Node {
         status.restarts = status.restarts.saturating_add(1);
         status.moment = moment.saturating_add(micros(wait));
         drop(status);
-        self.tree.counters().restarts.up();
+        self.tree.counters().restarts.increment();
         self.tree.counters().by_kind.record_restart(self.inner.kind);
         let measured = ActorMeasures {
             restarts: 1,

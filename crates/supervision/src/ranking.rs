@@ -42,7 +42,7 @@ impl Measure {
     }
 }
 
-/// The period before the present in which a measure counts.
+/// The period up to the present in which a measure counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Window {
     Minute,
@@ -74,7 +74,7 @@ pub struct Ranking<'a> {
 
 /// The trouble that an actor is in. A greater value is worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Trouble {
+pub(crate) struct ActorTrouble {
     pub(crate) state: NodeState,
     /// The age of the batch in progress.
     pub(crate) age_us: u64,
@@ -84,8 +84,9 @@ pub(crate) struct Trouble {
     pub(crate) panics: u64,
 }
 
-impl Trouble {
-    /// Returns true if the actor is healthy, has no batch in progress and no waiting command.
+impl ActorTrouble {
+    /// Returns true if the actor is healthy, has no batch in progress and no waiting command, and did not panic in
+    /// the last hour.
     pub(crate) fn is_none(self) -> bool {
         self.state <= NodeState::Running
             && (self.age_us, self.wait_us, self.depth, self.panics) == (0, 0, 0, 0)
@@ -101,8 +102,8 @@ impl ActorFigures {
         }
     }
 
-    pub(crate) fn trouble(&self) -> Trouble {
-        Trouble {
+    pub(crate) fn trouble(&self) -> ActorTrouble {
+        ActorTrouble {
             state: self.state,
             age_us: self.batch.as_ref().map_or(0, |batch| batch.age_us),
             wait_us: self.oldest_wait_us,
@@ -118,7 +119,7 @@ impl AsRef<Self> for ActorFigures {
     }
 }
 
-type RankingKey = ((u64, u64), Trouble, Reverse<Option<Timestamp>>);
+type RankingKey = ((u64, u64), ActorTrouble, Reverse<Option<Timestamp>>);
 
 impl Ranking<'_> {
     /// Returns the first `max` of these actors, the worst first. Leaves out actors of other kinds, and those with the

@@ -41,7 +41,7 @@ impl ActorMeasures {
     }
 
     /// Raises these figures to at least those of the same actor in a shorter period that lies within this one.
-    fn include(&mut self, shorter: Self) {
+    fn raise_to(&mut self, shorter: Self) {
         self.wait_us = self.wait_us.max(shorter.wait_us);
         self.handle_us = self.handle_us.max(shorter.handle_us);
         self.depth = self.depth.max(shorter.depth);
@@ -101,13 +101,13 @@ impl WorstActors {
     pub(crate) fn windows(&self, moment: u64) -> WindowsByName {
         let mut found = WindowsByName::new();
         let [minute, five_minutes, hour] = [0, 1, 2];
-        self.short.add_to(&mut found, moment, minute);
-        self.short.add_to(&mut found, moment, five_minutes);
-        self.long.add_to(&mut found, moment, hour);
+        self.short.add_window_to(&mut found, moment, minute);
+        self.short.add_window_to(&mut found, moment, five_minutes);
+        self.long.add_window_to(&mut found, moment, hour);
         for windows in found.values_mut().flat_map(HashMap::values_mut) {
             // If many actors have equal values, the long spans may have dropped an actor that the short spans kept.
-            windows[five_minutes].include(windows[minute]);
-            windows[hour].include(windows[five_minutes]);
+            windows[five_minutes].raise_to(windows[minute]);
+            windows[hour].raise_to(windows[five_minutes]);
         }
         found
     }
@@ -157,13 +157,16 @@ impl ActorSpans {
     /// begun a newer span, returns that one.
     fn span_at(&mut self, moment: u64) -> &mut ActorSpan {
         let number = moment / self.length_us;
-        let first = self.first_number(moment, self.window_us);
+        let first = self.first_span_number(moment, self.window_us);
         while self.spans.front().is_some_and(|span| span.number < first) {
             self.spans.pop_front();
         }
         if self.spans.back().is_none_or(|span| span.number < number) {
             if let Some(ended) = self.spans.back_mut() {
-                ended.by_kind.values_mut().for_each(KeptActors::cut);
+                ended
+                    .by_kind
+                    .values_mut()
+                    .for_each(KeptActors::drop_all_but_worst);
             }
             self.spans.push_back(ActorSpan {
                 number,
@@ -175,13 +178,13 @@ impl ActorSpans {
     }
 
     /// Returns the number of the first span of a window that ends at `moment`.
-    fn first_number(&self, moment: u64, window_us: u64) -> u64 {
+    fn first_span_number(&self, moment: u64, window_us: u64) -> u64 {
         moment.saturating_sub(window_us) / self.length_us
     }
 
     /// Adds the figures of the window with this index to `found`.
-    fn add_to(&self, found: &mut WindowsByName, moment: u64, window: usize) {
-        let first = self.first_number(moment, WINDOWS_US[window]);
+    fn add_window_to(&self, found: &mut WindowsByName, moment: u64, window: usize) {
+        let first = self.first_span_number(moment, WINDOWS_US[window]);
         for span in self.spans.iter().filter(|span| span.number >= first) {
             for (kind, kept) in &span.by_kind {
                 let names = found.entry(*kind).or_default();
@@ -210,7 +213,7 @@ impl ActorSpan {
         if pairs.any(|(value, floor)| value > floor) {
             kept.actors.insert(name.into(), measured);
             if kept.actors.len() >= CUT_AT {
-                kept.cut();
+                kept.drop_all_but_worst();
             }
         }
     }
@@ -218,7 +221,7 @@ impl ActorSpan {
 
 impl KeptActors {
     /// Drops all but the worst actors by each measure.
-    fn cut(&mut self) {
+    fn drop_all_but_worst(&mut self) {
         if self.actors.len() <= KEPT_BY_MEASURE {
             return;
         }

@@ -77,7 +77,7 @@ impl StartContext {
         let left = asked.generation == self.generation && (self.leave)(asked);
         if left {
             let counters = self.node.tree().counters();
-            counters.actors_passivated.up();
+            counters.actors_passivated.increment();
         }
         left
     }
@@ -148,15 +148,15 @@ where
             self.post(key, envelope);
             match answer.await {
                 Ok(CommandOutcome::Done(reply)) => {
-                    counters.commands_answered.up();
+                    counters.commands_answered.increment();
                     return Ok(reply);
                 }
                 Ok(CommandOutcome::Quarantined { reference }) => {
-                    counters.commands_quarantined.up();
+                    counters.commands_quarantined.increment();
                     return Err(SendError::Quarantined { reference });
                 }
                 Ok(CommandOutcome::Interrupted) | Err(_) => {
-                    counters.commands_interrupted.up();
+                    counters.commands_interrupted.increment();
                     return Err(SendError::Interrupted { command_id });
                 }
                 Ok(CommandOutcome::NotStarted {
@@ -169,10 +169,10 @@ where
             let Some(wait) = wait.filter(|_| !self.has_failed(key)) else {
                 break;
             };
-            counters.commands_resent.up();
+            counters.commands_resent.increment();
             sleep(Duration::from_millis(wait)).await;
         }
-        counters.commands_stopped.up();
+        counters.commands_stopped.increment();
         Err(SendError::Stopped)
     }
 
@@ -253,11 +253,11 @@ where
             .map(|entry| Arc::clone(&entry))
             .collect();
         let excess = handles.len().saturating_sub(active_max);
-        handles.sort_by_cached_key(|handle| handle.used_at());
+        handles.sort_by_cached_key(|handle| handle.last_used_at());
         let idle_micros = u64::try_from(idle_after.as_micros()).unwrap_or(u64::MAX);
         let latest = self.tree.micros_at(now).checked_sub(idle_micros);
         let due = handles.iter().enumerate().filter(|(rank, handle)| {
-            *rank < excess || latest.is_some_and(|latest| handle.used_at() <= latest)
+            *rank < excess || latest.is_some_and(|latest| handle.last_used_at() <= latest)
         });
         due.filter(|(_, handle)| handle.request_stop()).count()
     }

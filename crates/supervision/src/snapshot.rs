@@ -12,7 +12,7 @@ use super::figures::{ActorFigures, ActorGroup, BatchFigures, TreeSnapshot, Windo
 use super::node::NodeInner;
 use super::node_state::{NodeKind, NodeState};
 use super::panic_log::PanicLog;
-use super::ranking::{Trouble, leading_actors};
+use super::ranking::{ActorTrouble, leading_actors};
 use super::recent::{ActorMeasures, KEPT_BY_MEASURE, Windows, WindowsByName};
 use super::tree::Tree;
 
@@ -26,7 +26,7 @@ struct Moment {
 
 impl Moment {
     /// Returns the time of day of another moment, exact to a millisecond.
-    fn wall_at(self, micros: u64) -> Timestamp {
+    fn wall_time_at(self, micros: u64) -> Timestamp {
         let at = if micros <= self.micros {
             self.wall
                 .checked_sub(whole_milliseconds(self.micros - micros))
@@ -41,7 +41,7 @@ impl Moment {
 
 /// An actor in memory that may be listed. Its figures are computed only if it is listed.
 struct ListCandidate {
-    trouble: Trouble,
+    trouble: ActorTrouble,
     inner: Arc<NodeInner>,
     windows: Windows,
 }
@@ -73,7 +73,8 @@ impl Tree {
         } else {
             self.recent().windows(moment.micros)
         };
-        // The key contains the kind itself, because all kinds that the tree does not know have the same rank.
+        // The key contains the kind in addition to its rank, because all kinds that the tree does not know have the
+        // same rank.
         let mut groups: BTreeMap<(usize, NodeKind, usize), CountedGroup> = BTreeMap::new();
         let mut top = Vec::new();
         self.for_each_node(|inner| {
@@ -82,7 +83,7 @@ impl Tree {
             let group = groups
                 .entry(key)
                 .or_insert_with(|| CountedGroup::new(inner.kind, inner.shard));
-            group.count(&candidate.trouble);
+            group.count_actor(&candidate.trouble);
             if actors_max == 0 {
                 return;
             }
@@ -115,8 +116,8 @@ impl Tree {
 }
 
 impl ListCandidate {
-    /// Takes the actor's windows out of `recent`, so that only those of stopped actors remain there in the end. Adds
-    /// the batch in progress and the waiting commands to each window.
+    /// Takes the actor's windows out of `recent`, so that in the end only those of stopped actors are left there.
+    /// Adds the batch in progress and the waiting commands to each window.
     fn new(inner: &Arc<NodeInner>, recent: &mut WindowsByName, moment: u64) -> Self {
         let recorded = recent
             .get_mut(inner.kind.name())
@@ -133,7 +134,7 @@ impl ListCandidate {
             window.merge(present);
         }
         let [.., hour] = windows;
-        let trouble = Trouble {
+        let trouble = ActorTrouble {
             state: inner.state(),
             age_us: present.handle_us,
             wait_us: present.wait_us,
@@ -157,7 +158,7 @@ impl ListCandidate {
         let batch = (trouble.age_us > 0).then(|| BatchFigures {
             command: status.command.to_owned(),
             commands: status.commands,
-            since: moment.wall_at(moment.micros.saturating_sub(trouble.age_us)),
+            since: moment.wall_time_at(moment.micros.saturating_sub(trouble.age_us)),
             age_us: trouble.age_us,
         });
         ActorFigures {
@@ -170,8 +171,8 @@ impl ListCandidate {
             wait_us: inner.wait_us(),
             restarts: status.restarts,
             last_panic: status.last_panic.as_deref().map(str::to_owned),
-            restarts_at: status.restarts_at().map(|at| moment.wall_at(at)),
-            failed_at: status.failed_at().map(|at| moment.wall_at(at)),
+            restarts_at: status.restarts_at().map(|at| moment.wall_time_at(at)),
+            failed_at: status.failed_at().map(|at| moment.wall_time_at(at)),
             ..window_figures(inner.kind.name(), inner.name(), *windows)
         }
     }
@@ -221,7 +222,7 @@ impl CountedGroup {
         }
     }
 
-    fn count(&mut self, trouble: &Trouble) {
+    fn count_actor(&mut self, trouble: &ActorTrouble) {
         let counted = &mut self.counted;
         *counted.states.entry(trouble.state).or_default() += 1;
         counted.mailbox_depth += trouble.depth;
@@ -236,7 +237,7 @@ impl CountedGroup {
         }
     }
 
-    /// Equal actors are in the order of their start.
+    /// Sorts the worst actors first and drops those beyond the limit. Equal actors stay in the order of their start.
     fn sort_and_cut(&mut self, actors_max: usize) {
         self.worst
             .sort_unstable_by_key(|one| (Reverse(one.trouble), one.inner.id));

@@ -1,7 +1,7 @@
 //! The tree of supervised actors: a root, one group per kind and shard, and the actors.
 //!
-//! The tree also holds the shared counters, the worst figures of the last hour, the last panics, the quarantine and the
-//! clock. While a failed actor is in the tree, the process is not ready.
+//! The tree also holds the shared counters, the worst figures of the last hour, the last panics, the quarantine and
+//! the clock. As long as a failed actor is in the tree, the process is not ready.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -173,7 +173,7 @@ impl Tree {
         cause: &str,
         measured: ActorMeasures,
     ) {
-        self.0.counters.panics.up();
+        self.0.counters.panics.increment();
         let kind = node.kind.name();
         self.panics().record(kind, node.name(), self.now(), cause);
         self.record_measured(node, moment, measured);
@@ -188,7 +188,7 @@ impl Tree {
     }
 
     pub(crate) fn escalate(&self, id: u64, reason: String) {
-        self.0.counters.escalations.up();
+        self.0.counters.escalations.increment();
         tracing::error!(reason, "actor escalated; the process is not ready");
         self.failures().insert(id, reason);
     }

@@ -1,7 +1,7 @@
 //! Reports actors that spend too long on one batch: `Busy`, then `Stuck`. It cannot stop a thread that hangs.
 //!
 //! An actor is stuck only if two scans, some time apart, find the same batch beyond its limit. If the whole process
-//! stood still, such as between SIGSTOP and SIGCONT, the batch in hand seems overdue to the first scan, and has ended
+//! stood still, as between SIGSTOP and SIGCONT, the batch in progress seems overdue to the first scan, but has ended
 //! before the second one.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -162,7 +162,7 @@ fn log_load(tree: &Tree, kind: NodeKind, actor: &str, level: BatchLoad) {
         BatchLoad::Light => {}
         BatchLoad::Busy => tracing::warn!(kind, actor, "actor is busy with a long batch"),
         BatchLoad::Stuck => {
-            tree.counters().stuck.up();
+            tree.counters().stuck.increment();
             tracing::error!(kind, actor, "actor is stuck in one batch");
         }
     }

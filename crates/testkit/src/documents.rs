@@ -92,7 +92,7 @@ pub fn invoice_numbered(invoice_no: &str) -> Value {
 }
 
 /// Returns an invoice of one line without tax. Price and quantity become JSON numbers with exactly these digits.
-pub fn invoice_over(unit_price: &str, quantity: &str) -> Value {
+pub fn invoice_with_price(unit_price: &str, quantity: &str) -> Value {
     let priced = with(&invoice(), "invoice_lines.0.unit_price", exact(unit_price));
     let counted = with(&priced, "invoice_lines.0.quantity", exact(quantity));
     with(&counted, "invoice_lines.0.tax_category", json!("ZERO_VAT"))

@@ -61,8 +61,8 @@ fn paths_from(name: String, value: &Value) -> Vec<String> {
     std::iter::once(name).chain(deeper).collect()
 }
 
-/// Returns values that a hostile caller puts into any field.
-pub fn oddities() -> Vec<Value> {
+/// Returns values that a hostile caller may send in any field.
+pub fn hostile_values() -> Vec<Value> {
     vec![
         json!(true),
         json!([[[]]]),

@@ -6,7 +6,8 @@ use tokio::time::sleep;
 
 /// The longest time that a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(90);
-/// The pause between two looks. Most events come soon; of those that take long, each look takes time from the service.
+/// The pauses between two checks. They begin short, because most events come soon, and then grow, because each check
+/// takes time from the service.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 

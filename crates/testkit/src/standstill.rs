@@ -1,5 +1,5 @@
-//! Detects times in which the machine gave this process no processor. An answer that the service gives late, or a
-//! refusal, says nothing about the service then.
+//! Detects times in which the machine gave this process no CPU time. A late answer or a refusal then says nothing
+//! about the service.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const LATE: Duration = Duration::from_millis(500);
 const TIMES_MAX: usize = 5;
 
-/// A thread of its own that measures how late it is woken up. It ends when this value is dropped.
+/// A thread that measures how late it is woken up. It ends when this value is dropped.
 struct StandstillWatch {
     late: Arc<AtomicBool>,
     _end: Sender<()>,

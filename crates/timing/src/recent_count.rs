@@ -5,8 +5,8 @@ use std::time::Instant;
 
 /// The number of whole seconds over which a rate is computed.
 pub const RECENT_SECONDS: u64 = 10;
-/// The number of seconds that are stored: more than `RECENT_SECONDS`, so that counting the present second overwrites
-/// none of these.
+/// The number of seconds that are stored. It exceeds `RECENT_SECONDS`, so that counting in the present second never
+/// overwrites one of these.
 const SLOTS: u64 = 16;
 
 /// The count of one second. After `SLOTS` seconds its slot is used again; an event that is counted at that moment may
@@ -35,16 +35,16 @@ impl Default for RecentCount {
 
 impl RecentCount {
     /// Counts one event.
-    pub fn up(&self) {
-        self.up_at(self.begun.elapsed().as_secs());
+    pub fn increment(&self) {
+        self.increment_at(self.begun.elapsed().as_secs());
     }
 
     /// Returns the number of events within the last `RECENT_SECONDS` whole seconds. The present second is not included.
     pub fn recent(&self) -> u64 {
-        self.recent_at(self.begun.elapsed().as_secs())
+        self.count_at(self.begun.elapsed().as_secs())
     }
 
-    fn up_at(&self, second: u64) {
+    fn increment_at(&self, second: u64) {
         let Some(slot) = self.slot(second) else {
             return;
         };
@@ -54,7 +54,7 @@ impl RecentCount {
         slot.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn recent_at(&self, now: u64) -> u64 {
+    fn count_at(&self, now: u64) -> u64 {
         let seconds = now.saturating_sub(RECENT_SECONDS)..now;
         let counted = seconds.filter_map(|second| {
             let slot = self.slot(second)?;
@@ -77,11 +77,11 @@ mod tests {
     fn the_last_ten_whole_seconds_are_counted() {
         let count = RecentCount::default();
         for second in [0, 0, 5, 10] {
-            count.up_at(second);
+            count.increment_at(second);
         }
-        let seen = [0, 1, 10, 11, 15, 16, 21, 100].map(|now| count.recent_at(now));
+        let seen = [0, 1, 10, 11, 15, 16, 21, 100].map(|now| count.count_at(now));
         assert_eq!(seen, [0, 2, 3, 2, 2, 1, 0, 0]);
-        count.up_at(16);
-        assert_eq!(count.recent_at(17), 2, "second 0 is forgotten");
+        count.increment_at(16);
+        assert_eq!(count.count_at(17), 2, "second 0 is forgotten");
     }
 }

@@ -179,12 +179,12 @@ impl Span {
 
     /// Begins a span for a request whose caller named its own span.
     pub fn remote_child(caller: TraceContext, kind: SpanKind, name: fmt::Arguments<'_>) -> Self {
-        Self::below(caller, true, kind, name)
+        Self::begin_below(caller, true, kind, name)
     }
 
     /// Begins a span below a span of this process or of another replica.
     pub fn child(parent: TraceContext, kind: SpanKind, name: fmt::Arguments<'_>) -> Self {
-        Self::below(parent, false, kind, name)
+        Self::begin_below(parent, false, kind, name)
     }
 
     /// Begins a span in each of these traces, for work that is done for all of them at once. Returns no spans if the
@@ -201,7 +201,7 @@ impl Span {
             .collect()
     }
 
-    fn below(
+    fn begin_below(
         parent: TraceContext,
         is_remote: bool,
         kind: SpanKind,
@@ -271,7 +271,7 @@ impl Span {
     }
 
     /// Marks the work as failed.
-    pub fn fail(&mut self) {
+    pub fn mark_failed(&mut self) {
         if let Some(recording) = &mut self.recording {
             recording.span.has_failed = true;
         }
@@ -395,7 +395,7 @@ mod tests {
         root.rename(format_args!("GET {}", "/v1"));
         root.set_text("route", "/v1");
         root.set_number("status", 503);
-        root.fail();
+        root.mark_failed();
         let shared = Span::begin_in_each([root.context()].into_iter(), "commit");
         let parent = root.context();
         let child = shared[0].context();

@@ -17,7 +17,7 @@ pub struct TradeDocument {
     /// The invoice reference number (IRN), under which the authority knows the document; `None` if it does not know it.
     pub irn: Option<String>,
     /// The code of the document type, such as 381, and its name in words.
-    pub document_type: Coded,
+    pub document_type: CodeAndName,
     pub issue_date: Date,
     pub issue_time: Option<Time>,
     pub due_date: Option<Date>,
@@ -45,7 +45,7 @@ pub struct TradeDocument {
 
 /// A code and its name. The name is empty if the source has only the code.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Coded {
+pub struct CodeAndName {
     pub code: String,
     pub name: String,
 }
@@ -103,7 +103,7 @@ pub enum ReferenceKind {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentMeans {
-    pub means: Coded,
+    pub means: CodeAndName,
     pub due_date: Option<Date>,
 }
 
@@ -127,7 +127,7 @@ pub struct Line {
     pub item_kind: ItemKind,
     pub quantity: Decimal,
     /// The unit of the quantity: a code of UN/ECE Recommendation 20, or one of Recommendation 21 with an X before it.
-    pub unit: Coded,
+    pub unit: CodeAndName,
     /// The price of `base_quantity` units before tax.
     pub price: Decimal,
     pub base_quantity: Decimal,
@@ -148,7 +148,7 @@ pub enum ItemKind {
 /// A tax category, such as `STANDARD_VAT` with the name VAT and 7.5 percent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tax {
-    pub category: Coded,
+    pub category: CodeAndName,
     pub percent: Option<Decimal>,
 }
 

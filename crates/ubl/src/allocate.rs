@@ -10,12 +10,12 @@ use crate::read::net_charges;
 
 /// The maximum number of decimal digits of a price (spec.md, "Limits" of the service).
 const PRICE_DIGITS: u32 = 6;
-/// The maximum weight of dividing all discounts and fees of a document among its lines. Each part of a discount or fee
-/// weighs the bytes of memory that it takes, with its reason. Otherwise a file of a few MB could take all memory: one
-/// with thousands of lines and of fees, or with one fee that has a very long reason.
+/// The maximum work and memory, as one weight, for dividing the discounts and fees of a document among its lines. Each
+/// part weighs `PART_WEIGHT` and the bytes of its reason, which are copied. Without the limit, a file of a few MB could
+/// take all memory: one with thousands of lines and fees, or with one fee that has a very long reason.
 const WEIGHT_MAX: usize = 64 << 20;
 const PART_WEIGHT: usize = 200;
-/// The weight of the comparison of the tax of a discount or fee with that of a line.
+/// The weight of comparing the tax of a discount or fee with that of one line.
 const COMPARISON_WEIGHT: usize = 8;
 
 /// A document without discounts and fees of its own, and a description of each change that led to it.
@@ -162,7 +162,7 @@ fn fee_line(name: &str, amount: Decimal, tax: &Tax) -> Line {
         item_number: None,
         item_kind: trade_document::ItemKind::Service,
         quantity: Decimal::ONE,
-        unit: trade_document::Coded {
+        unit: trade_document::CodeAndName {
             code: crate::codes::EACH.to_owned(),
             name: String::new(),
         },
@@ -205,7 +205,7 @@ fn divide_amount(amount: Decimal, weights: &[Decimal], digits: u32) -> Option<Ve
 /// Rewrites each line so that its amount is exactly quantity × price − at most one discount. Fees, base quantities and
 /// rounded fractions are folded into the price. If the price has to rise, it becomes the next higher price with six
 /// decimal digits.
-pub fn fold_fees(document: &TradeDocument) -> AllocatedDocument {
+pub fn fold_fees_into_prices(document: &TradeDocument) -> AllocatedDocument {
     let mut document = document.clone();
     let mut changes = Vec::new();
     for (index, line) in document.lines.iter_mut().enumerate() {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::element::{Attribute, Element, number_repeated_names, step};
+use crate::element::{Attribute, Element, number_repeated_names, path_step};
 use crate::fixed_texts::{IRN_DESCRIPTION, TAX_CURRENCY_DESCRIPTION};
 use crate::order;
 use crate::parse::{CAC, CBC, EXT, Limits, parse};
@@ -30,7 +30,7 @@ impl UnmappedPart {
         self.path.matches('/').count() == 1
     }
 
-    /// Returns the name of the element directly below the root that the part is, or that contains it.
+    /// Returns the name of an element directly below the root: the part itself, or the element that contains the part.
     pub fn root_child(&self) -> &str {
         let step = self.path.split('/').nth(2).unwrap_or_else(|| {
             let tag = self.value.trim_start_matches('<');
@@ -41,7 +41,7 @@ impl UnmappedPart {
 }
 
 /// Returns everything in the tree that was not read into a field. Parts inside of elements that were read come first.
-pub(crate) fn collect(root: &Element) -> Vec<UnmappedPart> {
+pub(crate) fn collect_unmapped_parts(root: &Element) -> Vec<UnmappedPart> {
     let mut all = Vec::new();
     collect_in(root, &format!("/{}", root.name), &mut all);
     all
@@ -58,13 +58,13 @@ fn collect_in(element: &Element, path: &str, parts: &mut Vec<UnmappedPart>) {
     let children = element.children.iter().filter(|child| !child.is_gone());
     let touched = children
         .clone()
-        .filter(|child| is_mapped(child) && !is_own_reference(child));
+        .filter(|child| is_mapped(child) && !is_writer_reference(child));
     let touched: Vec<_> = touched.collect();
     let all = number_repeated_names(touched.iter().map(|child| &*child.name));
     for (child, number) in touched.into_iter().zip(all) {
         collect_in(
             child,
-            &format!("{path}/{}", step(&child.name, number)),
+            &format!("{path}/{}", path_step(&child.name, number)),
             parts,
         );
     }
@@ -80,7 +80,8 @@ fn is_mapped(element: &Element) -> bool {
     element.is_read() || element.is_gone() || element.children.iter().any(is_mapped)
 }
 
-/// True unless the element says nothing. A basic element of UBL without a text says nothing, also with attributes.
+/// True if the element holds information. A basic element of UBL (`cbc`) without a text holds none, even if it has
+/// attributes.
 fn has_content(element: &Element) -> bool {
     let is_basic = element.name.starts_with("cbc:");
     !element.text.trim().is_empty()
@@ -94,7 +95,7 @@ fn has_content(element: &Element) -> bool {
 pub(crate) fn merge_parts(root: &mut Element, parts: &[UnmappedPart]) {
     // The reader did not count the reference that holds the IRN, so it is taken out while paths with numbers are
     // resolved.
-    let irn = root.children.iter().position(is_own_reference);
+    let irn = root.children.iter().position(is_writer_reference);
     let irn = irn.map(|place| (place, root.children.remove(place)));
     let mut parts: Vec<_> = parts.iter().collect();
     // Numbers in paths count only elements that were read, so whole elements are added last. The deepest parts come
@@ -111,11 +112,11 @@ pub(crate) fn merge_parts(root: &mut Element, parts: &[UnmappedPart]) {
     if let Some((place, irn)) = irn {
         root.children.insert(place, irn);
     }
-    remove_odd_rates(root);
+    remove_untaxed_rates(root);
 }
 
 /// True if the writer made the reference for a field of the document, so that it refers to no other document.
-pub(crate) fn is_own_reference(element: &Element) -> bool {
+pub(crate) fn is_writer_reference(element: &Element) -> bool {
     let own = [IRN_DESCRIPTION, TAX_CURRENCY_DESCRIPTION];
     element.name == "cac:AdditionalDocumentReference"
         && own.contains(&element.peek_at("cbc:DocumentDescription").as_str())
@@ -129,7 +130,7 @@ fn merge_part(root: &mut Element, lines: &[usize], part: &UnmappedPart) -> Optio
     };
     let steps = path.trim_start_matches('/').split('/').skip(1);
     if attribute.is_some() && !path.ends_with(BASE_QUANTITY) {
-        // An element that is made for its attribute alone would be empty.
+        // An attribute is dropped if its element is not there: made only for the attribute, the element would be empty.
         let mut own = steps.clone();
         own.try_fold(&*root, |element, step| {
             let (name, number) = split_step(step)?;
@@ -153,7 +154,7 @@ fn merge_part(root: &mut Element, lines: &[usize], part: &UnmappedPart) -> Optio
         return add_element(parent, element);
     };
     if path.ends_with(BASE_QUANTITY) && parent.text.is_empty() {
-        // The writer leaves out a base quantity of one, so it is added for the attribute.
+        // The writer leaves out a base quantity of one, so this quantity is added to carry the attribute.
         "1".clone_into(&mut parent.text);
     }
     set_attribute(parent, name, &part.value);
@@ -161,11 +162,11 @@ fn merge_part(root: &mut Element, lines: &[usize], part: &UnmappedPart) -> Optio
 }
 
 /// Removes the rate from lines that are not subject to tax (BR-O-05). The reader has copied it from the document's tax.
-fn remove_odd_rates(element: &mut Element) {
+fn remove_untaxed_rates(element: &mut Element) {
     if element.name == "cac:ClassifiedTaxCategory" && element.peek_at("cbc:ID") == "O" {
         element.children.retain(|child| child.name != "cbc:Percent");
     }
-    element.children.iter_mut().for_each(remove_odd_rates);
+    element.children.iter_mut().for_each(remove_untaxed_rates);
 }
 
 /// Returns the name and the number in a step of a path. A step without a number is the first of its name.
@@ -245,7 +246,7 @@ fn set_attribute(element: &mut Element, name: &str, value: &str) {
 fn add_element(parent: &mut Element, element: Element) -> Option<()> {
     let repeats = match order::child_place(&parent.name, &element.name) {
         Some(place) => place.repeats,
-        None if order::is_known(&parent.name) => return None,
+        None if order::has_known_children(&parent.name) => return None,
         None => true,
     };
     if element.name == "cbc:TaxExemptionReasonCode" {
@@ -258,7 +259,7 @@ fn add_element(parent: &mut Element, element: Element) -> Option<()> {
         .iter_mut()
         .find(|child| child.name == element.name);
     match same {
-        Some(child) if child.is_default || is_named_text(child, &element) => *child = element,
+        Some(child) if child.is_default || repeats_code_name(child, &element) => *child = element,
         // The writer has made the element for other fields, so it gets the children of this one.
         Some(child) if !repeats => {
             for part in element.children {
@@ -271,7 +272,7 @@ fn add_element(parent: &mut Element, element: Element) -> Option<()> {
 }
 
 /// True if the writer's text is the name of this code, from which the reader took it.
-fn is_named_text(text: &Element, code: &Element) -> bool {
+fn repeats_code_name(text: &Element, code: &Element) -> bool {
     let mut attributes = code.attributes.iter();
     code.name == "cbc:IndustryClassificationCode"
         && attributes.any(|one| one.name == "name" && one.value.trim() == text.text)

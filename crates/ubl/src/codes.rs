@@ -2,7 +2,7 @@
 //! the United Nations (UNTDID 1001, 4461, 5153 and 5305). The same number often has different meanings in the two.
 
 use rust_decimal::Decimal;
-use trade_document::Coded;
+use trade_document::CodeAndName;
 
 /// The outermost element of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,14 +45,14 @@ const SELF_BILLED_CREDITS: [&str; 2] = ["261", "502"];
 
 /// Returns the UBL code of the credit note that cancels a document of this authority's type. The credit note for a
 /// self-billed document is self-billed, too.
-pub(crate) fn credit_code(own: &str) -> &'static str {
+pub(crate) fn credit_note_code(own: &str) -> &'static str {
     let is_self_billed =
-        document_type(own).is_some_and(|(_, code)| SELF_BILLED_INVOICES.contains(&code));
+        ubl_document_type(own).is_some_and(|(_, code)| SELF_BILLED_INVOICES.contains(&code));
     if is_self_billed { "261" } else { "381" }
 }
 
 /// Returns the root element and the UBL code of one of the authority's document types.
-pub(crate) fn document_type(code: &str) -> Option<(RootKind, &'static str)> {
+pub(crate) fn ubl_document_type(code: &str) -> Option<(RootKind, &'static str)> {
     DOCUMENT_TYPES
         .iter()
         .find(|(own, ..)| *own == code)
@@ -65,7 +65,7 @@ pub(crate) fn read_document_type(
     root: RootKind,
     foreign: &str,
     name: Option<&str>,
-) -> (Coded, bool) {
+) -> (CodeAndName, bool) {
     let same = |row: &&(&str, &str, RootKind, &str)| row.2 == root && row.3 == foreign;
     let by_name = DOCUMENT_TYPES
         .iter()
@@ -91,7 +91,7 @@ pub(crate) fn read_document_type(
         _ => title,
     };
     (
-        Coded {
+        CodeAndName {
             code: own.to_owned(),
             name: name.to_owned(),
         },
@@ -233,7 +233,7 @@ const NEAR_PAYMENT_MEANS: [(&str, &str); 8] = [
 
 /// Returns the code of UNTDID 4461 for one of the authority's payment means. A code that is in no table is returned
 /// unchanged.
-pub(crate) fn payment_means(own: &str) -> &str {
+pub(crate) fn ubl_payment_means(own: &str) -> &str {
     PAYMENT_MEANS
         .iter()
         .find(|row| row.0 == own)
@@ -307,12 +307,12 @@ const PIECES: [&str; 16] = [
 ];
 
 /// True if the text means a piece, though it is no code of Recommendation 20.
-pub(crate) fn is_piece(unit: &str) -> bool {
+pub(crate) fn is_piece_word(unit: &str) -> bool {
     PIECES.contains(&&*unit.to_uppercase())
 }
 
 /// True if this is a unit of time. Services are counted in such units.
-pub(crate) fn is_time(unit: &str) -> bool {
+pub(crate) fn is_time_unit(unit: &str) -> bool {
     ["HUR", "DAY", "WEE", "MON", "ANN", "MIN", "SEC", "QAN"].contains(&unit)
 }
 
@@ -358,17 +358,20 @@ mod tests {
     #[test]
     fn every_document_type_comes_back() {
         for (own, name, ..) in DOCUMENT_TYPES {
-            let (root, foreign) = document_type(own).unwrap();
+            let (root, foreign) = ubl_document_type(own).unwrap();
             let (coded, is_exact) = read_document_type(root, foreign, Some(name));
             assert_eq!((&*coded.code, &*coded.name, is_exact), (own, name, true));
         }
-        assert_eq!(document_type("399"), None);
+        assert_eq!(ubl_document_type("399"), None);
     }
 
     #[test]
     fn the_swapped_codes_are_swapped() {
-        assert_eq!(document_type("381"), Some((RootKind::Invoice, "380")));
-        assert_eq!(document_type("380"), Some((RootKind::CreditNote, "381")));
+        assert_eq!(ubl_document_type("381"), Some((RootKind::Invoice, "380")));
+        assert_eq!(
+            ubl_document_type("380"),
+            Some((RootKind::CreditNote, "381"))
+        );
     }
 
     #[test]
@@ -401,7 +404,7 @@ mod tests {
             ("381", "381"),
             ("384", "381"),
         ] {
-            assert_eq!(credit_code(own), foreign, "{own}");
+            assert_eq!(credit_note_code(own), foreign, "{own}");
         }
     }
 
@@ -425,7 +428,7 @@ mod tests {
     fn every_payment_means_comes_back() {
         let own = PAYMENT_MEANS.iter().map(|row| row.0);
         for own in own.chain(SAME_PAYMENT_MEANS) {
-            assert_eq!(read_payment_means(payment_means(own)), (own, true));
+            assert_eq!(read_payment_means(ubl_payment_means(own)), (own, true));
         }
         // In UNTDID 4461, 58 is a transfer and no draft.
         assert_eq!(read_payment_means("58"), ("30", false));

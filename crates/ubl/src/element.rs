@@ -59,7 +59,7 @@ impl Element {
         self
     }
 
-    /// Adds a child, unless it has no text, attribute or child: UBL forbids empty elements.
+    /// Adds a child, unless it has neither a text nor children, because UBL forbids empty elements.
     pub fn push(&mut self, child: Self) {
         if !child.text.is_empty() || !child.children.is_empty() {
             self.children.push(child);
@@ -174,14 +174,14 @@ pub(crate) fn path(root: &Element, target: &Element) -> String {
         };
         let child = &element.children[index];
         path.push('/');
-        path.push_str(&step(&child.name, child.number));
+        path.push_str(&path_step(&child.name, child.number));
         element = child;
     }
     path
 }
 
 /// Returns one part of a path. The number is zero for an element without siblings of its name.
-pub(crate) fn step(name: &str, number: u32) -> String {
+pub(crate) fn path_step(name: &str, number: u32) -> String {
     if number == 0 {
         name.to_owned()
     } else {

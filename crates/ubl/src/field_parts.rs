@@ -1,12 +1,12 @@
-//! The parts that come from fields that are emptied, because the form that a document is imported with does not take
+//! Keeps the values of fields as parts if an import empties these fields, because the form of the import does not take
 //! them.
 
 use std::collections::{HashMap, HashSet};
 
 use trade_document::TradeDocument;
 
-use crate::beside::{UnmappedPart, is_own_reference, merge_parts, split_step};
-use crate::element::{Element, number_repeated_names, step};
+use crate::beside::{UnmappedPart, is_writer_reference, merge_parts, split_step};
+use crate::element::{Element, number_repeated_names, path_step};
 use crate::serialize::serialize_fragment;
 use crate::write::to_element;
 
@@ -18,11 +18,12 @@ const PARTIES_AND_LINES: [&str; 4] = [
     "cac:CreditNoteLine",
 ];
 
-/// Returns the unmapped parts of `emptied`, a copy of `document` with some of its fields emptied. `parts` are those of
-/// `document`. Each element directly below the root that `emptied` no longer writes, or writes differently, becomes a
-/// part that contains the parts inside it. Of a party or a line, each text that is no longer written becomes a part, with
-/// its attributes. The other parts stay as they are. If a document cannot be written, returns `parts`.
-pub fn empty_fields(
+/// Returns the unmapped parts that belong to `emptied`, a copy of `document` with some of its fields emptied. `parts`
+/// are those of `document`. Each element directly below the root that is no longer written from `emptied`, or is
+/// written differently, becomes a part that contains the parts inside it. In a party or a line, only each text that is
+/// no longer written becomes a part, with its attributes. The other parts stay as they are. If one of the documents
+/// cannot be written, returns `parts`.
+pub fn parts_after_emptying(
     document: &TradeDocument,
     emptied: &TradeDocument,
     parts: &[UnmappedPart],
@@ -62,7 +63,7 @@ pub fn empty_fields(
         path: path.clone(),
         value: serialize_fragment(&whole.children[*place]),
     });
-    // The texts have the attributes that were merged.
+    // The texts are collected again, because they now have the attributes that `merge_parts` added.
     let texts = emptied_texts(&whole, &rest).into_iter();
     let texts = texts.map(|text| text.part);
     elements.chain(texts).chain(others).collect()
@@ -83,7 +84,7 @@ fn emptied_texts(whole: &Element, rest: &Element) -> Vec<EmptiedText> {
         let numbers = number_repeated_names(names.into_iter());
         let pairs = whole.children_named(name).zip(rest.children_named(name));
         for ((child, other), number) in pairs.zip(numbers) {
-            let path = format!("/{}/{}", whole.name, step(name, number));
+            let path = format!("/{}/{}", whole.name, path_step(name, number));
             add_emptied_texts(child, Some(other), &path, &mut texts);
         }
     }
@@ -97,7 +98,8 @@ fn add_emptied_texts(
     texts: &mut Vec<EmptiedText>,
 ) {
     for child in &whole.children {
-        // No field of this kind is emptied, and the elements could not be told apart.
+        // Elements that occur more than once are skipped: no field that they come from is emptied, and they could not
+        // be told apart.
         if whole.children_named(&child.name).nth(1).is_some() {
             continue;
         }
@@ -121,8 +123,8 @@ fn comparable_path(path: &str) -> String {
     path.replace("[1]", "").replace("CreditNote", "Invoice")
 }
 
-/// The elements directly below a root: for each name, the number that each of its elements has after others are gone;
-/// `None` for those that are gone.
+/// For each name of elements directly below the root: the number that each of these elements has after some were
+/// removed; `None` for a removed one.
 type NumbersByName = HashMap<String, Vec<Option<usize>>>;
 
 fn numbers_without(root: &Element, gone: &[usize]) -> NumbersByName {
@@ -130,7 +132,7 @@ fn numbers_without(root: &Element, gone: &[usize]) -> NumbersByName {
     let mut counts = HashMap::new();
     let mut numbers = NumbersByName::new();
     for (place, child) in root.children.iter().enumerate() {
-        if is_own_reference(child) {
+        if is_writer_reference(child) {
             continue;
         }
         let stays = !gone.contains(&place);
@@ -142,7 +144,8 @@ fn numbers_without(root: &Element, gone: &[usize]) -> NumbersByName {
     numbers
 }
 
-/// Returns the path of a part after elements directly below the root are gone; `None` if the part is in one of them.
+/// Returns the path that a part has after elements directly below the root were removed; `None` if the part is in one
+/// of them.
 fn path_without(path: &str, numbers: &NumbersByName) -> Option<String> {
     let steps: Vec<_> = path.splitn(4, '/').collect();
     let [_, root, child, below @ ..] = steps.as_slice() else {

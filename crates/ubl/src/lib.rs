@@ -22,11 +22,11 @@ mod serialize;
 mod untaxed;
 mod write;
 
-pub use allocate::{AllocatedDocument, allocate_charges, fold_fees};
+pub use allocate::{AllocatedDocument, allocate_charges, fold_fees_into_prices};
 pub use beside::UnmappedPart;
 pub use fault::{Cause, Change, Fault, UnwritableDocument};
-pub use field_parts::empty_fields;
+pub use field_parts::parts_after_emptying;
 pub use parse::Limits;
 pub use read::{ReadDocument, read, read_with_units};
-pub use untaxed::{SplitCharges, split_untaxed};
+pub use untaxed::{SplitCharges, split_untaxed_charges};
 pub use write::{write, write_with_parts};

@@ -1,11 +1,11 @@
-//! Turns the signs of the amounts in the parts that no field holds, for a negative invoice that became a credit note.
+//! Reverses the signs of the amounts in the unmapped parts of a negative invoice that became a credit note.
 
 use crate::beside::{UnmappedPart, parse_fragment};
 use crate::element::{CURRENCY, Element};
 use crate::serialize::serialize_fragment;
 
-/// Turns the sign of the amounts in the parts of a negative invoice that became a credit note. Prices and the amounts
-/// of the preceding invoice keep their signs.
+/// Reverses the sign of each amount in the parts, because a negative invoice became a credit note. Prices and the
+/// amounts of the preceding invoice keep their signs.
 pub(crate) fn negate_amounts(parts: &mut [UnmappedPart]) {
     for part in parts {
         let keeps_sign = part.path.contains("/cac:Price")

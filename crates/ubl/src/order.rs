@@ -259,7 +259,7 @@ pub(crate) fn child_place(parent: &str, child: &str) -> Option<ChildPlace> {
 }
 
 /// True if the table has the children of this element.
-pub(crate) fn is_known(parent: &str) -> bool {
+pub(crate) fn has_known_children(parent: &str) -> bool {
     find_type(parent).is_some()
 }
 
@@ -269,7 +269,7 @@ fn find_type(parent: &str) -> Option<&'static (&'static [&'static str], &'static
 
 /// Puts the children of an element and of all elements in it into the order of the schemas.
 pub(crate) fn sort_children(element: &mut Element) {
-    if is_known(&element.name) {
+    if has_known_children(&element.name) {
         let parent = element.name.clone();
         element.children.sort_by_cached_key(|child| {
             child_place(&parent, &child.name).map(|place| place.position)

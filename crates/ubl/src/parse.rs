@@ -93,11 +93,11 @@ impl Parser<'_> {
             })?;
             match event {
                 Event::Start(start) => {
-                    let element = self.element(&reader, &start)?;
+                    let element = self.read_element(&reader, &start)?;
                     self.open.push(element);
                 }
                 Event::Empty(start) => {
-                    let element = self.element(&reader, &start)?;
+                    let element = self.read_element(&reader, &start)?;
                     self.close_element(element)?;
                 }
                 Event::End(_) => {
@@ -130,7 +130,11 @@ impl Parser<'_> {
         }
     }
 
-    fn element(&mut self, reader: &NsReader<&[u8]>, start: &BytesStart) -> Result<Element, Fault> {
+    fn read_element(
+        &mut self,
+        reader: &NsReader<&[u8]>,
+        start: &BytesStart,
+    ) -> Result<Element, Fault> {
         let (namespace, local) = reader.resolver().resolve_element(start.name());
         let mut element = Element::new(&canonical_name(&namespace, local.as_ref())?);
         self.count_node()?;

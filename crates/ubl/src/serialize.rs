@@ -21,20 +21,20 @@ pub(crate) fn serialize_document(root: &Element) -> Result<String, UnwritableDoc
         " xmlns=\"{namespace}\" xmlns:cac=\"{CAC}\" xmlns:cbc=\"{CBC}\" xmlns:ext=\"{EXT}\""
     );
     let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
-    write(&mut xml, root, &declarations, Some(0));
+    write_element(&mut xml, root, &declarations, Some(0));
     Ok(xml)
 }
 
 /// Writes an element with all its content on one line. Does not declare the prefixes of UBL.
 pub(crate) fn serialize_fragment(element: &Element) -> String {
     let mut xml = String::new();
-    write(&mut xml, element, "", None);
+    write_element(&mut xml, element, "", None);
     xml
 }
 
 /// Writes an element. `level` is its depth of indentation; `None` writes everything on one line.
-fn write(xml: &mut String, element: &Element, declarations: &str, level: Option<usize>) {
-    let name = match split_foreign(&element.name) {
+fn write_element(xml: &mut String, element: &Element, declarations: &str, level: Option<usize>) {
+    let name = match split_namespace(&element.name) {
         Some((_, local)) => local,
         None => &element.name,
     };
@@ -42,11 +42,11 @@ fn write(xml: &mut String, element: &Element, declarations: &str, level: Option<
     xml.push('<');
     xml.push_str(name);
     xml.push_str(declarations);
-    if let Some((namespace, _)) = split_foreign(&element.name) {
+    if let Some((namespace, _)) = split_namespace(&element.name) {
         write_attribute(xml, "xmlns", namespace);
     }
     for (index, attribute) in element.attributes.iter().enumerate() {
-        match split_foreign(&attribute.name) {
+        match split_namespace(&attribute.name) {
             Some((XML, local)) => write_attribute(xml, &format!("xml:{local}"), &attribute.value),
             Some((namespace, local)) => {
                 write_attribute(xml, &format!("xmlns:n{index}"), namespace);
@@ -61,7 +61,7 @@ fn write(xml: &mut String, element: &Element, declarations: &str, level: Option<
         xml.push_str(&partial_escape(&*element.text).replace('\r', "&#13;"));
     } else {
         for child in &element.children {
-            write(xml, child, "", level.map(|level| level + 1));
+            write_element(xml, child, "", level.map(|level| level + 1));
         }
         indent(xml, level);
     }
@@ -90,7 +90,7 @@ fn write_attribute(xml: &mut String, name: &str, value: &str) {
 }
 
 /// Splits a name such as `{urn:x}name` into namespace and name.
-fn split_foreign(name: &str) -> Option<(&str, &str)> {
+fn split_namespace(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix('{')?.rsplit_once('}')
 }
 

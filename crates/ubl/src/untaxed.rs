@@ -17,7 +17,7 @@ pub struct SplitCharges {
 
 /// Takes out the charges whose tax has zero percent and is the tax of no line. The totals before and after tax no
 /// longer include them.
-pub fn split_untaxed(mut document: TradeDocument) -> SplitCharges {
+pub fn split_untaxed_charges(mut document: TradeDocument) -> SplitCharges {
     let charges = std::mem::take(&mut document.charges);
     // A document may have many charges, taxes and lines, so they are not compared each with each.
     let lines = document.lines.iter();

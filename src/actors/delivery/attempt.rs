@@ -261,7 +261,7 @@ fn describe_span(span: &mut Span, attempt: &AttemptResult) {
     }
     span.set_text("einvoice.outcome", attempt.outcome.name());
     if attempt.outcome != AttemptOutcome::Delivered {
-        span.fail();
+        span.mark_failed();
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) trait BatchWork: Send + Sync + 'static {
     ) -> Result<Vec<Result<Self::Answer, StoreError>>, StoreError>;
 }
 
-/// A request, and where its answer goes.
+/// A request with the time at which it was queued, and the channel for its answer.
 struct QueuedRequest<W: BatchWork> {
     request: W::Request,
     at: Instant,

@@ -14,7 +14,7 @@ use crate::actors::delivery::in_flight::max_in_flight;
 use crate::actors::incidents::DeadLetterCause;
 use crate::domain::kernel::ids::EndpointKey;
 use crate::store::lanes::leases::{self, LaneNote};
-use crate::store::lanes::{IfTaken, Lease, LeasedLane};
+use crate::store::lanes::{IfLocked, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries::{self, CrashedEndpoint};
 
 /// After the first crash nobody knows which deliveries were in flight, so the crash is counted for those that have been
@@ -32,7 +32,7 @@ impl DeliveryDeps {
         let tx = self.store.begin().await?;
         let now = self.clock.now();
         let leases: Vec<_> = crashed.iter().map(|lane| lane.lease.clone()).collect();
-        let held = leases::fence(&tx, &leases, IfTaken::Await).await?.held;
+        let held = leases::fence(&tx, &leases, IfLocked::Await).await?.held;
         let endpoints: Vec<_> = crashed
             .iter()
             .filter(|lane| held.contains(&lane.lease))
@@ -67,8 +67,8 @@ impl DeliveryDeps {
         })
     }
 
-    /// Stores the ids of `deliveries` in the endpoint's row in the table `lanes`. These are the deliveries that were in
-    /// flight at an earlier crash and are in flight again or about to begin.
+    /// Stores the ids of `deliveries` in the endpoint's row in the table `lanes`. These deliveries were in flight at an
+    /// earlier crash, and now are in flight again or are about to start.
     pub(super) async fn record_in_flight(
         &self,
         lease: &Lease,

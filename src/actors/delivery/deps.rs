@@ -7,7 +7,7 @@ use timing::clock::SharedClock;
 use webhook_client::{GuardedClient, RetrySchedule};
 
 use crate::actors::delivery::token_cache::TokenCache;
-use crate::actors::dispatch::Turns;
+use crate::actors::dispatch::IsolationTurns;
 use crate::actors::durations::WorkDurations;
 use crate::actors::incidents::Incidents;
 use crate::actors::keyed_notify::KeyedNotify;
@@ -28,7 +28,7 @@ pub struct DeliveryDeps {
     pub wakeups: KeyedNotify<EndpointKey>,
     /// Hands out the turn that a delivery must hold to run alone (`dispatch::isolation`). All endpoints of this process
     /// share it.
-    pub turns: Turns,
+    pub turns: IsolationTurns,
     /// True during shutdown: attempts in flight are finished, and no new attempt starts.
     pub is_closing: AtomicBool,
     /// True if the service was started with `--paused`: then it sends no webhook.

@@ -81,8 +81,8 @@ pub(super) struct LoadedWork {
     /// The number of attempts that may run concurrently.
     pub(super) slots: usize,
     pub(super) next: VecDeque<(Delivery, Event)>,
-    /// True if all due deliveries were loaded, apart from those of large events that wait for others. If false, more
-    /// deliveries may be due than `next` contains.
+    /// False if more deliveries may be due than `next` contains. Deliveries of large events that were left out to save
+    /// memory do not count.
     pub(super) has_all_due: bool,
     loaded_at: Instant,
 }
@@ -116,7 +116,7 @@ impl LoadedWork {
         if slots == 0 {
             next.clear();
         } else {
-            next.retain(|(delivery, _)| !in_flight.holds(delivery));
+            next.retain(|(delivery, _)| !in_flight.contains(delivery));
         }
         Ok(Self {
             to,
@@ -129,7 +129,7 @@ impl LoadedWork {
         })
     }
 
-    pub(super) fn is_used_up(&self) -> bool {
+    pub(super) fn must_be_reloaded(&self) -> bool {
         self.next.is_empty() || self.loaded_at.elapsed() > LOADED_WORK_MAX_AGE
     }
 }

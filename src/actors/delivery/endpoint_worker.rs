@@ -26,7 +26,7 @@ use crate::actors::delivery::error::DeliveryError;
 use crate::actors::delivery::in_flight::{CompletedAttempt, DeliveriesInFlight};
 use crate::actors::delivery::outcome::HealthChange;
 use crate::actors::delivery::outcome_writer::{LaneStatus, OutcomeReport, OutcomeWriter};
-use crate::actors::dispatch::{Turn, WorkStatus, run_in_turn};
+use crate::actors::dispatch::{IsolationTurn, WorkStatus, run_in_turn};
 use crate::actors::taxpayer::commands::DisableEndpoint;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
@@ -91,7 +91,7 @@ impl EndpointWorker {
     /// a round in which the endpoint was leased again. The watchdog checks how long each round takes.
     pub(super) async fn serve(mut self, node: Node) -> Result<WorkStatus, DeliveryError> {
         let deps = Arc::clone(&self.deps);
-        let wakeup = deps.wakeups.join(self.endpoint);
+        let wakeup = deps.wakeups.listen_to(self.endpoint);
         loop {
             if self.lease_end.is_cancelled() {
                 return Err(StoreError::Stale.into());
@@ -153,7 +153,9 @@ impl EndpointWorker {
                 if self.in_flight.is_empty() || handled != WorkStatus::More {
                     return Ok(handled);
                 }
-            } else if new_work.is_terminated() || work.is_used_up() || !self.in_flight.is_writing()
+            } else if new_work.is_terminated()
+                || work.must_be_reloaded()
+                || !self.in_flight.is_writing()
             {
                 return Ok(handled);
             }
@@ -172,7 +174,7 @@ impl EndpointWorker {
             work.next.clear();
             return Ok(());
         }
-        let mut replays = replays::open_for_endpoint(deps.store.reader(), self.endpoint).await?;
+        let mut replays = replays::running_for_endpoint(deps.store.reader(), self.endpoint).await?;
         let next = std::mem::take(&mut work.next);
         work.next = deps
             .hold_back_for_replay(next.into(), &replays)
@@ -180,7 +182,7 @@ impl EndpointWorker {
             .into();
         self.rounds = self.rounds.wrapping_add(1);
         if work.next.len() < free_slots || self.rounds.is_multiple_of(REPLAY_EVERY_ROUNDS) {
-            replays.retain(|replay| !self.in_flight.has_earlier_event(replay));
+            replays.retain(|replay| !self.in_flight.has_event_yet_to_replay(replay));
             deps.queue_next_part(&self.lease, &work.to.endpoint, replays)
                 .await?;
         }
@@ -199,7 +201,7 @@ impl EndpointWorker {
                 let is_alone = starting.is_empty() && self.in_flight.is_empty();
                 work.next.push_front(next);
                 if is_alone {
-                    return self.start_alone(work).await;
+                    return self.start_isolated_attempt(work).await;
                 }
                 break;
             }
@@ -212,7 +214,7 @@ impl EndpointWorker {
             .collect();
         if !suspects.is_empty() {
             self.deps
-                .record_in_flight(&self.lease, &(&suspects | self.in_flight.suspects()))
+                .record_in_flight(&self.lease, &(&suspects | self.in_flight.crash_suspects()))
                 .await?;
         }
         for next in starting {
@@ -224,7 +226,7 @@ impl EndpointWorker {
     /// Starts the next delivery, which must run alone: nothing else of the endpoint is in flight until its outcome is
     /// written. The delivery also needs the turn that all endpoints share. Does nothing if the turn is not free within
     /// `POLL_INITIAL`.
-    async fn start_alone(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
+    async fn start_isolated_attempt(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let Ok(Some(turn)) = timeout(POLL_INITIAL, self.deps.turns.take()).await else {
             return Ok(());
         };
@@ -238,11 +240,16 @@ impl EndpointWorker {
         Ok(())
     }
 
-    fn start_attempt(&mut self, work: &LoadedWork, next: (Delivery, Event), turn: Option<Turn>) {
+    fn start_attempt(
+        &mut self,
+        work: &LoadedWork,
+        next: (Delivery, Event),
+        turn: Option<IsolationTurn>,
+    ) {
         let (delivery, event) = next;
         self.poll_after = POLL_INITIAL;
         if delivery.is_suspect() {
-            self.in_flight.mark_suspect(&delivery);
+            self.in_flight.mark_crash_suspect(&delivery);
         }
         let deps = Arc::clone(&self.deps);
         let to = Arc::clone(&work.to);
@@ -308,7 +315,7 @@ impl EndpointWorker {
         let ids: Vec<_> = completed.iter().map(|one| one.delivery.id).collect();
         let has_suspect = completed.iter().any(|one| one.delivery.is_suspect());
         let still_recorded = has_suspect.then(|| {
-            let recorded = self.in_flight.suspects().iter().copied();
+            let recorded = self.in_flight.crash_suspects().iter().copied();
             recorded.filter(|id| !ids.contains(id)).collect()
         });
         let report = OutcomeReport {
@@ -326,8 +333,9 @@ impl EndpointWorker {
                 .then(|| (endpoint.clone(), health.after.clone())),
             idle_state,
         };
-        // A report about suspects changes the deliveries that the lane records. It is not written in the background,
-        // because attempts that start meanwhile would change this record, too.
+        // A report about suspects (deliveries that were in flight at an earlier crash) changes the deliveries that the
+        // lane records. It is not written in the background, because attempts that start meanwhile would change this
+        // record, too.
         if health.is_healthy() && idle_state.is_none() && !work.to.is_replaying && !has_suspect {
             let shared = Arc::clone(&self.shared);
             self.in_flight.start_write(

@@ -28,7 +28,7 @@ pub(super) struct CompletedAttempt {
 
 impl CompletedAttempt {
     /// True if the endpoint has not changed since the attempt.
-    pub(super) fn is_for(&self, endpoint: &Endpoint) -> bool {
+    pub(super) fn matches_version(&self, endpoint: &Endpoint) -> bool {
         self.as_of == endpoint.updated_at
     }
 }
@@ -84,13 +84,13 @@ impl DeliveriesInFlight {
         !self.completed.is_empty()
     }
 
-    pub(super) fn holds(&self, delivery: &Delivery) -> bool {
+    pub(super) fn contains(&self, delivery: &Delivery) -> bool {
         self.held.contains_key(&delivery.id)
     }
 
     /// True if an event in flight is one that the replay has not queued yet. The replay must then wait: if it queued
     /// the event now, the outcome of the attempt in flight would overwrite the replayed delivery.
-    pub(super) fn has_earlier_event(&self, replay: &Replay) -> bool {
+    pub(super) fn has_event_yet_to_replay(&self, replay: &Replay) -> bool {
         self.held
             .values()
             .any(|sequence| replay.must_still_process(*sequence))
@@ -111,12 +111,12 @@ impl DeliveriesInFlight {
 
     /// Records that a delivery, which is in flight now, was already in flight at an earlier crash. If it was in flight
     /// at two crashes, it must run alone: no other delivery starts until its outcome is written.
-    pub(super) fn mark_suspect(&mut self, delivery: &Delivery) {
+    pub(super) fn mark_crash_suspect(&mut self, delivery: &Delivery) {
         self.suspects.insert(delivery.id);
         self.is_isolated |= delivery.must_run_alone();
     }
 
-    pub(super) fn suspects(&self) -> &HashSet<Uuid> {
+    pub(super) fn crash_suspects(&self) -> &HashSet<Uuid> {
         &self.suspects
     }
 
@@ -258,7 +258,7 @@ mod tests {
         let (commit, committed) = oneshot::channel();
         in_flight.start_write(ids, async { Ok(committed.await.unwrap()) });
         finish_attempts(&mut in_flight, 2..4).await;
-        assert!(in_flight.is_writing() && in_flight.holds(&delivery(0)));
+        assert!(in_flight.is_writing() && in_flight.contains(&delivery(0)));
         assert_eq!(
             in_flight.free_slots(2),
             0,
@@ -268,8 +268,8 @@ mod tests {
         in_flight.next_finished().await.unwrap();
         assert!(
             !in_flight.is_writing()
-                && !in_flight.holds(&delivery(0))
-                && in_flight.holds(&delivery(2))
+                && !in_flight.contains(&delivery(0))
+                && in_flight.contains(&delivery(2))
         );
         assert_eq!(in_flight.free_slots(2), 2);
     }
@@ -286,11 +286,11 @@ mod tests {
         finish_attempts(&mut in_flight, 5..6).await;
         in_flight.take_completed();
         assert_eq!(
-            [4, 5, 6].map(|sequence| in_flight.has_earlier_event(&replay(sequence))),
+            [4, 5, 6].map(|sequence| in_flight.has_event_yet_to_replay(&replay(sequence))),
             [false, true, false]
         );
         in_flight.forget(&[Uuid::from_u128(5)]);
-        assert!(!in_flight.has_earlier_event(&replay(5)));
+        assert!(!in_flight.has_event_yet_to_replay(&replay(5)));
     }
 
     #[actix_rt::test]

@@ -83,7 +83,7 @@ impl DeliveryDeps {
         attempt: &webhook_client::AttemptResult,
         endpoint: &Endpoint,
     ) -> Option<Timestamp> {
-        let made = usize::try_from(delivery.schedule_attempts()).unwrap_or(usize::MAX);
+        let made = usize::try_from(delivery.attempts_since_replay()).unwrap_or(usize::MAX);
         let schedule =
             RetrySchedule::for_endpoint(&self.schedule, endpoint.retry_schedule.as_deref());
         let now = self.clock.now();
@@ -138,7 +138,7 @@ impl HealthChange {
         let current = || {
             completed
                 .iter()
-                .filter(|one| one.is_for(endpoint))
+                .filter(|one| one.matches_version(endpoint))
                 .map(|one| &one.attempt)
         };
         let is_gone = current().any(webhook_client::AttemptResult::is_gone);
@@ -179,7 +179,7 @@ impl HealthChange {
     /// again after that. `None` if there is no news.
     pub(super) fn notice(&self, endpoint: &Endpoint, now: Timestamp) -> Option<Notice> {
         let (kind, detail) = match self.streak_at_first_park() {
-            Some(streak) => (NoticeKind::EndpointFailing, failure_words(streak)),
+            Some(streak) => (NoticeKind::EndpointFailing, describe_failures(streak)),
             None if self.has_recovered() => (NoticeKind::EndpointWorks, String::new()),
             None => return None,
         };
@@ -193,11 +193,11 @@ impl HealthChange {
             return Some("the endpoint answered 410 Gone".to_owned());
         }
         let streak = self.after.as_ref().filter(|_| self.should_disable)?;
-        Some(failure_words(streak))
+        Some(describe_failures(streak))
     }
 }
 
-fn failure_words(streak: &FailureStreak) -> String {
+fn describe_failures(streak: &FailureStreak) -> String {
     let cause = streak.last_failure.as_deref().unwrap_or("unknown");
     format!(
         "each attempt has failed since {}, the last one with: {}",

@@ -27,7 +27,7 @@ use crate::domain::kernel::ids::EndpointKey;
 use crate::domain::notice::Notice;
 use crate::store::Store;
 use crate::store::lanes::leases::{self, FencedLeases, LaneNote, LaneRelease};
-use crate::store::lanes::{IfTaken, Lease, PROBE_STEP};
+use crate::store::lanes::{IfLocked, Lease, PROBE_STEP};
 use crate::store::operations::notices;
 use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
@@ -48,7 +48,8 @@ pub(super) struct OutcomeReport {
     pub(super) lease: Lease,
     pub(super) endpoint: EndpointKey,
     pub(super) outcomes: Vec<(Delivery, EventKind, DeliveryAttempt)>,
-    /// The deliveries in flight that stay recorded in the lane; `None` if no attempt of a recorded delivery has ended.
+    /// The deliveries in flight that stay recorded in the lane. `None` leaves the record as it is, because no attempt
+    /// of a recorded delivery has ended.
     pub(super) still_recorded: Option<HashSet<Uuid>>,
     /// The endpoint and its new failure streak; `None` if the streak has not changed.
     pub(super) failure_streak: Option<(Endpoint, Option<FailureStreak>)>,
@@ -157,7 +158,7 @@ impl BatchWork for OutcomeWriter {
         let tx = self.store.begin().await?;
         let now = self.clock.now();
         let leases: Vec<_> = reports.iter().map(|report| report.lease.clone()).collect();
-        let FencedLeases { held, skipped } = leases::fence(&tx, &leases, IfTaken::Skip).await?;
+        let FencedLeases { held, skipped } = leases::fence(&tx, &leases, IfLocked::Skip).await?;
         let held_reports: Vec<&OutcomeReport> = reports
             .iter()
             .map(|report| &***report)
@@ -276,7 +277,7 @@ mod tests {
     use super::*;
     use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::store::lanes::{self, LaneKind, LaneName, Wake};
+    use crate::store::lanes::{self, LaneKind, LaneName, LanesToWake};
     use crate::store::testing::{claim_due, stores};
 
     const ID: EndpointKey = EndpointKey(7);
@@ -288,7 +289,7 @@ mod tests {
             let store = &test.store;
             let keys = ["7", "8"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
@@ -311,7 +312,7 @@ mod tests {
                 lanes::lock(
                     &other,
                     &[LaneName::new(LaneKind::Endpoint, "7")],
-                    IfTaken::Await,
+                    IfLocked::Await,
                 )
                 .await
                 .unwrap();
@@ -370,7 +371,7 @@ mod tests {
         let added = [(delivery, EventKind::InvoiceCreated)];
         deliveries::add(&tx, &added, now).await.unwrap();
         let keys = [endpoint.key.to_string()];
-        lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+        lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
             .await
             .unwrap();
         tx.commit().await.unwrap();

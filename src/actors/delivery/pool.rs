@@ -84,7 +84,7 @@ impl DeliveryPool {
         if self.deps.is_closing() {
             return WorkStatus::Unfinished;
         }
-        let served = self.serving.begin(&lease).await;
+        let served = self.serving.begin_serving(&lease).await;
         let (shard, arbiter) = self.arbiters.for_key(hash_key(&lease.key));
         let node = self.tree.node(kinds::WEBHOOK, shard, lease.key.as_str());
         let worker = EndpointWorker::new(

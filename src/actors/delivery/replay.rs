@@ -13,7 +13,7 @@ use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::Event;
 use crate::domain::events::replay::Replay;
 use crate::store::lanes::leases;
-use crate::store::lanes::{IfTaken, Lease};
+use crate::store::lanes::{IfLocked, Lease};
 use crate::store::webhooks::replays;
 
 impl DeliveryDeps {
@@ -59,7 +59,7 @@ impl DeliveryDeps {
         };
         let tx = self.store.begin().await?;
         let now = self.clock.now();
-        leases::fence(&tx, from_ref(lease), IfTaken::Await)
+        leases::fence(&tx, from_ref(lease), IfLocked::Await)
             .await?
             .require(lease)?;
         let replay = replays::queue_next_batch(&tx, replay, &endpoint.enabled_kinds(), now).await?;

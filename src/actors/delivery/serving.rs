@@ -31,7 +31,7 @@ pub(super) struct ServedEndpoint {
 
 impl ServedEndpoints {
     /// Begins to serve an endpoint. Waits for the end of a task that served it under a former lease.
-    pub(super) async fn begin(&self, lease: &Lease) -> ServedEndpoint {
+    pub(super) async fn begin_serving(&self, lease: &Lease) -> ServedEndpoint {
         let task = ServingTask {
             epoch: lease.epoch,
             lease_end: CancellationToken::new(),
@@ -84,10 +84,10 @@ mod tests {
     #[tokio::test]
     async fn an_endpoint_is_served_again_when_its_former_task_has_ended() {
         let serving = ServedEndpoints::default();
-        let former = serving.begin(&lease("7", 1)).await;
-        let other = serving.begin(&lease("8", 1)).await;
+        let former = serving.begin_serving(&lease("7", 1)).await;
+        let other = serving.begin_serving(&lease("8", 1)).await;
         let next_lease = lease("7", 2);
-        let mut next = Box::pin(serving.begin(&next_lease));
+        let mut next = Box::pin(serving.begin_serving(&next_lease));
         assert!(
             next.as_mut().now_or_never().is_none(),
             "the former task has not ended"

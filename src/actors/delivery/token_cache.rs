@@ -275,7 +275,7 @@ mod tests {
     use webhook_client::auth::TokenError;
 
     use super::*;
-    use crate::actors::dispatch::Turns;
+    use crate::actors::dispatch::IsolationTurns;
     use crate::actors::keyed_notify::KeyedNotify;
     use crate::actors::taxpayer::commands::{Onboard, SetIntegration};
     use crate::domain::events::endpoint_health::CircuitPolicy;
@@ -339,7 +339,7 @@ mod tests {
                 circuit: CircuitPolicy::default(),
                 max_concurrent: 4,
                 wakeups: KeyedNotify::default(),
-                turns: Turns::default(),
+                turns: IsolationTurns::default(),
                 is_closing: AtomicBool::new(false),
                 is_paused: false,
                 clock,

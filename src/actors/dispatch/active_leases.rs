@@ -19,7 +19,7 @@ pub(super) struct ActiveLease {
 impl ActiveLeases {
     /// Marks a lane as active until the returned guard is dropped. If a taxpayer is given, the lane counts as one of
     /// the taxpayer's active lanes.
-    pub(super) fn take(&self, lease: &Lease, taxpayer: Option<i64>) -> ActiveLease {
+    pub(super) fn mark_active(&self, lease: &Lease, taxpayer: Option<i64>) -> ActiveLease {
         self.lock().insert(lease.clone(), taxpayer);
         ActiveLease {
             all: self.clone(),
@@ -32,7 +32,7 @@ impl ActiveLeases {
     }
 
     /// Returns the number of active lanes of each taxpayer, by taxpayer id.
-    pub(super) fn by_taxpayer(&self) -> HashMap<i64, usize> {
+    pub(super) fn counts_by_taxpayer(&self) -> HashMap<i64, usize> {
         let mut held = HashMap::new();
         for taxpayer in self.lock().values().flatten() {
             *held.entry(*taxpayer).or_default() += 1;

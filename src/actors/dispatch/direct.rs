@@ -29,7 +29,7 @@ pub(crate) struct DirectLane {
     pub(crate) slot: OwnedSemaphorePermit,
 }
 
-/// Sends leased lanes to the dispatcher. No slot can be reserved before the dispatcher has called `open`.
+/// Sends leased lanes to the dispatcher. No slot can be reserved before the dispatcher has called `connect_dispatcher`.
 #[derive(Debug, Clone, Default)]
 pub struct DirectDispatch(Arc<OnceLock<DispatcherConnection>>);
 
@@ -53,7 +53,7 @@ pub struct ReservedSlot<'a> {
 impl DirectDispatch {
     /// Connects a dispatcher with its owner name, lease duration and slots. Returns the channel on which the dispatcher
     /// receives lanes. All slots must be free.
-    pub(crate) fn open(
+    pub(crate) fn connect_dispatcher(
         &self,
         owner: &str,
         lease: Duration,
@@ -104,7 +104,7 @@ impl ReservedSlot<'_> {
     }
 
     /// Returns the duration of the lease of the lane.
-    pub fn lease(&self) -> Duration {
+    pub fn lease_duration(&self) -> Duration {
         self.open.lease
     }
 
@@ -135,7 +135,7 @@ mod tests {
             handover.reserve_slot().is_none() && !handover.is_blocked("sign", 7),
             "not open yet"
         );
-        let mut arrivals = handover.open("me", LEASE, &slots, &blocked);
+        let mut arrivals = handover.connect_dispatcher("me", LEASE, &slots, &blocked);
         let mut places: Vec<_> = std::iter::from_fn(|| handover.reserve_slot()).collect();
         assert_eq!((places.len(), slots.available_permits()), (6, 2));
         blocked.lock().unwrap().push(BlockedStep {
@@ -148,7 +148,7 @@ mod tests {
             [true, false, false]
         );
         let place = places.pop().unwrap();
-        assert_eq!((place.owner(), place.lease()), ("me", LEASE));
+        assert_eq!((place.owner(), place.lease_duration()), ("me", LEASE));
         place.hand_over(
             Lease {
                 kind: LaneKind::Endpoint,

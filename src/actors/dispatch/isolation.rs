@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use crate::actors::dispatch::{Assignment, Dispatcher};
-use crate::store::lanes::abandoned::EndedLanes;
+use crate::store::lanes::abandoned::LanesWithEndedLease;
 use crate::store::lanes::claim::{self, ClaimableLanes};
 
 /// Work that still waits after this time gives its turn up, because it then waits for an answer from outside. A
@@ -23,32 +23,32 @@ const TURN_MAX: Duration = Duration::from_millis(100);
 
 /// Hands out one turn, to one holder at a time. Clones share the turn.
 #[derive(Debug, Clone)]
-pub struct Turns(Arc<Semaphore>);
+pub struct IsolationTurns(Arc<Semaphore>);
 
 /// The permit to begin isolated work. Dropping it lets the next isolated work begin.
 #[derive(Debug)]
-pub struct Turn {
+pub struct IsolationTurn {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Default for Turns {
+impl Default for IsolationTurns {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(1)))
     }
 }
 
-impl Turns {
+impl IsolationTurns {
     /// Waits for the turn. `None` never occurs, because the semaphore is never closed.
-    pub async fn take(&self) -> Option<Turn> {
+    pub async fn take(&self) -> Option<IsolationTurn> {
         let permit = Arc::clone(&self.0).acquire_owned().await.ok()?;
-        Some(Turn { _permit: permit })
+        Some(IsolationTurn { _permit: permit })
     }
 }
 
 /// Runs work to its end. If the work is isolated, `turn` is its permit to begin. The turn is given up when the work has
 /// ended, or earlier if the work still waits after `TURN_MAX`. Call this in the task that does the work: only then does
 /// a long computation keep the turn.
-pub async fn run_in_turn<F: Future>(turn: Option<Turn>, work: F) -> F::Output {
+pub async fn run_in_turn<F: Future>(turn: Option<IsolationTurn>, work: F) -> F::Output {
     let Some(turn) = turn else { return work.await };
     let mut work = pin!(work);
     let ended = timeout(TURN_MAX, &mut work).await;
@@ -79,7 +79,10 @@ impl Dispatcher {
     pub(super) async fn claim_isolated(&self) -> Result<bool, StoreError> {
         let blocked = (self.list_blocked)();
         let ask = self.claim_request(1, &blocked);
-        if !EndedLanes::Isolated.is_due(&self.store, &ask).await? {
+        if !LanesWithEndedLease::Isolated
+            .is_due(&self.store, &ask)
+            .await?
+        {
             return Ok(false);
         }
         // The slot is acquired before the turn, so that the turn is never held while its work waits for a slot.
@@ -89,7 +92,7 @@ impl Dispatcher {
         };
         let claimed = claim::claim(
             &self.store,
-            ClaimableLanes::Ended(EndedLanes::Isolated),
+            ClaimableLanes::Ended(LanesWithEndedLease::Isolated),
             &ask,
         )
         .await?;
@@ -115,7 +118,7 @@ mod tests {
 
     /// Starts three pieces of work, each in a turn, and returns the steps that they took.
     async fn record_steps(work: impl AsyncFn(&RefCell<Vec<String>>, usize)) -> Vec<String> {
-        let turns = Turns::default();
+        let turns = IsolationTurns::default();
         let steps = RefCell::new(Vec::new());
         let run = async |number| {
             let turn = turns.take().await;

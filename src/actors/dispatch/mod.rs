@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 use self::active_leases::ActiveLeases;
 pub use self::direct::{DirectDispatch, ReservedSlot};
 use self::direct::{DirectLane, DirectLanes};
-pub use self::isolation::{Turn, Turns, run_in_turn};
+pub use self::isolation::{IsolationTurn, IsolationTurns, run_in_turn};
 use self::recovery::CountCrashes;
 pub use self::work::release_lane;
 
@@ -64,7 +64,7 @@ type Handoff = Arc<dyn Fn(Assignment) -> LocalBoxFuture<'static, WorkStatus> + S
 pub struct Assignment {
     pub lease: Lease,
     /// The turn of isolated work, which must begin alone (`isolation`); `None` for all other work.
-    pub turn: Option<Turn>,
+    pub turn: Option<IsolationTurn>,
 }
 
 impl From<Lease> for Assignment {
@@ -99,7 +99,7 @@ pub struct Dispatcher {
     arrivals: Option<Arc<tokio::sync::Mutex<DirectLanes>>>,
     handoff: Handoff,
     record_crashes: CountCrashes,
-    turns: Turns,
+    turns: IsolationTurns,
     list_blocked: ListBlockedSteps,
     /// The steps that were blocked at the last claim.
     blocked: Arc<Mutex<Vec<BlockedStep>>>,
@@ -116,7 +116,7 @@ impl Dispatcher {
         let slots = Arc::new(Semaphore::new(config.concurrency_max));
         Self {
             record_crashes: recovery::lane_crash_counter(store.clone()),
-            turns: Turns::default(),
+            turns: IsolationTurns::default(),
             store,
             config,
             slots,
@@ -154,7 +154,7 @@ impl Dispatcher {
     /// Makes the dispatcher also accept the lanes that transactions of this process lease and send through `handover`.
     #[must_use]
     pub fn with_direct_dispatch(self, handover: &DirectDispatch) -> Self {
-        let arrivals = handover.open(
+        let arrivals = handover.connect_dispatcher(
             &self.config.owner,
             self.config.lease,
             &self.slots,
@@ -228,7 +228,7 @@ impl Dispatcher {
     }
 
     fn fair_share(&self) -> FairShare {
-        let held = self.active_leases.by_taxpayer();
+        let held = self.active_leases.counts_by_taxpayer();
         let mut held_by_integrator = HashMap::new();
         for (taxpayer, count) in &held {
             // Each integrator is in memory: it was read when the lane was claimed or worked on.
@@ -236,9 +236,9 @@ impl Dispatcher {
                 *held_by_integrator.entry(integrator).or_default() += count;
             }
         }
-        let integrator_max = integrator_share(self.config.concurrency_max);
+        let integrator_max = integrator_lanes_max(self.config.concurrency_max);
         FairShare {
-            taxpayer_max: taxpayer_share(self.config.concurrency_max),
+            taxpayer_max: taxpayer_lanes_max(self.config.concurrency_max),
             held,
             integrator_max,
             held_by_integrator,
@@ -252,7 +252,7 @@ impl Dispatcher {
         let before = std::mem::replace(&mut *self.lock_blocked(), blocked.clone());
         let opened: Vec<_> = before
             .iter()
-            .filter(|entry| entry.has_opened_for_a_taxpayer(&blocked))
+            .filter(|entry| entry.is_unblocked_for_any_taxpayer(&blocked))
             .map(|entry| entry.step)
             .collect();
         let waiting = WaitingLanes::For {
@@ -283,7 +283,7 @@ impl Dispatcher {
         slot: Option<OwnedSemaphorePermit>,
     ) {
         let lease = assignment.lease.clone();
-        let hold = self.active_leases.take(&lease, taxpayer);
+        let hold = self.active_leases.mark_active(&lease, taxpayer);
         let dispatcher = self.clone();
         let work = (self.handoff)(assignment);
         actix_rt::spawn(async move {
@@ -355,13 +355,13 @@ impl Dispatcher {
 }
 
 /// Returns how many lanes one taxpayer may have active: seven eighths of all, so that other taxpayers are served.
-fn taxpayer_share(concurrency_max: usize) -> usize {
+fn taxpayer_lanes_max(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }
 
 /// Returns how many lanes one integrator may have active with all its taxpayers together: 31 of 32, so that a system
 /// with a single integrator loses little.
-fn integrator_share(concurrency_max: usize) -> usize {
+fn integrator_lanes_max(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(32)).max(1)
 }
 
@@ -403,7 +403,7 @@ mod tests {
     use super::*;
     use crate::actors::kinds;
     use crate::store::lanes::views::lane_state;
-    use crate::store::lanes::{QueuedLane, Wake};
+    use crate::store::lanes::{LanesToWake, QueuedLane};
     use crate::store::testing::{add_taxpayer, claim_due, stores};
 
     /// Long enough that a slow test machine can renew the lease in time.
@@ -423,7 +423,7 @@ mod tests {
 
     async fn make_due(store: &Store, key: &str) {
         let tx = store.begin().await.unwrap();
-        lanes::wake(&tx, LaneKind::Endpoint, &[key.to_owned()], Wake::All)
+        lanes::wake(&tx, LaneKind::Endpoint, &[key.to_owned()], LanesToWake::All)
             .await
             .unwrap();
         tx.commit().await.unwrap();
@@ -559,7 +559,7 @@ mod tests {
             let place = handover.reserve_slot().unwrap();
             let tx = store.begin().await.unwrap();
             let owner = place.owner();
-            let lease = place.lease();
+            let lease = place.lease_duration();
             let keys = ["7".to_owned()];
             let taken = claim::claim_idle(&tx, LaneKind::Endpoint, &keys, owner, lease)
                 .await

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use crate::actors::dispatch::{Assignment, Dispatcher};
 use crate::domain::kernel::crash::CrashHistory;
 use crate::store::Store;
-use crate::store::lanes::abandoned::EndedLanes;
+use crate::store::lanes::abandoned::LanesWithEndedLease;
 use crate::store::lanes::claim::{self, ClaimableLanes, ClaimedLane};
 use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 use crate::store::lanes::{Lease, LeasedLane};
@@ -96,7 +96,7 @@ impl Dispatcher {
     /// Takes abandoned lanes over in a loop, until this future is dropped.
     pub(super) async fn recover(self) {
         loop {
-            let count = self.take_over().await.unwrap_or_else(|error| {
+            let count = self.take_over_lanes().await.unwrap_or_else(|error| {
                 let kind = self.config.kind.as_str();
                 tracing::warn!(kind, %error, "failed to take over lanes whose holder is gone; will retry");
                 0
@@ -109,10 +109,13 @@ impl Dispatcher {
 
     /// Claims abandoned lanes, counts the crash for each and hands out those whose work goes on. Returns the number of
     /// claimed lanes.
-    pub(super) async fn take_over(&self) -> Result<usize, StoreError> {
+    pub(super) async fn take_over_lanes(&self) -> Result<usize, StoreError> {
         let blocked = (self.list_blocked)();
         let ask = self.claim_request(LANES_PER_TAKEOVER_MAX.min(self.config.claim_max), &blocked);
-        if !EndedLanes::Abandoned.is_due(&self.store, &ask).await? {
+        if !LanesWithEndedLease::Abandoned
+            .is_due(&self.store, &ask)
+            .await?
+        {
             return Ok(0);
         }
         // Waits for the first slot. Otherwise new work could take every slot that becomes free, and these lanes would
@@ -129,7 +132,7 @@ impl Dispatcher {
         let ask = self.claim_request(slots.num_permits(), &blocked);
         let claimed = claim::claim(
             &self.store,
-            ClaimableLanes::Ended(EndedLanes::Abandoned),
+            ClaimableLanes::Ended(LanesWithEndedLease::Abandoned),
             &ask,
         )
         .await?
@@ -158,14 +161,14 @@ impl Dispatcher {
         }
         let going_on = match (self.record_crashes)(crashed.clone()).await {
             Ok(going_on) => going_on,
-            // The commit may have counted the crashes or not. The lanes are taken over again when these leases end, and
-            // then show which.
+            // It is not known whether the commit has counted the crashes. The lanes are taken over again when these
+            // leases end, and are then read with their present counts.
             Err(error @ StoreError::Unsettled) => {
                 let kind = self.config.kind.as_str();
                 tracing::warn!(kind, %error, "failed to count crashes; will retry");
                 Vec::new()
             }
-            // One faulty lane makes the call fail for all lanes.
+            // A single faulty lane makes the call fail for all lanes, so each lane is tried alone.
             Err(_) => self.count_crashes_one_by_one(crashed).await,
         };
         claimed
@@ -274,7 +277,7 @@ mod tests {
                 assert_eq!(first.dispatch_due().await.unwrap(), lanes);
                 crash().await;
                 let (second, mut work) = process(store, kind, "second");
-                assert_eq!(second.take_over().await.unwrap(), lanes);
+                assert_eq!(second.take_over_lanes().await.unwrap(), lanes);
                 for _ in 0..LANES {
                     assert!(
                         work.try_recv().unwrap().turn.is_none(),
@@ -283,7 +286,7 @@ mod tests {
                 }
                 crash().await;
                 let (third, mut work) = process(store, kind, "third");
-                assert_eq!(third.take_over().await.unwrap(), lanes);
+                assert_eq!(third.take_over_lanes().await.unwrap(), lanes);
                 assert!(
                     work.try_recv().is_err(),
                     "{kind:?}: each waits before it goes alone"
@@ -330,7 +333,7 @@ mod tests {
                     let error = error.clone();
                     async move { Err::<Vec<Lease>, _>(error) }.boxed_local()
                 });
-                assert_eq!(second.take_over().await.unwrap(), lanes);
+                assert_eq!(second.take_over_lanes().await.unwrap(), lanes);
                 assert_eq!(calls.load(Ordering::SeqCst), expected, "{kind:?}");
                 assert!(work.try_recv().is_err(), "{kind:?}: nothing begins");
             }
@@ -349,7 +352,7 @@ mod tests {
                 crash().await;
                 let (next, mut work) = process(store, kind, owner);
                 assert_eq!(
-                    next.take_over().await.unwrap(),
+                    next.take_over_lanes().await.unwrap(),
                     usize::try_from(LANES).unwrap()
                 );
                 let tx = store.begin().await.unwrap();
@@ -363,7 +366,7 @@ mod tests {
             }
             crash().await;
             let (last, mut work) = process(store, kind, "last");
-            last.take_over().await.unwrap();
+            last.take_over_lanes().await.unwrap();
             assert!(
                 work.try_recv().is_ok(),
                 "it was not in flight at two crashes in a row"

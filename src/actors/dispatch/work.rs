@@ -15,8 +15,8 @@ use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 
 impl Dispatcher {
     /// Creates a dispatcher that calls `work` with each claimed lane. After an error the lane is due again soon. After
-    /// a panic the lane keeps its lease, and it is taken over when the lease has expired. The dispatcher is woken
-    /// whenever work ends, because these kinds of lanes have few slots, and other lanes wait for a free one.
+    /// a panic the lane keeps its lease, and another claim takes it over when the lease has expired. The dispatcher is
+    /// woken whenever work ends, because these kinds of lanes have few slots, and other lanes wait for a free one.
     pub fn for_work<W>(store: Store, config: DispatcherConfig, tree: &Tree, work: W) -> Self
     where
         W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
@@ -32,7 +32,7 @@ impl Dispatcher {
                 let worked = AssertUnwindSafe(worked).catch_unwind().await;
                 wake.notify_one();
                 worked.unwrap_or_else(|_| {
-                    tree.counters().panics.up();
+                    tree.counters().panics.increment();
                     tracing::error!(
                         kind = lease.kind.as_str(),
                         lane = lease.key,
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
     use crate::actors::kinds;
-    use crate::store::lanes::{self, LaneKind, Wake};
+    use crate::store::lanes::{self, LaneKind, LanesToWake};
     use crate::store::testing::stores;
 
     #[actix::test]
@@ -103,7 +103,7 @@ mod tests {
                 &tx,
                 LaneKind::Pull,
                 &["1", "2"].map(str::to_owned),
-                Wake::All,
+                LanesToWake::All,
             )
             .await
             .unwrap();

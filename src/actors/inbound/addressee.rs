@@ -20,7 +20,7 @@ use crate::store::accounts::taxpayers;
 const MAX_CONCURRENT_NOTICES: usize = 32;
 
 /// Processes notices and the authority's list of invoices in transit, and serves the taxpayers' inboxes.
-pub struct Inbound {
+pub struct InboundInvoices {
     pub(super) store: Store,
     pub(super) taxpayers: Arc<TaxpayerHandle>,
     pub(super) authority: Authority,
@@ -29,7 +29,7 @@ pub struct Inbound {
     withheld: AtomicU64,
 }
 
-impl Inbound {
+impl InboundInvoices {
     pub fn new(
         store: Store,
         taxpayers: Arc<TaxpayerHandle>,
@@ -47,7 +47,8 @@ impl Inbound {
         }
     }
 
-    /// Returns how often an invoice was withheld because its buyer was not verified, since the start of the process.
+    /// Returns how often since the start of the process an invoice was kept from its buyer's inbox, because the buyer
+    /// was not verified.
     pub fn withheld_count(&self) -> u64 {
         self.withheld.load(Ordering::Relaxed)
     }

@@ -7,7 +7,7 @@ use database::StoreError;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::actors::inbound::addressee::Inbound;
+use crate::actors::inbound::addressee::InboundInvoices;
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::taxpayer::commands::AcknowledgeSupplierInvoice;
 use crate::actors::taxpayer::handle::TaxpayerError;
@@ -49,7 +49,7 @@ impl From<Refusal> for InboxError {
     }
 }
 
-impl Inbound {
+impl InboundInvoices {
     /// Returns the document of an invoice in the inbox: from the authority if possible, else the stored copy.
     pub async fn document(
         &self,
@@ -83,13 +83,13 @@ impl Inbound {
         taxpayer: TaxpayerId,
         irn: &Irn,
     ) -> Result<SupplierInvoice, InboxError> {
-        let command = self.tell_authority(taxpayer, irn).await?;
+        let command = self.acknowledge_to_authority(taxpayer, irn).await?;
         Ok(self.taxpayers.send(taxpayer, command).await?)
     }
 
     /// Acknowledges an invoice to the authority, and returns the command that records this. May be repeated after a
     /// crash.
-    pub async fn tell_authority(
+    pub async fn acknowledge_to_authority(
         &self,
         taxpayer: TaxpayerId,
         irn: &Irn,
@@ -159,7 +159,7 @@ mod tests {
     use timing::clock::{SharedClock, SystemClock};
 
     use super::*;
-    use crate::actors::taxpayer::acting::{name_actor, run_request};
+    use crate::actors::taxpayer::acting::{run_request, set_request_actor};
     use crate::actors::taxpayer::commands::{Onboard, ReceiveSupplierInvoice};
     use crate::actors::taxpayer::handle::TaxpayerHandle;
     use crate::domain::kernel::audit::Actor;
@@ -182,7 +182,7 @@ mod tests {
             let received = ReceiveSupplierInvoice(document);
             taxpayers.send(ID, received).await.unwrap();
             let server = Server::json(200, r#"{"code":200,"data":{"ok":true}}"#).await;
-            let inbound = Inbound::new(
+            let inbound = InboundInvoices::new(
                 test.store.clone(),
                 Arc::clone(&taxpayers),
                 server.authority(),
@@ -196,7 +196,7 @@ mod tests {
             for (pauses, is_done) in [(vec![pause], false), (vec![], true)] {
                 taxpayers.paused_taxpayers().set(pauses);
                 let acknowledged = run_request(async {
-                    name_actor(Actor::Contact(ContactId(1)).into());
+                    set_request_actor(Actor::Contact(ContactId(1)).into());
                     inbound.acknowledge(ID, &irn).await
                 });
                 let acknowledged = acknowledged.await;

@@ -15,6 +15,6 @@ mod inbox;
 mod notice;
 mod transit_poller;
 
-pub use addressee::{Inbound, NoticeError};
+pub use addressee::{InboundInvoices, NoticeError};
 pub use inbox::InboxError;
 pub use transit_poller::TransitPoller;

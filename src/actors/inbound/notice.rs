@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::actors::inbound::addressee::{Inbound, NoticeError};
+use crate::actors::inbound::addressee::{InboundInvoices, NoticeError};
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::taxpayer::commands::{ReceiveSupplierInvoice, RecordTransmission};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::NoticeMessage;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::pipeline::transit::Transit;
+use crate::domain::pipeline::transit::TransmissionState;
 use crate::domain::pipeline::{Operation, Run, Step};
 use crate::domain::supplier_invoice::{SupplierDocument, buyer_tin};
 use crate::store::accounts::taxpayers;
@@ -37,8 +37,8 @@ struct OutgoingInvoice {
     is_under_way: bool,
 }
 
-impl Inbound {
-    /// Processes a notice about an invoice. On success all effects of the notice are durable.
+impl InboundInvoices {
+    /// Processes a notice about an invoice. On success, everything that follows from the notice is stored.
     pub async fn handle_notice(
         &self,
         irn: &Irn,
@@ -52,7 +52,7 @@ impl Inbound {
 
     async fn apply_notice(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing_invoice(irn).await? else {
-            return self.receive(irn).await;
+            return self.receive_into_inbox(irn).await;
         };
         let transmitted = self.refresh_transmission(&sent).await;
         // The authority may send this notice before it answers our call to transmit.
@@ -79,7 +79,7 @@ impl Inbound {
         is_delivered: bool,
     ) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing_invoice(irn).await? else {
-            return self.receive(irn).await;
+            return self.receive_into_inbox(irn).await;
         };
         let is_known = if is_delivered {
             sent.is_acknowledged
@@ -123,7 +123,7 @@ impl Inbound {
         };
         let submission = Run::find_in(&runs, Operation::Submit);
         let transmission = Run::find_in(&runs, Operation::Transmit);
-        let transit = Transit::from_runs(invoice.as_ref(), &runs);
+        let transit = TransmissionState::from_runs(invoice.as_ref(), &runs);
         Ok(Some(OutgoingInvoice {
             taxpayer_id: owner,
             irn: known_irn,
@@ -158,17 +158,17 @@ impl Inbound {
         Ok(is_transmitted)
     }
 
-    /// Puts an invoice of one of our taxpayers into the buyer's inbox. Fails with `UnknownInvoice` if the buyer is not our
-    /// taxpayer, perhaps not yet.
+    /// Puts an invoice of one of our taxpayers into the buyer's inbox. Fails with `UnknownInvoice` if the buyer is not
+    /// our taxpayer, perhaps not yet.
     async fn deliver_to_our_buyer(&self, sent: &OutgoingInvoice) -> Result<(), NoticeError> {
         if let Some(tin) = &sent.buyer_tin {
             self.addressee(&sent.irn, tin).await?;
         }
-        self.receive(&sent.irn).await
+        self.receive_into_inbox(&sent.irn).await
     }
 
     /// Downloads an invoice into the inbox of its addressee, unless it was received before.
-    async fn receive(&self, irn: &Irn) -> Result<(), NoticeError> {
+    async fn receive_into_inbox(&self, irn: &Irn) -> Result<(), NoticeError> {
         if !supplier_invoices::find_received(&self.store, &[irn.key()])
             .await?
             .is_empty()
@@ -242,7 +242,7 @@ mod tests {
                 payload: RunPayload::from_document(Operation::Submit, document).unwrap(),
             };
             taxpayers.send(SELLER, OpenRun(submission)).await.unwrap();
-            let inbound = Inbound::new(
+            let inbound = InboundInvoices::new(
                 test.store.clone(),
                 Arc::clone(&taxpayers),
                 server.authority(),

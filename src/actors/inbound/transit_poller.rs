@@ -12,11 +12,11 @@ use jiff::{SignedDuration, Timestamp};
 use timing::clock::SharedClock;
 
 use crate::actors::dispatch::WorkStatus;
-use crate::actors::inbound::addressee::{Inbound, NoticeError};
+use crate::actors::inbound::addressee::{InboundInvoices, NoticeError};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::supplier_invoice::parse_foreign_irn;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};
+use crate::store::lanes::{self, IfLocked, LaneKind, LanesToWake, Lease};
 use crate::store::operations::pull_cursors::{self, PullCursor};
 
 /// The key of the only lane of kind `Pull`.
@@ -30,8 +30,8 @@ const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
 const SWEEP_LOOKBACK: SignedDuration = SignedDuration::from_hours(31 * 24);
 /// A withheld invoice is tried again after this time, because its buyer may be verified by then.
 const WITHHELD_RETRY: SignedDuration = SignedDuration::from_mins(5);
-/// An invoice whose buyer is unknown, or whose document cannot be read, is tried again after this time: the buyer may be
-/// onboarded by then, and the authority may have another document.
+/// An invoice whose buyer is unknown, or whose document cannot be read, is tried again after this time: the buyer may
+/// be onboarded by then, and the authority may have another document.
 const UNKNOWN_RETRY: SignedDuration = SignedDuration::from_hours(1);
 /// The maximum number of lines processed in one poll.
 const POLL_LINES_MAX: usize = 500;
@@ -40,7 +40,7 @@ const FAILURES_MAX: usize = 5;
 
 #[derive(Clone)]
 pub struct TransitPoller {
-    inbound: Arc<Inbound>,
+    inbound: Arc<InboundInvoices>,
     clock: SharedClock,
     /// The interval between polls.
     every: Duration,
@@ -74,7 +74,7 @@ enum PollResult {
 }
 
 impl TransitPoller {
-    pub fn new(inbound: Arc<Inbound>, clock: SharedClock, every: Duration) -> Self {
+    pub fn new(inbound: Arc<InboundInvoices>, clock: SharedClock, every: Duration) -> Self {
         Self {
             inbound,
             clock,
@@ -86,7 +86,13 @@ impl TransitPoller {
     /// Makes a poll due when the process starts, because notices may have been missed before.
     pub async fn ensure_scheduled(&self) -> Result<(), StoreError> {
         let tx = self.inbound.store.begin().await?;
-        lanes::wake(&tx, LaneKind::Pull, &[LANE.to_owned()], Wake::WithoutHolder).await?;
+        lanes::wake(
+            &tx,
+            LaneKind::Pull,
+            &[LANE.to_owned()],
+            LanesToWake::WithoutHolder,
+        )
+        .await?;
         tx.commit().await
     }
 
@@ -96,7 +102,7 @@ impl TransitPoller {
         let store = &self.inbound.store;
         let result = self.poll_from(pull_cursors::load(store).await?).await;
         let tx = store.begin().await?;
-        leases::fence(&tx, from_ref(lease), IfTaken::Await)
+        leases::fence(&tx, from_ref(lease), IfLocked::Await)
             .await?
             .require(lease)?;
         if let PollResult::Done(cursor) = &result {
@@ -178,7 +184,8 @@ impl TransitPoller {
 
     /// Processes lines one by one. `FAILURES_MAX` failures in succession end the poll.
     async fn process_lines(&self, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
-        // Many lines that were tried before are due each hour. They wait for the next poll.
+        // Only new lines make the next poll due at once. Lines of which the last try failed come last; many of them are
+        // due each hour, and they can wait for the next regular poll.
         let is_more_due = lines
             .get(POLL_LINES_MAX)
             .is_some_and(|line| !self.lock_history().failed.contains(line));
@@ -194,7 +201,7 @@ impl TransitPoller {
                 tracing::warn!(irn = %line.irn, %failure, "failed to process an invoice in transit; will retry");
             }
             let now = self.clock.now();
-            let is_settled = self.lock_history().record(line, &processed, now);
+            let is_settled = self.lock_history().record_try(line, &processed, now);
             failures = if is_settled { 0 } else { failures + 1 };
             if failures == FAILURES_MAX {
                 return PollResult::Interrupted;
@@ -235,7 +242,7 @@ impl LineHistory {
     }
 
     /// Records a try at a line. Returns false if it failed for a reason that may concern other lines as well.
-    fn record(
+    fn record_try(
         &mut self,
         line: TransitLine,
         result: &Result<(), NoticeError>,
@@ -259,8 +266,8 @@ impl LineHistory {
     }
 }
 
-/// Returns how long a line waits for its next try if the authority has answered, but the answer leads to nothing. `None`
-/// if the line failed for a reason that may concern other lines as well.
+/// Returns how long a line waits for its next try if the authority has answered, but the answer leads to nothing.
+/// `None` if the line failed for a reason that may concern other lines as well.
 fn retry_wait(unresolved: &NoticeError) -> Option<SignedDuration> {
     match unresolved {
         NoticeError::Withheld => Some(WITHHELD_RETRY),
@@ -329,7 +336,7 @@ mod tests {
             let listed: HashSet<_> = (0..9).map(line).collect();
             let mut history = LineHistory::default();
             for no in 0..8 {
-                let recorded = history.record(line(no), &result, now);
+                let recorded = history.record_try(line(no), &result, now);
                 assert_eq!(recorded, is_settled, "{result:?}");
             }
             let soon = history.unprocessed_lines(listed.clone(), now);
@@ -349,8 +356,8 @@ mod tests {
     fn a_line_that_succeeds_after_a_failure_is_done() {
         let now = Timestamp::UNIX_EPOCH;
         let mut history = LineHistory::default();
-        assert!(!history.record(line(1), &Err(NoticeError::Busy), now));
-        assert!(history.record(line(1), &Ok(()), now));
+        assert!(!history.record_try(line(1), &Err(NoticeError::Busy), now));
+        assert!(history.record_try(line(1), &Ok(()), now));
         assert!(history.failed.is_empty());
         let listed = HashSet::from([line(1)]);
         assert!(history.unprocessed_lines(listed, now).is_empty());

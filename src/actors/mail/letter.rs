@@ -12,7 +12,7 @@ use crate::store::operations::mails::Letter;
 const LINES_MAX: usize = 20;
 
 /// The notices that one mail is about, oldest first, and the data that the mail needs about its recipient.
-pub(super) struct Digest<'a> {
+pub(super) struct NoticeDigest<'a> {
     pub(super) scope: NoticeScope,
     pub(super) topic: NoticeTopic,
     pub(super) notices: &'a [Notice],
@@ -56,8 +56,8 @@ impl Content<'_> {
         Ok((text, html))
     }
 
-    /// Returns both forms without a template: the same sentences, line by line.
-    fn plain_forms(&self) -> (String, String) {
+    /// Returns the text and the HTML form without using a template: the same sentences, one on each line.
+    fn render_without_template(&self) -> (String, String) {
         let mut lines = vec![self.account.to_owned()];
         lines.extend(self.lines.iter().cloned());
         if self.more > 0 {
@@ -75,7 +75,7 @@ impl Content<'_> {
     }
 }
 
-impl Digest<'_> {
+impl NoticeDigest<'_> {
     /// Writes the mail. The notices are deleted in the same transaction, so if a template fails, the mail is written in
     /// a plain form instead.
     pub(super) fn render(&self) -> Letter {
@@ -98,7 +98,7 @@ impl Digest<'_> {
         };
         let (text, html) = content.render().unwrap_or_else(|error| {
             tracing::error!(%error, "the template of a mail failed; the mail is written in a plain form");
-            content.plain_forms()
+            content.render_without_template()
         });
         Letter {
             subject,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     fn render(notices: &[Notice]) -> Letter {
-        let digest = Digest {
+        let digest = NoticeDigest {
             scope: SCOPE,
             topic: notices[0].kind.topic(),
             notices,
@@ -252,7 +252,7 @@ mod tests {
                 why: "It is yours.",
                 unsubscribe,
             }
-            .plain_forms()
+            .render_without_template()
         };
         let common = format!("{line}\nCorrect it.\nhttps://x.example/?a=1&b=2\nIt is yours.");
         let cases = [
@@ -377,7 +377,7 @@ mod tests {
     fn the_copy_for_an_integrator_names_the_taxpayer_and_says_why_it_comes() {
         let told = notice(NoticeKind::EndpointDisabled, "https://a.example");
         let copy = told.for_integrator(IntegratorId(3), "Mill & Sons", "1");
-        let digest = Digest {
+        let digest = NoticeDigest {
             scope: copy.scope,
             topic: copy.kind.topic(),
             notices: &[copy],

@@ -12,16 +12,16 @@ use timing::clock::SharedClock;
 use webhook_client::GuardedClient;
 
 use crate::actors::dispatch::WorkStatus;
-use crate::actors::mail::letter::Digest;
+use crate::actors::mail::letter::NoticeDigest;
 use crate::actors::mail::transport::MailTransport;
 use crate::domain::mail_links::MailLinks;
 use crate::domain::notice::{Notice, NoticeScope, NoticeTopic};
 use crate::store::Store;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};
+use crate::store::lanes::{self, IfLocked, LaneKind, LanesToWake, Lease};
 use crate::store::operations::mails::{self, MailChannel, NewMail};
 use crate::store::operations::near_deadlines;
-use crate::store::operations::notices::{self, GatherPolicy, NoticeGroup};
+use crate::store::operations::notices::{self, GatherDelays, NoticeGroup};
 
 /// The key of the lane whose holder writes and sends mails.
 const MAILS: &str = "mails";
@@ -35,7 +35,7 @@ pub const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The times at which people are notified.
 #[derive(Debug, Clone, Copy)]
 pub struct MailPolicy {
-    pub gather: GatherPolicy,
+    pub gather: GatherDelays,
     /// People are warned this long before the deadline of a submission that makes no progress.
     pub deadline_before: SignedDuration,
 }
@@ -58,7 +58,7 @@ impl Mailer {
     pub async fn wake_due_lanes(&self) -> Result<(), StoreError> {
         let now = self.clock.now();
         let mut keys = Vec::new();
-        if self.has_mails(now).await? {
+        if self.has_mails_to_handle(now).await? {
             keys.push(MAILS.to_owned());
         }
         if self.has_due(MailChannel::Chat, now).await? {
@@ -68,12 +68,12 @@ impl Mailer {
             return Ok(());
         }
         let tx = self.store.begin().await?;
-        lanes::wake(&tx, LaneKind::Mail, &keys, Wake::WithoutHolder).await?;
+        lanes::wake(&tx, LaneKind::Mail, &keys, LanesToWake::WithoutHolder).await?;
         tx.commit().await
     }
 
     /// True if a mail must be written or sent now.
-    async fn has_mails(&self, now: Timestamp) -> Result<bool, StoreError> {
+    async fn has_mails_to_handle(&self, now: Timestamp) -> Result<bool, StoreError> {
         let store = &self.store;
         Ok(self.has_due(MailChannel::Mail, now).await?
             || !notices::due_groups(store, now, self.policy.gather)
@@ -88,7 +88,7 @@ impl Mailer {
             .is_empty())
     }
 
-    /// Does the work of one of the two lanes, and releases the lane.
+    /// Does the work of the mail lane or of the chat lane, whichever this lease is for, and releases the lane.
     pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         if lease.key == CHATS {
             self.post_due(lease).await?;
@@ -107,7 +107,7 @@ impl Mailer {
         self.add_deadline_notices(lease).await?;
         let groups = notices::due_groups(&self.store, self.clock.now(), self.policy.gather).await?;
         for group in groups {
-            self.gather(lease, group).await?;
+            self.write_notice_mails(lease, group).await?;
         }
         Ok(())
     }
@@ -119,29 +119,35 @@ impl Mailer {
             return Ok(());
         }
         let tx = self.store.begin().await?;
-        let held = leases::fence(&tx, from_ref(lease), IfTaken::Await).await?;
+        let held = leases::fence(&tx, from_ref(lease), IfLocked::Await).await?;
         held.require(lease)?;
         near_deadlines::add_notices(&tx, now, before).await?;
         tx.commit().await
     }
 
     /// Turns the notices of a group into a mail for each recipient, in one transaction.
-    pub(super) async fn gather(&self, lease: &Lease, group: NoticeGroup) -> Result<(), StoreError> {
+    pub(super) async fn write_notice_mails(
+        &self,
+        lease: &Lease,
+        group: NoticeGroup,
+    ) -> Result<(), StoreError> {
         if group.topic == NoticeTopic::Access {
             return self.write_link_mails(lease, group).await;
         }
         let now = self.clock.now();
         let recipients = self.recipients(group, now).await?;
-        let account = self.account(group.scope).await?;
+        let account = self.account_label(group.scope).await?;
         let tx = self.store.begin().await?;
-        let held = leases::fence(&tx, from_ref(lease), IfTaken::Await).await?;
+        let held = leases::fence(&tx, from_ref(lease), IfLocked::Await).await?;
         held.require(lease)?;
         let taken = notices::take_notices(&tx, group, now).await?;
         let about: Vec<_> = taken.iter().map(|notice| notice.about.as_str()).collect();
         let settled = notices::find_settled_invoices(&tx, group, &about).await?;
         let open = taken.into_iter();
         let open = open.filter(|notice| !settled.contains(&notice.about));
-        let open: Vec<Notice> = open.map(|notice| notice.judge_deadline(now)).collect();
+        let open: Vec<Notice> = open
+            .map(|notice| notice.update_deadline_kind(now))
+            .collect();
         let mut new = Vec::new();
         for recipient in recipients.into_iter().filter(|_| !open.is_empty()) {
             let muting = recipient.person.filter(|_| group.topic.may_be_muted());
@@ -149,7 +155,7 @@ impl Mailer {
                 let path = self.links.unsubscribe_path(person, group.topic);
                 format!("{}{path}", self.origin)
             });
-            let digest = Digest {
+            let digest = NoticeDigest {
                 scope: group.scope,
                 topic: group.topic,
                 notices: &open,
@@ -176,7 +182,7 @@ impl Mailer {
     async fn write_link_mails(&self, lease: &Lease, group: NoticeGroup) -> Result<(), StoreError> {
         let now = self.clock.now();
         let tx = self.store.begin().await?;
-        let held = leases::fence(&tx, from_ref(lease), IfTaken::Await).await?;
+        let held = leases::fence(&tx, from_ref(lease), IfLocked::Await).await?;
         held.require(lease)?;
         let taken = notices::take_notices(&tx, group, now).await?;
         let mut told = HashSet::new();
@@ -188,7 +194,7 @@ impl Mailer {
                 if !may || !told.insert(person.owner) {
                     continue;
                 }
-                let digest = Digest {
+                let digest = NoticeDigest {
                     scope: group.scope,
                     topic: group.topic,
                     notices: from_ref(notice),

@@ -16,11 +16,11 @@ use crate::actors::mail::recipients::CHAT;
 use crate::actors::mail::transport::SendFailure;
 use crate::domain::access::invitation::InvitationToken;
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::ids::{TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{TaxpayerId, parse_id};
 use crate::domain::notice::{LINK_PLACEHOLDER, NoticeScope};
 use crate::store::accounts::invitations::{self, NewInvitation};
 use crate::store::lanes::leases;
-use crate::store::lanes::{IfTaken, Lease};
+use crate::store::lanes::{IfLocked, Lease};
 use crate::store::operations::chat_hooks;
 use crate::store::operations::mails::{self, Mail, MailChannel, MailOutcome};
 
@@ -57,7 +57,7 @@ impl Mailer {
                 }
                 self.attempt_outcome(&mail, sent)
             };
-            self.record(lease, &mail, &outcome).await?;
+            self.record_attempt(lease, &mail, &outcome).await?;
         }
         Ok(())
     }
@@ -70,20 +70,20 @@ impl Mailer {
             let posts = join_all(some.iter().map(|mail| self.post_to_chat(mail))).await;
             for (mail, posted) in some.iter().zip(posts) {
                 let outcome = self.attempt_outcome(mail, posted);
-                self.record(lease, mail, &outcome).await?;
+                self.record_attempt(lease, mail, &outcome).await?;
             }
         }
         Ok(())
     }
 
-    async fn record(
+    async fn record_attempt(
         &self,
         lease: &Lease,
         mail: &Mail,
         outcome: &MailOutcome,
     ) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        let held = leases::fence(&tx, from_ref(lease), IfTaken::Await).await?;
+        let held = leases::fence(&tx, from_ref(lease), IfLocked::Await).await?;
         held.require(lease)?;
         mails::record_outcome(&tx, mail, outcome, self.clock.now()).await?;
         tx.commit().await
@@ -101,8 +101,8 @@ impl Mailer {
     }
 
     /// Creates the invitation for the one-time link of a mail and puts its secret, of which only the hash is stored,
-    /// into the mail. Returns a mail without a link unchanged. Returns `None` if the person is gone or needs the link no
-    /// longer.
+    /// into the mail. Returns a mail without a link unchanged. Returns `None` if the person is gone or needs the link
+    /// no longer.
     async fn with_link(&self, mail: &Mail) -> Result<Option<Mail>, StoreError> {
         let Some(NoticeScope::Person(owner)) = mail.link_for else {
             return Ok(Some(mail.clone()));
@@ -116,7 +116,7 @@ impl Mailer {
             claim: None,
             now: self.clock.now(),
         };
-        let made = invitations::add_for_mail(&self.store, new, mail.created_at).await?;
+        let made = invitations::add_for_mailed_link(&self.store, new, mail.created_at).await?;
         Ok(made.map(|_| {
             let mut mail = mail.clone();
             mail.letter.text = mail.letter.text.replace(LINK_PLACEHOLDER, token.text());
@@ -127,7 +127,7 @@ impl Mailer {
 
     /// Posts a mail to the chat of a taxpayer, as the JSON object with the field `text` that common chat tools accept.
     async fn post_to_chat(&self, mail: &Mail) -> Result<(), SendFailure> {
-        let taxpayer = mail.recipient.strip_prefix(CHAT).and_then(parse_number);
+        let taxpayer = mail.recipient.strip_prefix(CHAT).and_then(parse_id);
         let taxpayer = taxpayer.ok_or_else(|| SendFailure::Refused("no address".to_owned()))?;
         let hook = chat_hooks::owned_by(&self.store, TaxpayerId(taxpayer)).await;
         let hook = hook.map_err(|error| SendFailure::Later(error.to_string()))?;

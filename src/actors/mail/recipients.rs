@@ -13,7 +13,7 @@ use crate::store::operations::mails::Mail;
 use crate::store::operations::notices::NoticeGroup;
 use crate::store::operations::{chat_hooks, mail_choices};
 
-/// The prefix of the recipient of a post to a chat. The id of the taxpayer follows it.
+/// The prefix of the recipient of a post to a chat, before the id of the taxpayer.
 pub(super) const CHAT: &str = "chat/";
 
 /// A person who gets a mail, or a chat that gets it as a post.
@@ -45,8 +45,8 @@ impl Mailer {
     }
 
     /// Returns the people whom the topic concerns, also if they have muted it, and the chat of the account. Leaves out
-    /// who never chose a password: whoever made the account may have mistyped the address, and a stranger must not be
-    /// told of its keys and invoices.
+    /// people who never chose a password: their address may have been mistyped when the account was created, and a
+    /// stranger must not learn of its keys and invoices.
     async fn find_recipients(&self, group: NoticeGroup) -> Result<Vec<Recipient>, StoreError> {
         match group.scope {
             NoticeScope::Taxpayer(id) => {
@@ -87,7 +87,7 @@ impl Mailer {
     }
 
     /// Returns the name and tax number of the account that a mail is about; empty if it is not about one account.
-    pub(super) async fn account(&self, scope: NoticeScope) -> Result<String, StoreError> {
+    pub(super) async fn account_label(&self, scope: NoticeScope) -> Result<String, StoreError> {
         let NoticeScope::Taxpayer(id) = scope else {
             return Ok(String::new());
         };
@@ -121,7 +121,8 @@ impl Mailer {
     }
 
     /// True if the recipient of a mail should still get it at this address. A mail may have waited for days, and
-    /// meanwhile the person may have left, or changed the address, the role or the choice of topics.
+    /// meanwhile the person may have left, or changed the address, the role or the choice of topics. Without a password
+    /// a person gets only the link to choose one, also if an earlier version has written the mail.
     pub(super) async fn is_still_recipient(&self, mail: &Mail) -> Result<bool, StoreError> {
         let Some(NoticeScope::Person(owner)) = mail.person else {
             return Ok(true);
@@ -136,6 +137,9 @@ impl Mailer {
             _ => true,
         };
         if !has_role || person.email != mail.recipient {
+            return Ok(false);
+        }
+        if mail.link_for.is_none() && people::password_hash(&self.store, owner).await?.is_none() {
             return Ok(false);
         }
         if !mail.topic.may_be_muted() {

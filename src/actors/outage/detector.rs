@@ -11,7 +11,7 @@ use timing::clock::{self, SharedClock};
 
 use crate::domain::outage::{Observation, OperationCalls, Outage};
 use crate::store::Store;
-use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
+use crate::store::lanes::{self, IfLocked, LaneKind, LaneName};
 use crate::store::operations::notices;
 use crate::store::operations::outages::{self, OutageEvent};
 
@@ -72,17 +72,17 @@ impl OutageDetector {
             last.as_ref(),
             observation.current_outage(last.as_ref()).as_ref(),
         ) {
-            self.write(&observation).await?;
+            self.write_outage(&observation).await?;
         }
-        Ok(observation.left_open(last.as_ref()))
+        Ok(observation.operations_left_open(last.as_ref()))
     }
 
-    async fn write(&self, observation: &Observation<'_>) -> Result<(), StoreError> {
+    async fn write_outage(&self, observation: &Observation<'_>) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         lanes::lock(
             &tx,
             &[LaneName::new(LaneKind::Outage, LANE)],
-            IfTaken::Await,
+            IfLocked::Await,
         )
         .await?;
         // The time is read again, because this process may have waited since the observation. Otherwise an end that
@@ -100,7 +100,7 @@ impl OutageDetector {
         };
         let before = last.filter(|outage| outage.id == after.id);
         outages::save(&tx, &after).await?;
-        if let Some(edge) = after.edge_since(before.as_ref()) {
+        if let Some(edge) = after.change_since(before.as_ref()) {
             outages::queue_notices(
                 &tx,
                 OutageEvent {
@@ -133,8 +133,8 @@ fn log(is_new: bool, outage: &Outage, observation: &Observation<'_>) {
     }
 }
 
-/// Returns the observation of one operation. A breaker that opened because of our key or a certificate counts as no
-/// outage: taxpayers would be notified of a fault that is ours.
+/// Returns the observation of one operation. A breaker that opened because of our key or a certificate is no sign of an
+/// outage: taxpayers would otherwise be notified of a fault of ours.
 fn operation_calls(view: &BreakerView) -> OperationCalls {
     let is_ours = view.cause.is_some_and(CauseKind::is_ours);
     OperationCalls {

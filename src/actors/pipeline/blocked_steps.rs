@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
-use crate::domain::pipeline::prediction::Start;
+use crate::domain::pipeline::prediction::ContinuationTime;
 use crate::domain::pipeline::waiting::StepBlock;
 use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::store::lanes::fair_queue::BlockedStep;
@@ -25,39 +25,39 @@ pub(super) fn list(authority: &Authority, paused: &[TaxpayerPause]) -> Vec<Block
 
 pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> bool {
     let views = authority.breakers();
-    breaker_view(&views, step).is_some_and(|view| is_taxpayer_held(view, taxpayer))
+    breaker_view(&views, step).is_some_and(|view| holds_taxpayer(view, taxpayer))
 }
 
 /// Estimates when a blocked step can be called again; `None` if the step is not blocked for this taxpayer or, without a
 /// taxpayer, for all. Nobody knows when an outage ends, so the step is expected to stay blocked for as long again as it
 /// has been blocked so far, and at least until the breaker's next probe.
-pub(super) fn expected_start(
+pub(super) fn expected_unblock_time(
     authority: &Authority,
     step: Step,
     taxpayer: Option<TaxpayerId>,
     now: Timestamp,
-) -> Option<Start> {
+) -> Option<ContinuationTime> {
     let views = authority.breakers();
-    let view = blocking_view(&views, step, taxpayer)?;
+    let view = blocking_breaker(&views, step, taxpayer)?;
     let earliest = view.next_probe_at.unwrap_or(now).max(now);
     let blocked_for = view.since.map(|since| now.duration_since(since));
     let reopens = now
         .saturating_add(blocked_for.unwrap_or_default())
         .unwrap_or(Timestamp::MAX);
-    Some(Start::AfterOutage {
+    Some(ContinuationTime::AfterOutage {
         earliest,
         expected: reopens.max(earliest),
     })
 }
 
 /// Describes the breaker that blocks a step for a taxpayer; `None` if the step is not blocked.
-pub(super) fn step_block(
+pub(super) fn describe_block(
     authority: &Authority,
     step: Step,
     taxpayer: TaxpayerId,
 ) -> Option<StepBlock> {
     let views = authority.breakers();
-    let view = blocking_view(&views, step, Some(taxpayer))?;
+    let view = blocking_breaker(&views, step, Some(taxpayer))?;
     Some(StepBlock {
         since: view.since,
         next_probe_at: view.next_probe_at,
@@ -66,16 +66,16 @@ pub(super) fn step_block(
     })
 }
 
-/// Returns the breaker of a step if it is open for this taxpayer or, without a taxpayer, for everybody. A breaker that
-/// is open for everybody blocks the step even while a probe is due.
-pub(super) fn blocking_view(
+/// Returns the breaker of a step if it is open for this taxpayer or, if no taxpayer is given, for everybody. A breaker
+/// that is open for everybody is returned even while a probe is due.
+pub(super) fn blocking_breaker(
     views: &[BreakerView],
     step: Step,
     taxpayer: Option<TaxpayerId>,
 ) -> Option<&BreakerView> {
     breaker_view(views, step).filter(|view| {
         let is_held = match taxpayer {
-            Some(taxpayer) => is_taxpayer_held(view, taxpayer),
+            Some(taxpayer) => holds_taxpayer(view, taxpayer),
             None => view.held == HeldCallers::Everybody,
         };
         view.is_outage || is_held
@@ -102,7 +102,7 @@ fn blocked_step(step: Step, held: &HeldCallers, paused: &[TaxpayerPause]) -> Opt
     })
 }
 
-fn is_taxpayer_held(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
+fn holds_taxpayer(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
     match &view.held {
         HeldCallers::Nobody => false,
         HeldCallers::Everybody => true,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use database::{StoreError, Transaction};
 
 use crate::actors::pipeline::runner::PipelineDeps;
-use crate::domain::pipeline::{Run, Step, parse_run_lane};
+use crate::domain::pipeline::{Run, Step, parse_run_lane_key};
 use crate::store::lanes::leases::{self, LaneNote, LaneRelease, NextClaim};
-use crate::store::lanes::{self, IfTaken, LaneKind, LaneName, Lease, LeasedLane};
+use crate::store::lanes::{self, IfLocked, LaneKind, LaneName, Lease, LeasedLane};
 use crate::store::runs;
 
 impl PipelineDeps {
@@ -20,7 +20,7 @@ impl PipelineDeps {
     ) -> Result<Vec<Lease>, StoreError> {
         let leases: Vec<_> = crashed.iter().map(|lane| lane.lease.clone()).collect();
         let tx = self.store.begin().await?;
-        let runs = load_held(&tx, &leases).await?;
+        let runs = load_held_runs(&tx, &leases).await?;
         let runs: Vec<_> = runs
             .into_iter()
             .map(|(lease, run)| (lease, run.map(Run::after_crash)))
@@ -49,7 +49,7 @@ impl PipelineDeps {
     /// Counts a panic for the run with this lease, if the run is still open.
     pub(super) async fn count_panic(&self, lease: &Lease) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        let held = load_held(&tx, std::slice::from_ref(lease)).await?;
+        let held = load_held_runs(&tx, std::slice::from_ref(lease)).await?;
         let panicked = held
             .into_iter()
             .find_map(|(_, run)| run)
@@ -60,7 +60,11 @@ impl PipelineDeps {
 
     /// Releases the lease of a run that must run alone, but was claimed without the permit for that, the turn
     /// (`dispatch::isolation`). It is then claimed again with the turn.
-    pub(super) async fn release_to_turn(&self, lease: &Lease, run: &Run) -> Result<(), StoreError> {
+    pub(super) async fn release_to_wait_for_turn(
+        &self,
+        lease: &Lease,
+        run: &Run,
+    ) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         release_to_run_alone(&tx, lease, run).await?;
         tx.commit().await
@@ -82,19 +86,19 @@ async fn release_to_run_alone(
 
 /// Locks the lanes of the runs and of their taxpayers, in the order in which all writers lock. Returns the leases that
 /// are still held, each with its run, or with `None` if the run is not open.
-async fn load_held(
+async fn load_held_runs(
     tx: &Transaction,
     leases: &[Lease],
 ) -> Result<Vec<(Lease, Option<Run>)>, StoreError> {
     let taxpayers: Vec<_> = leases
         .iter()
-        .filter_map(|lease| parse_run_lane(&lease.key))
+        .filter_map(|lease| parse_run_lane_key(&lease.key))
         .map(|(taxpayer, _)| LaneName::new(LaneKind::Taxpayer, taxpayer.to_string()))
         .collect();
-    lanes::lock(tx, &taxpayers, IfTaken::Await).await?;
+    lanes::lock(tx, &taxpayers, IfLocked::Await).await?;
     let mut found = Vec::new();
-    for lease in leases::fence(tx, leases, IfTaken::Await).await?.held {
-        let run = match parse_run_lane(&lease.key) {
+    for lease in leases::fence(tx, leases, IfLocked::Await).await?.held {
+        let run = match parse_run_lane_key(&lease.key) {
             Some((taxpayer, id)) => runs::find_owned_by_id(tx, taxpayer, id).await?,
             None => None,
         };

@@ -57,7 +57,7 @@ pub enum RelayError {
 impl PipelineHandle {
     /// Starts the run of a request, or joins the existing run. Waits until the caller can get a response
     /// (`is_settled`), but at most for `patience`. If this time runs out, the returned run is not settled.
-    pub async fn perform(
+    pub async fn perform_run(
         &self,
         taxpayer: TaxpayerId,
         command: IfUnchanged<OpenRun>,
@@ -69,7 +69,7 @@ impl PipelineHandle {
             return Ok(run);
         }
         // A change between the command and this line sends no notification. The first read from the database finds it.
-        let changes = self.run_changes.join(run.id);
+        let changes = self.run_changes.listen_to(run.id);
         self.wait(run, changes, deadline).await
     }
 
@@ -83,7 +83,7 @@ impl PipelineHandle {
             return Ok(run);
         }
         // Listening starts before the read, so that no change between the read and the wait is missed.
-        let changes = self.run_changes.join(run.id);
+        let changes = self.run_changes.listen_to(run.id);
         let now = self.read(run.taxpayer_id, run.id).await?;
         if now.digest != run.digest {
             return Err(TaxpayerError::Refused(Refusal::IrnContentChanged));
@@ -129,7 +129,7 @@ impl PipelineHandle {
     }
 
     /// Asks the authority for the state of an invoice.
-    pub async fn confirm(
+    pub async fn fetch_confirmation(
         &self,
         taxpayer: TaxpayerId,
         irn: &Irn,
@@ -176,7 +176,7 @@ impl PipelineHandle {
             payload: RunPayload::Payment(payment),
         };
         let command = IfUnchanged::always(OpenRun(request));
-        Ok(self.perform(taxpayer, command, patience).await?)
+        Ok(self.perform_run(taxpayer, command, patience).await?)
     }
 
     async fn authority_for(&self, taxpayer: TaxpayerId) -> Result<Authority, TaxpayerError> {

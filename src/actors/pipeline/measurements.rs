@@ -11,7 +11,9 @@ use timing::recent_count::RecentCount;
 
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::capacity::StepTimes;
-use crate::domain::pipeline::prediction::{PastError, PastPredictions, Prediction, Start};
+use crate::domain::pipeline::prediction::{
+    ContinuationTime, PastError, PastPredictions, Prediction,
+};
 use crate::domain::pipeline::{Run, RunState, Step};
 use crate::store::lanes::claim::ROUND_START;
 
@@ -83,7 +85,7 @@ impl RunMeasurements {
     }
 
     /// Records that a call of this step found no free slot at the authority.
-    pub fn record_given_up(&self, step: Step, now: Timestamp) {
+    pub fn record_missing_slot(&self, step: Step, now: Timestamp) {
         self.lock().times.record_given_up(step, now);
     }
 
@@ -94,8 +96,8 @@ impl RunMeasurements {
         if !matches!(run.state(), RunState::Succeeded | RunState::Refused) {
             return past.forget(run.id);
         }
-        self.recent_ends.up();
-        if let Some(thousandths) = past.settle(run.id, now) {
+        self.recent_ends.increment();
+        if let Some(thousandths) = past.judge_ended_run(run.id, now) {
             // A ratio in thousandths becomes a float by way of a duration: 1,500 ms are 1.5 s.
             let error = Duration::from_millis(thousandths).as_secs_f64();
             self.prediction_errors.observe(error);
@@ -107,23 +109,23 @@ impl RunMeasurements {
         read(&self.lock().times)
     }
 
-    /// Predicts the end of a run that can go on at `start` and then takes this long.
-    pub fn predict(&self, start: Start, takes: Duration) -> Prediction {
+    /// Predicts when a run ends that can go on at `start` and then needs the time `takes`.
+    pub fn predict(&self, start: ContinuationTime, takes: Duration) -> Prediction {
         self.lock().past.predict(start, takes)
     }
 
     /// Keeps a prediction, to compare it with the end of the run.
-    pub fn remember(&self, run: &Run, prediction: &Prediction, now: Timestamp) {
+    pub fn keep_prediction(&self, run: &Run, prediction: &Prediction, now: Timestamp) {
         self.lock().past.remember(run.id, prediction, now);
     }
 
     /// Returns how far the last predictions were off; `None` if no prediction has been compared with its run's end.
     pub fn past_error(&self) -> Option<PastError> {
-        self.lock().past.error()
+        self.lock().past.past_error()
     }
 
     /// Returns the time since a step was last answered; `None` if no step was answered yet.
-    pub fn quiet_for(&self, now: Timestamp) -> Option<Duration> {
+    pub fn time_since_last_answer(&self, now: Timestamp) -> Option<Duration> {
         let answered_at = self.lock().answered_at?;
         Some(Duration::try_from(now.duration_since(answered_at)).unwrap_or_default())
     }

@@ -37,7 +37,7 @@ pub(super) fn next_action(
             until: later(now, wait),
         };
     }
-    let (reason, error, retry_after) = explain(error, run);
+    let (reason, error, retry_after) = explain_failure(error, run);
     let failing_for = run
         .progress
         .failing_since
@@ -61,7 +61,7 @@ fn later(now: Timestamp, by: Duration) -> Timestamp {
     now.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
-fn explain(error: StepError, run: &Run) -> (WaitReason, String, Option<Duration>) {
+fn explain_failure(error: StepError, run: &Run) -> (WaitReason, String, Option<Duration>) {
     match error {
         StepError::Refused(error) | StepError::NeedsOperator(error) => {
             (WaitReason::AuthorityUnavailable, error, None)

@@ -133,7 +133,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
-    use crate::actors::dispatch::Turns;
+    use crate::actors::dispatch::IsolationTurns;
     use crate::actors::taxpayer::commands::{Onboard, OpenRun};
     use crate::actors::taxpayer::handle::TaxpayerHandle;
     use crate::domain::invoice::irn::Irn;
@@ -141,7 +141,7 @@ mod tests {
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
     use crate::store::Store;
-    use crate::store::lanes::abandoned::EndedLanes;
+    use crate::store::lanes::abandoned::LanesWithEndedLease;
     use crate::store::lanes::claim::{self, ClaimRequest, ClaimableLanes, FairShare, ROUND_START};
     use crate::store::lanes::{LaneKind, LeasedLane};
     use crate::store::runs;
@@ -250,7 +250,7 @@ mod tests {
                 blocked: &[],
                 share: FairShare::without_limits(),
             };
-            let isolated = ClaimableLanes::Ended(EndedLanes::Isolated);
+            let isolated = ClaimableLanes::Ended(LanesWithEndedLease::Isolated);
             let claimed = claim::claim(self.store, isolated, &request).await.unwrap();
             claimed.lanes.into_iter().next().map(|one| one.lane.lease)
         }
@@ -279,7 +279,7 @@ mod tests {
                 "nothing is called without the turn"
             );
             let lease = fixture.claim_isolated().await.unwrap();
-            let turn = Turns::default().take().await;
+            let turn = IsolationTurns::default().take().await;
             let alone = Assignment {
                 lease: lease.clone(),
                 turn,

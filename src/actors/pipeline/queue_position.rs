@@ -20,13 +20,13 @@ use crate::actors::pipeline::run_holds::{HeldRuns, RunHolds};
 use crate::actors::taxpayer::paused::PausedTaxpayers;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::capacity::{Backlog, CallCapacity, RunSteps};
-use crate::domain::pipeline::prediction::{Prediction, Start};
-use crate::domain::pipeline::turns::Turns;
+use crate::domain::pipeline::prediction::{ContinuationTime, Prediction};
+use crate::domain::pipeline::turns::WaitingRuns;
 use crate::domain::pipeline::waiting::{QueueEnd, QueuePlace};
-use crate::domain::pipeline::{Operation, Run, Step, run_lane};
+use crate::domain::pipeline::{Operation, Run, Step, run_lane_key};
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
-use crate::store::lanes::views::{self, DueGroup, LaneHolder};
+use crate::store::lanes::views::{self, DueLaneGroup, LaneHolder};
 
 /// Loaded queue counts are reused for this long.
 const COUNTS_MAX_AGE: Duration = Duration::from_secs(1);
@@ -44,9 +44,9 @@ pub struct QueuePosition {
 /// The counts of the queue that all processes share.
 #[derive(Debug, Default)]
 struct QueueCounts {
-    turns: Turns,
+    turns: WaitingRuns,
     /// The runs that are due, also those of paused taxpayers.
-    due: Vec<DueGroup>,
+    due: Vec<DueLaneGroup>,
     at_work: u64,
     processes: u64,
 }
@@ -81,7 +81,7 @@ impl QueueEstimator {
         }
     }
 
-    /// Returns the pauses and breakers that hold back runs now.
+    /// Returns the pauses of taxpayers and the breakers that hold back runs now.
     pub fn holds(&self) -> RunHolds {
         RunHolds {
             breakers: self.authority.breakers(),
@@ -90,13 +90,13 @@ impl QueueEstimator {
     }
 
     /// Counts the due runs that are held back.
-    pub async fn count_held(&self) -> Result<HeldRuns, StoreError> {
-        let counts = self.counts().await?;
+    pub async fn count_held_runs(&self) -> Result<HeldRuns, StoreError> {
+        let counts = self.load_counts().await?;
         Ok(self.holds().count(&counts.due))
     }
 
     /// Returns the place of a run in the queue; `None` if the run does not continue by itself.
-    pub async fn place(&self, run: &Run) -> Result<Option<QueuePlace>, StoreError> {
+    pub async fn queue_place(&self, run: &Run) -> Result<Option<QueuePlace>, StoreError> {
         if self.holds().needs_operator(run) {
             return Ok(None);
         }
@@ -113,10 +113,10 @@ impl QueueEstimator {
         if self.authority.is_paused() {
             return Ok(None);
         }
-        let counts = self.counts().await?;
+        let counts = self.load_counts().await?;
         let TaxpayerId(taxpayer) = run.taxpayer_id;
         let deadline = run.deadline_at.as_microsecond();
-        let key = run_lane(run.taxpayer_id, run.id);
+        let key = run_lane_key(run.taxpayer_id, run.id);
         let lane = views::lane_state(self.store.reader(), LaneKind::Run, &key).await?;
         let holder = lane.and_then(|lane| lane.holder);
         let position = if holder.is_some() {
@@ -130,12 +130,12 @@ impl QueueEstimator {
         let now = self.clock.now();
         let waited = Duration::try_from(now.duration_since(run.created_at)).unwrap_or_default();
         let start = self
-            .outage_start(step, Some(run.taxpayer_id), waited, now)
-            .unwrap_or_else(|| Start::At(run.next_attempt_at().unwrap_or(now).max(now)));
+            .expected_step_start(step, Some(run.taxpayer_id), waited, now)
+            .unwrap_or_else(|| ContinuationTime::At(run.next_attempt_at().unwrap_or(now).max(now)));
         let steps = self.steps(run, now);
         let takes = self.time_to_end(steps, &counts, position, now);
         let prediction = self.measurements.predict(start, takes);
-        self.measurements.remember(run, &prediction, now);
+        self.measurements.keep_prediction(run, &prediction, now);
         Ok(Some(QueuePosition {
             place: QueuePlace {
                 position: position.unwrap_or(1),
@@ -147,13 +147,13 @@ impl QueueEstimator {
 
     /// Predicts when the queue will be empty, as if all runs in it were submissions. Returns `None` if it is empty now,
     /// if operators hold back any run, or if this process is paused and works on no run.
-    pub async fn clear_at(&self) -> Result<Option<QueueEnd>, StoreError> {
+    pub async fn predict_queue_end(&self) -> Result<Option<QueueEnd>, StoreError> {
         if self.authority.is_paused() {
             return Ok(None);
         }
-        let counts = self.counts().await?;
+        let counts = self.load_counts().await?;
         let waiting = counts.turns.total();
-        let is_held = self.holds().count(&counts.due).by_operators() > 0;
+        let is_held = self.holds().count(&counts.due).held_by_operators() > 0;
         if waiting + counts.at_work == 0 || is_held {
             return Ok(None);
         }
@@ -166,8 +166,8 @@ impl QueueEstimator {
         let takes = self.time_to_end(steps, &counts, Some(waiting), now);
         let first = Operation::Submit.next_step(&[]);
         let start = first
-            .and_then(|step| self.outage_start(step, None, Duration::ZERO, now))
-            .unwrap_or(Start::At(now));
+            .and_then(|step| self.expected_step_start(step, None, Duration::ZERO, now))
+            .unwrap_or(ContinuationTime::At(now));
         Ok(Some(
             self.queue_end(self.measurements.predict(start, takes)),
         ))
@@ -205,17 +205,18 @@ impl QueueEstimator {
 
     /// Returns when a step can be called again if a breaker blocks it, or if no step has been answered for a while;
     /// `None` if it can be called now. `waited` is the time that the run has waited.
-    fn outage_start(
+    fn expected_step_start(
         &self,
         step: Step,
         taxpayer: Option<TaxpayerId>,
         waited: Duration,
         now: Timestamp,
-    ) -> Option<Start> {
-        let blocked = blocked_steps::expected_start(&self.authority, step, taxpayer, now);
+    ) -> Option<ContinuationTime> {
+        let blocked = blocked_steps::expected_unblock_time(&self.authority, step, taxpayer, now);
         blocked.or_else(|| {
-            let standstill = expected_standstill(self.measurements.quiet_for(now), waited)?;
-            Some(Start::AfterOutage {
+            let standstill =
+                expected_standstill(self.measurements.time_since_last_answer(now), waited)?;
+            Some(ContinuationTime::AfterOutage {
                 earliest: now,
                 expected: now.saturating_add(standstill).unwrap_or(Timestamp::MAX),
             })
@@ -241,7 +242,7 @@ impl QueueEstimator {
         })
     }
 
-    async fn counts(&self) -> Result<Arc<QueueCounts>, StoreError> {
+    async fn load_counts(&self) -> Result<Arc<QueueCounts>, StoreError> {
         let mut cached_counts = self.cached_counts.lock().await;
         if let Some((at, counts)) = &*cached_counts
             && at.elapsed() < COUNTS_MAX_AGE
@@ -265,7 +266,7 @@ impl QueueEstimator {
             .map(|owner| owner.held)
             .sum::<i64>();
         let counts = Arc::new(QueueCounts {
-            turns: Turns {
+            turns: WaitingRuns {
                 due,
                 last_served: self.measurements.last_served.load(Ordering::Relaxed),
             },
@@ -290,8 +291,11 @@ fn call_capacity(limits: &[LimitView], step: Step) -> CallCapacity {
 /// Estimates how much longer the authority answers no step. A standstill is expected to last as long again as it has
 /// lasted so far, but at most as long as this run has waited, because a process without runs gets no answers either.
 /// Returns `None` if that is shorter than `STANDSTILL_MIN`.
-fn expected_standstill(quiet_for: Option<Duration>, waited: Duration) -> Option<Duration> {
-    let standstill = quiet_for.map_or(waited, |quiet| quiet.min(waited));
+fn expected_standstill(
+    time_since_last_answer: Option<Duration>,
+    waited: Duration,
+) -> Option<Duration> {
+    let standstill = time_since_last_answer.map_or(waited, |quiet| quiet.min(waited));
     (standstill >= STANDSTILL_MIN).then_some(standstill)
 }
 

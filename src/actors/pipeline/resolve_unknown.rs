@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::actors::pipeline::status_probe::RemoteStatus;
 use crate::actors::pipeline::step_executor::{StepError, StepExecutor};
-use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE_MESSAGE};
+use crate::domain::pipeline::signed_copy::{
+    self, SIGNED_OTHERWISE_MESSAGE, UNREADABLE_COPY_MESSAGE,
+};
 use crate::domain::pipeline::{ResolvedBy, Run};
 
 /// The way in which we learnt that a call took effect; `None` if it took no effect. An error means that this is still
@@ -75,8 +77,8 @@ fn has_other_dates(run: &Run, status: &RemoteStatus) -> bool {
 
 fn unreadable_copy_error(reason: &str) -> StepError {
     StepError::NeedsOperator(format!(
-        "the authority has signed a document under this IRN that cannot be read ({reason}), so it is not known whether \
-         it is this one: see that it can be downloaded, then resume the run"
+        "{UNREADABLE_COPY_MESSAGE} ({reason}), so it is not known whether it is this one: see that it can be downloaded, \
+         then resume the run"
     ))
 }
 
@@ -233,7 +235,7 @@ mod tests {
             store: &test.store,
         };
         let word = match caller
-            .call(run, step, resuming, Timestamp::UNIX_EPOCH)
+            .execute_step(run, step, resuming, Timestamp::UNIX_EPOCH)
             .await
         {
             Ok(ExecutedStep::Done { by, .. }) => by.to_string(),

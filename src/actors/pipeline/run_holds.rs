@@ -11,7 +11,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::waiting::RunHold;
 use crate::domain::pipeline::{Run, Step};
 use crate::domain::taxpayer_pause::TaxpayerPause;
-use crate::store::lanes::views::DueGroup;
+use crate::store::lanes::views::DueLaneGroup;
 
 /// The pauses and the breakers that hold back runs at one moment, as this process sees them.
 #[derive(Debug, Clone)]
@@ -37,12 +37,12 @@ pub fn is_called_by_runs(operation: AuthorityOperation) -> bool {
 impl RunHolds {
     /// Returns the reason that holds back a due run of this taxpayer whose next step is `step`; `None` if the run only
     /// waits for a worker.
-    pub fn find(&self, taxpayer: TaxpayerId, step: Option<Step>) -> Option<RunHold> {
+    pub fn find_hold(&self, taxpayer: TaxpayerId, step: Option<Step>) -> Option<RunHold> {
         let mut paused = self.paused.iter();
         if paused.any(|pause| pause.taxpayer_id == taxpayer) {
             return Some(RunHold::TaxpayerPaused);
         }
-        let breaker = blocked_steps::blocking_view(&self.breakers, step?, Some(taxpayer))?;
+        let breaker = blocked_steps::blocking_breaker(&self.breakers, step?, Some(taxpayer))?;
         Some(if breaker.is_tripped {
             RunHold::CallsStopped
         } else {
@@ -54,17 +54,17 @@ impl RunHolds {
     pub fn needs_operator(&self, run: &Run) -> bool {
         let all = run.operation().steps().iter();
         let remaining = all.filter(|step| !run.done.contains(step));
-        let mut holds = remaining.filter_map(|step| self.find(run.taxpayer_id, Some(*step)));
+        let mut holds = remaining.filter_map(|step| self.find_hold(run.taxpayer_id, Some(*step)));
         holds.any(RunHold::is_by_operator)
     }
 
     /// Counts the due runs that are held back, by reason.
-    pub fn count(&self, due: &[DueGroup]) -> HeldRuns {
+    pub fn count(&self, due: &[DueLaneGroup]) -> HeldRuns {
         let mut held = HeldRuns::default();
         for group in due {
             let step = group.next_step.as_deref();
             let step = step.and_then(|name| Step::ALL.iter().find(|step| step.as_str() == name));
-            match self.find(TaxpayerId(group.taxpayer), step.copied()) {
+            match self.find_hold(TaxpayerId(group.taxpayer), step.copied()) {
                 Some(RunHold::TaxpayerPaused) => held.taxpayer_paused += group.due,
                 Some(RunHold::CallsStopped) => held.calls_stopped += group.due,
                 Some(RunHold::Outage) => held.outage += group.due,
@@ -76,15 +76,15 @@ impl RunHolds {
 }
 
 impl HeldRuns {
-    pub fn by_operators(self) -> u64 {
+    pub fn held_by_operators(self) -> u64 {
         self.taxpayer_paused.saturating_add(self.calls_stopped)
     }
 
-    pub fn all(self) -> u64 {
-        self.by_operators().saturating_add(self.outage)
+    pub fn total(self) -> u64 {
+        self.held_by_operators().saturating_add(self.outage)
     }
 
-    pub fn by_reason(self, hold: RunHold) -> u64 {
+    pub fn held_for_reason(self, hold: RunHold) -> u64 {
         match hold {
             RunHold::TaxpayerPaused => self.taxpayer_paused,
             RunHold::CallsStopped => self.calls_stopped,
@@ -153,7 +153,7 @@ mod tests {
             (8, Some(Step::Sign), Some(RunHold::Outage)),
             (8, None, None),
         ] {
-            let found = holds.find(TaxpayerId(taxpayer), step);
+            let found = holds.find_hold(TaxpayerId(taxpayer), step);
             assert_eq!(found, hold, "{taxpayer} {step:?}");
         }
     }
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn due_runs_are_counted_by_what_holds_them() {
-        let group = |taxpayer, step: Option<&str>, due| DueGroup {
+        let group = |taxpayer, step: Option<&str>, due| DueLaneGroup {
             taxpayer,
             next_step: step.map(str::to_owned),
             due,
@@ -189,7 +189,7 @@ mod tests {
             (held.taxpayer_paused, held.calls_stopped, held.outage),
             (1, 4, 24)
         );
-        assert_eq!((held.by_operators(), held.all()), (5, 29));
+        assert_eq!((held.held_by_operators(), held.total()), (5, 29));
     }
 
     #[test]

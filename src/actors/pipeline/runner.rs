@@ -25,7 +25,7 @@ use crate::actors::pipeline::run_span::begin_span;
 use crate::actors::pipeline::step_executor::{ExecutionResult, StepError, StepExecutor};
 use crate::actors::taxpayer::commands::{RecordSteps, StepOutcome};
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::domain::pipeline::{Run, RunState, Step, StepResult, parse_run_lane};
+use crate::domain::pipeline::{Run, RunState, Step, StepResult, parse_run_lane_key};
 use crate::store::Store;
 use crate::store::lanes::Lease;
 use crate::store::lanes::leases::{self, LaneRelease};
@@ -99,7 +99,7 @@ impl PipelineDeps {
             node,
             has_turn,
         } = start;
-        let Some((taxpayer, id)) = parse_run_lane(&lease.key) else {
+        let Some((taxpayer, id)) = parse_run_lane_key(&lease.key) else {
             tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
             return self.release_without_run(lease).await;
         };
@@ -139,7 +139,8 @@ impl PipelineDeps {
             return self.quarantine(session).await;
         }
         if session.run.must_run_alone() && !has_turn {
-            self.release_to_turn(session.lease, &session.run).await?;
+            self.release_to_wait_for_turn(session.lease, &session.run)
+                .await?;
             return Ok(WorkStatus::Released);
         }
         // The new state `Running` is stored with the next record of steps.
@@ -236,7 +237,7 @@ impl PipelineDeps {
             store: &self.store,
         };
         let under_way = self.measurements.begin_step(run.id, step, started_at);
-        let outcome = caller.call(&run, step, resuming, started_at).await;
+        let outcome = caller.execute_step(&run, step, resuming, started_at).await;
         drop(under_way);
         let failure = match &outcome {
             Err(StepError::Call(failure)) => judge_failure(
@@ -286,7 +287,7 @@ impl PipelineDeps {
             Err(StepError::Call(AuthorityFailure::QueueFull { .. }))
         );
         if found_no_slot {
-            self.measurements.record_given_up(step, now);
+            self.measurements.record_missing_slot(step, now);
         }
         let jitter = clock::system_rng().random();
         let keeps_place = found_no_slot && took >= SLOT_WAIT_MIN

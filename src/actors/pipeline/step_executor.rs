@@ -56,7 +56,7 @@ pub(super) struct StepExecutor<'a> {
 
 impl StepExecutor<'_> {
     /// Executes a step of a run. `resuming` means that an earlier call of the step has an unknown outcome.
-    pub(super) async fn call(
+    pub(super) async fn execute_step(
         &self,
         run: &Run,
         step: Step,
@@ -170,7 +170,7 @@ impl StepExecutor<'_> {
     /// Asks the authority whether the invoice was already transmitted. If not, checks whether the receiver can be
     /// reached.
     async fn probe_then_check(&self, run: &Run, step: Step) -> ExecutionResult {
-        match self.resolve_by_status(run, was_sent).await? {
+        match self.resolve_by_status(run, was_transmitted).await? {
             Some(by) => Ok(resolved_step(by)),
             None => self.check_reachability(run, step).await,
         }
@@ -213,11 +213,12 @@ impl StepExecutor<'_> {
     }
 
     async fn send_invoice(&self, run: &Run, resuming: bool) -> ExecutionResult {
-        if resuming && let Some(by) = self.resolve_by_status(run, was_sent).await? {
+        if resuming && let Some(by) = self.resolve_by_status(run, was_transmitted).await? {
             return Ok(resolved_step(by));
         }
         let answer = self.authority.transmit(run.irn.as_str()).await;
-        self.resolve_answer(run, answer, resuming, was_sent).await
+        self.resolve_answer(run, answer, resuming, was_transmitted)
+            .await
     }
 
     /// Sends the report, even if an earlier call has an unknown outcome. The authority cannot be asked whether it has a
@@ -246,9 +247,9 @@ impl StepExecutor<'_> {
     }
 
     /// Returns the result of a call with an effect. If the call's outcome is unknown, asks the authority for the
-    /// invoice's state, and lets `happened` decide from it. Does so after a refusal, too, if an earlier call may have
-    /// taken effect (`resuming`): it may have done so since the question before this call, and be the reason for the
-    /// refusal.
+    /// invoice's state, and lets `happened` decide from it. If an earlier call may have taken effect (`resuming`), also
+    /// does so after a refusal: the earlier call may have taken effect only after the authority was last asked, and may
+    /// be the reason for the refusal.
     async fn resolve_answer(
         &self,
         run: &Run,
@@ -271,7 +272,7 @@ impl StepExecutor<'_> {
     }
 }
 
-fn was_sent(status: &RemoteStatus) -> bool {
+fn was_transmitted(status: &RemoteStatus) -> bool {
     status.transmitted == Some(true)
 }
 

@@ -24,9 +24,9 @@ impl PipelineHandle {
             ..WaitContext::default()
         };
         if run.state().is_open() {
-            context.block = run
-                .next_step()
-                .and_then(|step| blocked_steps::step_block(&self.authority, step, run.taxpayer_id));
+            context.block = run.next_step().and_then(|step| {
+                blocked_steps::describe_block(&self.authority, step, run.taxpayer_id)
+            });
             if let Some(found) = self.backlog.position(run).await? {
                 if let Some(holder) = found.holder {
                     context.worker = Some(self.holding_worker(run, holder).await?);
@@ -35,7 +35,7 @@ impl PipelineHandle {
                 context.queue = (!is_held).then_some(found.place);
             }
         } else if run.state() == RunState::Paused {
-            context.is_held = audit::find_paused_by_operator(&self.store, &[run.id])
+            context.is_held = audit::find_paused_by_operator(self.store.reader(), &[run.id])
                 .await?
                 .contains(&run.id);
         }

@@ -51,7 +51,7 @@ impl Reconciler {
         let taxpayer = taxpayer.ok_or(ReconciliationError::UnknownTaxpayer)?;
         let listing = self.read_listing(&taxpayer, reconciliation.day).await?;
         let keys = self
-            .find_keys(taxpayer.id, reconciliation.day, &listing.signed_on_day)
+            .find_irn_keys(taxpayer.id, reconciliation.day, &listing.signed_on_day)
             .await?;
         let counts = ReconciliationCounts::default();
         let found = DayFindings::default();
@@ -68,18 +68,20 @@ impl Reconciler {
     }
 
     /// Returns the keys of the invoices to compare for a day, of which the authority has signed `signed`.
-    async fn find_keys(
+    async fn find_irn_keys(
         &self,
         taxpayer: TaxpayerId,
         day: Date,
         signed: &BTreeSet<String>,
     ) -> Result<BTreeSet<String>, ReconciliationError> {
-        let logged = self.find_logged_keys(taxpayer, Some(day)).await?;
-        let logged_next = self.find_logged_keys(taxpayer, day.tomorrow().ok()).await?;
-        Ok(day_keys(logged, signed, &logged_next))
+        let logged = self.find_logged_irn_keys(taxpayer, Some(day)).await?;
+        let logged_next = self
+            .find_logged_irn_keys(taxpayer, day.tomorrow().ok())
+            .await?;
+        Ok(irn_keys_on_day(logged, signed, &logged_next))
     }
 
-    async fn find_logged_keys(
+    async fn find_logged_irn_keys(
         &self,
         taxpayer: TaxpayerId,
         day: Option<Date>,
@@ -87,7 +89,7 @@ impl Reconciler {
         let span = day.and_then(|day| day_span(day, self.schedule.zone));
         match span {
             Some((start, end)) => {
-                Ok(ledger_days::irn_keys(&self.store, taxpayer, start, end).await?)
+                Ok(ledger_days::irn_keys_to_compare(&self.store, taxpayer, start, end).await?)
             }
             None => Ok(BTreeSet::new()),
         }
@@ -119,7 +121,7 @@ impl Reconciler {
             .flatten()
             .filter(|run| run.state() == RunState::Paused);
         let held = audit::find_paused_by_operator(
-            &self.store,
+            self.store.reader(),
             &paused.map(|run| run.id).collect::<Vec<_>>(),
         )
         .await?;
@@ -316,9 +318,9 @@ fn confirmed_record(irn: &Irn, confirmation: &Confirmation) -> RemoteRecord {
 }
 
 /// Returns the keys of a day: those of our log, and those that the authority signed on this day. The authority may date
-/// a signature a day before our log, because its time zone is not certain: what is in our log of the next day belongs to
-/// that day, which is compared later.
-fn day_keys(
+/// a signature a day before our log, because its time zone is not certain: what is in our log of the next day belongs
+/// to that day, which is compared later.
+fn irn_keys_on_day(
     logged: BTreeSet<String>,
     signed: &BTreeSet<String>,
     logged_next: &BTreeSet<String>,
@@ -390,7 +392,7 @@ mod tests {
             ("A", "A", "A", "A"),
             ("A", "B C", "C D", "A B"),
         ] {
-            let found = day_keys(keys(logged), &keys(signed), &keys(logged_next));
+            let found = irn_keys_on_day(keys(logged), &keys(signed), &keys(logged_next));
             let expected: BTreeSet<String> = keys(expected);
             assert_eq!(found, expected, "{logged} | {signed} | {logged_next}");
         }

@@ -85,8 +85,8 @@ impl ReconciliationHandle {
         reconciliations::save(&tx, reconciliation).await?;
         let entry = operator.map(|order| audit_entry(reconciliation, &order));
         audit::append(&tx, entry.as_slice()).await?;
-        // This lane belongs to its taxpayer, and the lanes that the timer makes due belong to nobody. Claims serve each
-        // owner in turn, so a request does not wait for all lanes of the timer.
+        // This lane has the id of its taxpayer, while the lanes that the timer makes due have none. Claims take lanes
+        // from each taxpayer in turn, so a request does not wait for all lanes of the timer.
         let key = reconciliation.taxpayer_id.to_string();
         let taxpayer_id = reconciliation.taxpayer_id.0;
         let lane = QueuedLane {

@@ -23,7 +23,7 @@ use crate::domain::reconciliation::day::{
 use crate::store::Store;
 use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};
+use crate::store::lanes::{self, IfLocked, LaneKind, LanesToWake, Lease};
 use crate::store::operations::ledger_days;
 use crate::store::operations::reconciliations::{self, TIMER};
 
@@ -70,7 +70,7 @@ impl Reconciler {
             &tx,
             LaneKind::Reconciliation,
             &[TIMER.to_owned()],
-            Wake::WithoutHolder,
+            LanesToWake::WithoutHolder,
         )
         .await?;
         tx.commit().await
@@ -117,7 +117,7 @@ impl Reconciler {
     /// Compares the due days of a taxpayer and releases the lane. If a request arrived meanwhile, the lane is due at
     /// once. A request locks the lane's row, so no request is missed.
     async fn reconcile_due(&self, lease: &Lease, taxpayer: TaxpayerId) -> Result<(), StoreError> {
-        let mut periodic = self.days_due(taxpayer).await?;
+        let mut periodic = self.due_periodic_days(taxpayer).await?;
         let mut is_interrupted = false;
         while !is_interrupted && let Some(due) = self.next_due(taxpayer, &mut periodic).await? {
             is_interrupted = self.compare_and_store(lease, due).await?;
@@ -161,7 +161,7 @@ impl Reconciler {
 
     /// Returns the periodic days of a taxpayer that are due for comparison. Returns no day if the taxpayer's ledger has
     /// not changed since the start of the earliest periodic day.
-    async fn days_due(&self, taxpayer: TaxpayerId) -> Result<Vec<Date>, StoreError> {
+    async fn due_periodic_days(&self, taxpayer: TaxpayerId) -> Result<Vec<Date>, StoreError> {
         let Some(every) = self.schedule.every else {
             return Ok(Vec::new());
         };
@@ -222,7 +222,8 @@ impl Reconciler {
             Err(failure) => {
                 let is_final = failure.is_final();
                 let error = failure.to_string();
-                let reconciliation = reconciliation.break_off(error, is_final, self.clock.now());
+                let reconciliation =
+                    reconciliation.record_failure(error, is_final, self.clock.now());
                 tracing::warn!(
                     taxpayer = reconciliation.taxpayer_id.0, day = %reconciliation.day, state = %reconciliation.state,
                     error = reconciliation.error,
@@ -259,7 +260,7 @@ impl Reconciler {
     /// Begins a transaction that fails if another replica holds the lane.
     async fn begin_as_holder(&self, lease: &Lease) -> Result<Transaction, StoreError> {
         let tx = self.store.begin().await?;
-        leases::fence(&tx, from_ref(lease), IfTaken::Await)
+        leases::fence(&tx, from_ref(lease), IfLocked::Await)
             .await?
             .require(lease)?;
         Ok(tx)

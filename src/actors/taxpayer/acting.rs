@@ -11,13 +11,13 @@ tokio::task_local! {
     static ACTING: RefCell<Option<ActorWithName>>;
 }
 
-/// Runs a request. `name_actor` has an effect only inside such a request.
+/// Runs a request. `set_request_actor` has an effect only inside such a request.
 pub async fn run_request<F: Future>(request: F) -> F::Output {
     ACTING.scope(RefCell::new(None), request).await
 }
 
 /// Names the actor of this request.
-pub fn name_actor(acting: ActorWithName) {
+pub fn set_request_actor(acting: ActorWithName) {
     // Outside a request this does nothing, and a command uses its own actor (`TaxpayerCommand::own_actor`).
     let _ = ACTING.try_with(|named| named.replace(Some(acting)));
 }
@@ -38,7 +38,7 @@ mod tests {
     #[tokio::test]
     async fn an_actor_is_named_for_its_own_request_only() {
         let named = |id| async move {
-            name_actor(Actor::Operator(id).into());
+            set_request_actor(Actor::Operator(id).into());
             tokio::task::yield_now().await;
             current_actor().map(|acting| acting.actor)
         };

@@ -24,7 +24,9 @@ use crate::actors::taxpayer::handle::{
 };
 use crate::actors::taxpayer::held_lanes::HeldLanes;
 use crate::actors::taxpayer::large_turns::LargeTurns;
-use crate::actors::taxpayer::member::{CommandResults, ExecutedBatch, Member, Outcome, traces};
+use crate::actors::taxpayer::member::{
+    CommandResults, ExecutedBatch, MemberOutcome, TransactionMember, traces,
+};
 use crate::actors::taxpayer::own_transaction::{execute_alone, execute_large};
 use crate::actors::taxpayer::quarantined;
 use crate::actors::taxpayer::weight::TRANSACTION_WEIGHT_MAX;
@@ -126,7 +128,7 @@ impl Worker for TaxpayerActor {
     }
 
     fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
-        quarantined::contents(envelope)
+        quarantined::replay_contents(envelope)
     }
 
     async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {
@@ -159,13 +161,15 @@ impl TaxpayerActor {
         loop {
             let (batch, sharing) = match self.shared.committers.execute(ready).await {
                 Ok(Reply::Executed(executed)) => return self.keep_cached_state(*executed),
-                Ok(Reply::Held(left_out, lanes)) => match self.wait(&lanes, &mut deadline).await {
-                    Ok(()) => {
-                        ready = left_out;
-                        continue;
+                Ok(Reply::Held(left_out, lanes)) => {
+                    match self.wait_for_lanes(&lanes, &mut deadline).await {
+                        Ok(()) => {
+                            ready = left_out;
+                            continue;
+                        }
+                        Err(error) => return fail_all(left_out.batch.tasks(), &error),
                     }
-                    Err(error) => return fail_all(left_out.batch.tasks(), &error),
-                },
+                }
                 Ok(Reply::Alone(mut left_out)) => {
                     self.cached = left_out.cached.take();
                     (left_out.batch, Sharing::Shared)
@@ -221,7 +225,7 @@ impl TaxpayerActor {
             let outcome = if is_large {
                 self.execute_large(batch).await
             } else {
-                let member = Member {
+                let member = TransactionMember {
                     id: self.id,
                     cached: self.cached.take(),
                     batch,
@@ -230,9 +234,9 @@ impl TaxpayerActor {
                 Box::pin(execute_alone(&self.shared.deps, member, sharing)).await
             };
             match outcome? {
-                Outcome::Executed(executed) => return Ok(self.keep_cached_state(*executed)),
-                Outcome::Held(lanes) => self.wait(&lanes, &mut deadline).await?,
-                Outcome::LeftOut => return Err(StoreError::Stale),
+                MemberOutcome::Executed(executed) => return Ok(self.keep_cached_state(*executed)),
+                MemberOutcome::Held(lanes) => self.wait_for_lanes(&lanes, &mut deadline).await?,
+                MemberOutcome::LeftOut => return Err(StoreError::Stale),
             }
         }
     }
@@ -241,7 +245,7 @@ impl TaxpayerActor {
     async fn execute_large(
         &mut self,
         batch: &CommandBatch<CommandEnvelope>,
-    ) -> Result<Outcome, StoreError> {
+    ) -> Result<MemberOutcome, StoreError> {
         let payer = self
             .shared
             .deps
@@ -254,7 +258,7 @@ impl TaxpayerActor {
         let deps = Arc::clone(&self.shared.deps);
         let batch = batch.clone();
         let outcome = on_own_thread(move || async move {
-            let member = Member {
+            let member = TransactionMember {
                 id,
                 cached,
                 batch: &batch,
@@ -268,14 +272,17 @@ impl TaxpayerActor {
     }
 
     /// Waits until these lanes are free. All waits of a batch together take at most the lock timeout.
-    async fn wait(
+    async fn wait_for_lanes(
         &self,
         lanes: &[LaneName],
         deadline: &mut Option<Instant>,
     ) -> Result<(), StoreError> {
         let lock_timeout = self.shared.deps.store.lock_timeout();
         let deadline = *deadline.get_or_insert_with(|| Instant::now() + lock_timeout);
-        self.shared.held_lanes.wait(lanes, deadline).await
+        self.shared
+            .held_lanes
+            .wait_until_free(lanes, deadline)
+            .await
     }
 
     fn keep_cached_state(&mut self, executed: ExecutedBatch) -> CommandResults {

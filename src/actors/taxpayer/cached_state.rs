@@ -34,7 +34,7 @@ impl CachedState {
         let ids: Vec<_> = versions.iter().map(|(id, _)| *id).collect();
         let mut taxpayers = taxpayers::with_ids(tx, &ids).await?;
         let mut endpoints = webhooks::owned_by_taxpayers(tx, &ids).await?;
-        let mut heads = events::heads(tx, &ids).await?;
+        let mut heads = events::log_heads(tx, &ids).await?;
         let mut states = HashMap::with_capacity(ids.len());
         for (id, version) in versions {
             let state = Self {
@@ -50,7 +50,7 @@ impl CachedState {
 
     /// Returns this state for a transaction that was rolled back: locking the lane had raised its version by 1, and the
     /// rollback has undone that.
-    pub(crate) fn before_lock(self) -> Self {
+    pub(crate) fn with_version_before_lock(self) -> Self {
         Self {
             version: self.version - 1,
             ..self

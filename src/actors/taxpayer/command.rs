@@ -4,7 +4,7 @@
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::weight::Size;
+use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::lanes::Lease;
@@ -33,8 +33,8 @@ pub trait TaxpayerCommand: Send + Sync + 'static {
         Actor::Service
     }
 
-    fn size(&self) -> Size {
-        Size::default()
+    fn size(&self) -> CommandSize {
+        CommandSize::default()
     }
 
     /// Adds the numbers of ids that the command needs for the rows that it may add.

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::handle::CommandEnvelope;
-use crate::actors::taxpayer::member::{Member, claims};
+use crate::actors::taxpayer::member::{TransactionMember, idempotency_claims};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::store::Store;
 use crate::store::lanes::{self, LaneKind, LaneName, views};
@@ -24,7 +24,7 @@ const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 /// caller may repeat. Returns `Unsettled` if the database stays unreachable, or if no stored row shows the outcome.
 pub(super) async fn resolve_commit(
     deps: &TaxpayerDeps,
-    members: &[Member<'_>],
+    members: &[TransactionMember<'_>],
     units: &[UnitOfWork],
     error: StoreError,
 ) -> Result<(), StoreError> {
@@ -45,7 +45,8 @@ pub(super) async fn resolve_commit(
 }
 
 /// Returns true if the transaction of these commands was committed, and false if it was not. Returns `None` if that is
-/// unknown: no command has stored an event or an idempotency key, and somebody has written for the first taxpayer.
+/// unknown: no command has an event or an idempotency key to look for, and somebody has written for the first taxpayer
+/// since.
 async fn was_committed(
     store: &Store,
     written: &[(&[Task<CommandEnvelope>], &UnitOfWork)],
@@ -85,7 +86,8 @@ async fn find_proof(
         return Ok(None);
     }
     let commands: Vec<_> = tasks.iter().map(|task| task.id).collect();
-    let is_stored = idempotency::has_stored_claim(tx, &claims(tasks.iter()), &commands).await?;
+    let is_stored =
+        idempotency::has_stored_claim(tx, &idempotency_claims(tasks.iter()), &commands).await?;
     Ok(Some(is_stored))
 }
 
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
     use crate::actors::taxpayer::tests::ID;
     use crate::domain::events::event::EventKind;
-    use crate::store::lanes::IfTaken;
+    use crate::store::lanes::IfLocked;
     use crate::store::testing::stores;
 
     #[tokio::test]
@@ -113,7 +115,7 @@ mod tests {
             let store = &test.store;
             let lane = LaneName::new(LaneKind::Taxpayer, ID.to_string());
             let tx = store.begin().await.unwrap();
-            let locked = lanes::lock(&tx, std::slice::from_ref(&lane), IfTaken::Await).await;
+            let locked = lanes::lock(&tx, std::slice::from_ref(&lane), IfLocked::Await).await;
             let stored = locked.unwrap().version(&lane).unwrap();
             tx.commit().await.unwrap();
             for (version, has_event, expected) in [

@@ -1,8 +1,8 @@
 //! Group commit across taxpayers. A committer takes all waiting batches and executes them in one transaction; batches
-//! that arrive meanwhile form the next group. A batch that would delay the others goes back to its actor. If another
-//! transaction has locked its lane, the actor waits and sends the batch again. If a command panics, is large or sets
-//! unique values, the actor executes the batch alone. If a group's transaction fails because of a statement, each actor
-//! executes its own batch alone, so that one taxpayer's fault costs nobody else.
+//! that arrive meanwhile form the next group. A batch that would delay the others is not executed but goes back to its
+//! actor. If another transaction has locked its lane, the actor waits and sends the batch again. If a command panics,
+//! is large or sets unique values, the actor executes the batch alone. If a group's transaction fails because of a
+//! statement, each actor executes its own batch alone, so that one taxpayer's fault costs nobody else.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::handle::CommandEnvelope;
 use crate::actors::taxpayer::large_turns::LargeTurns;
-use crate::actors::taxpayer::member::{ExecutedBatch, Member, Outcome};
+use crate::actors::taxpayer::member::{ExecutedBatch, MemberOutcome, TransactionMember};
 use crate::actors::taxpayer::transaction::execute_group;
 use crate::actors::taxpayer::weight::TRANSACTION_WEIGHT_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -134,7 +134,7 @@ async fn commit_groups(
 ) {
     while let Some(first) = queue.recv().await {
         // The actors on this thread that are ready to run send their batches first. So groups are larger, and no batch
-        // waits for one that has not come.
+        // waits for others that may never come.
         for _ in 0..YIELDS {
             yield_now().await;
         }
@@ -153,7 +153,7 @@ async fn commit_groups(
             .observe(to_f64(size.commands));
         // If the code around the commands panics, the committer continues with the next group. The senders of this
         // group get the error `Unsettled`.
-        let _ = AssertUnwindSafe(commit(&deps, &large_turns, group))
+        let _ = AssertUnwindSafe(commit_group(&deps, &large_turns, group))
             .catch_unwind()
             .await;
     }
@@ -163,23 +163,25 @@ fn to_f64(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-async fn commit(deps: &TaxpayerDeps, large_turns: &LargeTurns, mut group: Vec<QueuedBatch>) {
-    let members = group.iter_mut().map(|QueuedBatch { ready, .. }| Member {
-        id: ready.id,
-        cached: ready.cached.take(),
-        batch: &ready.batch,
-        tasks: ready.batch.tasks(),
-    });
+async fn commit_group(deps: &TaxpayerDeps, large_turns: &LargeTurns, mut group: Vec<QueuedBatch>) {
+    let members = group
+        .iter_mut()
+        .map(|QueuedBatch { ready, .. }| TransactionMember {
+            id: ready.id,
+            cached: ready.cached.take(),
+            batch: &ready.batch,
+            tasks: ready.batch.tasks(),
+        });
     match execute_group(deps, members.collect()).await {
         Ok(outcomes) => {
             for (QueuedBatch { ready, reply }, outcome) in group.into_iter().zip(outcomes) {
                 let answer = match outcome {
-                    Outcome::Executed(executed) => {
+                    MemberOutcome::Executed(executed) => {
                         large_turns.record_small_commit(ready.id);
                         Reply::Executed(executed)
                     }
-                    Outcome::Held(lanes) => Reply::Held(ready, lanes),
-                    Outcome::LeftOut => Reply::Alone(ready),
+                    MemberOutcome::Held(lanes) => Reply::Held(ready, lanes),
+                    MemberOutcome::LeftOut => Reply::Alone(ready),
                 };
                 send_reply(reply, Ok(answer));
             }

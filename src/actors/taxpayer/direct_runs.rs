@@ -7,17 +7,17 @@ use database::{StoreError, Transaction};
 
 use crate::actors::dispatch::{DirectDispatch, ReservedSlot};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::pipeline::{Run, run_lane};
+use crate::domain::pipeline::{Run, run_lane_key};
 use crate::store::lanes::{LaneKind, Lease, claim};
 
 /// A leased run with its slot.
-pub(super) struct StartedRun<'a> {
+pub(super) struct LeasedRun<'a> {
     lease: Lease,
     taxpayer: i64,
     slot: ReservedSlot<'a>,
 }
 
-impl StartedRun<'_> {
+impl LeasedRun<'_> {
     /// Starts the run. Call this after the lease is committed.
     pub(super) fn hand_over(self) {
         self.slot.hand_over(self.lease, Some(self.taxpayer));
@@ -26,28 +26,35 @@ impl StartedRun<'_> {
 
 /// Leases as many of the due runs as there are free slots. Call this after the runs were written, because that locks
 /// their lanes.
-pub(super) async fn claim<'a>(
+pub(super) async fn lease_due_runs<'a>(
     direct: &'a DirectDispatch,
     tx: &Transaction,
     units: &[UnitOfWork],
-) -> Result<Vec<StartedRun<'a>>, StoreError> {
+) -> Result<Vec<LeasedRun<'a>>, StoreError> {
     let due = units.iter().flat_map(UnitOfWork::due_runs);
     let mut slots = HashMap::new();
-    for run in due.filter(|run| may_start(direct, run)) {
+    for run in due.filter(|run| may_start_at_once(direct, run)) {
         let Some(slot) = direct.reserve_slot() else {
             break;
         };
         let taxpayer = run.taxpayer_id;
-        slots.insert(run_lane(taxpayer, run.id), (taxpayer.0, slot));
+        slots.insert(run_lane_key(taxpayer, run.id), (taxpayer.0, slot));
     }
     let Some((_, slot)) = slots.values().next() else {
         return Ok(Vec::new());
     };
     let keys: Vec<_> = slots.keys().cloned().collect();
-    let leases = claim::claim_idle(tx, LaneKind::Run, &keys, slot.owner(), slot.lease()).await?;
+    let leases = claim::claim_idle(
+        tx,
+        LaneKind::Run,
+        &keys,
+        slot.owner(),
+        slot.lease_duration(),
+    )
+    .await?;
     let started = leases.into_iter().filter_map(|lease| {
         let (taxpayer, slot) = slots.remove(&lease.key)?;
-        Some(StartedRun {
+        Some(LeasedRun {
             lease,
             taxpayer,
             slot,
@@ -58,7 +65,7 @@ pub(super) async fn claim<'a>(
 
 /// True if the run may start at once. A run whose next step is blocked, or that was in flight at two crashes, is left
 /// to the dispatcher.
-fn may_start(direct: &DirectDispatch, run: &Run) -> bool {
+fn may_start_at_once(direct: &DirectDispatch, run: &Run) -> bool {
     let taxpayer = run.taxpayer_id.0;
     !run.must_run_alone()
         && run

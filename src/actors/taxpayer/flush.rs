@@ -10,11 +10,11 @@ use crate::actors::dispatch::ReservedSlot;
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::commit_lookup::resolve_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
-use crate::actors::taxpayer::direct_runs::{self, StartedRun};
-use crate::actors::taxpayer::member::{Member, traces};
+use crate::actors::taxpayer::direct_runs::{self, LeasedRun};
+use crate::actors::taxpayer::member::{TransactionMember, traces};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::kernel::ids::EndpointKey;
-use crate::domain::pipeline::{Run, Step, run_lane};
+use crate::domain::pipeline::{Run, Step, run_lane_key};
 use crate::store::Store;
 use crate::store::events;
 use crate::store::idempotency;
@@ -28,7 +28,7 @@ use crate::store::invoices::payments;
 use crate::store::invoices::ubl_parts;
 use crate::store::lanes::claim;
 use crate::store::lanes::leases;
-use crate::store::lanes::{self, LaneKind, LaneName, Lease, QueuedLane, Wake};
+use crate::store::lanes::{self, LaneKind, LaneName, LanesToWake, Lease, QueuedLane};
 use crate::store::operations::audit;
 use crate::store::operations::notices;
 use crate::store::operations::outages;
@@ -54,7 +54,7 @@ enum WakeResult {
 pub(super) async fn write_and_commit(
     deps: &TaxpayerDeps,
     tx: Transaction,
-    members: &[Member<'_>],
+    members: &[TransactionMember<'_>],
     units: Vec<UnitOfWork>,
 ) -> Result<Vec<CachedState>, StoreError> {
     if !units.iter().any(UnitOfWork::has_changes) {
@@ -62,17 +62,20 @@ pub(super) async fn write_and_commit(
         // The rollback also restored the lanes' versions, so the cached states get the previous versions.
         return Ok(units
             .into_iter()
-            .map(|unit| unit.into_cached().before_lock())
+            .map(|unit| unit.into_cached().with_version_before_lock())
             .collect());
     }
     let commands = members.iter().flat_map(|member| traces(member.tasks));
     let spans = Span::begin_in_each(commands, "commit");
-    let wanted = units.iter().map(|unit| unit.woken_endpoints().len()).sum();
+    let wanted = units
+        .iter()
+        .map(|unit| unit.endpoints_to_wake().len())
+        .sum();
     let slots: Vec<_> = std::iter::from_fn(|| deps.notifiers.direct.reserve_slot())
         .take(wanted)
         .collect();
     let wakes = write_all(&deps.store, &tx, &units, &slots).await?;
-    let started = direct_runs::claim(&deps.notifiers.direct_runs, &tx, &units).await?;
+    let started = direct_runs::lease_due_runs(&deps.notifiers.direct_runs, &tx, &units).await?;
     for member in members {
         member.batch.start_commit();
     }
@@ -80,7 +83,7 @@ pub(super) async fn write_and_commit(
         resolve_commit(deps, members, &units, error).await?;
     }
     drop(spans);
-    notify(deps, &units, wakes, slots);
+    notify_after_commit(deps, &units, wakes, slots);
     let due = units
         .iter()
         .map(|unit| unit.writes.due_runs.len())
@@ -88,11 +91,11 @@ pub(super) async fn write_and_commit(
     if due > started.len() {
         deps.notifiers.runs.notify_one();
     }
-    started.into_iter().for_each(StartedRun::hand_over);
+    started.into_iter().for_each(LeasedRun::hand_over);
     Ok(units.into_iter().map(UnitOfWork::into_cached).collect())
 }
 
-fn notify(
+fn notify_after_commit(
     deps: &TaxpayerDeps,
     units: &[UnitOfWork],
     wakes: Vec<(EndpointKey, WakeResult)>,
@@ -107,13 +110,13 @@ fn notify(
                     slot.hand_over(lease, None);
                 }
             }
-            WakeResult::Held => notifiers.endpoint_work.wake(endpoint),
+            WakeResult::Held => notifiers.endpoint_work.notify(endpoint),
             WakeResult::Due => notifiers.endpoints.notify_one(),
         }
     }
     for unit in units {
-        // Callers are notified only of runs that they need not wait for any longer, and of due runs, whose documents may
-        // have been replaced.
+        // Callers are notified only of runs that they need not wait for any longer, and of due runs, whose documents
+        // may have been replaced.
         let due_runs = &unit.writes.due_runs;
         for run in unit
             .changed_runs()
@@ -146,7 +149,7 @@ async fn write_all(
             .iter()
             .flat_map(|unit| &unit.writes.used_keys)
             .collect();
-        idempotency::keep(store, tx, &used, now).await?;
+        idempotency::store_keys(store, tx, &used, now).await?;
     }
     Ok(wakes)
 }
@@ -217,7 +220,7 @@ async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreE
 
 fn queued_lane(run: &Run) -> QueuedLane {
     QueuedLane {
-        key: run_lane(run.taxpayer_id, run.id),
+        key: run_lane_key(run.taxpayer_id, run.id),
         taxpayer_id: run.taxpayer_id.0,
         deadline: run.deadline_at.as_microsecond(),
         next_step: run.next_step().map(Step::as_str),
@@ -257,18 +260,27 @@ async fn wake_endpoints(
     units: &[UnitOfWork],
     slots: &[ReservedSlot<'_>],
 ) -> Result<Vec<(EndpointKey, WakeResult)>, StoreError> {
-    let woken: Vec<_> = units.iter().flat_map(UnitOfWork::woken_endpoints).collect();
+    let woken: Vec<_> = units
+        .iter()
+        .flat_map(UnitOfWork::endpoints_to_wake)
+        .collect();
     let mut keys: Vec<_> = woken.iter().map(EndpointKey::to_string).collect();
     let mut taken = HashMap::new();
     if let Some(slot) = slots.first() {
         let first = &keys[..keys.len().min(slots.len())];
-        let leases =
-            claim::claim_idle(tx, LaneKind::Endpoint, first, slot.owner(), slot.lease()).await?;
+        let leases = claim::claim_idle(
+            tx,
+            LaneKind::Endpoint,
+            first,
+            slot.owner(),
+            slot.lease_duration(),
+        )
+        .await?;
         let by_key = leases.into_iter().map(|lease| (lease.key.clone(), lease));
         taken.extend(by_key);
     }
     keys.retain(|key| !taken.contains_key(key));
-    let held = lanes::wake(tx, LaneKind::Endpoint, &keys, Wake::NotParked).await?;
+    let held = lanes::wake(tx, LaneKind::Endpoint, &keys, LanesToWake::NotParked).await?;
     let wakes = woken.into_iter().map(|endpoint| {
         let key = endpoint.to_string();
         let wake = match taken.remove(&key) {
@@ -287,9 +299,9 @@ impl UnitOfWork {
         let runs = self.writes.due_runs.iter();
         let runs = runs.map(|run| LaneName {
             kind: LaneKind::Run,
-            key: run_lane(self.id, *run),
+            key: run_lane_key(self.id, *run),
         });
-        let mut endpoints = self.woken_endpoints();
+        let mut endpoints = self.endpoints_to_wake();
         endpoints.extend(self.rewritten_endpoints());
         runs.chain(endpoints.into_iter().map(|endpoint| LaneName {
             kind: LaneKind::Endpoint,

@@ -15,14 +15,15 @@ use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::ContactRole;
 use crate::domain::kernel::ids::EndpointKey;
-use crate::domain::party::settings::Change;
+use crate::domain::party::email::email_key;
+use crate::domain::party::settings::SettingChange;
 use crate::store::Store;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
 use crate::store::accounts::logos;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices::import_profiles;
-use crate::store::lanes::{self, LaneKind, Wake};
+use crate::store::lanes::{self, LaneKind, LanesToWake};
 use crate::store::webhooks;
 use crate::store::webhooks::integrations;
 use crate::store::webhooks::secrets::{self, SecretRotation};
@@ -55,7 +56,7 @@ impl UnitOfWork {
                         tx,
                         LaneKind::Verification,
                         &[self.id.to_string()],
-                        Wake::All,
+                        LanesToWake::All,
                     )
                     .await?;
                 }
@@ -63,9 +64,9 @@ impl UnitOfWork {
             }
         }
         match &writes.logo {
-            Change::Keep => {}
-            Change::Unset => logos::remove(tx, self.id).await?,
-            Change::Set(logo) => logos::put(tx, self.id, logo).await?,
+            SettingChange::Keep => {}
+            SettingChange::Unset => logos::remove(tx, self.id).await?,
+            SettingChange::Set(logo) => logos::put(tx, self.id, logo).await?,
         }
         self.write_endpoints(store, tx).await?;
         if let Some(profile) = &writes.import_profile {
@@ -93,7 +94,7 @@ impl UnitOfWork {
         // cannot deadlock.
         let lanes = self.rewritten_endpoints();
         let lanes: Vec<_> = lanes.iter().map(EndpointKey::to_string).collect();
-        lanes::wake(tx, LaneKind::Endpoint, &lanes, Wake::All).await?;
+        lanes::wake(tx, LaneKind::Endpoint, &lanes, LanesToWake::All).await?;
         for endpoint in self.changed_endpoints() {
             // Only a new endpoint gets this secret. A stored endpoint keeps its own.
             let mut given = writes.first_secrets.iter();
@@ -126,7 +127,7 @@ impl UnitOfWork {
             first_name: person.first_name.clone(),
             last_name: person.last_name.clone(),
             email: person.email.clone(),
-            email_key: person.email.trim().to_lowercase(),
+            email_key: email_key(&person.email),
             phone: person.phone.clone(),
             password_hash: person.password_hash.clone(),
             role: ContactRole::Owner.to_string(),

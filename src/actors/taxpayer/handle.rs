@@ -19,7 +19,7 @@ use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::usage::TaxpayerUsage;
-use crate::actors::taxpayer::weight::{SMALL_WEIGHT_MAX, Size};
+use crate::actors::taxpayer::weight::{CommandSize, SMALL_WEIGHT_MAX};
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::kernel::audit::ActorWithName;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -168,7 +168,7 @@ impl TaxpayerHandle {
         drop(span);
         let output = answer?;
         if C::ENDS_KEYS {
-            key_leases::await_acknowledgements(&self.store).await;
+            key_leases::await_key_change_everywhere(&self.store).await;
         }
         // The envelope holds a command of this type, so the output has its type. If it had another type, the change
         // would be stored all the same, so the error must not say that nothing was stored.
@@ -203,7 +203,7 @@ fn describe_span(span: &mut Span, taxpayer: TaxpayerId, error: Option<&TaxpayerE
         Some(TaxpayerError::Refused(_)) => "refused",
         Some(TaxpayerError::AlreadyProcessed) => "already_processed",
         Some(_) => {
-            span.fail();
+            span.mark_failed();
             "failed"
         }
     };
@@ -256,7 +256,7 @@ pub struct CommandEnvelope {
     pub(super) acting: ActorWithName,
     /// The trace of the request that sends the command.
     pub(super) trace: Option<TraceContext>,
-    pub(super) size: Size,
+    pub(super) size: CommandSize,
 }
 
 /// The outcome of a command: the output for its sender, and the HTTP answer to store for repeats of its request.

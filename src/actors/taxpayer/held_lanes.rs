@@ -44,7 +44,7 @@ impl HeldLanes {
 
     /// Waits until no transaction has locked any of these lanes. Fails with `Locked` if one of them is still locked at
     /// `deadline`.
-    pub(super) async fn wait(
+    pub(super) async fn wait_until_free(
         &self,
         lanes: &[LaneName],
         deadline: Instant,
@@ -84,7 +84,7 @@ impl HeldLanes {
     /// Returns the wanted lanes that another transaction has locked. The other lanes are locked only during this call.
     async fn find_locked(&self, wanted: &[LaneName]) -> Result<HashSet<LaneName>, StoreError> {
         let tx = self.store.begin().await?;
-        let held = lanes::lock_unversioned(&tx, wanted).await?;
+        let held = lanes::lock_keeping_versions(&tx, wanted).await?;
         tx.rollback().await?;
         Ok(held)
     }
@@ -122,7 +122,7 @@ impl Drop for WaiterCount<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::lanes::{IfTaken, LaneKind, Wake};
+    use crate::store::lanes::{IfLocked, LaneKind, LanesToWake};
     use crate::store::testing::stores;
 
     /// More lanes than there are connections for transactions.
@@ -135,7 +135,7 @@ mod tests {
             let store = &test.store;
             let keys: Vec<_> = (0..LANES).map(|number| number.to_string()).collect();
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Taxpayer, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Taxpayer, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
@@ -144,7 +144,7 @@ mod tests {
                 lanes::lock(
                     &holder,
                     &[LaneName::new(LaneKind::Taxpayer, key)],
-                    IfTaken::Await,
+                    IfLocked::Await,
                 )
                 .await
                 .unwrap();
@@ -160,7 +160,9 @@ mod tests {
                 })
                 .collect();
             let soon = Instant::now() + Duration::from_millis(100);
-            let waits = names.iter().map(|lane| held_lanes.wait(lane, soon));
+            let waits = names
+                .iter()
+                .map(|lane| held_lanes.wait_until_free(lane, soon));
             let results = futures_util::future::join_all(waits).await;
             assert!(
                 results
@@ -172,7 +174,9 @@ mod tests {
 
             let late = Instant::now() + Duration::from_mins(1);
             let waits = futures_util::future::join_all(
-                names.iter().map(|lane| held_lanes.wait(lane, late)),
+                names
+                    .iter()
+                    .map(|lane| held_lanes.wait_until_free(lane, late)),
             );
             let (results, ()) = tokio::join!(waits, async {
                 let writes = (0..LANES).map(|number| async move {
@@ -180,7 +184,7 @@ mod tests {
                     lanes::lock(
                         &tx,
                         &[LaneName::new(LaneKind::Endpoint, number.to_string())],
-                        IfTaken::Await,
+                        IfLocked::Await,
                     )
                     .await
                     .unwrap();

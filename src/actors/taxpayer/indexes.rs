@@ -12,7 +12,7 @@ use crate::domain::party::{Customer, CustomerDetails};
 
 /// Invoices, indexed by id, number and IRN, which are unique within the taxpayer and never change.
 #[derive(Debug, Default)]
-pub(crate) struct Invoices {
+pub(crate) struct InvoiceIndex {
     all: Vec<Tracked<Invoice>>,
     by_id: HashMap<InvoiceId, usize>,
     by_number: HashMap<String, usize>,
@@ -21,7 +21,7 @@ pub(crate) struct Invoices {
     without_notes: HashSet<InvoiceId>,
 }
 
-impl Invoices {
+impl InvoiceIndex {
     /// Indexes invoices that are stored and unchanged. `without_notes` are those whose signed credit notes were not
     /// read.
     pub(crate) fn new(invoices: Vec<Invoice>, without_notes: Vec<InvoiceId>) -> Self {
@@ -56,8 +56,8 @@ impl Invoices {
         self.invoice_at(self.by_irn_key.get(&irn.key()))
     }
 
-    /// Refuses an invoice whose signed credit notes were not read, because none of them would be set off. Of an invoice
-    /// that is paid in parts nothing is left to be set off.
+    /// Refuses an invoice whose signed credit notes were not read, because none of them would be set off. An invoice of
+    /// which nothing is left to pay is not refused, because nothing is set off against it any more.
     pub(crate) fn check_credit_notes(&self, invoice: &Invoice) -> Result<(), Refusal> {
         let is_owed = !invoice.payment.amount_left().is_zero();
         if is_owed && self.without_notes.contains(&invoice.id) {
@@ -66,8 +66,8 @@ impl Invoices {
         Ok(())
     }
 
-    /// Returns the signed credit notes of an invoice that are loaded. Returns none if they were too many to be read, even
-    /// if another command of the batch has loaded some of them.
+    /// Returns the signed credit notes of an invoice that are loaded. Returns none if they were too many to be read,
+    /// even if another command of the batch has loaded some of them.
     pub(crate) fn signed_credit_notes(&self, invoice: &Invoice) -> Vec<Invoice> {
         if self.without_notes.contains(&invoice.id) {
             return Vec::new();
@@ -102,7 +102,7 @@ impl Invoices {
 /// Customers, ordered by age, the oldest first. A customer's number never changes. A customer without a tax number may
 /// get one later.
 #[derive(Debug, Default)]
-pub(crate) struct Customers {
+pub(crate) struct CustomerIndex {
     all: Vec<Tracked<Customer>>,
     by_id: HashMap<CustomerId, usize>,
     by_number: HashMap<String, usize>,
@@ -110,7 +110,7 @@ pub(crate) struct Customers {
     by_tin: HashMap<String, usize>,
 }
 
-impl Customers {
+impl CustomerIndex {
     pub(crate) fn changed_customers(&self) -> impl Iterator<Item = &Customer> {
         self.all.iter().filter_map(Tracked::changed_value)
     }
@@ -150,7 +150,7 @@ impl Customers {
 }
 
 /// Collects customers that are stored and unchanged.
-impl FromIterator<Customer> for Customers {
+impl FromIterator<Customer> for CustomerIndex {
     fn from_iter<I: IntoIterator<Item = Customer>>(customers: I) -> Self {
         let mut index = Self::default();
         customers
@@ -161,15 +161,15 @@ impl FromIterator<Customer> for Customers {
 }
 
 /// The rows of several taxpayers, grouped by taxpayer. Within a taxpayer they keep the order in which they were read.
-pub(crate) struct ByOwner<T>(HashMap<TaxpayerId, Vec<T>>);
+pub(crate) struct RowsByTaxpayer<T>(HashMap<TaxpayerId, Vec<T>>);
 
-impl<T> Default for ByOwner<T> {
+impl<T> Default for RowsByTaxpayer<T> {
     fn default() -> Self {
         Self(HashMap::new())
     }
 }
 
-impl<T> ByOwner<T> {
+impl<T> RowsByTaxpayer<T> {
     pub(crate) fn put(&mut self, owner: TaxpayerId, row: T) {
         self.0.entry(owner).or_default().push(row);
     }
@@ -183,7 +183,7 @@ impl<T> ByOwner<T> {
     }
 }
 
-impl<T> FromIterator<(TaxpayerId, T)> for ByOwner<T> {
+impl<T> FromIterator<(TaxpayerId, T)> for RowsByTaxpayer<T> {
     fn from_iter<I: IntoIterator<Item = (TaxpayerId, T)>>(rows: I) -> Self {
         let mut all = Self::default();
         rows.into_iter()
@@ -220,11 +220,12 @@ mod tests {
 
     #[test]
     fn a_customer_is_found_by_its_number_before_its_tax_number() {
-        let mut index: Customers = [customer(1, "A", None), customer(2, "B", Some("T"))]
+        let mut index: CustomerIndex = [customer(1, "A", None), customer(2, "B", Some("T"))]
             .into_iter()
             .collect();
-        let found =
-            |index: &Customers, no, tin| index.find_match(&details(no, tin)).map(|one| one.id.0);
+        let found = |index: &CustomerIndex, no, tin| {
+            index.find_match(&details(no, tin)).map(|one| one.id.0)
+        };
         assert_eq!(found(&index, "A", Some("T")), Some(1));
         assert_eq!(found(&index, "C", Some("T")), Some(2));
         assert_eq!(

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use crate::actors::turn_gate::{Portion, TurnGate};
+use crate::actors::turn_gate::{BudgetPortion, TurnGate};
 use crate::domain::access::payer::Payer;
 use crate::domain::kernel::ids::TaxpayerId;
 
@@ -28,7 +28,7 @@ pub(super) struct LargeTurns {
 }
 
 /// The two taxpayers whose small commands were committed last. Two are enough to tell, for any taxpayer, whether
-/// another one writes.
+/// another taxpayer writes.
 #[derive(Debug, Default)]
 struct LastWriters {
     last: Option<(TaxpayerId, Instant)>,
@@ -40,7 +40,7 @@ pub(super) struct LargeTurn {
     turns: Arc<LargeTurns>,
     taxpayer: TaxpayerId,
     begun: Instant,
-    place: Portion,
+    place: BudgetPortion,
 }
 
 impl LargeTurns {

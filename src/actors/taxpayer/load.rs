@@ -9,7 +9,7 @@ use timing::CommandId;
 
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
-use crate::actors::taxpayer::indexes::{ByOwner, Invoices};
+use crate::actors::taxpayer::indexes::{InvoiceIndex, RowsByTaxpayer};
 use crate::actors::taxpayer::read_set::ReadSet;
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::unique_values::find_conflicts;
@@ -28,14 +28,16 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::item::Item;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::fault::Faults;
-use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::kernel::ids::{InvoiceId, RunId, TaxpayerId};
 use crate::domain::kernel::tracked::Tracked;
 use crate::domain::party::Customer;
-use crate::domain::pipeline::Run;
+use crate::domain::pipeline::{Run, RunState};
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::accounts::keys;
+use crate::store::invoices::credit_notes::CREDIT_NOTES_BYTES_MAX;
 use crate::store::invoices::customers_and_items;
 use crate::store::invoices::{self, corrections, credit_notes, import_profiles, imports, payments};
+use crate::store::operations::audit;
 use crate::store::operations::outages::{self, OutageEvent};
 use crate::store::operations::supplier_invoices;
 use crate::store::webhooks::{integrations, replays};
@@ -62,6 +64,8 @@ pub(super) async fn load(
     let mut units = Vec::with_capacity(starts.len());
     for start in starts {
         let id = start.id;
+        let runs = rows.runs.take(id);
+        let held_runs = find_held_runs(tx, &start.wanted, &runs).await?;
         let rare = RareRows::load(start.wanted, &deps.store, tx, id, now).await?;
         let CachedState {
             version,
@@ -82,15 +86,11 @@ pub(super) async fn load(
             taxpayer: Tracked::from_stored(taxpayer),
             endpoints: endpoints.into_iter().map(Tracked::from_stored).collect(),
             head,
-            invoices: Invoices::new(rows.invoices.take(id), rows.without_notes.take(id)),
+            invoices: InvoiceIndex::new(rows.invoices.take(id), rows.without_notes.take(id)),
             items: rows.items.take(id).into_iter().collect(),
             customers: rows.customers.take(id).into_iter().collect(),
-            runs: rows
-                .runs
-                .take(id)
-                .into_iter()
-                .map(Tracked::from_stored)
-                .collect(),
+            runs: runs.into_iter().map(Tracked::from_stored).collect(),
+            held_runs,
             supplier_invoices: rare.supplier_invoices,
             acknowledged: rare.acknowledged,
             last_postings: rare.last_postings,
@@ -112,44 +112,47 @@ pub(super) async fn load(
 
 /// Rows that many commands need. They are read for all taxpayers together.
 struct CommonRows {
-    invoices: ByOwner<Invoice>,
+    invoices: RowsByTaxpayer<Invoice>,
     /// The invoices whose signed credit notes are too many or too large to be read.
-    without_notes: ByOwner<InvoiceId>,
-    /// The invoices that refer to an invoice to be corrected, with its id. Those that are too large are missing.
-    correcting: ByOwner<(InvoiceId, Vec<Invoice>)>,
-    items: ByOwner<Item>,
-    customers: ByOwner<Customer>,
-    runs: ByOwner<Run>,
+    without_notes: RowsByTaxpayer<InvoiceId>,
+    /// The id of each invoice to be corrected, with the invoices that refer to it. An entry is missing if these are too
+    /// many or too large.
+    correcting: RowsByTaxpayer<(InvoiceId, Vec<Invoice>)>,
+    items: RowsByTaxpayer<Item>,
+    customers: RowsByTaxpayer<Customer>,
+    runs: RowsByTaxpayer<Run>,
 }
 
 impl CommonRows {
     async fn load(tx: &Transaction, starts: &mut [BatchStart]) -> Result<Self, StoreError> {
-        let names = take_from_each(starts, ReadSet::take_invoices);
-        let mut invoices: ByOwner<Invoice> = ByOwner::default();
+        let names = take_from_each_read_set(starts, ReadSet::take_invoices);
+        let mut invoices: RowsByTaxpayer<Invoice> = RowsByTaxpayer::default();
         for invoice in invoices::with_identifiers(tx, names).await? {
             invoices.put(invoice.taxpayer_id, invoice);
         }
-        let mut without_notes = ByOwner::default();
+        let mut without_notes = RowsByTaxpayer::default();
+        let mut room = CREDIT_NOTES_BYTES_MAX;
         for BatchStart { id, wanted, .. } in starts.iter_mut() {
             if wanted.with_invoices.credit_notes {
-                for invoice in add_credit_notes(tx, *id, &mut invoices).await? {
+                for invoice in add_credit_notes(tx, *id, &mut invoices, &mut room).await? {
                     without_notes.put(*id, invoice);
                 }
             }
-            wanted.add_loaded(invoices.owned_by(*id));
+            wanted.add_loaded_invoices(invoices.owned_by(*id));
         }
         let correcting = load_correcting(tx, starts).await?;
-        let names = take_from_each(starts, |wanted| std::mem::take(&mut wanted.items));
-        let items: ByOwner<Item> = customers_and_items::find_items(tx, names)
+        let names = take_from_each_read_set(starts, |wanted| std::mem::take(&mut wanted.items));
+        let items: RowsByTaxpayer<Item> = customers_and_items::find_items(tx, names)
             .await?
             .into_iter()
             .collect();
-        let names = take_from_each(starts, |wanted| std::mem::take(&mut wanted.customers));
-        let customers: ByOwner<Customer> = customers_and_items::find_customers(tx, names)
+        let names = take_from_each_read_set(starts, |wanted| std::mem::take(&mut wanted.customers));
+        let customers: RowsByTaxpayer<Customer> = customers_and_items::find_customers(tx, names)
             .await?
             .into_iter()
             .collect();
-        let names = take_from_each(starts, |wanted| std::mem::take(&mut wanted.run_irn_keys));
+        let names =
+            take_from_each_read_set(starts, |wanted| std::mem::take(&mut wanted.run_irn_keys));
         let runs = runs::with_irn_keys(tx, names).await?;
         let runs = runs.into_iter().map(|run| (run.taxpayer_id, run));
         Ok(Self {
@@ -164,13 +167,14 @@ impl CommonRows {
 }
 
 /// Adds to the loaded invoices of a taxpayer the signed credit notes that refer to them. Returns the invoices whose
-/// credit notes are too many or too large to be read.
+/// credit notes are too many or too large to be read. `room` is the size that the transaction may still read.
 async fn add_credit_notes(
     tx: &Transaction,
     id: TaxpayerId,
-    invoices: &mut ByOwner<Invoice>,
+    invoices: &mut RowsByTaxpayer<Invoice>,
+    room: &mut usize,
 ) -> Result<Vec<InvoiceId>, StoreError> {
-    let found = credit_notes::find_signed(tx, id, invoices.owned_by(id)).await?;
+    let found = credit_notes::find_signed(tx, id, invoices.owned_by(id), room).await?;
     let known = invoices.owned_by(id).iter();
     let known: HashSet<_> = known.map(|known| known.id).collect();
     for note in found.read {
@@ -186,11 +190,11 @@ async fn add_credit_notes(
 async fn load_correcting(
     tx: &Transaction,
     starts: &mut [BatchStart],
-) -> Result<ByOwner<(InvoiceId, Vec<Invoice>)>, StoreError> {
-    let mut correcting = ByOwner::default();
+) -> Result<RowsByTaxpayer<(InvoiceId, Vec<Invoice>)>, StoreError> {
+    let mut correcting = RowsByTaxpayer::default();
     for BatchStart { id, wanted, .. } in starts {
         for (original, references) in &wanted.corrected_references {
-            let found = invoices::owned_by_correcting(tx, *id, references).await?;
+            let found = invoices::load_correcting_documents(tx, *id, references).await?;
             if let Some(found) = found {
                 let keys = found.iter().map(|invoice| invoice.irn.key());
                 wanted.run_irn_keys.extend(keys);
@@ -201,8 +205,22 @@ async fn load_correcting(
     Ok(correcting)
 }
 
+/// Returns those of the loaded runs that an operator has paused; none if no command asks for them.
+async fn find_held_runs(
+    tx: &Transaction,
+    wanted: &ReadSet,
+    runs: &[Run],
+) -> Result<HashSet<RunId>, StoreError> {
+    let paused = runs.iter().filter(|run| run.state() == RunState::Paused);
+    let ids: Vec<_> = paused
+        .filter(|_| wanted.held_runs)
+        .map(|run| run.id)
+        .collect();
+    audit::find_paused_by_operator(tx, &ids).await
+}
+
 /// Takes a part out of every read set. Returns each part with the id of its taxpayer.
-fn take_from_each<T>(
+fn take_from_each_read_set<T>(
     starts: &mut [BatchStart],
     part: impl Fn(&mut ReadSet) -> T,
 ) -> Vec<(TaxpayerId, T)> {
@@ -265,7 +283,7 @@ impl RareRows {
                 0
             },
             replays: if wanted.replays {
-                replays::open_owned_by(tx, id).await?
+                replays::running_owned_by(tx, id).await?
             } else {
                 Vec::new()
             },

@@ -1,5 +1,5 @@
-//! The commands of one taxpayer as a member of a transaction: the lanes, leases and idempotency keys
-//! that they need, and the outcome for the taxpayer.
+//! The commands of one taxpayer as one member of a transaction that several taxpayers may share: the lanes, leases and
+//! idempotency keys that they need, and their outcome.
 
 use supervision::{CommandBatch, Task};
 use timing::CommandId;
@@ -14,7 +14,7 @@ use crate::store::lanes::{LaneKind, LaneName, Lease};
 pub(super) type CommandResults = Vec<(CommandId, CommandResult)>;
 
 /// The commands of one taxpayer in a transaction.
-pub(super) struct Member<'a> {
+pub(super) struct TransactionMember<'a> {
     pub(super) id: TaxpayerId,
     pub(super) cached: Option<CachedState>,
     pub(super) batch: &'a CommandBatch<CommandEnvelope>,
@@ -29,7 +29,7 @@ pub(super) struct ExecutedBatch {
 }
 
 /// The outcome of one member of a transaction.
-pub(super) enum Outcome {
+pub(super) enum MemberOutcome {
     Executed(Box<ExecutedBatch>),
     /// Another transaction has locked these lanes, which the member needs. Nothing was executed.
     Held(Vec<LaneName>),
@@ -37,15 +37,15 @@ pub(super) enum Outcome {
     LeftOut,
 }
 
-impl Member<'_> {
-    pub(super) fn lane(&self) -> LaneName {
+impl TransactionMember<'_> {
+    pub(super) fn taxpayer_lane(&self) -> LaneName {
         LaneName::new(LaneKind::Taxpayer, self.id.to_string())
     }
 
     /// Returns the lanes to lock before anything is read: the taxpayer's and those of the runs whose steps are
     /// recorded.
-    pub(super) fn lanes(&self) -> impl Iterator<Item = LaneName> {
-        std::iter::once(self.lane())
+    pub(super) fn lanes_to_lock(&self) -> impl Iterator<Item = LaneName> {
+        std::iter::once(self.taxpayer_lane())
             .chain(step_leases(self.tasks).map(|(_, lease)| LaneName::from(lease)))
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn traces(tasks: &[Task<CommandEnvelope>]) -> impl Iterator<Item = Tr
     tasks.iter().filter_map(|task| task.command.trace)
 }
 
-pub(super) fn claims<'a>(
+pub(super) fn idempotency_claims<'a>(
     tasks: impl Iterator<Item = &'a Task<CommandEnvelope>>,
 ) -> Vec<&'a IdempotencyClaim> {
     tasks

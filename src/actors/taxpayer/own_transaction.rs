@@ -1,40 +1,48 @@
 //! The transactions of one taxpayer: of a batch that its group left out, and of a large command. Reading, deciding and
-//! rendering thousands of lines takes long, so a large command is decided on a snapshot, while others write. Only then
-//! is the taxpayer's lane locked. The changes are written if nobody has written for this taxpayer since the snapshot.
+//! rendering thousands of lines takes long, so a large command is decided on a snapshot of the database, while others
+//! write. Only then is the taxpayer's lane locked. The changes are written if nobody has written for this taxpayer
+//! since the snapshot.
 
 use database::{Sharing, StoreError};
 
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::flush::write_and_commit;
-use crate::actors::taxpayer::member::{ExecutedBatch, Member, Outcome, claims, step_leases};
+use crate::actors::taxpayer::member::{
+    ExecutedBatch, MemberOutcome, TransactionMember, idempotency_claims, step_leases,
+};
 use crate::actors::taxpayer::transaction::{
     Decision, LockedMember, decide, load_members, lock_written_lanes, reserve_ids,
 };
 use crate::store::idempotency;
 use crate::store::lanes::leases;
-use crate::store::lanes::{self, IfTaken, LaneName, Lease, views};
+use crate::store::lanes::{self, IfLocked, LaneName, Lease, views};
 
 /// Executes the commands of one taxpayer. Creates its lane if it does not exist. Does not wait for a lane that another
 /// transaction has locked, because the wait would occupy a connection. A panic of a command is not caught here.
 pub(super) async fn execute_alone(
     deps: &TaxpayerDeps,
-    member: Member<'_>,
+    member: TransactionMember<'_>,
     sharing: Sharing,
-) -> Result<Outcome, StoreError> {
+) -> Result<MemberOutcome, StoreError> {
     let ids = reserve_ids(&deps.store, &member).await?;
     let tx = match sharing {
         Sharing::Shared => deps.store.begin().await?,
         Sharing::Apart => deps.store.begin_apart().await?,
     };
-    let locked = lanes::lock(&tx, &member.lanes().collect::<Vec<_>>(), IfTaken::Skip).await?;
+    let locked = lanes::lock(
+        &tx,
+        &member.lanes_to_lock().collect::<Vec<_>>(),
+        IfLocked::Skip,
+    )
+    .await?;
     if !locked.skipped.is_empty() {
         tx.rollback().await?;
-        return Ok(Outcome::Held(locked.skipped.into_iter().collect()));
+        return Ok(MemberOutcome::Held(locked.skipped.into_iter().collect()));
     }
-    let own = member.lane();
+    let own = member.taxpayer_lane();
     let version = match locked.version(&own) {
         Some(version) => Some(version),
-        None => lanes::lock(&tx, std::slice::from_ref(&own), IfTaken::Await)
+        None => lanes::lock(&tx, std::slice::from_ref(&own), IfLocked::Await)
             .await?
             .version(&own),
     };
@@ -46,7 +54,7 @@ pub(super) async fn execute_alone(
         .filter(|lease| !locked.contains(&LaneName::from(*lease)))
         .cloned()
         .collect();
-    let fenced = leases::fence(&tx, &unknown, IfTaken::Await).await?.held;
+    let fenced = leases::fence(&tx, &unknown, IfLocked::Await).await?.held;
     let member = LockedMember {
         member,
         ids,
@@ -65,13 +73,13 @@ pub(super) async fn execute_alone(
     let held = lock_written_lanes(&tx, std::iter::once(&unit)).await?;
     if !held.is_empty() {
         tx.rollback().await?;
-        return Ok(Outcome::Held(held.into_iter().collect()));
+        return Ok(MemberOutcome::Held(held.into_iter().collect()));
     }
     let cached = write_and_commit(deps, tx, &[member], vec![unit])
         .await?
         .pop()
         .ok_or(StoreError::Stale)?;
-    Ok(Outcome::Executed(Box::new(ExecutedBatch {
+    Ok(MemberOutcome::Executed(Box::new(ExecutedBatch {
         cached,
         results,
     })))
@@ -82,9 +90,9 @@ pub(super) async fn execute_alone(
 /// snapshot, it is decided with its lanes locked.
 pub(super) async fn execute_large(
     deps: &TaxpayerDeps,
-    member: Member<'_>,
-) -> Result<Outcome, StoreError> {
-    let under_lane = Member {
+    member: TransactionMember<'_>,
+) -> Result<MemberOutcome, StoreError> {
+    let under_lane = TransactionMember {
         cached: None,
         ..member
     };
@@ -100,11 +108,11 @@ pub(super) async fn execute_large(
 /// Decides the command on a snapshot of the database. Returns `None` if the taxpayer has no lane yet.
 async fn decide_on_snapshot<'a>(
     deps: &TaxpayerDeps,
-    member: Member<'a>,
+    member: TransactionMember<'a>,
 ) -> Result<Option<Decision<'a>>, StoreError> {
     let ids = reserve_ids(&deps.store, &member).await?;
     let snapshot = deps.store.snapshot().await?;
-    let LaneName { kind, key } = member.lane();
+    let LaneName { kind, key } = member.taxpayer_lane();
     let Some(lane) = views::lane_state(&snapshot, kind, &key).await? else {
         snapshot.rollback().await?;
         return Ok(None);
@@ -132,26 +140,27 @@ async fn decide_on_snapshot<'a>(
 async fn write_decision(
     deps: &TaxpayerDeps,
     decided: Decision<'_>,
-) -> Result<Option<Outcome>, StoreError> {
+) -> Result<Option<MemberOutcome>, StoreError> {
     let Decision {
         member,
         unit,
         results,
     } = decided;
     if !unit.has_changes() {
-        let cached = unit.into_cached().before_lock();
-        return Ok(Some(Outcome::Executed(Box::new(ExecutedBatch {
+        let cached = unit.into_cached().with_version_before_lock();
+        return Ok(Some(MemberOutcome::Executed(Box::new(ExecutedBatch {
             cached,
             results,
         }))));
     }
     let tx = deps.store.begin_apart().await?;
-    let locked = lanes::lock(&tx, &[member.lane()], IfTaken::Skip).await?;
+    let locked = lanes::lock(&tx, &[member.taxpayer_lane()], IfLocked::Skip).await?;
     let mut held = locked.skipped.clone();
     if held.is_empty() {
-        let is_current = locked.version(&member.lane()) == Some(unit.version);
+        let is_current = locked.version(&member.taxpayer_lane()) == Some(unit.version);
         let used_keys =
-            idempotency::taken_keys(&tx, &claims(member.tasks.iter()), unit.now).await?;
+            idempotency::find_taken_keys(&tx, &idempotency_claims(member.tasks.iter()), unit.now)
+                .await?;
         if !is_current || !used_keys.is_empty() {
             tx.rollback().await?;
             return Ok(None);
@@ -160,13 +169,13 @@ async fn write_decision(
     }
     if !held.is_empty() {
         tx.rollback().await?;
-        return Ok(Some(Outcome::Held(held.into_iter().collect())));
+        return Ok(Some(MemberOutcome::Held(held.into_iter().collect())));
     }
     let cached = write_and_commit(deps, tx, &[member], vec![unit])
         .await?
         .pop()
         .ok_or(StoreError::Stale)?;
-    Ok(Some(Outcome::Executed(Box::new(ExecutedBatch {
+    Ok(Some(MemberOutcome::Executed(Box::new(ExecutedBatch {
         cached,
         results,
     }))))

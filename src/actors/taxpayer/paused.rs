@@ -7,7 +7,7 @@ use crate::domain::kernel::audit::ActorWithName;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::taxpayer_pause::{TaxpayerPause, is_held_back};
 
-/// Clones share one list.
+/// The paused taxpayers, kept in memory. Clones share one list.
 #[derive(Debug, Clone, Default)]
 pub struct PausedTaxpayers(Arc<RwLock<Arc<Vec<TaxpayerPause>>>>);
 

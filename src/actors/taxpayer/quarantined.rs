@@ -14,7 +14,7 @@ use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice};
 use crate::actors::taxpayer::handle::{CommandEnvelope, TaxpayerError, TaxpayerHandle};
 use crate::domain::invoice::batch::Duplicate;
 use crate::domain::kernel::audit::OperatorRequest;
-use crate::domain::kernel::ids::{TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{TaxpayerId, parse_id};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::quarantine::{END_UNKNOWN_MESSAGE, QuarantineState, QuarantinedCommand};
 use crate::store::Store;
@@ -27,7 +27,7 @@ const CONTENTS_BYTES_MAX: usize = 256 * 1024;
 const NOT_KEPT_MESSAGE: &str = "The command was replayed or dropped before";
 
 /// Returns what a replay of the command needs, as JSON. `None` if the command cannot be replayed.
-pub(super) fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
+pub(super) fn replay_contents(envelope: &CommandEnvelope) -> Option<SecretString> {
     let contents = envelope.command.contents()?;
     (contents.len() <= CONTENTS_BYTES_MAX).then(|| contents.into())
 }
@@ -47,7 +47,7 @@ fn to_quarantined_command(unstored: &UnstoredCommand) -> QuarantinedCommand {
     let record = &unstored.record;
     // The actor of a taxpayer has the taxpayer's id as its name.
     let number = (unstored.kind == kinds::TAXPAYER)
-        .then(|| parse_number(&record.actor))
+        .then(|| parse_id(&record.actor))
         .flatten();
     QuarantinedCommand {
         reference: record.reference,
@@ -74,7 +74,7 @@ impl TaxpayerHandle {
     ) -> Result<QuarantinedCommand, TaxpayerError> {
         let found = self.quarantined_command(reference).await?;
         let (taxpayer, create) = self.replayable_command(&found).await?;
-        self.take_out(&found, QuarantineState::Replayed, by, now)
+        self.take_out_command(&found, QuarantineState::Replayed, by, now)
             .await?;
         let created = self.send(taxpayer, create).await;
         let (state, result) = replay_result(&created);
@@ -90,7 +90,7 @@ impl TaxpayerHandle {
         now: Timestamp,
     ) -> Result<QuarantinedCommand, TaxpayerError> {
         let found = self.quarantined_command(reference).await?;
-        self.take_out(&found, QuarantineState::Dropped, by, now)
+        self.take_out_command(&found, QuarantineState::Dropped, by, now)
             .await?;
         self.quarantined_command(reference).await
     }
@@ -103,7 +103,7 @@ impl TaxpayerHandle {
         found.ok_or(TaxpayerError::Refused(Refusal::CommandNotFound))
     }
 
-    async fn take_out(
+    async fn take_out_command(
         &self,
         found: &QuarantinedCommand,
         to: QuarantineState,
@@ -304,7 +304,7 @@ mod tests {
             );
             // The process ends here: the command is taken, and nothing was sent.
             app.taxpayers
-                .take_out(&found, QuarantineState::Replayed, &BY, NOW)
+                .take_out_command(&found, QuarantineState::Replayed, &BY, NOW)
                 .await
                 .unwrap();
             let refused = app.taxpayers.replay_quarantined(reference, &BY, NOW).await;
@@ -351,12 +351,12 @@ mod tests {
     #[test]
     fn only_creates_of_a_moderate_size_are_kept_and_they_are_not_printed() {
         let create = CommandEnvelope::new(CreateInvoice(draft("INV-1", 10)), None, None);
-        let kept = contents(&create).unwrap();
+        let kept = replay_contents(&create).unwrap();
         assert!(!format!("{kept:?}").contains("customer.example"));
         let mut large = draft("INV-2", 10);
         large.customer.name = "x".repeat(CONTENTS_BYTES_MAX);
-        assert!(contents(&CommandEnvelope::new(CreateInvoice(large), None, None)).is_none());
+        assert!(replay_contents(&CommandEnvelope::new(CreateInvoice(large), None, None)).is_none());
         let other = CommandEnvelope::new(CancelReplay(uuid::Uuid::nil()), None, None);
-        assert!(contents(&other).is_none());
+        assert!(replay_contents(&other).is_none());
     }
 }

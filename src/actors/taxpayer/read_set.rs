@@ -21,10 +21,12 @@ pub struct ReadSet {
     pub(super) customers: CustomerIdentifiers,
     pub(super) items: ItemIdentifiers,
     pub(super) run_irn_keys: Vec<String>,
+    /// True if those of the runs are read that an operator has paused.
+    pub(super) held_runs: bool,
     pub(super) supplier_irn_keys: Vec<String>,
     /// IRNs of invoices whose receipt a command may record.
     pub(super) receipts: Vec<String>,
-    pub(super) ledgers: Ledgers,
+    pub(super) ledgers: WantedLedgerEntries,
     pub(super) replays: bool,
     pub(super) valid_keys: bool,
     pub(super) settings: WantedSettings,
@@ -36,12 +38,12 @@ pub struct ReadSet {
     /// Import numbers of files. The imports with these numbers are read.
     pub(super) imports: Vec<String>,
     pub(super) unique_values: Vec<UniqueValues>,
-    pub(super) with_invoices: WithInvoices,
+    pub(super) with_invoices: RowsWithInvoices,
 }
 
 /// Flags for rows that are read in addition, for each invoice of the set.
 #[derive(Default)]
-pub(super) struct WithInvoices {
+pub(super) struct RowsWithInvoices {
     runs: bool,
     pub(super) credit_notes: bool,
 }
@@ -55,7 +57,7 @@ pub(super) struct WantedSettings {
 
 /// The invoices for which the last ledger entry with their current payment status is read.
 #[derive(Default)]
-pub(super) struct Ledgers {
+pub(super) struct WantedLedgerEntries {
     irn_keys: Vec<String>,
     /// The loaded invoices with these IRNs, each with its current payment status.
     pub(super) invoices: Vec<(InvoiceId, PaymentStatus)>,
@@ -85,9 +87,21 @@ impl ReadSet {
     }
 
     /// Adds the invoice with this IRN and its runs.
-    pub(crate) fn add_runs(&mut self, irn: &Irn) {
+    pub(crate) fn add_invoice_with_runs(&mut self, irn: &Irn) {
         self.add_irn(irn);
         self.run_irn_keys.push(irn.key());
+    }
+
+    /// Adds those of the runs that an operator has paused.
+    pub(crate) fn add_held_runs(&mut self) {
+        self.held_runs = true;
+    }
+
+    /// Adds what `check_preconditions` needs of a run that is to continue. The run may relay that the invoice is paid,
+    /// which its signed credit notes lower.
+    pub(crate) fn add_stopped_run(&mut self, irn: &Irn) {
+        self.add_invoice_with_runs(irn);
+        self.add_credit_notes();
     }
 
     /// Adds the runs of all invoices that are read.
@@ -101,8 +115,8 @@ impl ReadSet {
     }
 
     /// Adds the invoice with this IRN, its runs, and whether an event says that its receipt was confirmed.
-    pub(crate) fn add_receipt(&mut self, irn: &Irn) {
-        self.add_runs(irn);
+    pub(crate) fn add_invoice_with_receipt(&mut self, irn: &Irn) {
+        self.add_invoice_with_runs(irn);
         self.receipts.push(irn.to_string());
     }
 
@@ -117,7 +131,7 @@ impl ReadSet {
         names.tins.extend(customer.tin.clone());
     }
 
-    pub(crate) fn items(&mut self) -> &mut ItemIdentifiers {
+    pub(crate) fn items_mut(&mut self) -> &mut ItemIdentifiers {
         &mut self.items
     }
 
@@ -138,12 +152,12 @@ impl ReadSet {
     }
 
     /// Asks how many valid keys the taxpayer has.
-    pub(crate) fn add_valid_keys(&mut self) {
+    pub(crate) fn add_valid_key_count(&mut self) {
         self.valid_keys = true;
     }
 
     /// Asks whether the taxpayer has received this event.
-    pub(crate) fn add_outage(&mut self, event: OutageEvent) {
+    pub(crate) fn add_outage_event(&mut self, event: OutageEvent) {
         self.outages.push(event);
     }
 
@@ -175,8 +189,8 @@ impl ReadSet {
         });
     }
 
-    /// Takes the names of the invoices out of the set. If the runs of all invoices are wanted, the IRNs among these
-    /// names are first added to the runs.
+    /// Takes the identifiers of the invoices out of the set. If the runs of all invoices are wanted, the IRNs among
+    /// these identifiers are first added to the IRNs whose runs are read.
     pub(super) fn take_invoices(&mut self) -> InvoiceIdentifiers {
         if self.with_invoices.runs {
             let keys = self.invoices.irn_keys.iter().cloned();
@@ -185,9 +199,9 @@ impl ReadSet {
         std::mem::take(&mut self.invoices)
     }
 
-    /// Adds the IRNs of the loaded invoices. A command may name its invoice by number, but runs and receipts are found
-    /// by IRN.
-    pub(super) fn add_loaded(&mut self, invoices: &[Invoice]) {
+    /// Adds the IRNs of the loaded invoices to those whose runs and receipts are read. A command may name its invoice
+    /// by number, but runs and receipts are found by IRN.
+    pub(super) fn add_loaded_invoices(&mut self, invoices: &[Invoice]) {
         if self.with_invoices.runs {
             let keys = invoices.iter().map(|invoice| invoice.irn.key());
             self.run_irn_keys.extend(keys);

@@ -16,7 +16,8 @@ use crate::actors::taxpayer::flush::write_and_commit;
 use crate::actors::taxpayer::handle::{CommandEnvelope, CommandError, CommandResult};
 use crate::actors::taxpayer::load::{self, BatchStart};
 use crate::actors::taxpayer::member::{
-    CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases,
+    CommandResults, ExecutedBatch, MemberOutcome, TransactionMember, idempotency_claims,
+    step_leases,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::{ReservedIds, WantedIdCounts};
@@ -24,7 +25,7 @@ use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
 use crate::store::idempotency::{self, KeyEntry};
-use crate::store::lanes::{self, IfTaken, LaneName, Lease, LockedLanes};
+use crate::store::lanes::{self, IfLocked, LaneName, Lease, LockedLanes};
 
 /// The longest time that a transaction waits for the lanes of runs and endpoints. Deliveries lock an endpoint's lane
 /// for a few milliseconds whenever they write outcomes. If a lane stays locked for longer, its taxpayer leaves the
@@ -34,7 +35,7 @@ const LANE_RETRY_EVERY: Duration = Duration::from_millis(2);
 
 /// A member whose lanes are locked.
 pub(super) struct LockedMember<'a> {
-    pub(super) member: Member<'a>,
+    pub(super) member: TransactionMember<'a>,
     pub(super) ids: ReservedIds,
     /// The version of the taxpayer's lane.
     pub(super) version: i64,
@@ -43,13 +44,13 @@ pub(super) struct LockedMember<'a> {
 /// The members of a transaction with the rows that were read for them, and their idempotency keys that are already
 /// used.
 pub(super) struct LoadedMembers<'a> {
-    pub(super) members: Vec<(Member<'a>, UnitOfWork)>,
+    pub(super) members: Vec<(TransactionMember<'a>, UnitOfWork)>,
     pub(super) used_keys: Vec<String>,
 }
 
 /// A member whose commands are decided, before anything is written.
 pub(super) struct Decision<'a> {
-    pub(super) member: Member<'a>,
+    pub(super) member: TransactionMember<'a>,
     pub(super) unit: UnitOfWork,
     pub(super) results: CommandResults,
 }
@@ -67,8 +68,8 @@ impl LockedMember<'_> {
 /// Executes the commands of several taxpayers. Returns the outcome of each member, in the order of `members`.
 pub(super) async fn execute_group(
     deps: &TaxpayerDeps,
-    members: Vec<Member<'_>>,
-) -> Result<Vec<Outcome>, StoreError> {
+    members: Vec<TransactionMember<'_>>,
+) -> Result<Vec<MemberOutcome>, StoreError> {
     let order: Vec<_> = members.iter().map(|member| member.id).collect();
     let mut reserved = Vec::with_capacity(members.len());
     for member in members {
@@ -78,12 +79,12 @@ pub(super) async fn execute_group(
     let tx = deps.store.begin().await?;
     let lanes: Vec<_> = reserved
         .iter()
-        .flat_map(|(member, _)| member.lanes())
+        .flat_map(|(member, _)| member.lanes_to_lock())
         .collect();
-    let locked = lanes::lock(&tx, &lanes, IfTaken::Skip).await?;
+    let locked = lanes::lock(&tx, &lanes, IfLocked::Skip).await?;
     let mut outcomes = HashMap::new();
     for (member, _) in &reserved {
-        if let Some(held) = outcome_if_held(member.lanes(), &locked.skipped) {
+        if let Some(held) = outcome_if_held(member.lanes_to_lock(), &locked.skipped) {
             outcomes.insert(member.id, held);
         }
     }
@@ -102,27 +103,28 @@ pub(super) async fn execute_group(
     outcomes.extend(write_decisions(deps, tx, decided).await?);
     let outcomes = order
         .iter()
-        .map(|id| outcomes.remove(id).unwrap_or(Outcome::LeftOut));
+        .map(|id| outcomes.remove(id).unwrap_or(MemberOutcome::LeftOut));
     Ok(outcomes.collect())
 }
 
-/// Returns `Outcome::Held` if other transactions have locked some of these lanes, which a member needs; else `None`.
+/// Returns `MemberOutcome::Held` if other transactions have locked some of these lanes, which a member needs; else
+/// `None`.
 fn outcome_if_held(
     lanes: impl Iterator<Item = LaneName>,
     held: &HashSet<LaneName>,
-) -> Option<Outcome> {
+) -> Option<MemberOutcome> {
     let held: Vec<_> = lanes.filter(|lane| held.contains(lane)).collect();
-    (!held.is_empty()).then_some(Outcome::Held(held))
+    (!held.is_empty()).then_some(MemberOutcome::Held(held))
 }
 
 /// Returns the members whose lanes are all locked.
 fn locked_members<'a>(
-    reserved: Vec<(Member<'a>, ReservedIds)>,
+    reserved: Vec<(TransactionMember<'a>, ReservedIds)>,
     locked: &LockedLanes,
 ) -> Vec<LockedMember<'a>> {
     let members = reserved.into_iter().filter_map(|(member, ids)| {
-        let version = locked.version(&member.lane())?;
-        let are_all_locked = member.lanes().all(|lane| locked.contains(&lane));
+        let version = locked.version(&member.taxpayer_lane())?;
+        let are_all_locked = member.lanes_to_lock().all(|lane| locked.contains(&lane));
         are_all_locked.then_some(LockedMember {
             member,
             ids,
@@ -161,7 +163,7 @@ async fn write_decisions(
     deps: &TaxpayerDeps,
     tx: Transaction,
     decided: Vec<Decision<'_>>,
-) -> Result<HashMap<TaxpayerId, Outcome>, StoreError> {
+) -> Result<HashMap<TaxpayerId, MemberOutcome>, StoreError> {
     let mut members = Vec::new();
     let mut units = Vec::new();
     let mut results = Vec::new();
@@ -174,7 +176,7 @@ async fn write_decisions(
     let executed = members.iter().zip(states).zip(results);
     let outcomes = executed.map(|((member, cached), results)| {
         let batch = ExecutedBatch { cached, results };
-        (member.id, Outcome::Executed(Box::new(batch)))
+        (member.id, MemberOutcome::Executed(Box::new(batch)))
     });
     Ok(outcomes.collect())
 }
@@ -188,7 +190,7 @@ pub(super) async fn lock_written_lanes<'a>(
     let lanes: Vec<_> = units.flat_map(UnitOfWork::written_lanes).collect();
     let started = Instant::now();
     loop {
-        let held = lanes::lock_unversioned(tx, &lanes).await?;
+        let held = lanes::lock_keeping_versions(tx, &lanes).await?;
         if held.is_empty() || started.elapsed() > LANE_WAIT {
             return Ok(held);
         }
@@ -233,8 +235,8 @@ pub(super) async fn load_members<'a>(
     }
     let now = deps.clock.now();
     let units = load::load(deps, tx, now, starts).await?;
-    let claims = claims(locked.iter().flat_map(|one| one.member.tasks));
-    let used_keys = idempotency::taken_keys(tx, &claims, now).await?;
+    let claims = idempotency_claims(locked.iter().flat_map(|one| one.member.tasks));
+    let used_keys = idempotency::find_taken_keys(tx, &claims, now).await?;
     let members = locked
         .into_iter()
         .map(|one| one.member)
@@ -246,7 +248,7 @@ pub(super) async fn load_members<'a>(
 /// Reserves the ids that the commands of a member may use.
 pub(super) async fn reserve_ids(
     store: &Store,
-    member: &Member<'_>,
+    member: &TransactionMember<'_>,
 ) -> Result<ReservedIds, StoreError> {
     let mut wanted = WantedIdCounts::default();
     for task in member.tasks {
@@ -255,8 +257,8 @@ pub(super) async fn reserve_ids(
     wanted.reserve(store).await
 }
 
-/// Asks the commands of a member for the rows that they need.
-fn read_set(member: &Member<'_>, cached: &CachedState) -> ReadSet {
+/// Returns the rows that the commands of a member ask for.
+fn read_set(member: &TransactionMember<'_>, cached: &CachedState) -> ReadSet {
     let mut wanted = ReadSet::default();
     for task in member.tasks {
         let context = ReadContext {

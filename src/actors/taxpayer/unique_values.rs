@@ -28,7 +28,7 @@ pub(super) async fn find_conflicts(
     {
         conflicts.push((
             command,
-            taken_values::find_taken(tx, &taxpayer, login.as_deref()).await?,
+            taken_values::find_taken_values(tx, &taxpayer, login.as_deref()).await?,
         ));
     }
     Ok(conflicts)

@@ -1,7 +1,7 @@
 //! The unit of work of one batch: the rows that its commands read, and all changes so far. A command makes all checks
 //! before its first change, so a refused command changes nothing.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use timing::trace::TraceContext;
 use timing::{CommandId, clock};
 
 use crate::actors::taxpayer::cached_state::CachedState;
-use crate::actors::taxpayer::indexes::{Customers, Invoices};
+use crate::actors::taxpayer::indexes::{CustomerIndex, InvoiceIndex};
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::write_set::WriteSet;
 use crate::domain::correction::record::Correction;
@@ -64,10 +64,12 @@ pub struct UnitOfWork {
     /// The default endpoint, if there is one, and those that were added.
     pub(crate) endpoints: Vec<Tracked<Endpoint>>,
     pub(crate) head: LogHead,
-    pub(crate) invoices: Invoices,
-    pub(crate) customers: Customers,
+    pub(crate) invoices: InvoiceIndex,
+    pub(crate) customers: CustomerIndex,
     pub(crate) items: Items,
     pub(crate) runs: Vec<Tracked<Run>>,
+    /// The runs that an operator had paused when the batch started. Loaded only if a command asks for them.
+    pub(crate) held_runs: HashSet<RunId>,
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
     /// The IRNs, among those that the batch needs, whose receipt is already in the event log.
     pub(crate) acknowledged: Vec<Irn>,
@@ -83,7 +85,8 @@ pub struct UnitOfWork {
     pub(crate) replays: Vec<Replay>,
     /// The corrections of the invoices that a command of the batch corrects, the newest first.
     pub(crate) corrections: Vec<Correction>,
-    /// The invoices that may refer to an invoice to be corrected, by its id. It is missing if they are too large.
+    /// The invoices that may refer to an invoice to be corrected, by its id. No entry if they are too many or too
+    /// large.
     pub(crate) correcting: HashMap<InvoiceId, Vec<Invoice>>,
     /// The outage events, among those that the batch asks for, that this taxpayer has already received.
     pub(crate) sent_outages: Vec<OutageEvent>,
@@ -112,14 +115,11 @@ impl UnitOfWork {
 
     /// Returns the state that the actor keeps after the transaction.
     pub(crate) fn into_cached(self) -> CachedState {
+        let endpoints = self.endpoints.into_iter().map(Tracked::into_inner);
         CachedState {
             version: self.version,
             taxpayer: self.taxpayer.into_inner(),
-            endpoints: self
-                .endpoints
-                .into_iter()
-                .map(Tracked::into_inner)
-                .collect(),
+            endpoints: endpoints.collect(),
             head: self.head,
         }
     }
@@ -140,7 +140,7 @@ impl UnitOfWork {
 
     /// Returns the endpoints whose workers may have new work, in the order in which their lanes are locked. A changed
     /// endpoint may have been enabled again, with deliveries waiting.
-    pub(crate) fn woken_endpoints(&self) -> BTreeSet<EndpointKey> {
+    pub(crate) fn endpoints_to_wake(&self) -> BTreeSet<EndpointKey> {
         let writes = &self.writes;
         let replays = writes.replays.iter().chain(&writes.cancelled_replays);
         let deliveries = writes.deliveries.iter();
@@ -267,7 +267,7 @@ impl UnitOfWork {
     }
 
     /// Returns a fault for each unique value of the command executed now that another taxpayer already has.
-    pub(crate) fn conflicts(&self) -> Faults {
+    pub(crate) fn unique_value_faults(&self) -> Faults {
         let found = self.conflicts.iter().find(|(id, _)| *id == self.cause);
         found.map(|(_, faults)| faults.clone()).unwrap_or_default()
     }

@@ -36,7 +36,7 @@ words! {
     }
 }
 
-/// The use of this process by a taxpayer within some time.
+/// The counts of what a taxpayer has used of this process within some time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct UsageCounts {
     /// The number of commands that succeeded.
@@ -75,24 +75,24 @@ impl UsageCounts {
     }
 }
 
-/// The usage of this process. Clones share it.
+/// The usage of this process by each taxpayer. Clones share one record.
 #[derive(Debug, Clone)]
 pub struct TaxpayerUsage {
     started: Instant,
-    spans: Arc<Mutex<[Spans; 2]>>,
+    spans: Arc<Mutex<[TimeSpans; 2]>>,
 }
 
 /// Consecutive spans of equal length, the newest last. Spans in which nothing happened are absent.
 #[derive(Debug)]
-struct Spans {
+struct TimeSpans {
     length_s: u64,
     /// The length of the longest window that is read from these spans.
     window_s: u64,
-    spans: VecDeque<Span>,
+    spans: VecDeque<TimeSpan>,
 }
 
 #[derive(Debug)]
-struct Span {
+struct TimeSpan {
     /// The number of the span since the start.
     number: u64,
     counts: HashMap<TaxpayerId, UsageCounts>,
@@ -103,14 +103,14 @@ impl Default for TaxpayerUsage {
         Self {
             started: Instant::now(),
             spans: Arc::new(Mutex::new([
-                Spans::new(SHORT_SPAN_S, SHORT_WINDOW_S),
-                Spans::new(LONG_SPAN_S, LONG_WINDOW_S),
+                TimeSpans::new(SHORT_SPAN_S, SHORT_WINDOW_S),
+                TimeSpans::new(LONG_SPAN_S, LONG_WINDOW_S),
             ])),
         }
     }
 }
 
-impl Spans {
+impl TimeSpans {
     fn new(length_s: u64, window_s: u64) -> Self {
         Self {
             length_s,
@@ -168,16 +168,16 @@ impl TaxpayerUsage {
     }
 
     /// Returns the `max` taxpayers with the highest counts by a measure, the highest first. Leaves out counts of 0.
-    pub fn top(
+    pub fn top_taxpayers(
         &self,
         by: UsageMeasure,
         window: Window,
         max: usize,
     ) -> Vec<(TaxpayerId, UsageCounts)> {
-        self.top_at(self.started.elapsed().as_secs(), by, window, max)
+        self.top_taxpayers_at(self.started.elapsed().as_secs(), by, window, max)
     }
 
-    fn top_at(
+    fn top_taxpayers_at(
         &self,
         second: u64,
         by: UsageMeasure,
@@ -197,12 +197,12 @@ impl TaxpayerUsage {
         top
     }
 
-    fn lock(&self) -> MutexGuard<'_, [Spans; 2]> {
+    fn lock(&self) -> MutexGuard<'_, [TimeSpans; 2]> {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Spans {
+impl TimeSpans {
     /// Adds to the span of a second, and drops the spans that no window includes any more. If another thread has
     /// already begun a newer span, adds to that one.
     fn record(&mut self, second: u64, taxpayer: TaxpayerId, counts: &UsageCounts) {
@@ -212,7 +212,7 @@ impl Spans {
             self.spans.pop_front();
         }
         if self.spans.back().is_none_or(|span| span.number < number) {
-            self.spans.push_back(Span {
+            self.spans.push_back(TimeSpan {
                 number,
                 counts: HashMap::new(),
             });
@@ -243,7 +243,7 @@ impl Spans {
     }
 }
 
-impl Span {
+impl TimeSpan {
     /// Keeps only the `KEPT_BY_MEASURE` taxpayers with the highest counts by each measure.
     fn keep_top_taxpayers(&mut self) {
         let mut kept = HashSet::new();
@@ -310,7 +310,7 @@ mod tests {
             usage.record_at(second, TaxpayerId(taxpayer), &counts);
         }
         let now = 3_661;
-        let top = |by, window| ids(&usage.top_at(now, by, window, 20));
+        let top = |by, window| ids(&usage.top_taxpayers_at(now, by, window, 20));
         for (by, window, expected) in [
             (UsageMeasure::Writes, Window::FiveMinutes, &[2, 3][..]),
             (UsageMeasure::Writes, Window::Minute, &[2, 3]),
@@ -323,13 +323,13 @@ mod tests {
         ] {
             assert_eq!(top(by, window), expected, "{by} {window:?}");
         }
-        let earlier = usage.top_at(3_609, UsageMeasure::Wait, Window::Hour, 1);
+        let earlier = usage.top_taxpayers_at(3_609, UsageMeasure::Wait, Window::Hour, 1);
         assert_eq!(
             earlier,
             [(TaxpayerId(1), waited(900))],
             "it was within the hour"
         );
-        let both = usage.top_at(now, UsageMeasure::Writes, Window::Hour, 1);
+        let both = usage.top_taxpayers_at(now, UsageMeasure::Writes, Window::Hour, 1);
         let expected = UsageCounts {
             writes: 2,
             ..waited(7)
@@ -357,9 +357,9 @@ mod tests {
             .each_ref()
             .map(|spans| spans.spans[0].counts.len());
         assert!(kept.iter().all(|kept| *kept <= CUT_AT), "{kept:?}");
-        let top = usage.top_at(1, UsageMeasure::Runs, Window::Minute, 20);
+        let top = usage.top_taxpayers_at(1, UsageMeasure::Runs, Window::Minute, 20);
         assert_eq!(top, [(TaxpayerId(0), heavy)]);
-        let writes = usage.top_at(1, UsageMeasure::Writes, Window::Minute, 20);
+        let writes = usage.top_taxpayers_at(1, UsageMeasure::Writes, Window::Minute, 20);
         assert_eq!(writes.len(), 20);
     }
 }

@@ -14,14 +14,14 @@ const BYTES_PER_WEIGHT_UNIT: usize = 1_024;
 
 /// The size of what a command carries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Size {
+pub struct CommandSize {
     /// The number of invoice lines.
     pub(crate) lines: usize,
-    /// The length of all texts in the parts whose form callers choose: extra fields and whole documents.
+    /// The length in bytes of all texts in the parts whose members callers choose: extra fields and whole documents.
     pub(crate) bytes: usize,
 }
 
-impl Size {
+impl CommandSize {
     pub(crate) fn for_document(document: &Value) -> Self {
         Self {
             lines: 0,
@@ -43,7 +43,7 @@ impl Size {
     }
 }
 
-impl std::iter::Sum for Size {
+impl std::iter::Sum for CommandSize {
     fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
         sizes.fold(Self::default(), |all, one| Self {
             lines: all.lines + one.lines,
@@ -80,12 +80,12 @@ mod tests {
     use super::*;
     use crate::actors::taxpayer::command::TaxpayerCommand;
     use crate::actors::taxpayer::commands::{
-        CorrectInvoice, CorrectedNames, CreateBatch, CreateInvoice,
+        CorrectInvoice, CorrectedInvoiceNames, CreateBatch, CreateInvoice,
     };
     use crate::actors::taxpayer::handle::CommandEnvelope;
     use crate::actors::taxpayer::tests::draft;
     use crate::domain::correction::plan::CorrectionWish;
-    use crate::domain::invoice::batch::Candidate;
+    use crate::domain::invoice::batch::BatchCandidate;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::InvoiceId;
     use crate::domain::reference::catalog::Catalog;
@@ -116,7 +116,7 @@ mod tests {
             (1, 8 << 20, (8_194, true)),
         ] {
             let sent = find_weight(CorrectInvoice {
-                original: CorrectedNames {
+                original: CorrectedInvoiceNames {
                     id: InvoiceId(1),
                     irn: Irn::parse("INV1-94AD90FB-20260131").unwrap(),
                     references: Vec::new(),
@@ -147,7 +147,7 @@ mod tests {
             let sent = find_weight(CreateInvoice(sized_draft(lines, bytes)));
             assert_eq!(sent, (weight, is_large), "{lines} lines, {bytes} bytes");
         }
-        let candidate = |lines| Candidate {
+        let candidate = |lines| BatchCandidate {
             invoice_no: None,
             draft: Ok(Box::new(sized_draft(lines, 0))),
         };

@@ -19,7 +19,7 @@ use crate::domain::kernel::audit::AuditEntry;
 use crate::domain::kernel::ids::{EndpointKey, InvoiceId, RunId};
 use crate::domain::notice::Notice;
 use crate::domain::party::NewContact;
-use crate::domain::party::settings::{Change, LogoFile};
+use crate::domain::party::settings::{LogoFile, SettingChange};
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::idempotency::KeyEntry;
 use crate::store::invoices::corrections::StoredCorrection;
@@ -43,7 +43,7 @@ pub struct WriteSet {
     /// The new import profile; `None` if it does not change.
     pub(crate) import_profile: Option<ImportProfile>,
     pub(crate) first_contact: Option<FirstContact>,
-    pub(crate) logo: Change<LogoFile>,
+    pub(crate) logo: SettingChange<LogoFile>,
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
     pub(crate) postings: Vec<payments::Model>,
@@ -61,7 +61,7 @@ pub struct WriteSet {
     /// The runs whose lanes become due. A set, because PostgreSQL rejects a statement that upserts the same key twice.
     pub(crate) due_runs: BTreeSet<RunId>,
     pub(crate) released: Vec<LaneRelease>,
-    /// New API keys in order; each one replaces the one before it.
+    /// New API keys in the order of the commands.
     pub(crate) keys: Vec<NewKey>,
     /// The ids of revoked API keys.
     pub(crate) revoked_keys: Vec<String>,

@@ -1,5 +1,6 @@
-//! The command `demo`: the whole flow on a temporary database. Everything is real: the service over HTTP, the
-//! simulator of the authority behind it, and a receiver that verifies the signature of each notification.
+//! The command `demo`: takes one invoice through the whole service on a temporary database. Nothing is mocked: the
+//! demo calls the service over HTTP, with the simulator of the authority behind it, and a receiver verifies the
+//! signature of each notification.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The checks of the authority. Only calls without an effect are made.
+//! The checks of the authority. They make only calls that change nothing there.
 
 use std::io;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(super) async fn check(settings: &Settings) -> Vec<CheckResult> {
     };
     let (name, health, key) = tokio::join!(
         run_within(REMOTE_WAIT, NAME, async {
-            vec![check_name(settings).await]
+            vec![check_host_name(settings).await]
         }),
         run_within(REMOTE_WAIT, HEALTH, health),
         run_within(REMOTE_WAIT, KEY, async {
@@ -51,7 +51,7 @@ pub(super) async fn check(settings: &Settings) -> Vec<CheckResult> {
     [name, health, key].concat()
 }
 
-async fn check_name(settings: &Settings) -> CheckResult {
+async fn check_host_name(settings: &Settings) -> CheckResult {
     let url = settings.authority.base_url.as_ref();
     let host = url.and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
     let Some((host, port)) = host else {
@@ -61,10 +61,10 @@ async fn check_name(settings: &Settings) -> CheckResult {
     // In a URL, an IPv6 address stands in brackets.
     let name = host.trim_matches(['[', ']']);
     let found = lookup_host((name, port)).await;
-    judge_name(host, found.map(Iterator::count))
+    judge_host_name(host, found.map(Iterator::count))
 }
 
-fn judge_name(host: &str, addresses: io::Result<usize>) -> CheckResult {
+fn judge_host_name(host: &str, addresses: io::Result<usize>) -> CheckResult {
     let problem = match addresses {
         Ok(1) => return CheckResult::ok(NAME, format!("{host} has 1 address")),
         Ok(0) => "it has no address".to_owned(),
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_name_needs_an_address() {
-        let judge = |found| judge_name("authority.example", found).result;
+        let judge = |found| judge_host_name("authority.example", found).result;
         assert_eq!([judge(Ok(1)), judge(Ok(4))], [Verdict::Ok; 2]);
         let unknown = Err(io::Error::other("no such name"));
         assert_eq!([judge(Ok(0)), judge(unknown)], [Verdict::Fail; 2]);

@@ -1,4 +1,4 @@
-//! The checks of the database, and of the encryption key on the secrets in it.
+//! The checks of the database, and the check that the encryption key opens the secrets in it.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ use crate::store::Store;
 use crate::store::inspection::{self, ConnectionCounts, DatabaseServer, SchemaState};
 use crate::store::reseal::{self, UnsealedSample};
 
-/// Takes the place of an unusable encryption key, so that the database can be checked all the same. No secret is opened
-/// with it.
+/// A key in place of an unusable encryption key, so that the database can be checked all the same. No secret is
+/// opened with it.
 const NO_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 const KEY: &str = "encryption-key";
 const DATABASE: &str = "database";
@@ -83,7 +83,7 @@ pub(super) async fn check(settings: &Settings) -> DatabaseChecks {
     }
 }
 
-/// True if a start would create the encryption key.
+/// True if the service would create the encryption key at its start.
 fn is_key_created_later(settings: &Settings) -> bool {
     let key = settings.secrets.encryption_key.expose_secret();
     settings.environment == Environment::Development && key.is_empty()
@@ -161,7 +161,7 @@ async fn check_encryption_key(store: &Store, schema: &SchemaState) -> CheckResul
             "can be used; not tried on a secret before the migration",
         );
     }
-    match reseal::open_sample(store).await {
+    match reseal::unseal_sample(store).await {
         Ok(sample) => judge_sample(sample),
         Err(error) => CheckResult::fail(KEY, format!("no secret could be read: {error}")),
     }

@@ -32,7 +32,7 @@ struct DiskSpace {
     is_writable: bool,
 }
 
-/// Runs checks in a thread of their own, because they may hang with their disk. After the time limit, the thread is
+/// Runs checks in a separate thread, because a failing disk may never answer. After the time limit, the thread is
 /// left behind.
 async fn run_in_thread(
     name: &'static str,
@@ -58,7 +58,7 @@ pub(super) async fn check_disks(settings: &Settings) -> Vec<CheckResult> {
 
 async fn check_disk(check: &'static str, path: PathBuf) -> Vec<CheckResult> {
     run_in_thread(check, move || {
-        vec![judge_disk(check, &path, look_at_disk(&path))]
+        vec![judge_disk(check, &path, measure_disk(&path))]
     })
     .await
 }
@@ -70,8 +70,9 @@ fn nearest_existing_path(path: &Path) -> io::Result<PathBuf> {
     Ok(present.unwrap_or(&path).to_owned())
 }
 
-/// Inspects the path or, if it does not exist, the nearest directory above it that does: a start creates the rest.
-fn look_at_disk(path: &Path) -> io::Result<DiskSpace> {
+/// Measures the disk of the path or, if the path does not exist, of the nearest directory above it that does: the
+/// service creates the rest at its start.
+fn measure_disk(path: &Path) -> io::Result<DiskSpace> {
     let present = &nearest_existing_path(path)?;
     let found = statvfs(present)?;
     Ok(DiskSpace {
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn a_directory_that_a_start_creates_is_looked_at_where_it_will_be() {
         let directory = tempfile::tempdir().unwrap();
-        let disk = look_at_disk(&directory.path().join("new").join("newer")).unwrap();
+        let disk = measure_disk(&directory.path().join("new").join("newer")).unwrap();
         assert!(disk.is_writable && disk.size > disk.free, "{disk:?}");
         assert_eq!(directory.path().read_dir().unwrap().count(), 0);
     }

@@ -18,7 +18,7 @@ const SOCKET_TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 /// The state of a listening socket in that list.
 const LISTENING: &str = "0A";
 
-/// Checks each port that a start listens on.
+/// Checks each port that the service will listen on.
 pub(super) fn check_ports(settings: &Settings) -> Vec<CheckResult> {
     let is_sandbox = settings.authority.mode == AuthorityMode::Sandbox;
     let ports = [
@@ -64,8 +64,8 @@ struct PortOwner {
     process: u32,
 }
 
-/// Returns the result for a port that is taken. A running service that takes it is no fault, because it will be stopped
-/// before the new start.
+/// Returns the result for a port that is in use. It is no fault if a running service uses it, because that service
+/// will be stopped before the new start.
 fn judge_taken_port(
     check: &'static str,
     bind: SocketAddr,

@@ -22,7 +22,7 @@ use crate::store::webhooks::endpoint_list;
 use crate::store::webhooks::integrations;
 
 pub(super) const CHECK: &str = "receivers";
-/// The time limit of the whole check. It is longer than the lookup of each of `ENDPOINTS_MAX` names may take.
+/// The time limit of the whole check. It is longer than the lookups of `ENDPOINTS_MAX` names can take.
 pub(super) const WAIT: Duration = Duration::from_secs(45);
 /// The maximum number of endpoints that are checked.
 const ENDPOINTS_MAX: u64 = 200;

@@ -1,5 +1,5 @@
-//! The faults of drills. If the authority must fail, the drill tells the simulator of the authority to do so, and then
-//! calls it all the time, because a fault that no call meets causes no incident.
+//! The faults of drills. If the authority must fail, the drill tells the simulator of the authority to do so. It then
+//! calls the authority all the time, because a fault that no call meets causes no incident.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const SLOW_MS: u64 = 3_000;
 /// The longest time that a fault lasts: then the simulator ends it, even if the drill cannot.
 const FAULT_S_MAX: u64 = 3_600;
 
-/// A fault that was caused, with what is needed to end it.
+/// A fault that a drill has caused, with the data that is needed to end it.
 pub(super) struct RunningFault {
     fault: DrillFault,
     callers: Vec<JoinHandle<()>>,
@@ -32,7 +32,7 @@ pub(super) struct RunningFault {
 impl DrillFault {
     pub(super) fn expectation(self) -> IncidentExpectation {
         let (incident, seen_s, gone_s) = match self {
-            // The incident stays for `authority.outage_clear_after_s` after the authority answers again.
+            // The incident stays for another `authority.outage_clear_after_s` after the authority answers again.
             Self::Outage => ("authority-out", 30, 300),
             Self::Slow => ("authority-slow", 30, 60),
             Self::Throttle => ("authority-throttles", 30, 60),
@@ -82,7 +82,9 @@ impl RunningFault {
             // Each request to this path makes the service call the authority, with the service's own key.
             let irn = created["data"]["irn"].as_str().unwrap_or_default();
             let path = format!("/v1/app/invoices/{irn}/confirm");
-            target.order_fault(Method::POST, Some(&order)).await?;
+            target
+                .request_simulator_faults(Method::POST, Some(&order))
+                .await?;
             running.callers = (0..CALLERS)
                 .map(|_| call_authority(target, &path))
                 .collect();
@@ -100,7 +102,9 @@ impl RunningFault {
     /// Ends the fault, and does what the incident asks the operator to do.
     pub(super) async fn end(&self, target: &Target) -> Result<(), DrillError> {
         if self.fault.simulator_order().is_some() {
-            target.order_fault(Method::DELETE, None).await?;
+            target
+                .request_simulator_faults(Method::DELETE, None)
+                .await?;
         }
         if let Some(receiver) = &self.receiver {
             receiver.start_accepting();
@@ -116,8 +120,8 @@ impl RunningFault {
         Ok(())
     }
 
-    /// Ends the calls, and the notifications to the receiver of the drill.
-    pub(super) async fn end_calls(&self, target: &Target) -> Result<(), DrillError> {
+    /// Stops the calls to the authority, and the notifications to the receiver of the drill.
+    pub(super) async fn stop_calls(&self, target: &Target) -> Result<(), DrillError> {
         self.callers.iter().for_each(JoinHandle::abort);
         if let Some(receiver) = &self.receiver {
             set_webhook(target, &receiver.url(), &[]).await?;

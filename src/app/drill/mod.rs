@@ -82,14 +82,14 @@ pub async fn drill(arguments: DrillArguments) -> Result<(), DrillError> {
     let observed = observe_incidents(&target, expected, lasts).await;
     let has_ended = running.end(&target).await;
     if observed.is_err() || has_ended.is_err() {
-        running.end_calls(&target).await?;
+        running.stop_calls(&target).await?;
     }
     has_ended?;
     let others = observed?;
     println!("[x] the fault has ended");
     let ended = Instant::now();
     let gone = wait_for_incident_end(&target, &running, expected).await;
-    let stopped = running.end_calls(&target).await;
+    let stopped = running.stop_calls(&target).await;
     gone.and(stopped)?;
     println!(
         "[x] {} gone after {:.1} s",

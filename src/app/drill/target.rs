@@ -59,7 +59,7 @@ impl Target {
 
     /// Fails unless the simulator answers: faults must never reach a service of real taxpayers.
     pub(super) async fn require_simulator(&self) -> Result<(), DrillError> {
-        let answer = self.order_fault(Method::GET, None).await;
+        let answer = self.request_simulator_faults(Method::GET, None).await;
         answer.map(drop).map_err(|_| DrillError::NoSimulator {
             url: self.simulator.clone(),
         })
@@ -118,7 +118,7 @@ impl Target {
     }
 
     /// Lists (GET), adds (POST) or clears (DELETE) the faults of the simulator.
-    pub(super) async fn order_fault(
+    pub(super) async fn request_simulator_faults(
         &self,
         method: Method,
         order: Option<&Value>,

@@ -93,8 +93,8 @@ pub async fn import(arguments: ImportArguments) -> Result<String, ImportError> {
     }
 }
 
-/// Returns the sentence about an import that refused nothing. Fails if invoices of the file are stored with other
-/// contents: a person who sends a corrected file must not believe that the corrections were stored.
+/// Returns the sentence about an import in which no invoice was refused. Fails if invoices of the file are already
+/// stored with other contents: a person who sends a corrected file must not believe that the corrections were stored.
 fn end_without_refusals(import: &Value) -> Result<String, ImportError> {
     let end = report::end_summary(import);
     match report::different_count(import) {

@@ -77,7 +77,7 @@ pub(super) fn preview_text(import: &Value) -> String {
             json_amount(&cause["amount"]),
         );
     }
-    push_more(&mut text, causes.len(), "causes");
+    push_hidden_count(&mut text, causes.len(), "causes");
     let questions = json_list(&import["questions"]);
     for question in questions.iter().take(LINES_MAX) {
         let fields: Vec<_> = json_list(&question["fields"])
@@ -93,7 +93,7 @@ pub(super) fn preview_text(import: &Value) -> String {
             fields.join(", ")
         );
     }
-    push_more(&mut text, questions.len(), "customers");
+    push_hidden_count(&mut text, questions.len(), "customers");
     let warnings = json_list(&import["items"]).iter().flat_map(|item| {
         let place = json_text(&item["source"]);
         let warnings = json_list(&item["warnings"]).iter();
@@ -103,11 +103,11 @@ pub(super) fn preview_text(import: &Value) -> String {
     for warning in warnings.iter().take(LINES_MAX) {
         let _ = writeln!(text, "  {warning}");
     }
-    push_more(&mut text, warnings.len(), "warnings");
+    push_hidden_count(&mut text, warnings.len(), "warnings");
     text
 }
 
-fn push_more(text: &mut String, count: usize, name: &str) {
+fn push_hidden_count(text: &mut String, count: usize, name: &str) {
     if count > LINES_MAX {
         let _ = writeln!(text, "  and {} more {name}", count - LINES_MAX);
     }

@@ -5,7 +5,7 @@ use actix_web::web;
 use askama::Template;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::actor_name::actor_name;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -24,7 +24,7 @@ use crate::store::operations::audit::{self, AuditFilter};
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/activity").page(show_activity),
-        path("/dashboard/taxpayers/activity").page(show_integrators_activity),
+        path("/dashboard/taxpayers/activity").page(show_integrator_activity),
     ]
 }
 
@@ -73,7 +73,7 @@ struct AuditLine {
 async fn show_activity(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
     let (filter, limit) = read_query(&query)?;
     let (entries, next) = activity::owned_by(&state.store, session.taxpayer, filter, limit).await?;
-    let base = base(&session);
+    let base = base_path(&session);
     let older = next.map(|next| {
         let mut pairs = Serializer::new(String::new());
         if let Some(kind) = filter.actor {
@@ -95,7 +95,7 @@ async fn show_activity(state: web::Data<ApiState>, Owner(session): Owner, query:
 }
 
 /// GET /dashboard/taxpayers/activity: the audit entries that an integrator may read, newest first.
-async fn show_integrators_activity(
+async fn show_integrator_activity(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
     query: Query,

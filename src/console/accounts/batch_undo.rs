@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
 
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::FormValues;
@@ -23,7 +23,7 @@ const SHOWN_MAX: usize = 100;
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/batches/{batch_no}/undo")
-            .page(preview)
+            .page(preview_undo)
             .form(undo_batch),
     ]
 }
@@ -37,7 +37,8 @@ struct UndoPage {
     is_preview: bool,
     /// True if the plan has changed since the person confirmed it.
     has_changed: bool,
-    /// The digest of the plan. The form sends it with the confirmation, so that a changed plan is noticed.
+    /// The digest of the plan. The form sends it with the confirmation, so that the service notices a plan that has
+    /// changed.
     plan: String,
     credited: usize,
     cancelled: usize,
@@ -69,7 +70,7 @@ impl UndoPage {
         let money = money.map(|(currency, amount)| (currency.to_owned(), shown(currency, amount)));
         let mut page = Self {
             frame: Frame::for_account(session, "Undo this batch").with_section("Batches"),
-            base: base(session),
+            base: base_path(session),
             batch_no,
             is_preview,
             has_changed: false,
@@ -106,7 +107,7 @@ fn undo_badge(act: UndoAct) -> Badge {
     }
 }
 
-async fn preview(
+async fn preview_undo(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,

@@ -3,7 +3,7 @@
 use actix_web::web;
 use askama::Template;
 
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::badges::{Badge, outcome_badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
@@ -80,7 +80,7 @@ async fn list_batches(state: web::Data<ApiState>, Reader(session): Reader, query
     let page = query.page(PER_PAGE);
     let (batches, total) =
         batches::summaries_owned_by(&state.store, session.taxpayer, page).await?;
-    let base = base(&session);
+    let base = base_path(&session);
     let page = BatchesPage {
         frame: Frame::for_account(&session, "Batches"),
         pages: Pages::new(page, total, &format!("{base}/batches"), &query),
@@ -125,7 +125,7 @@ async fn show_batch(
         (!is_failed, !is_different)
     });
     let frame = Frame::for_account(&session, "Batch");
-    let base = base(&session);
+    let base = base_path(&session);
     show(&BatchPage {
         frame,
         base,

@@ -1,4 +1,5 @@
-//! Approves or submits one of many chosen invoices, as its own button does.
+//! Approves or submits one of the invoices that a person selected in the list, with the same effect as the button on
+//! the page of the invoice.
 
 use jiff::Timestamp;
 
@@ -20,7 +21,7 @@ use crate::http::state::ApiState;
 /// The remark that is stored with the new status of each invoice.
 const REMARK: &str = "Set in the dashboard, with others";
 
-/// The outcome of an act for one of many things.
+/// The outcome of an act for one of the selected invoices or taxpayers.
 pub(super) struct ActOutcome {
     pub(super) is_done: bool,
     pub(super) badge: Badge,
@@ -46,8 +47,8 @@ impl ActOutcome {
     }
 }
 
-/// Does the act with one invoice, unless the invoice was changed since the preview showed it. `seen_at` is the time of
-/// its last change at that time.
+/// Approves or submits one invoice, or both, as `act` says. Does nothing if the invoice was changed since the preview
+/// showed it. `seen_at` is the time of the last change that the preview knew of.
 pub(super) async fn apply_act(
     state: &ApiState,
     session: &AccountSession,
@@ -64,18 +65,18 @@ pub(super) async fn apply_act(
         let text = "It has changed since it was shown. Choose it again to see it as it is now.";
         return ActOutcome::not_done(badge("warn", "Left out"), text.to_owned());
     }
-    if !act.approves() {
-        return match submit(state, session, invoice, Version::Seen(present)).await {
+    if !act.includes_approval() {
+        return match submit_invoice(state, session, invoice, VersionToSubmit::Seen(present)).await {
             Ok(()) => ActOutcome::success("Sent to the authority.".to_owned()),
             Err(error) => ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
         };
     }
-    let approved = match approve(state, session, invoice).await {
+    let approved = match approve_invoice(state, session, invoice).await {
         Ok(approved) if act == BulkAct::Approve => return ActOutcome::success(approved.text),
         Ok(approved) => approved,
         Err(error) => return ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
     };
-    match submit(state, session, invoice, approved.version).await {
+    match submit_invoice(state, session, invoice, approved.version).await {
         Ok(()) => ActOutcome::success(format!("{} Sent to the authority.", approved.text)),
         Err(error) => {
             let text = format!("Approved, but not submitted. {}", error_text(&error));
@@ -84,35 +85,36 @@ pub(super) async fn apply_act(
     }
 }
 
-/// An invoice that was approved.
-struct Approved {
+/// An invoice after its approval.
+struct ApprovedInvoice {
     /// A message for the approver, with warnings.
     text: String,
-    version: Version,
+    version: VersionToSubmit,
 }
 
-/// The version of an invoice that is to be submitted.
-enum Version {
+/// The version of an invoice to submit.
+enum VersionToSubmit {
     /// The stored invoice, if it has not changed since it was read.
     Seen(SeenInvoice),
-    /// A document that was made from the invoice before.
+    /// The document that the approval has made from the invoice.
     Made(RunRequest),
 }
 
-impl Version {
-    /// Returns the version that an approval has made. Nobody has seen a later edit, so none is submitted. An approval
-    /// that has started a submission of its own lets the invoice change further; its document stays the same.
+impl VersionToSubmit {
+    /// Returns the version to submit after an approval. A later edit is not submitted, because the approver has not
+    /// seen it. If the approval has started a submission itself, its document is used: the invoice may still be
+    /// changed, the document not.
     fn after_approval(approved: &Invoice, submission: Option<RunRequest>) -> Self {
         submission.map_or_else(|| Self::Seen(SeenInvoice::from(approved)), Self::Made)
     }
 }
 
-/// Approves an invoice.
-async fn approve(
+/// Approves an invoice if it has not changed since it was loaded.
+async fn approve_invoice(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
-) -> Result<Approved, ApiError> {
+) -> Result<ApprovedInvoice, ApiError> {
     let which = InvoiceRef {
         kind: UniqueNoType::PortalId,
         text: invoice.id.to_string(),
@@ -139,25 +141,25 @@ async fn approve(
         },
     };
     let approved = state.taxpayers.send(session.taxpayer, command).await?;
-    Ok(Approved {
+    Ok(ApprovedInvoice {
         text,
-        version: Version::after_approval(&approved, submission),
+        version: VersionToSubmit::after_approval(&approved, submission),
     })
 }
 
 /// Submits this version of an invoice.
-async fn submit(
+async fn submit_invoice(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
-    version: Version,
+    version: VersionToSubmit,
 ) -> Result<(), ApiError> {
     let (seen, run) = match version {
-        Version::Seen(seen) => {
+        VersionToSubmit::Seen(seen) => {
             let prepared = prepare_submission(state, session, invoice).await?;
             (Some(seen), prepared.command)
         }
-        Version::Made(request) => (None, OpenRun(request)),
+        VersionToSubmit::Made(request) => (None, OpenRun(request)),
     };
     let command = IfUnchanged {
         seen,
@@ -167,7 +169,7 @@ async fn submit(
     Ok(())
 }
 
-/// Returns the message of an error followed by its faults. Without the message if it only summarises the faults.
+/// Returns the message of an error followed by its faults. Leaves out a message that only summarises the faults.
 pub(super) fn error_text(error: &ApiError) -> String {
     let summary = error.faults.summary();
     let message = Some(error.message.to_string());
@@ -207,13 +209,13 @@ mod tests {
         let made = RunRequest::sample(approved.irn.as_str(), Operation::Submit);
         for submission in [None, Some(made)] {
             let is_made = submission.is_some();
-            match Version::after_approval(&approved, submission) {
-                Version::Seen(seen) => {
+            match VersionToSubmit::after_approval(&approved, submission) {
+                VersionToSubmit::Seen(seen) => {
                     assert!(!is_made);
                     let expected = SeenInvoice::from(&approved);
                     assert_eq!(seen.updated_at, expected.updated_at);
                 }
-                Version::Made(request) => {
+                VersionToSubmit::Made(request) => {
                     assert!(is_made);
                     assert_eq!(request.irn, approved.irn);
                 }

@@ -1,10 +1,10 @@
-//! The acts on many invoices at once, and the invoices that a person selected for one of them.
+//! The acts that the list offers for many invoices at once, and the invoices that a person selected for one of them.
 
 use crate::console::accounts::list_filters;
 use crate::console::form_values::FormValues;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus, words};
-use crate::domain::kernel::ids::{InvoiceId, TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId, parse_id};
 use crate::http::forms::query::Query;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -20,7 +20,7 @@ words! {
     }
 }
 
-/// The statuses at the authority of an invoice that an act can be done with.
+/// An invoice can be approved or submitted here only if it has one of these statuses at the authority.
 pub(super) const STATUSES_AT_REST: [AuthorityStatus; 2] =
     [AuthorityStatus::Pending, AuthorityStatus::Rejected];
 
@@ -34,7 +34,7 @@ impl BulkAct {
     }
 
     /// Says what will happen to each invoice. `submits_after_approval` is the setting of the account.
-    pub(super) fn effect(self, submits_after_approval: bool) -> &'static str {
+    pub(super) fn effect_sentence(self, submits_after_approval: bool) -> &'static str {
         match self {
             Self::Approve if submits_after_approval => {
                 "Each of these drafts is approved. The account submits what is approved: the document of each goes to the authority, which signs it. A signed invoice does not change any more."
@@ -49,13 +49,13 @@ impl BulkAct {
         }
     }
 
-    pub(super) fn approves(self) -> bool {
+    pub(super) fn includes_approval(self) -> bool {
         self != Self::Submit
     }
 
     /// Returns the workflow status that an invoice must have for the act.
     pub(super) fn required_status(self) -> WorkflowStatus {
-        if self.approves() {
+        if self.includes_approval() {
             WorkflowStatus::Draft
         } else {
             WorkflowStatus::Approved
@@ -65,7 +65,7 @@ impl BulkAct {
     /// Returns why the act cannot be done with this invoice; `None` if it can be done.
     pub(super) fn obstacle(self, invoice: &Invoice) -> Option<&'static str> {
         let is_at_rest = STATUSES_AT_REST.contains(&invoice.authority.status);
-        match (self.approves(), invoice.status) {
+        match (self.includes_approval(), invoice.status) {
             (true, WorkflowStatus::Draft) | (false, WorkflowStatus::Approved) if is_at_rest => None,
             (true, WorkflowStatus::Draft) | (false, WorkflowStatus::Approved) => {
                 Some("with the authority already")
@@ -102,14 +102,14 @@ pub(super) enum InvoiceSelection {
 }
 
 impl InvoiceSelection {
-    pub(super) fn read(values: &FormValues) -> Result<Self, ApiError> {
+    pub(super) fn from_form(values: &FormValues) -> Result<Self, ApiError> {
         if !values.text("all").is_empty() {
             return Ok(Self::Matching(values.text("filter").to_owned()));
         }
         ticked_ids(values).map(Self::Ticked)
     }
 
-    pub(super) fn into_list(
+    pub(super) fn into_invoice_list(
         self,
         state: &ApiState,
         taxpayer: TaxpayerId,
@@ -117,7 +117,8 @@ impl InvoiceSelection {
         match self {
             Self::Matching(filter) => {
                 let query = Query::from_text(&filter);
-                let asked = list_filters::read(&query, state.today(), &state.catalog.get())?;
+                let asked =
+                    list_filters::read_list_query(&query, state.today(), &state.catalog.get())?;
                 Ok(asked.into_list(taxpayer))
             }
             Self::Ticked(ids) => Ok(InvoiceList {
@@ -134,7 +135,7 @@ impl InvoiceSelection {
 
 /// Returns the ids of the ticked invoices. Fails if there are none.
 fn ticked_ids(values: &FormValues) -> Result<Vec<InvoiceId>, ApiError> {
-    ticked_rows(values, |text| parse_number(text).map(InvoiceId))
+    ticked_rows(values, |text| parse_id(text).map(InvoiceId))
 }
 
 /// Returns the ticked rows of a list. Fails if there are none.

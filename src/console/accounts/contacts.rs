@@ -6,11 +6,11 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
 use askama::Template;
 
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::invitation::show_link;
+use crate::console::invitation::show_invitation_link;
 use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::second_factor;
 use crate::console::session::Confirmed;
@@ -18,7 +18,7 @@ use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::access::session::{ContactRole, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::fault::Fault;
-use crate::domain::kernel::ids::{ContactId, parse_number};
+use crate::domain::kernel::ids::{ContactId, parse_id};
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::field::TEXT_CHARS_MAX;
@@ -36,23 +36,23 @@ use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
 use crate::store::accounts::{owners, taxpayers};
 use crate::store::operations::{mails, notices};
 
-/// The `Retry-After` for an address that got the maximum number of links within a day. The earliest of these may be
-/// nearly a day old, so another link may be allowed soon.
+/// The `Retry-After` for an email address that got the maximum number of links of a day. The first of these links may
+/// be nearly a day old, so another link may be allowed soon.
 const LINK_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/contacts")
             .page(show_contacts)
-            .form(add),
-        path("/dashboard/{taxpayer}/contacts/{contact}/invitation").form(invite),
+            .form(add_contact),
+        path("/dashboard/{taxpayer}/contacts/{contact}/invitation").form(invite_contact),
         path("/dashboard/{taxpayer}/contacts/{contact}/invitation/mail")
-            .form(invite_by_mail)
+            .form(mail_invitation)
             .allows_form_repeat(),
         path("/dashboard/{taxpayer}/contacts/{contact}/role").form(set_role),
-        path("/dashboard/{taxpayer}/contacts/{contact}/remove").form(remove),
-        path("/dashboard/{taxpayer}/contacts/{contact}/disable").form(disable),
-        path("/dashboard/{taxpayer}/contacts/{contact}/enable").form(enable),
+        path("/dashboard/{taxpayer}/contacts/{contact}/remove").form(remove_contact),
+        path("/dashboard/{taxpayer}/contacts/{contact}/disable").form(disable_contact),
+        path("/dashboard/{taxpayer}/contacts/{contact}/enable").form(enable_contact),
         path("/dashboard/{taxpayer}/contacts/{contact}/second-factor/reset")
             .form(reset_second_factor),
     ]
@@ -116,7 +116,7 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
     let owners = people
         .iter()
         .map(|access| session_owner(session, ContactId(access.contact.id)));
-    let factors = second_factors::states(&state.store, owners, state.now()).await?;
+    let factors = second_factors::load_states(&state.store, owners, state.now()).await?;
     let lines = people.into_iter().map(|access| {
         let id = ContactId(access.contact.id);
         let is_self = session.by == Actor::Contact(id);
@@ -133,7 +133,7 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
     };
     let page = ContactsPage {
         frame: Frame::for_account(session, "People"),
-        base: base(session),
+        base: base_path(session),
         people: lines.collect(),
         roles: ContactRole::ALL
             .iter()
@@ -146,7 +146,7 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
 }
 
 /// POST of the form: adds a person, and shows the link with which the person chooses a password.
-async fn add(
+async fn add_contact(
     state: web::Data<ApiState>,
     request: HttpRequest,
     Confirmed(Owner(session)): Confirmed<Owner>,
@@ -175,10 +175,11 @@ async fn add_person(
         email: entered.email,
         role: entered.role,
     };
-    // Without this limit, the form would tell which emails sign in to other accounts.
+    // Refused emails are counted and limited. Otherwise somebody could try many emails and learn which of them sign
+    // in to other accounts.
     let integrator = taxpayers::load_payer(&state.store, session.taxpayer).await?;
     let added = store_person(state, session, &person);
-    onboarding::count_if_taken(state, integrator, added).await
+    onboarding::change_counting_taken_email(state, integrator, added).await
 }
 
 /// Stores a person. Fails if somebody signs in with the email already.
@@ -193,7 +194,7 @@ async fn store_person(
 }
 
 /// POST …/invitation: shows a link with which a person chooses a first password, or a new one after forgetting it.
-async fn invite(
+async fn invite_contact(
     state: web::Data<ApiState>,
     request: HttpRequest,
     Confirmed(Owner(session)): Confirmed<Owner>,
@@ -204,7 +205,7 @@ async fn invite(
 }
 
 /// POST …/invitation/mail: sends a person the link by mail.
-async fn invite_by_mail(
+async fn mail_invitation(
     state: web::Data<ApiState>,
     Confirmed(Owner(session)): Confirmed<Owner>,
     ids: web::Path<(String, String)>,
@@ -230,7 +231,7 @@ async fn invite_by_mail(
     notices::add(&tx, &[notice]).await?;
     tx.commit().await?;
     let notice = "The link is sent by mail. It works for 72 hours.";
-    Ok(go_to(&format!("{}/contacts", base(&session)), notice))
+    Ok(go_to(&format!("{}/contacts", base_path(&session)), notice))
 }
 
 async fn show_invitation(
@@ -248,10 +249,10 @@ async fn show_invitation(
     let made = invitations::make_invitation(state, request, order)
         .await?
         .ok_or_else(ApiError::route_not_found)?;
-    show_link(
+    show_invitation_link(
         Frame::for_account(session, "People"),
         made,
-        format!("{}/contacts", base(session)),
+        format!("{}/contacts", base_path(session)),
     )
 }
 
@@ -267,13 +268,13 @@ async fn set_role(
     let notice = "The role was changed. It counts from the next page on.";
     let keeps_page = session.by != Actor::Contact(id) || role == ContactRole::Owner;
     if !keeps_page && matches!(done, ContactChangeResult::Done { .. }) {
-        // Only owners may see the page of people.
-        return Ok(go_to(&base(&session), notice));
+        // The person is no longer an owner, and only owners may see the page of people.
+        return Ok(go_to(&base_path(&session), notice));
     }
-    answer_change(&session, done, notice)
+    respond_to_change(&session, done, notice)
 }
 
-async fn remove(
+async fn remove_contact(
     state: web::Data<ApiState>,
     Confirmed(Owner(session)): Confirmed<Owner>,
     ids: web::Path<(String, String)>,
@@ -282,11 +283,11 @@ async fn remove(
     let id = contact_id(&ids.1)?;
     check_not_self(&session, id)?;
     let done = contacts::remove(&state.store, contact_change(&state, &session), id).await?;
-    answer_change(&session, done, "The person was removed and is signed out.")
+    respond_to_change(&session, done, "The person was removed and is signed out.")
 }
 
 /// POST …/disable: ends the sessions of a person and refuses the person's password from now on.
-async fn disable(
+async fn disable_contact(
     state: web::Data<ApiState>,
     Confirmed(Owner(session)): Confirmed<Owner>,
     ids: web::Path<(String, String)>,
@@ -295,11 +296,11 @@ async fn disable(
     let id = contact_id(&ids.1)?;
     check_not_self(&session, id)?;
     let done = contacts::disable(&state.store, contact_change(&state, &session), id).await?;
-    answer_change(&session, done, "The person is disabled and is signed out.")
+    respond_to_change(&session, done, "The person is disabled and is signed out.")
 }
 
 /// POST …/enable: lets a disabled person sign in again.
-async fn enable(
+async fn enable_contact(
     state: web::Data<ApiState>,
     Confirmed(Owner(session)): Confirmed<Owner>,
     ids: web::Path<(String, String)>,
@@ -307,7 +308,7 @@ async fn enable(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     let done = contacts::enable(&state.store, contact_change(&state, &session), id).await?;
-    answer_change(
+    respond_to_change(
         &session,
         done,
         "The person is enabled and can sign in again.",
@@ -339,7 +340,7 @@ async fn reset_second_factor(
         .await?
         .ok_or_else(ApiError::route_not_found)?;
     let notice = "The second factor is removed, and the person is signed out.";
-    Ok(go_to(&format!("{}/contacts", base(&session)), notice))
+    Ok(go_to(&format!("{}/contacts", base_path(&session)), notice))
 }
 
 fn session_owner(session: &AccountSession, id: ContactId) -> SessionOwner {
@@ -359,7 +360,7 @@ fn check_not_self(session: &AccountSession, id: ContactId) -> Result<(), ApiErro
 }
 
 fn contact_id(text: &str) -> Result<ContactId, ApiError> {
-    parse_number(text)
+    parse_id(text)
         .map(ContactId)
         .ok_or_else(ApiError::route_not_found)
 }
@@ -372,10 +373,10 @@ fn contact_change(state: &ApiState, session: &AccountSession) -> ContactChange {
     }
 }
 
-fn answer_change(session: &AccountSession, done: ContactChangeResult, notice: &str) -> Answer {
+fn respond_to_change(session: &AccountSession, done: ContactChangeResult, notice: &str) -> Answer {
     match done {
         ContactChangeResult::Done { .. } => {
-            Ok(go_to(&format!("{}/contacts", base(session)), notice))
+            Ok(go_to(&format!("{}/contacts", base_path(session)), notice))
         }
         ContactChangeResult::Unknown => Err(ApiError::route_not_found()),
         ContactChangeResult::LastOwner => {

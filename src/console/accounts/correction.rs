@@ -20,7 +20,7 @@ use crate::http::suggest_patch::{self, PatchContext};
 use crate::store::accounts::taxpayers;
 use crate::store::runs;
 
-/// A run that was refused, with its reasons.
+/// A run that the authority refused, with the reasons.
 pub(super) struct RefusedRun {
     pub(super) name: &'static str,
     pub(super) reasons: Vec<RejectionReason>,
@@ -28,7 +28,7 @@ pub(super) struct RefusedRun {
     pub(super) is_correctable: bool,
 }
 
-/// One reason of a refusal. A text is empty if there is nothing to say.
+/// One reason of a refusal. Each text is empty if there is nothing to say.
 pub(super) struct RejectionReason {
     /// The name of the field in the form that changes the stored invoice.
     pub(super) field: String,
@@ -36,7 +36,7 @@ pub(super) struct RejectionReason {
     pub(super) message: String,
     pub(super) expected: String,
     pub(super) actual: String,
-    /// The words of the authority; empty if they are the message itself.
+    /// The original words of the authority; empty if `message` consists of them.
     pub(super) quoted: String,
 }
 
@@ -75,7 +75,7 @@ impl RefusedRun {
 
 impl RefusedRun {
     /// Returns the names of the fields that the reasons are about.
-    pub(super) fn fields(&self) -> impl Iterator<Item = String> {
+    pub(super) fn field_names(&self) -> impl Iterator<Item = String> {
         self.reasons.iter().map(|reason| reason.field.clone())
     }
 }
@@ -122,7 +122,7 @@ fn value_text(value: &Value) -> String {
 }
 
 /// A correction of the rejected document that the service suggests.
-pub(super) struct Suggestion {
+pub(super) struct SuggestedCorrection {
     pub(super) changes: Vec<SuggestedChange>,
     /// True if the corrected document is valid; `None` if the authority could not be asked.
     pub(super) suffices: Option<bool>,
@@ -130,7 +130,7 @@ pub(super) struct Suggestion {
     pub(super) patch: String,
 }
 
-/// A change of one field. A text is empty if there is no value.
+/// A change of one field. A value is an empty text if the document has none.
 pub(super) struct SuggestedChange {
     /// The name of the field in the form that changes the stored invoice.
     pub(super) field: String,
@@ -140,14 +140,14 @@ pub(super) struct SuggestedChange {
     pub(super) why: String,
 }
 
-impl Suggestion {
+impl SuggestedCorrection {
     /// Returns the names of the fields that the suggestion changes.
-    pub(super) fn fields(&self) -> impl Iterator<Item = String> {
+    pub(super) fn field_names(&self) -> impl Iterator<Item = String> {
         self.changes.iter().map(|change| change.field.clone())
     }
 
     /// Returns the new values of the fields.
-    pub(super) fn values(&self) -> FormValues {
+    pub(super) fn form_values(&self) -> FormValues {
         let changes = self.changes.iter();
         changes
             .map(|change| (change.field.as_str(), change.new.as_str()))
@@ -156,8 +156,8 @@ impl Suggestion {
 }
 
 impl SuggestedChange {
-    /// Reads an operation of a JSON Patch of the document.
-    fn from_operation(
+    /// Reads one operation of the JSON Patch that corrects the document.
+    fn from_patch_operation(
         operation: &Value,
         document: &Value,
         field_name: impl Fn(&str) -> String,
@@ -213,7 +213,7 @@ pub(super) async fn suggest_correction(
         .payload
         .submission()
         .ok_or_else(ApiError::route_not_found)?
-        .callers_body();
+        .validate_request_body();
     let catalog = state.catalog.get();
     let context = PatchContext {
         catalog: &catalog,
@@ -226,11 +226,11 @@ pub(super) async fn suggest_correction(
     let operations = details.patch.unwrap_or_default();
     let document = Value::Object(body);
     let changes = operations.iter().map(|operation| {
-        SuggestedChange::from_operation(operation, &document, |path| {
+        SuggestedChange::from_patch_operation(operation, &document, |path| {
             field_name(&invoice, &catalog, path)
         })
     });
-    let suggestion = Suggestion {
+    let suggestion = SuggestedCorrection {
         changes: changes.collect(),
         suffices: details.patch_suffices,
         patch: format!("{:#}", Value::Array(operations.clone())),

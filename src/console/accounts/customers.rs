@@ -8,14 +8,14 @@ use askama::Template;
 use jiff::civil::Date;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::list_pages::{Pages, show_list};
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::{AccountSession, Reader};
-use crate::domain::invoice::owed::{self, AGES, Balance, OwedInvoice, OwedTotal};
-use crate::domain::kernel::ids::{CustomerId, InvoiceId, parse_number};
+use crate::domain::invoice::owed::{self, AGES, CustomerBalance, OwedInvoice, OwedTotal};
+use crate::domain::kernel::ids::{CustomerId, InvoiceId, parse_id};
 use crate::domain::money::Amount;
 use crate::domain::party::Customer;
 use crate::http::endpoint::{Path, path};
@@ -58,7 +58,7 @@ struct CustomerLine {
     name: String,
     /// The customer's number and TIN; empty in the list of those who owe something.
     names: [String; 2],
-    balances: Vec<Balance>,
+    balances: Vec<CustomerBalance>,
 }
 
 #[derive(Template)]
@@ -70,7 +70,7 @@ struct CustomerPage {
     all_invoices: String,
     customer: Customer,
     address: String,
-    balances: Vec<Balance>,
+    balances: Vec<CustomerBalance>,
     invoices: Vec<OpenInvoiceLine>,
     left_out: usize,
     is_cut: bool,
@@ -86,7 +86,8 @@ struct OpenInvoiceLine {
     owed: Amount,
 }
 
-/// GET /dashboard/{taxpayer}/customers: those who owe something, longest overdue first; with `all=true`, all by name.
+/// GET /dashboard/{taxpayer}/customers: lists the customers who owe something, the longest overdue first. With
+/// `all=true`, lists all customers by name.
 async fn list_customers(
     state: web::Data<ApiState>,
     Reader(session): Reader,
@@ -112,10 +113,10 @@ async fn list_customers(
         let shown = usize::try_from(page.per_page).unwrap_or(usize::MAX);
         (lines.into_iter().skip(skipped).take(shown).collect(), total)
     };
-    let here = format!("{}/customers", base(&session));
+    let here = format!("{}/customers", base_path(&session));
     let page = CustomersPage {
         frame: Frame::for_account(&session, "Customers"),
-        base: base(&session),
+        base: base_path(&session),
         pages: Pages::new(page, total, &here, &query),
         is_all,
         search: search.unwrap_or_default(),
@@ -134,7 +135,7 @@ fn link_query(name: &str, value: &str) -> String {
 }
 
 /// Returns a line for each customer that owes something, in the order of its first balance.
-fn owing_customer_lines(balances: Vec<Balance>) -> Vec<CustomerLine> {
+fn owing_customer_lines(balances: Vec<CustomerBalance>) -> Vec<CustomerLine> {
     let mut lines: Vec<CustomerLine> = Vec::new();
     let mut places = BTreeMap::new();
     for balance in balances {
@@ -152,7 +153,7 @@ fn owing_customer_lines(balances: Vec<Balance>) -> Vec<CustomerLine> {
     lines
 }
 
-fn customer_lines(customers: Vec<Customer>, balances: &[Balance]) -> Vec<CustomerLine> {
+fn customer_lines(customers: Vec<Customer>, balances: &[CustomerBalance]) -> Vec<CustomerLine> {
     customers
         .into_iter()
         .map(|customer| CustomerLine {
@@ -167,18 +168,18 @@ fn customer_lines(customers: Vec<Customer>, balances: &[Balance]) -> Vec<Custome
         .collect()
 }
 
-fn customer_balances(balances: &[Balance], customer: CustomerId) -> Vec<Balance> {
+fn customer_balances(balances: &[CustomerBalance], customer: CustomerId) -> Vec<CustomerBalance> {
     let found = balances.iter().filter(|one| one.customer == customer);
     found.cloned().collect()
 }
 
-/// GET /dashboard/{taxpayer}/customers/{customer}.
+/// GET /dashboard/{taxpayer}/customers/{customer}: shows one customer with its balances and open invoices.
 async fn show_customer(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     ids: web::Path<(String, String)>,
 ) -> Answer {
-    let customer = find(&state, &session, &ids.1).await?;
+    let customer = find_customer(&state, &session, &ids.1).await?;
     let OwedInvoices { invoices, is_cut } =
         load_unsettled(&state.store, session.taxpayer, OWED_MAX).await?;
     let own: Vec<_> = invoices
@@ -211,8 +212,8 @@ async fn show_customer(
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     show(&CustomerPage {
         frame: Frame::for_account(&session, &customer.details.name).with_section("Customers"),
-        base: base(&session),
-        all_invoices: base(&session)
+        base: base_path(&session),
+        all_invoices: base_path(&session)
             + "/invoices"
             + &link_query("customer_no", &customer.details.no),
         address: parts.join(", "),
@@ -224,12 +225,12 @@ async fn show_customer(
     })
 }
 
-async fn find(
+async fn find_customer(
     state: &ApiState,
     session: &AccountSession,
     text: &str,
 ) -> Result<Customer, ApiError> {
-    let id = parse_number(text)
+    let id = parse_id(text)
         .map(CustomerId)
         .ok_or_else(ApiError::route_not_found)?;
     let found = customers::find_owned_by_id(state.store.reader(), session.taxpayer, id).await?;

@@ -6,7 +6,7 @@ use askama::Template;
 use url::form_urlencoded::Serializer;
 
 use crate::actors::taxpayer::commands::StartReplay;
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::webhook_target::endpoint_label;
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -36,7 +36,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks/deliveries").page(list_deliveries),
         path("/dashboard/{taxpayer}/webhooks/deliveries/{delivery}").page(show_delivery),
-        path("/dashboard/{taxpayer}/webhooks/deliveries/{delivery}/resend").form(resend),
+        path("/dashboard/{taxpayer}/webhooks/deliveries/{delivery}/resend").form(resend_delivery),
     ]
 }
 
@@ -90,10 +90,10 @@ async fn list_deliveries(
     query: Query,
 ) -> Answer {
     let page = query.page(PER_PAGE);
-    let endpoints = webhooks::all_owned_by(state.store.reader(), session.taxpayer).await?;
+    let endpoints = webhooks::with_streaks_owned_by(state.store.reader(), session.taxpayer).await?;
     let keys: Vec<_> = endpoints.iter().map(|(one, _)| one.key).collect();
     let name = query.trimmed_text("endpoint");
-    let endpoint = shown_endpoint(session.taxpayer, &keys, name.as_deref())?;
+    let endpoint = choose_listed_endpoint(session.taxpayer, &keys, name.as_deref())?;
     let shown = endpoint.name();
     let values = FormValues::from(&query).with_fields([("endpoint", shown.as_str())].into());
     let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed_words);
@@ -117,7 +117,7 @@ async fn list_deliveries(
             FormState::with_faults(values.clone(), Faults::from(fault)),
         ),
     };
-    let base = base(&session);
+    let base = base_path(&session);
     let page = DeliveriesPage {
         frame: Frame::for_account(&session, "Deliveries"),
         pages: Pages::new(
@@ -144,10 +144,10 @@ async fn list_deliveries(
     show_list(&page.pages, &page)
 }
 
-/// Returns the endpoint whose deliveries the list shows: the named one, or the first if none is named. `keys` are those of
-/// the taxpayer's endpoints. An account without a webhook has the list of its default endpoint, which is empty. Fails if
-/// the named endpoint does not exist any more: the list of another one would look like its own.
-fn shown_endpoint(
+/// Returns the endpoint whose deliveries the list shows: the named one, or the first if none is named. `keys` are
+/// those of the taxpayer's endpoints. Without any endpoint, returns the default one, whose list is empty. Fails if
+/// the named endpoint does not exist any more: the deliveries of another one would be mistaken for its own.
+fn choose_listed_endpoint(
     taxpayer: TaxpayerId,
     keys: &[EndpointKey],
     name: Option<&str>,
@@ -184,7 +184,7 @@ pub(super) async fn find(
     session: &AccountSession,
     text: &str,
 ) -> Result<LoggedDelivery, ApiError> {
-    let id = path_ids::uuid(text).ok_or(Refusal::DeliveryNotFound)?;
+    let id = path_ids::parse_uuid(text).ok_or(Refusal::DeliveryNotFound)?;
     let found = delivery_log::find_logged_owned_by_id(&state.store, session.taxpayer, id).await?;
     Ok(found.ok_or(Refusal::DeliveryNotFound)?)
 }
@@ -211,10 +211,10 @@ async fn show_delivery(
         .finish();
     show(&DeliveryPage {
         frame: Frame::for_account(&session, "Delivery"),
-        base: base(&session),
+        base: base_path(&session),
         endpoint: endpoint.as_ref().map(endpoint_label),
         obstacle: resend_obstacle(endpoint.as_ref()),
-        invoice: format!("{}/invoices?{query}", base(&session)),
+        invoice: format!("{}/invoices?{query}", base_path(&session)),
         body,
         why,
         what_to_do,
@@ -233,7 +233,7 @@ fn resend_obstacle(endpoint: Option<&Endpoint>) -> &'static str {
     }
 }
 
-/// Returns the event with this sequence as a webhook gets it; an empty text if there is none.
+/// Returns the event with this sequence number as a webhook gets it; an empty text if there is none.
 pub(in crate::console) async fn event_text(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -252,7 +252,7 @@ fn indent_json(text: &str) -> String {
 }
 
 /// POST …/resend: sends the event again, even if it was delivered.
-async fn resend(
+async fn resend_delivery(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
@@ -265,7 +265,11 @@ async fn resend(
         by: None,
     };
     session.send(&state, command).await?;
-    let here = format!("{}/webhooks/deliveries/{}", base(&session), delivery.id);
+    let here = format!(
+        "{}/webhooks/deliveries/{}",
+        base_path(&session),
+        delivery.id
+    );
     Ok(go_to(
         &here,
         "It is sent again. Reload the page in a moment to see the answer.",
@@ -331,7 +335,7 @@ mod tests {
             (&[], None, Some(default)),
             (&[], Some("12"), None),
         ] {
-            let found = shown_endpoint(taxpayer, keys, name).ok();
+            let found = choose_listed_endpoint(taxpayer, keys, name).ok();
             assert_eq!(found, expected, "{keys:?} {name:?}");
         }
     }

@@ -8,8 +8,8 @@ use askama::Template;
 use crate::actors::taxpayer::commands::StartReplay;
 use crate::console::accounts::bulk_selection::ticked_rows;
 use crate::console::accounts::deliveries::{DeliveryLine, filter_address};
-use crate::console::accounts::navigation::base;
-use crate::console::accounts::webhook_target::Target;
+use crate::console::accounts::navigation::base_path;
+use crate::console::accounts::webhook_target::WebhookTarget;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
@@ -31,7 +31,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::events;
 use crate::store::webhooks;
-use crate::store::webhooks::delivery_selection::{SelectedCounts, count_by_state, newest};
+use crate::store::webhooks::delivery_selection::{SelectedCounts, count_by_state, load_newest};
 use crate::store::webhooks::replays;
 
 /// The maximum number of deliveries that the preview lists.
@@ -40,7 +40,7 @@ const SHOWN_MAX: u64 = 25;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks/deliveries/bulk")
-            .page(preview)
+            .page(preview_replay)
             .form(start_replay),
         path("/dashboard/{taxpayer}/webhooks/replays/{replay}").page(show_replay),
     ]
@@ -93,7 +93,7 @@ async fn find_chosen_deliveries(
     let found = webhooks::find_owned_by_name(reader, session.taxpayer, &name).await?;
     let (endpoint, _) = found.ok_or(Refusal::EndpointNotFound)?;
     let form = if values.text("all").is_empty() {
-        SelectionForm::Chosen(ticked_rows(values, path_ids::uuid)?)
+        SelectionForm::Chosen(ticked_rows(values, path_ids::parse_uuid)?)
     } else {
         SelectionForm::Matching(read_filter(&query)?)
     };
@@ -114,14 +114,14 @@ fn read_filter(query: &Query) -> Result<MatchForm, Fault> {
 }
 
 /// Shows how many deliveries would be sent again, and changes nothing.
-async fn preview(
+async fn preview_replay(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     query: Query,
 ) -> Answer {
-    // A form that was sent before leads here without parameters if its answer is not known.
+    // If a form was sent twice and the first answer is not known, the browser is redirected here without parameters.
     if query.pairs().next().is_none() {
-        let list = format!("{}/webhooks/deliveries", base(&session));
+        let list = format!("{}/webhooks/deliveries", base_path(&session));
         return Ok(redirect(&list));
     }
     let values = FormValues::from(&query);
@@ -130,20 +130,20 @@ async fn preview(
         mut range,
     } = find_chosen_deliveries(&state, &session, &values).await?;
     let store = &state.store;
-    let head = events::head(store.reader(), session.taxpayer).await?;
+    let head = events::log_head(store.reader(), session.taxpayer).await?;
     range.until = range.until.min(head.sequence);
     let counts = count_by_state(store, session.taxpayer, endpoint.key, &range).await?;
-    let lines = newest(store, session.taxpayer, endpoint.key, &range, SHOWN_MAX).await?;
+    let lines = load_newest(store, session.taxpayer, endpoint.key, &range, SHOWN_MAX).await?;
     let mut fields = vec![
         ("filter", values.text("filter").to_owned()),
         ("all", values.text("all").to_owned()),
         ("until", range.until.to_string()),
     ];
-    let ids = values.checked_values("id").filter_map(path_ids::uuid);
+    let ids = values.checked_values("id").filter_map(path_ids::parse_uuid);
     if values.text("all").is_empty() {
         fields.extend(ids.map(|id| ("id", id.to_string())));
     }
-    let base = base(&session);
+    let base = base_path(&session);
     show(&PreviewPage {
         frame: Frame::for_account(&session, "Send again").with_section("Deliveries"),
         list_address: filter_address(&base, values.text("filter")),
@@ -169,7 +169,7 @@ async fn start_replay(
         by: None,
     };
     let replay = session.send(&state, command).await?;
-    let here = format!("{}/webhooks/replays/{}", base(&session), replay.id);
+    let here = format!("{}/webhooks/replays/{}", base_path(&session), replay.id);
     Ok(go_to(
         &here,
         "They are sent again. This page shows how far it is.",
@@ -181,15 +181,15 @@ async fn show_replay(
     Reader(session): Reader,
     ids: web::Path<(String, String)>,
 ) -> Answer {
-    let id = path_ids::uuid(&ids.1).ok_or(Refusal::ReplayNotFound)?;
+    let id = path_ids::parse_uuid(&ids.1).ok_or(Refusal::ReplayNotFound)?;
     let found = replays::find_owned_by_id(&state.store, session.taxpayer, id).await?;
     let replay = found.ok_or(Refusal::ReplayNotFound)?;
     let endpoint = webhooks::with_key(state.store.reader(), replay.endpoint).await?;
     let is_active = endpoint.is_some_and(|endpoint| endpoint.is_active);
-    let base = base(&session);
+    let base = base_path(&session);
     show(&ReplayPage {
         frame: Frame::for_account(&session, "Replay").with_section("Webhooks"),
-        endpoint: Target::new(&session, replay.endpoint).path,
+        endpoint: WebhookTarget::new(&session, replay.endpoint).path,
         deliveries: format!(
             "{base}/webhooks/deliveries?endpoint={}",
             replay.endpoint.name()

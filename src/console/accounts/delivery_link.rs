@@ -5,7 +5,7 @@ use askama::Template;
 use jiff::Timestamp;
 
 use crate::console::accounts::deliveries::find;
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
@@ -50,6 +50,10 @@ async fn create_link(
         frame: Frame::for_account(&session, "Link to a delivery").with_section("Deliveries"),
         url: format!("{origin}{}", link.path),
         expires_at: link.expires_at,
-        here: format!("{}/webhooks/deliveries/{}", base(&session), delivery.id),
+        here: format!(
+            "{}/webhooks/deliveries/{}",
+            base_path(&session),
+            delivery.id
+        ),
     })
 }

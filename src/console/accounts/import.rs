@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use crate::actors::taxpayer::commands::PreviewImport;
 use crate::console::accounts::import_answers::AnswersForm;
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::badges::{Badge, badge, outcome_badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
@@ -86,14 +86,14 @@ struct ImportItemLine {
     badge: Badge,
 }
 
-/// The part of the page that says why a file was not read.
+/// The part of the page that says why a file could not be read.
 #[derive(Template)]
 #[template(path = "accounts/import_failure.html")]
 struct ImportFailure {
     message: String,
 }
 
-/// An uploaded file. A header carries the token of the session, because the body is the file itself.
+/// An uploaded file. The CSRF token of the session is in a header, because the body is the file itself.
 struct ImportUpload {
     wanted: Result<FileRequest, ApiError>,
 }
@@ -120,7 +120,7 @@ impl FromRequest for ImportUpload {
 async fn show_import(Reader(session): Reader) -> Answer {
     show(&ImportPage {
         frame: Frame::for_account(&session, "Import"),
-        base: base(&session),
+        base: base_path(&session),
     })
 }
 
@@ -147,7 +147,7 @@ async fn receive_file(
     body: Body,
 ) -> Answer {
     let done = match upload.wanted {
-        Ok(wanted) => import(&state, &session, wanted, body).await,
+        Ok(wanted) => preview_or_import(&state, &session, wanted, body).await,
         Err(error) => Err(error),
     };
     match done {
@@ -160,7 +160,7 @@ async fn receive_file(
     }
 }
 
-async fn import(
+async fn preview_or_import(
     state: &ApiState,
     session: &AccountSession,
     wanted: FileRequest,
@@ -182,7 +182,9 @@ async fn import(
         PreparedImport::Imported(import) => return add_earlier_time(state, session, import).await,
     };
     if wanted.is_preview {
-        let (preview, _) = session.send(state, PreviewImport::first(command)).await?;
+        let (preview, _) = session
+            .send(state, PreviewImport::for_first_piece(command))
+            .await?;
         return add_earlier_time(state, session, preview).await;
     }
     let done = session.send(state, command).await?;
@@ -213,7 +215,7 @@ impl ImportWithEarlierTime {
 }
 
 impl ImportResult {
-    /// Lists the invoices that were not created first, because somebody has to correct these.
+    /// Sorts the invoices: those that were not created come first, because somebody has to correct them.
     fn new(session: &AccountSession, shown: ImportWithEarlierTime) -> Self {
         let ImportWithEarlierTime {
             mut import,
@@ -232,7 +234,7 @@ impl ImportResult {
             item,
         });
         Self {
-            base: base(session),
+            base: base_path(session),
             state,
             earlier,
             percent: done * 100 / import.documents.max(1),

@@ -1,5 +1,5 @@
-//! The answers that a file lacks: a part of the import page asks for them, and they are added to the import profile. The
-//! script of the page then shows the preview again.
+//! Asks for values that an imported file lacks. A part of the import page has the form, and the answers are added to
+//! the import profile. The script of the page then requests the preview again.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -7,7 +7,7 @@ use askama::Template;
 use serde_json::{Map, Value, json};
 
 use crate::actors::taxpayer::commands::AddImportAnswers;
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show, show_with_status};
@@ -40,7 +40,7 @@ pub(super) struct AnswersForm {
     frame: Frame,
     base: String,
     groups: Vec<AnswerGroup>,
-    /// The number of customers about whom the form does not ask.
+    /// The number of further customers, about whom the form does not ask.
     more: usize,
     form: FormState,
 }
@@ -70,7 +70,7 @@ impl AnswersForm {
         let known = questions.iter().filter(|one| has_customer(one)).count();
         (!groups.is_empty()).then(|| Self {
             frame: Frame::for_account(session, "Import"),
-            base: base(session),
+            base: base_path(session),
             more: known.saturating_sub(asked),
             groups,
             form: FormState::default(),
@@ -79,7 +79,7 @@ impl AnswersForm {
 }
 
 impl AnswerGroup {
-    /// True if the answers count for each customer that lacks them.
+    /// True if the answers apply to every customer without answers of its own.
     fn is_default(&self) -> bool {
         self.customer_no.is_empty() && self.name.is_empty()
     }
@@ -115,7 +115,7 @@ impl AnswerGroup {
             .collect()
     }
 
-    /// Returns the customer's key in a profile: its number, or its name.
+    /// Returns the key of the customer in a profile: its number, or its name if it has no number.
     fn profile_key(&self) -> &str {
         match self.customer_no.as_str() {
             "" => &self.name,
@@ -123,7 +123,7 @@ impl AnswerGroup {
         }
     }
 
-    /// Returns a fault of the body as one of the form. `path` is that of the answers in the body.
+    /// Turns a fault of the profile's body into a fault of the form. `path` is the path of the answers in the body.
     fn form_fault(&self, fault: &Fault, path: &str) -> Fault {
         let Some(field) = fault.path.strip_prefix(path) else {
             return Fault::new("", fault.rule(), fault.to_string());
@@ -144,7 +144,7 @@ impl AnswerGroup {
         (Map::from_iter([(member.to_owned(), value)]), path)
     }
 
-    /// Adds the values of a read body to the answers.
+    /// Adds the values of a profile, which was read from the body, to the answers.
     fn add_to_answers(&self, answers: &mut ImportAnswers, read: ImportProfile) {
         answers.defaults.extend(read.defaults);
         let customers = read.customers.into_iter();
@@ -162,8 +162,8 @@ fn has_customer(question: &Question) -> bool {
     question.customer_no.is_some() || question.name.is_some()
 }
 
-/// Returns the groups of the form. The first asks about all customers at once if there are several, or if the file does
-/// not name one.
+/// Returns the groups of the form. If there are several customers, or if the file does not name one, the first group
+/// asks about all customers at once.
 fn group_questions(questions: &[Question]) -> Vec<AnswerGroup> {
     let mut groups = Vec::new();
     if questions.len() > 1 || questions.iter().any(|one| !has_customer(one)) {
@@ -273,7 +273,7 @@ async fn save_answers(
     };
     let page = AnswersForm {
         frame: Frame::for_account(&session, "Import"),
-        base: base(&session),
+        base: base_path(&session),
         more: 0,
         groups,
         form: FormState::from_refusal(failure, form.0)?,

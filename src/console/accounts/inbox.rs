@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::console::accounts::bulk_act::error_text;
 use crate::console::accounts::bulk_selection::ticked_rows;
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{Pages, list_address, show_list};
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::invoice::irn::Irn;
@@ -33,10 +33,10 @@ use crate::store::operations::supplier_invoices::{self, DocumentSummary, InboxFi
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/inbox").page(list_inbox),
-        path("/dashboard/{taxpayer}/inbox/acknowledge").form(acknowledge_chosen),
+        path("/dashboard/{taxpayer}/inbox/acknowledge").form(acknowledge_ticked),
         path("/dashboard/{taxpayer}/inbox/{irn}").page(show_received),
         path("/dashboard/{taxpayer}/inbox/{irn}/files/{file}").page(download_document),
-        path("/dashboard/{taxpayer}/inbox/{irn}/acknowledge").form(acknowledge),
+        path("/dashboard/{taxpayer}/inbox/{irn}/acknowledge").form(acknowledge_invoice),
     ]
 }
 
@@ -106,7 +106,7 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
     let (found, total) =
         supplier_invoices::page_owned_by(&state.store, taxpayer, filter, page).await?;
     let keys = found.iter().map(|invoice| invoice.irn.key()).collect();
-    let mut facts = supplier_invoices::document_facts(&state.store, taxpayer, keys).await?;
+    let mut facts = supplier_invoices::document_summaries(&state.store, taxpayer, keys).await?;
     let catalog = state.catalog.get();
     let rows = found.into_iter().map(|invoice| {
         let facts = facts.remove(&invoice.irn.key()).unwrap_or_default();
@@ -117,7 +117,7 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
         }
     });
     let rows: Vec<_> = rows.collect();
-    let here = format!("{}/inbox", base(&session));
+    let here = format!("{}/inbox", base_path(&session));
     let frame = Frame::for_account(&session, "Inbox");
     let mut invoices = rows.iter().map(|row| &row.line.invoice);
     let has_open = invoices.any(|invoice| invoice.acknowledged_at.is_none());
@@ -160,7 +160,7 @@ impl InboxLine {
 fn invoice_path(session: &AccountSession, irn: &Irn) -> String {
     format!(
         "{}/inbox/{}",
-        base(session),
+        base_path(session),
         encode_path_segment(irn.as_str()).unwrap_or_default()
     )
 }
@@ -171,7 +171,7 @@ async fn find_in_inbox(
     session: &AccountSession,
     text: &str,
 ) -> Result<SupplierInvoice, ApiError> {
-    let irn = path_ids::irn(text)?;
+    let irn = path_ids::parse_irn(text)?;
     let found = supplier_invoices::find_owned_by_irn(&state.store, session.taxpayer, &irn).await?;
     found.ok_or_else(ApiError::invoice_not_found)
 }
@@ -196,19 +196,19 @@ async fn show_received(
         frame: Frame::for_account(&session, "Supplier's invoice"),
         line: InboxLine::new(&session, invoice),
         is_credit_note: is_credit_note(&document),
-        facts: fact_rows(&document),
+        facts: document_fact_rows(&document),
         lines: received_lines(&document),
         document: format!("{document:#}"),
     })
 }
 
-/// GET …/files/{file}: the paper or the JSON of the document as it was received.
+/// GET …/files/{file}: sends the received document as PDF or JSON.
 async fn download_document(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     ids: web::Path<(String, String, String)>,
 ) -> Result<FileAnswer, ApiError> {
-    let file = InvoiceFile::from_path(&ids.2).filter(|file| file.can_show_received());
+    let file = InvoiceFile::from_path(&ids.2).filter(|file| file.exists_for_received());
     let file = file.ok_or_else(ApiError::route_not_found)?;
     let invoice = find_in_inbox(&state, &session, &ids.1).await?;
     let document = find_document(&state, &session, &invoice.irn).await?;
@@ -216,7 +216,7 @@ async fn download_document(
 }
 
 /// POST …/acknowledge: tells the authority that the invoice arrived, as the API call Acknowledge Supplier Invoice does.
-async fn acknowledge(
+async fn acknowledge_invoice(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
@@ -233,13 +233,14 @@ async fn acknowledge(
     ))
 }
 
-/// POST …/inbox/acknowledge: acknowledges the ticked invoices of a page, and says what became of those that were not.
-async fn acknowledge_chosen(
+/// POST …/inbox/acknowledge: acknowledges the ticked invoices of a page. The notice says why others could not be
+/// acknowledged.
+async fn acknowledge_ticked(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     Form(values): Form<FormValues>,
 ) -> Answer {
-    let chosen = ticked_rows(&values, |text| path_ids::irn(text).ok())?;
+    let chosen = ticked_rows(&values, |text| path_ids::parse_irn(text).ok())?;
     if chosen.len() > CHOSEN_MAX {
         let message = format!("At most {CHOSEN_MAX} invoices are acknowledged at once.");
         return Err(ApiError::new(ErrorCode::ValidationFailed, message));
@@ -248,11 +249,10 @@ async fn acknowledge_chosen(
         .iter()
         .map(|irn| acknowledge_one(&state, &session, irn));
     let outcomes: Vec<_> = stream::iter(calls).buffered(AT_A_TIME).collect().await;
-    let here = format!("{}/inbox", base(&session));
-    Ok(go_to(
-        &format!("{here}?open=true"),
-        &acknowledged_notice(&outcomes),
-    ))
+    let here = format!("{}/inbox", base_path(&session));
+    let filters = [("open", "true"), ("q", values.text("q"))];
+    let address = list_address(&here, &filters.into_iter().collect());
+    Ok(go_to(&address, &acknowledged_notice(&outcomes)))
 }
 
 /// Acknowledges an invoice. If this fails, returns the reason in words.
@@ -288,7 +288,7 @@ fn is_credit_note(document: &Value) -> bool {
 
 /// Returns the main facts of a document. Facts that the document lacks are left out. The amounts of a credit note have
 /// a minus sign, whether the supplier wrote one or not, because the supplier owes them.
-fn fact_rows(document: &Value) -> Vec<(&'static str, String)> {
+fn document_fact_rows(document: &Value) -> Vec<(&'static str, String)> {
     let places = [
         ("Supplier", "/accounting_supplier_party/party_name"),
         ("Supplier's TIN", "/accounting_supplier_party/tin"),
@@ -308,9 +308,9 @@ fn fact_rows(document: &Value) -> Vec<(&'static str, String)> {
             (label, text)
         } else if is_owed_to_us && !text.parse::<Amount>().is_ok_and(Amount::is_zero) {
             let amount = text.trim_start_matches('-').to_owned();
-            (label, format!("-{}", group_number(amount)))
+            (label, format!("-{}", group_number_digits(amount)))
         } else {
-            (label, group_number(text))
+            (label, group_number_digits(text))
         }
     });
     texts.filter(|(_, text)| !text.is_empty()).collect()
@@ -319,9 +319,9 @@ fn fact_rows(document: &Value) -> Vec<(&'static str, String)> {
 fn received_lines(document: &Value) -> Vec<ReceivedLine> {
     let line = |line: &Value| ReceivedLine {
         item: text_at(line, "/item/name"),
-        quantity: group_number(text_at(line, "/invoiced_quantity")),
-        price: group_number(text_at(line, "/price/price_amount")),
-        amount: group_number(text_at(line, "/line_extension_amount")),
+        quantity: group_number_digits(text_at(line, "/invoiced_quantity")),
+        price: group_number_digits(text_at(line, "/price/price_amount")),
+        amount: group_number_digits(text_at(line, "/line_extension_amount")),
     };
     let lines = document.get("invoice_line").and_then(Value::as_array);
     lines
@@ -330,7 +330,7 @@ fn received_lines(document: &Value) -> Vec<ReceivedLine> {
 }
 
 /// Groups the digits of a number. Any other text that a supplier wrote is returned unchanged.
-fn group_number(text: String) -> String {
+fn group_number_digits(text: String) -> String {
     if text.parse::<Amount>().is_ok() {
         group_digits(&text)
     } else {
@@ -365,7 +365,7 @@ mod tests {
             });
             assert_eq!(is_credit_note(&document), is_credit, "{code}");
             let expected = [("Payable", told.to_owned())];
-            assert_eq!(fact_rows(&document), expected, "{code}");
+            assert_eq!(document_fact_rows(&document), expected, "{code}");
             let known = DocumentSummary {
                 currency: "NGN".to_owned(),
                 payable: Some(payable.into()),
@@ -384,7 +384,7 @@ mod tests {
             "invoice_line": [{ "item": { "name": "Paper" }, "invoiced_quantity": 2 }, "odd"],
         });
         assert_eq!(
-            fact_rows(&document),
+            document_fact_rows(&document),
             [
                 ("Supplier", "S".to_owned()),
                 ("Payable", "10,007.5".to_owned())

@@ -1,5 +1,5 @@
-//! Shows and changes how the taxpayer's ERP takes notifications: the system, the authentication and the format. The
-//! chosen types decide which fields the form has. Secrets are written, never shown.
+//! Shows and changes how the taxpayer's ERP system takes notifications: the system, the authentication and the data
+//! format. The chosen types decide which fields the form has. Stored secrets are never shown.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -7,8 +7,8 @@ use askama::Template;
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{IfUnchanged, SeenSettings, SetIntegration};
-use crate::console::accounts::navigation::base;
-use crate::console::form_values::{FormState, FormValues, keep_stored};
+use crate::console::accounts::navigation::base_path;
+use crate::console::form_values::{FormState, FormValues, keep_stored_group};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner};
@@ -25,7 +25,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/integration")
             .page(show_integration)
-            .form(save),
+            .form(save_integration),
     ]
 }
 
@@ -60,7 +60,7 @@ async fn show_integration(
     query: Query,
 ) -> Answer {
     let stored = load_integration(&state, &session).await?;
-    let mut values = form_values(&stored).with_values_before();
+    let mut values = form_values(&stored).with_original_values();
     if let Some(kind) = query.text("auth_type").and_then(AuthType::parse) {
         values = values.with_fields([("auth_type", kind.as_str())].into());
     }
@@ -81,7 +81,11 @@ async fn load_integration(
 }
 
 /// POST of the form: sets the integration. The networks that the operator allowed stay as they are.
-async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+async fn save_integration(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
     let policy = state.webhook_address_policy(session.taxpayer).await?;
     let stored = load_integration(&state, &session).await?;
     let body = requested_settings(&form.0, &form_values(&stored));
@@ -118,7 +122,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
     };
     match saved {
         Ok(()) => Ok(go_to(
-            &format!("{}/integration", base(&session)),
+            &format!("{}/integration", base_path(&session)),
             "The integration was saved.",
         )),
         Err(error) => {
@@ -151,7 +155,7 @@ fn integration_page(
     };
     IntegrationPage {
         frame: Frame::for_account(session, "Integration"),
-        base: base(session),
+        base: base_path(session),
         erp_systems: state.settings.erp_systems.clone(),
         auth_types: AuthType::ALL
             .iter()
@@ -233,7 +237,8 @@ fn to_api_body(values: &FormValues) -> Map<String, Value> {
     body
 }
 
-/// The members of the body that belong together. Credentials go only to the host that was on the page with them.
+/// The members of the body that are kept or changed together. Credentials and the host that they are for (`origin`)
+/// are one group, so that credentials never go to another host than the one that the person saw.
 const GROUPS: [&[&str]; 3] = [
     &["erp_system"],
     &["auth_type", "auth", "origin"],
@@ -244,11 +249,11 @@ const GROUPS: [&[&str]; 3] = [
 /// are stored by now, so that the form does not undo what somebody else has changed since its page was rendered.
 fn requested_settings(sent: &FormValues, stored: &FormValues) -> Map<String, Value> {
     let mut body = to_api_body(sent);
-    let shown = sent.values_before();
+    let shown = sent.original_values();
     if shown != FormValues::default() {
         let [before, stored] = [&shown, stored].map(to_api_body);
         for group in GROUPS {
-            keep_stored(&mut body, &before, &stored, group);
+            keep_stored_group(&mut body, &before, &stored, group);
         }
     }
     body
@@ -383,7 +388,7 @@ mod tests {
         });
         for (changes, expected) in [(nothing, kept), (system, with_system), (typed, own)] {
             let values = |fields: Fields| fields.iter().copied().collect::<FormValues>();
-            let page = values(none).with_values_before();
+            let page = values(none).with_original_values();
             let sent = page.with_fields(values(changes));
             let body = requested_settings(&sent, &values(basic));
             assert_eq!(Value::Object(body), expected, "{sent:?}");

@@ -1,29 +1,29 @@
 //! The page of one invoice: the document, its payments, why it was rejected, and the forms for what an accountant may
-//! do with it (`invoice_actions`, `invoice_submission`, `invoice_edit`). What a developer wants to know is behind a
-//! tab.
+//! do with it (`invoice_actions`, `invoice_submission`, `invoice_edit`). A second tab shows technical details for
+//! developers.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use serde_json::{Map, Value};
 
-use crate::console::accounts::correction::{self, RefusedRun, Suggestion};
+use crate::console::accounts::correction::{self, RefusedRun, SuggestedCorrection};
 use crate::console::accounts::invoice_developer;
 use crate::console::accounts::invoice_fields::{
-    EditField, field_name, named_fields, present_values,
+    EditField, current_values, field_name, fields_at_paths,
 };
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::plan_table::PlanTable;
 use crate::console::accounts::timeline::TimelineItem;
 use crate::console::actor_name::actor_name;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
-use crate::console::form_values::{FormState, keep_fields};
+use crate::console::form_values::{FormState, unlink_hidden_fields};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Reader};
-use crate::domain::correction::credits::Credits;
+use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
@@ -59,9 +59,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// The fields of the payment form beside which their faults stand.
+/// The fields of the payment form that show their own faults.
 const PAYMENT_FIELDS: [&str; 4] = ["payment_status", "amount", "reference", "remark"];
-/// The word of the query that selects the developer's view.
+/// The value of the query parameter that selects the developer's view.
 const DEVELOPER_TAB: &str = "developer";
 
 #[derive(Template)]
@@ -104,7 +104,7 @@ struct CorrectionProgress {
 
 /// The paid amount of an invoice, the amounts of its credit notes, and the remaining amount.
 struct PaymentSummary {
-    /// The payable of the signed document; `None` if it is that of the stored one.
+    /// The payable amount of the signed document; `None` if it is the same as that of the stored invoice.
     signed_payable: Option<Amount>,
     paid: Amount,
     /// The amount and the number of each signed credit note.
@@ -119,7 +119,7 @@ struct PaymentSummary {
 impl PaymentSummary {
     fn new(
         invoice: &Invoice,
-        credits: &Credits,
+        credits: &InvoiceCredits,
         correction: Option<&Correction>,
         digits: u32,
     ) -> Self {
@@ -160,7 +160,7 @@ pub(super) struct InvoiceForms {
     /// The form for the data that the stored invoice lacks for its submission.
     pub(super) submission: FormState,
     pub(super) edit: FormState,
-    pub(super) suggestion: Option<Suggestion>,
+    pub(super) suggestion: Option<SuggestedCorrection>,
     /// True if the invoice has changed since the sender of a form saw it.
     pub(super) is_stale: bool,
 }
@@ -169,14 +169,14 @@ impl InvoiceForms {
     fn status_code(&self) -> StatusCode {
         if self.is_stale {
             StatusCode::PRECONDITION_FAILED
-        } else if self.all().iter().any(|form| form.is_refused()) {
+        } else if self.all_forms().iter().any(|form| form.is_refused()) {
             StatusCode::UNPROCESSABLE_ENTITY
         } else {
             StatusCode::OK
         }
     }
 
-    fn all(&self) -> [&FormState; 4] {
+    fn all_forms(&self) -> [&FormState; 4] {
         [&self.status, &self.payment, &self.submission, &self.edit]
     }
 }
@@ -214,7 +214,7 @@ pub(super) async fn find(
     session: &AccountSession,
     id: &str,
 ) -> Result<Invoice, ApiError> {
-    let id = path_ids::invoice_id(id)?;
+    let id = path_ids::parse_invoice_id(id)?;
     let found = invoices::find_owned_by_id(&state.store, session.taxpayer, id).await?;
     found.ok_or_else(ApiError::invoice_not_found)
 }
@@ -245,7 +245,7 @@ pub(super) fn go_to_invoice(
     notice: &str,
 ) -> HttpResponse {
     go_to(
-        &format!("{}/invoices/{}", base(session), invoice.id),
+        &format!("{}/invoices/{}", base_path(session), invoice.id),
         notice,
     )
 }
@@ -267,21 +267,29 @@ pub(super) async fn render(
     let catalog = state.catalog.get();
     let head = InvoiceHead::new(state, session, &stored, &runs, InvoiceTab::Invoice).await?;
     let refused = refused_runs(invoice, &runs, |path| field_name(invoice, &catalog, path));
-    let mut paths: Vec<_> = refused.iter().flat_map(RefusedRun::fields).collect();
-    paths.extend(forms.suggestion.iter().flat_map(Suggestion::fields));
+    let mut paths: Vec<_> = refused.iter().flat_map(RefusedRun::field_names).collect();
+    paths.extend(
+        forms
+            .suggestion
+            .iter()
+            .flat_map(SuggestedCorrection::field_names),
+    );
     paths.extend(
         [&forms.submission, &forms.edit]
             .iter()
             .flat_map(|form| form.fault_paths()),
     );
     let edit_fields = if head.acts.is_editable {
-        named_fields(invoice, paths)
+        fields_at_paths(invoice, paths)
     } else {
         Vec::new()
     };
     if !forms.edit.is_refused() {
-        let suggested = forms.suggestion.as_ref().map(Suggestion::values);
-        let present = present_values(&stored, &catalog);
+        let suggested = forms
+            .suggestion
+            .as_ref()
+            .map(SuggestedCorrection::form_values);
+        let present = current_values(&stored, &catalog);
         forms.edit = FormState::new(present.with_fields(suggested.unwrap_or_default()));
     }
     let digits = catalog.currency_digits(&invoice.currency);
@@ -300,16 +308,17 @@ pub(super) async fn render(
         frame: Frame::for_account(session, &invoice.invoice_no).with_section("Invoices"),
         breakdown: Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?,
         qr: QrPicture::from_text(&invoice.authority.qr_code),
-        verify_link: invoice_files::verify_link(state, request, invoice).await?,
+        verify_link: invoice_files::public_page_url(state, request, invoice).await?,
         type_name: type_name.unwrap_or_else(|| invoice.invoice_type.clone()),
         money: PaymentSummary::new(invoice, &head.credits, newest.as_ref(), digits),
         ledger: to_payments(entries, digits),
         differences: sent_differences(&runs, &stored.invoice, &stored.document(&catalog)?),
         buyer: stored.customer().map(|customer| customer.address.clone()),
         activity: events.map(TimelineItem::from).collect(),
-        faults: keep_fields(forms.all().iter().flat_map(|form| form.summary()), |name| {
-            PAYMENT_FIELDS.contains(&name) || edit_fields.iter().any(|one| one.name == name)
-        }),
+        faults: unlink_hidden_fields(
+            forms.all_forms().iter().flat_map(|form| form.summary()),
+            |name| PAYMENT_FIELDS.contains(&name) || edit_fields.iter().any(|one| one.name == name),
+        ),
         correction: newest.map(|newest| CorrectionProgress::new(newest, &catalog)),
         invoice: with_currency_digits(invoice.clone(), digits),
         seller: stored.supplier,
@@ -355,11 +364,11 @@ fn refused_runs(
 /// Compares what the last submission sent with the document of the stored invoice.
 fn sent_differences(runs: &[Run], invoice: &Invoice, document: &Map<String, Value>) -> Differences {
     let sent = runs.iter().find_map(|run| run.payload.submission());
-    sent.map(|sent| Differences::between(&sent.callers_body(), document, invoice.into()))
+    sent.map(|sent| Differences::between(&sent.validate_request_body(), document, invoice.into()))
         .unwrap_or_default()
 }
 
-/// Returns the invoice with the prices of its lines as its totals are written, with the digits of its currency.
+/// Returns the invoice with the prices of its lines written like its totals, with the decimal digits of its currency.
 fn with_currency_digits(mut invoice: Invoice, digits: u32) -> Invoice {
     for line in &mut invoice.lines {
         line.unit_price = line.unit_price.with_digits(digits);

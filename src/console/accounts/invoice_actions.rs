@@ -187,7 +187,8 @@ fn payment_amount(form: &FormValues, currency_digits: u32) -> Result<Option<Amou
         .map_err(|rule| Fault::field("amount", rule))
 }
 
-/// Says in the words of the page that no kind of payment was chosen. The API knows the field under two names.
+/// Replaces the fault of a missing payment status by a sentence that fits the page. The API's sentence names fields
+/// that the page does not have.
 fn reword_missing_payment(faults: Faults) -> Faults {
     faults.map(|fault| {
         if fault.path == "payment_status" && fault.rule() == "required" {

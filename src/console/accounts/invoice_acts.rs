@@ -2,7 +2,7 @@
 
 use crate::console::accounts::invoice_fields::LINES_MAX;
 use crate::console::accounts::pause_cause::InvoiceRuns;
-use crate::domain::correction::credits::Credits;
+use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::correction::signed_invoice::SignedContent;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
@@ -11,11 +11,11 @@ use crate::domain::kernel::codes::{
 };
 use crate::domain::pipeline::{Operation, Run, RunState};
 use crate::domain::reference::catalog::Catalog;
-use crate::http::corrections::refund_words;
+use crate::http::corrections::refund_sentence;
 
-/// An act with a button of its own in the head of the page. The first one is the main act.
+/// An act that has its own button in the head of the page. The first button is the main one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HeadAct {
+pub(super) struct HeaderButton {
     /// The path of its form below that of the invoice.
     pub(super) path: &'static str,
     pub(super) label: &'static str,
@@ -35,52 +35,52 @@ pub(super) struct StatusAct {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InvoiceActs {
-    pub(super) in_head: Vec<HeadAct>,
+    pub(super) in_head: Vec<HeaderButton>,
     pub(super) is_payable: bool,
     pub(super) is_editable: bool,
     pub(super) is_creditable: bool,
     pub(super) statuses: Vec<StatusAct>,
 }
 
-const APPROVE: HeadAct = HeadAct {
+const APPROVE: HeaderButton = HeaderButton {
     path: "status",
     label: "Approve",
     status: "approved",
     effect: "The invoice can then be submitted and paid.",
 };
-const APPROVE_AND_SUBMIT: HeadAct = HeadAct {
+const APPROVE_AND_SUBMIT: HeaderButton = HeaderButton {
     effect: "The invoice is approved, and the account submits what is approved: it goes to the authority to be signed.",
     ..APPROVE
 };
-const SUBMIT: HeadAct = HeadAct {
+const SUBMIT: HeaderButton = HeaderButton {
     path: "submit",
     label: "Submit",
     status: "",
     effect: "The stored invoice goes to the authority to be signed.",
 };
-const SEND_AGAIN: HeadAct = HeadAct {
+const SEND_AGAIN: HeaderButton = HeaderButton {
     label: "Send again",
     ..SUBMIT
 };
-const TRY_NOW: HeadAct = HeadAct {
+const TRY_NOW: HeaderButton = HeaderButton {
     path: "retry",
     label: "Try now",
     status: "",
     effect: "The authority is called at once instead of at the next attempt.",
 };
-const TRANSMIT: HeadAct = HeadAct {
+const TRANSMIT: HeaderButton = HeaderButton {
     path: "transmit",
     label: "Transmit",
     status: "",
     effect: "The signed invoice goes to the customer.",
 };
 
-/// The facts, besides the invoice itself, that decide if its credit note can be made here.
+/// The facts besides the invoice itself that decide whether a credit note can be made here.
 #[derive(Clone, Copy)]
 pub(super) struct CreditFacts<'a> {
     /// The invoice type code; `None` if it is unknown.
     pub(super) code: Option<&'a str>,
-    pub(super) credits: &'a Credits,
+    pub(super) credits: &'a InvoiceCredits,
     /// The runs of the invoice. The one that submitted it has the signed document.
     pub(super) runs: &'a [Run],
     pub(super) catalog: &'a Catalog,
@@ -97,7 +97,7 @@ impl InvoiceActs {
         let transmission = runs.state(Operation::Transmit);
         let is_signed = invoice.authority.signed;
         let mut in_head = Vec::new();
-        if invoice.status == WorkflowStatus::Draft && !is_open(submission) {
+        if invoice.status == WorkflowStatus::Draft && !is_run_unfinished(submission) {
             in_head.push(if submits_after_approval {
                 APPROVE_AND_SUBMIT
             } else {
@@ -114,7 +114,7 @@ impl InvoiceActs {
             && submission == Some(RunState::Succeeded)
             && invoice.status.stage() < Some(Stage::Transmitted)
             && invoice.category.needs_tin()
-            && !is_open(transmission);
+            && !is_run_unfinished(transmission);
         if is_transmittable {
             in_head.push(TRANSMIT);
         }
@@ -181,13 +181,13 @@ pub(super) fn correction_obstacle(code: Option<&str>) -> Option<&'static str> {
 
 /// Returns the act that submits the invoice. A draft must be approved first, unless the authority has rejected it
 /// already. An invoice that the authority has validated but not signed is sent again.
-fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeadAct> {
+fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeaderButton> {
     let is_settable = SettableStatus::parse(invoice.status.as_str()).is_some()
         || matches!(
             invoice.status,
             WorkflowStatus::Paid | WorkflowStatus::Validated
         );
-    if !is_settable || invoice.authority.signed || is_open(submission) {
+    if !is_settable || invoice.authority.signed || is_run_unfinished(submission) {
         return None;
     }
     let was_sent = submission.is_some() || invoice.authority.status == AuthorityStatus::Rejected;
@@ -200,7 +200,7 @@ fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeadAct
 }
 
 /// True for a run that will continue, by itself or when an operator or the account continues it.
-fn is_open(state: Option<RunState>) -> bool {
+fn is_run_unfinished(state: Option<RunState>) -> bool {
     matches!(
         state,
         Some(RunState::Running | RunState::Waiting | RunState::Paused)
@@ -213,7 +213,7 @@ fn status_acts(invoice: &Invoice) -> Vec<StatusAct> {
     let Some(present) = SettableStatus::parse(invoice.status.as_str()) else {
         return Vec::new();
     };
-    let refund = refund_words(&invoice.currency, invoice.payment.paid).unwrap_or_default();
+    let refund = refund_sentence(&invoice.currency, invoice.payment.paid).unwrap_or_default();
     let all = [
         (
             SettableStatus::Draft,

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 use crate::console::accounts::field_changes::{FieldChange, list_changes};
 use crate::console::accounts::invoice::{find_stored, go_to_invoice};
 use crate::console::accounts::invoice_fields::{
-    FieldGroup, LINES_MAX, UpdateBody, field_groups, form_field_name, present_values,
+    FieldGroup, LINES_MAX, UpdateBody, current_values, field_groups, form_field_name,
 };
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::plan_table::{PlanTable, plan_words};
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -35,7 +35,7 @@ use crate::http::stored_invoice::StoredInvoice;
 
 /// The form field that cancels the invoice instead of changing it.
 const CANCEL: &str = "cancel";
-/// The form field with which the preview leads back to the form, with what was typed there.
+/// The form field that leads from the preview back to the form, which keeps what was typed.
 const BACK: &str = "back";
 /// The form field with the documents that the preview showed, so that a changed plan is noticed.
 const PLAN: &str = "plan";
@@ -46,8 +46,8 @@ pub(super) fn endpoints() -> Vec<Path> {
             .page(show_form)
             .form(start_correction),
         path("/dashboard/{taxpayer}/invoices/{id}/correct/preview")
-            .page(preview_cancel)
-            .form(preview)
+            .page(preview_cancellation)
+            .form(preview_correction)
             .allows_form_repeat(),
     ]
 }
@@ -70,7 +70,7 @@ async fn show_form(
     ids: web::Path<(String, String)>,
 ) -> Answer {
     let stored = find_stored(&state, &session, &ids.1).await?;
-    let values = present_values(&stored, &state.catalog.get());
+    let values = current_values(&stored, &state.catalog.get());
     show_page(&session, &stored.invoice, FormState::new(values))
 }
 
@@ -83,7 +83,7 @@ fn show_page(session: &AccountSession, invoice: &Invoice, form: FormState) -> An
     let page = CorrectPage {
         frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
             .with_section("Invoices"),
-        address: format!("{}/invoices/{}", base(session), invoice.id),
+        address: format!("{}/invoices/{}", base_path(session), invoice.id),
         number: invoice.invoice_no.clone(),
         groups: if has_correction_form(invoice) {
             field_groups(invoice)
@@ -139,7 +139,7 @@ impl PreviewPage {
         Self {
             frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
                 .with_section("Invoices"),
-            address: format!("{}/invoices/{}", base(session), invoice.id),
+            address: format!("{}/invoices/{}", base_path(session), invoice.id),
             number: invoice.invoice_no.clone(),
             is_cancel: is_cancelled,
             has_changed: false,
@@ -155,7 +155,7 @@ impl PreviewPage {
 }
 
 /// GET of the preview: shows what the cancellation would do.
-async fn preview_cancel(
+async fn preview_cancellation(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
@@ -165,7 +165,7 @@ async fn preview_cancel(
 }
 
 /// POST of the fields: shows what the correction would do, or the form again.
-async fn preview(
+async fn preview_correction(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
@@ -194,7 +194,7 @@ impl WantedCorrection {
         sent: FormValues,
     ) -> Result<Self, ApiError> {
         let stored = find_stored(state, session, id).await?;
-        let present = present_values(&stored, &state.catalog.get());
+        let present = current_values(&stored, &state.catalog.get());
         let values = present.clone().with_fields(sent.with_plain_line_breaks());
         Ok(Self {
             stored,
@@ -209,7 +209,7 @@ impl WantedCorrection {
         state: &ApiState,
         session: &AccountSession,
     ) -> Result<Correction, ApiError> {
-        let wish = read_wish(state, &self.stored, &self.values)?;
+        let wish = read_wanted_correction(state, &self.stored, &self.values)?;
         let command = correct_command(state, &self.stored.invoice, wish, true).await?;
         Ok(state.taxpayers.send(session.taxpayer, command).await?)
     }
@@ -274,8 +274,8 @@ fn field_names(invoice: &Invoice) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// POST of the confirmed preview: starts the correction. If the plan has changed since, starts nothing and shows the new
-/// plan.
+/// POST of the confirmed preview: starts the correction. If the plan has changed since, starts nothing and shows the
+/// new plan.
 async fn start_correction(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -283,7 +283,7 @@ async fn start_correction(
     form: Form<FormValues>,
 ) -> Answer {
     let wanted = WantedCorrection::read(&state, &session, &ids.1, form.0).await?;
-    let wish = match read_wish(&state, &wanted.stored, &wanted.values) {
+    let wish = match read_wanted_correction(&state, &wanted.stored, &wanted.values) {
         Ok(wish) => wish,
         Err(error) => return wanted.show_refusal(&session, error),
     };
@@ -313,7 +313,7 @@ async fn start_correction(
     Ok(go_to_invoice(&session, &wanted.stored.invoice, notice))
 }
 
-fn read_wish(
+fn read_wanted_correction(
     state: &ApiState,
     stored: &StoredInvoice,
     values: &FormValues,
@@ -364,8 +364,8 @@ fn corrected_invoice_body(invoice: &Invoice, update: &UpdateBody) -> Map<String,
     body
 }
 
-/// Adds the note and the descriptions of lines, for which Create Invoice (Standard) has no fields. One that the form has
-/// cleared is null, so that it is not taken from the invoice again.
+/// Adds the note and the descriptions of lines, for which Create Invoice (Standard) has no fields. A text that the
+/// person cleared becomes null; if it were missing, it would be copied from the corrected invoice.
 fn add_note_and_descriptions(draft: &mut Draft, body: &Map<String, Value>) {
     let note = body.get("note").cloned().unwrap_or_default();
     draft.extras.insert("note".to_owned(), note);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::pause_cause::OperatorPauses;
 use crate::console::accounts::timeline::{TimelineItem, operation_name, step_operation};
 use crate::console::actor_name::actor_name;
@@ -80,7 +80,7 @@ async fn find_deliveries(
 ) -> Result<Vec<LoggedDelivery>, StoreError> {
     let owner = invoice.taxpayer_id;
     let mut found = Vec::new();
-    for (endpoint, _) in webhooks::all_owned_by(store.reader(), owner).await? {
+    for (endpoint, _) in webhooks::with_streaks_owned_by(store.reader(), owner).await? {
         let filter = DeliveryFilter {
             irn: Some(invoice.irn.to_string()),
             endpoint: Some(endpoint.key),
@@ -112,7 +112,7 @@ pub(super) async fn show_developer_page(
     let attempts = attempts.filter(|entry| entry.kind == EntryKind::Delivery);
     page::show(&DeveloperPage {
         frame: Frame::for_account(session, &invoice.invoice_no).with_section("Invoices"),
-        base: base(session),
+        base: base_path(session),
         head,
         attempts: attempts
             .take(ENTRIES_SHOWN_MAX)
@@ -137,7 +137,7 @@ fn requests_address(session: &AccountSession, invoice: &Invoice) -> String {
         .append_pair("invoice", &invoice.id.to_string())
         .append_pair("irn", &invoice.irn.to_string())
         .finish();
-    format!("{}/requests?{query}", base(session))
+    format!("{}/requests?{query}", base_path(session))
 }
 
 impl RunLine {

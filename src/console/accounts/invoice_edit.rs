@@ -14,11 +14,11 @@ use crate::console::accounts::field_changes::{FieldChange, list_changes, list_lo
 use crate::console::accounts::invoice::{InvoiceForms, find_stored, go_to_invoice, render};
 use crate::console::accounts::invoice_acts::{CreditFacts, credit_obstacle};
 use crate::console::accounts::invoice_fields::{
-    FieldGroup, LINES_MAX, UpdateBody, field_groups, present_values,
+    FieldGroup, LINES_MAX, UpdateBody, current_values, field_groups,
 };
 use crate::console::accounts::invoice_head::find_credit_notes;
 use crate::console::accounts::invoice_submission::{go_to_run, perform_submission};
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::seen_invoice;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
@@ -46,7 +46,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}/edit")
             .page(show_form)
-            .form(edit),
+            .form(handle_edit_form),
         path("/dashboard/{taxpayer}/invoices/{id}/credit-note").form(make_credit_note),
     ]
 }
@@ -73,7 +73,7 @@ async fn show_form(
 ) -> Answer {
     let stored = find_stored(&state, &session, &ids.1).await?;
     check_editable(&stored.invoice)?;
-    let values = present_values(&stored, &state.catalog.get());
+    let values = current_values(&stored, &state.catalog.get());
     show_page(&session, &stored.invoice, FormState::new(values))
 }
 
@@ -91,7 +91,7 @@ impl EditPage {
         Self {
             frame: Frame::for_account(session, &format!("Edit {}", invoice.invoice_no))
                 .with_section("Invoices"),
-            address: format!("{}/invoices/{}", base(session), invoice.id),
+            address: format!("{}/invoices/{}", base_path(session), invoice.id),
             number: invoice.invoice_no.clone(),
             groups: field_groups(invoice),
             faults: form.summary(),
@@ -113,9 +113,9 @@ fn check_editable(invoice: &Invoice) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// POST of either form. Fields that the form does not have keep their values. With `then=submit` the changed invoice is
-/// submitted at once.
-async fn edit(
+/// POST of the form, on either page. Fields that the form does not have keep their values. With `then=submit` the
+/// changed invoice is submitted at once.
+async fn handle_edit_form(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
@@ -125,7 +125,7 @@ async fn edit(
     let stored = find_stored(&state, &session, &ids.1).await?;
     check_editable(&stored.invoice)?;
     let sent = form.0.with_plain_line_breaks();
-    let present = present_values(&stored, &state.catalog.get());
+    let present = current_values(&stored, &state.catalog.get());
     let values = present.clone().with_fields(sent.clone());
     match save_edit(&state, &session, &stored.invoice, &present, &values).await {
         Ok(saved) if sent.text("then") == "submit" => {
@@ -161,7 +161,7 @@ async fn show_conflict(
     let stored = find_stored(state, session, id).await?;
     let invoice = &stored.invoice;
     check_editable(invoice)?;
-    let present = present_values(&stored, &state.catalog.get());
+    let present = current_values(&stored, &state.catalog.get());
     let values = present.clone().with_fields(sent);
     let changes = list_changes(invoice, &present, &values).into_iter();
     let conflicts = changes.chain(list_lost_lines(invoice, &values)).collect();
@@ -187,8 +187,8 @@ async fn save_edit(
     present: &FormValues,
     values: &FormValues,
 ) -> Result<SavedEdit, ApiError> {
-    // Checked before the fields: after a fault the form is shown again, and its sender would seem to know the present
-    // invoice.
+    // This comes before the check of the fields. After a fault the form is shown again with the present version of
+    // the invoice, and the next form would then claim that its sender has seen it.
     let seen = seen_invoice::read_seen_version(values, invoice)?;
     if UpdateBody::new(invoice, values).body == UpdateBody::new(invoice, present).body {
         return Ok(SavedEdit {
@@ -284,7 +284,7 @@ async fn make_credit_note(
         return Err(ApiError::new(ErrorCode::InvalidTransition, obstacle));
     }
     if let Some(note) = credits.unsigned.first() {
-        let address = format!("{}/invoices/{}", base(&session), note.id);
+        let address = format!("{}/invoices/{}", base_path(&session), note.id);
         let is_untouched = note.status == WorkflowStatus::Draft
             && note.authority.status == AuthorityStatus::Pending;
         let notice = "There is a credit note already, which is not signed.";
@@ -304,7 +304,7 @@ async fn make_credit_note(
         return Err(ApiError::new(ErrorCode::InvalidTransition, message));
     }
     let made = session.send(&state, CreateInvoice(draft)).await?;
-    let address = format!("{}/invoices/{}/edit", base(&session), made.invoice.id);
+    let address = format!("{}/invoices/{}/edit", base_path(&session), made.invoice.id);
     let notice = "The credit note is a draft over the whole invoice. Remove what is not credited, and save it.";
     Ok(go_to(&address, notice))
 }
@@ -339,7 +339,7 @@ async fn find_unused_number(
 
 /// Makes the body of Create Invoice (Standard) for a credit note on the whole invoice.
 fn credit_note_body(state: &ApiState, stored: &StoredInvoice, number: &str) -> Map<String, Value> {
-    let values = present_values(stored, &state.catalog.get());
+    let values = current_values(stored, &state.catalog.get());
     let UpdateBody { mut body, .. } = UpdateBody::new(&stored.invoice, &values);
     let today = state.today().to_string();
     let lines = body.remove("lines").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The fields of a stored invoice that a person can change: their names, which are those of Update Invoice, their
-//! labels and present values, and the body of Update Invoice that a form makes of them.
+//! The fields of a stored invoice that a person can change: their names (those of Update Invoice), their labels and
+//! present values, and the body of Update Invoice that a submitted form becomes.
 
 use std::collections::BTreeSet;
 
@@ -120,9 +120,9 @@ pub(super) fn line_fields(at: usize) -> Vec<EditField> {
         .collect()
 }
 
-/// Returns the fields that these paths name. Leaves out those that cannot be changed here: a stored customer keeps its
-/// data, but a missing TIN can be added.
-pub(super) fn named_fields(
+/// Returns the fields at these paths. Leaves out those that cannot be changed here: the data of a stored customer
+/// stays, except that a missing TIN can be added.
+pub(super) fn fields_at_paths(
     invoice: &Invoice,
     paths: impl IntoIterator<Item = String>,
 ) -> Vec<EditField> {
@@ -164,7 +164,7 @@ pub(super) fn field_label(path: &str) -> String {
     };
     let known = if let Some(name) = path.strip_prefix("customer.") {
         found(&CUSTOMER_FIELDS, name).map(str::to_owned)
-    } else if let Some((at, name)) = line_path(path) {
+    } else if let Some((at, name)) = split_line_path(path) {
         found(&LINE_FIELDS, name).map(|label| format!("Line {}, {label}", at + 1))
     } else {
         found(&HEADER_FIELDS, path).map(str::to_owned)
@@ -173,7 +173,7 @@ pub(super) fn field_label(path: &str) -> String {
 }
 
 /// Splits `lines.0.quantity` into the index of the line and the name of its field.
-fn line_path(path: &str) -> Option<(usize, &str)> {
+fn split_line_path(path: &str) -> Option<(usize, &str)> {
     let (at, name) = path.strip_prefix("lines.")?.split_once('.')?;
     Some((at.parse().ok()?, name))
 }
@@ -192,7 +192,7 @@ pub(super) fn form_field_name(stored: &str) -> String {
 }
 
 /// Returns the present values of all fields, and also of members that the form does not show.
-pub(super) fn present_values(stored: &StoredInvoice, catalog: &Catalog) -> FormValues {
+pub(super) fn current_values(stored: &StoredInvoice, catalog: &Catalog) -> FormValues {
     let invoice = &stored.invoice;
     let mut pairs = header_values(stored, catalog);
     for (at, line) in invoice.lines.iter().enumerate() {
@@ -304,12 +304,12 @@ impl UpdateBody {
         body.insert("unique_no_type".to_owned(), json!(by_id));
         let customer = CUSTOMER_FIELDS.map(|(name, _)| name);
         let mut number_faults = Vec::new();
-        let customer = filled_object(values, "customer", &customer, &mut number_faults);
+        let customer = object_below_path(values, "customer", &customer, &mut number_faults);
         body.insert("customer".to_owned(), customer);
         let line = LINE_FIELDS.map(|(name, _)| name);
         let lines = kept
             .iter()
-            .map(|at| filled_object(values, &format!("lines.{at}"), &line, &mut number_faults));
+            .map(|at| object_below_path(values, &format!("lines.{at}"), &line, &mut number_faults));
         body.insert("lines".to_owned(), lines.collect());
         Self {
             body,
@@ -320,13 +320,15 @@ impl UpdateBody {
 
     /// Renames the paths of faults to fields of the form. For typed numbers, says how to write them.
     pub(super) fn to_form_faults(&self, faults: &Faults) -> Faults {
-        let renamed = faults.clone().rename_fields(|path| match line_path(path) {
-            Some((at, name)) => {
-                let at = self.kept.get(at).copied().unwrap_or(at);
-                format!("lines.{at}.{name}")
-            }
-            None => path.to_owned(),
-        });
+        let renamed = faults
+            .clone()
+            .rename_fields(|path| match split_line_path(path) {
+                Some((at, name)) => {
+                    let at = self.kept.get(at).copied().unwrap_or(at);
+                    format!("lines.{at}.{name}")
+                }
+                None => path.to_owned(),
+            });
         renamed.map(|fault| {
             let typed = self.number_faults.iter();
             let mut typed = typed.filter(|typed| typed.path == fault.path);
@@ -335,8 +337,8 @@ impl UpdateBody {
     }
 }
 
-/// Makes an object of the fields below a path that are not blank. Adds the faults of its numbers to `faults`.
-fn filled_object(
+/// Makes a JSON object of the fields below a path, without blank ones. Adds the faults of its numbers to `faults`.
+fn object_below_path(
     values: &FormValues,
     below: &str,
     names: &[&str],

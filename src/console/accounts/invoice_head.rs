@@ -3,12 +3,12 @@
 
 use crate::console::accounts::invoice_acts::{CreditFacts, InvoiceActs, correction_obstacle};
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::pause_cause::{InvoiceRuns, OperatorPauses};
 use crate::console::accounts::seen_invoice;
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
-use crate::domain::correction::credits::Credits;
+use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::stored_document::type_code;
 use crate::domain::kernel::ids::InvoiceId;
@@ -19,7 +19,7 @@ use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 use crate::store::invoices;
 use crate::store::invoices::list::{
-    Fields, InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart,
+    InvoiceFilter, InvoiceList, InvoiceSort, PageBounds, PageFields, PageStart,
 };
 
 /// The views of one invoice.
@@ -40,7 +40,7 @@ pub(super) struct InvoiceHead {
     /// The address of the list of the customer's invoices.
     pub(super) customer_address: String,
     pub(super) currency: String,
-    /// The payable that counts for payments.
+    /// The payable amount that payments are compared with: that of the signed document, if there is one.
     pub(super) payable: Amount,
     pub(super) lifecycle: Badge,
     pub(super) payment: Badge,
@@ -49,7 +49,7 @@ pub(super) struct InvoiceHead {
     pub(super) is_correctable: bool,
     pub(super) steps: Vec<LifecycleStep>,
     pub(super) acts: InvoiceActs,
-    pub(super) credits: Credits,
+    pub(super) credits: InvoiceCredits,
     pub(super) newer: Option<InvoiceId>,
     pub(super) older: Option<InvoiceId>,
     pub(super) tab: InvoiceTab,
@@ -65,7 +65,7 @@ impl InvoiceHead {
         runs: &[Run],
         tab: InvoiceTab,
     ) -> Result<Self, ApiError> {
-        let base = base(session);
+        let base = base_path(session);
         let invoice = &stored.invoice;
         let catalog = state.catalog.get();
         let digits = catalog.currency_digits(&invoice.currency);
@@ -111,12 +111,12 @@ impl InvoiceHead {
     }
 }
 
-/// Returns the credit notes of an invoice. An invoice that is not signed here may have some, too: its credit note may be
-/// signed before it, or it was signed through another system.
+/// Returns the credit notes of an invoice. An invoice that is not signed here may have some, too: its credit note may
+/// be signed before it, or it was signed through another system.
 pub(super) async fn find_credit_notes(
     state: &ApiState,
     invoice: &Invoice,
-) -> Result<Credits, ApiError> {
+) -> Result<InvoiceCredits, ApiError> {
     Ok(invoices::find_credits(state.store.reader(), invoice).await?)
 }
 
@@ -135,13 +135,13 @@ async fn neighbour_invoice(
         filters: InvoiceFilter::default(),
         sort,
     };
-    let part = PagePart {
+    let part = PageBounds {
         start: PageStart::After(sort.place(invoice)),
         limit: 1,
     };
-    // The number of all invoices does not matter for a list without filters.
+    // `u64::MAX` stands in for the number of all invoices, which a page of one invoice does not need.
     let page = list
-        .counted_page(&state.store, part, u64::MAX, Fields::Shown)
+        .counted_page(&state.store, part, u64::MAX, PageFields::Shown)
         .await?;
     Ok(page.invoices.first().map(|found| found.id))
 }

@@ -12,7 +12,7 @@ use crate::actors::taxpayer::commands::{
 };
 use crate::console::accounts::invoice::{InvoiceForms, find, render};
 use crate::console::accounts::invoice_fields::form_field_name;
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::pause_cause::{InvoiceRuns, OperatorPauses, PauseCause};
 use crate::console::accounts::seen_invoice;
 use crate::console::form_values::{FormState, FormValues};
@@ -28,21 +28,21 @@ use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::runs;
 
-/// The longest time that a page waits for the authority. After it, the page shows that the invoice waits.
+/// The longest time that a page waits for the authority. After it, the page says that the invoice is waiting.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/dashboard/{taxpayer}/invoices/{id}/submit").form(submit),
+        path("/dashboard/{taxpayer}/invoices/{id}/submit").form(handle_submit_form),
         path("/dashboard/{taxpayer}/invoices/{id}/retry")
-            .form(retry)
+            .form(retry_run)
             .allows_form_repeat(),
         path("/dashboard/{taxpayer}/invoices/{id}/transmit").form(transmit_invoice),
     ]
 }
 
 /// POST of the button Submit: submits the stored invoice, like the API call Submit with only an IRN.
-async fn submit(
+async fn handle_submit_form(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
@@ -71,8 +71,8 @@ async fn submit_seen_version(
 }
 
 impl InvoiceForms {
-    /// Returns the forms of the page if the invoice lacks something for its submission, was changed meanwhile, or cannot
-    /// be submitted now. Returns any other error unchanged.
+    /// Returns the forms of the page if the invoice lacks something for its submission, was changed meanwhile, or
+    /// cannot be submitted now. Returns any other error unchanged.
     pub(super) fn from_submission_error(error: ApiError) -> Result<Self, ApiError> {
         let is_stale = error.status == StatusCode::PRECONDITION_FAILED;
         if error.faults.is_empty() && !is_stale && error.code != ErrorCode::Overloaded {
@@ -137,7 +137,7 @@ async fn start_run(
 }
 
 /// POST of the button Try now: makes the stopped run of the invoice call the authority at once.
-async fn retry(
+async fn retry_run(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
@@ -174,7 +174,7 @@ fn nothing_to_retry_error(runs: InvoiceRuns<'_>) -> ApiError {
     ApiError::new(ErrorCode::RunNotFound, message)
 }
 
-/// POST of the button Transmit.
+/// POST of the button Transmit: starts to transmit the signed invoice to the customer.
 async fn transmit_invoice(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -208,7 +208,7 @@ pub(super) async fn go_to_run(
     let pauses = OperatorPauses::load(&state.store, std::slice::from_ref(run)).await?;
     let cause = pauses.cause(run);
     let sentence = cause.map_or_else(|| outcome_sentence(run), PauseCause::sentence);
-    let address = format!("{}/invoices/{}", base(session), invoice.id);
+    let address = format!("{}/invoices/{}", base_path(session), invoice.id);
     Ok(go_to(&address, sentence))
 }
 

@@ -13,14 +13,14 @@ use crate::console::accounts::bulk_selection::{BulkBar, InvoiceSelection};
 use crate::console::accounts::invoice_sums::{CurrencySum, currency_sums};
 use crate::console::accounts::lifecycle::Lifecycle;
 use crate::console::accounts::list_filters::{self, FOLDED_FILTERS};
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::payment_word::PaymentWord;
 use crate::console::accounts::saved_views::{self, SavedView};
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::kept_filters::{KeptFilters, ListForm};
+use crate::console::kept_filters::{KeptFilters, ListFormFields};
 use crate::console::list_pages::{Pages, show_list_with_status};
 use crate::console::page::Answer;
 use crate::console::session::accounts::{self, AccountSession, Reader};
@@ -35,7 +35,7 @@ use crate::http::forms::query::Query;
 use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::invoices::list::{Fields, InvoiceList, PagePart, PageStart};
+use crate::store::invoices::list::{InvoiceList, PageBounds, PageFields, PageStart};
 use crate::store::invoices::owed;
 use crate::store::invoices::work_tabs::{self, TabCount, WorkTab};
 
@@ -163,9 +163,9 @@ async fn download_invoices(
     let values = FormValues::from(&query);
     // The form with the ticked rows names its filter, even if it is empty.
     let list = if query.text("filter").is_some() {
-        InvoiceSelection::read(&values)?.into_list(&state, session.taxpayer)?
+        InvoiceSelection::from_form(&values)?.into_invoice_list(&state, session.taxpayer)?
     } else {
-        let asked = list_filters::read(&query, state.today(), &state.catalog.get())?;
+        let asked = list_filters::read_list_query(&query, state.today(), &state.catalog.get())?;
         asked.into_list(session.taxpayer)
     };
     let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
@@ -173,7 +173,7 @@ async fn download_invoices(
     exports::invoices_file(&state, holder, right, list, format).await
 }
 
-/// The page of the list that is shown, with the counts and totals.
+/// The invoices on the current page of the list, with the counts and totals.
 struct FoundInvoices {
     invoices: Vec<Invoice>,
     total: u64,
@@ -185,12 +185,12 @@ impl FoundInvoices {
     async fn load(state: &ApiState, list: &InvoiceList, page: Page) -> Result<Self, ApiError> {
         let store = &state.store;
         let counted = list.count_up_to(store, COUNTED_MAX + 1).await?;
-        let part = PagePart {
+        let part = PageBounds {
             start: PageStart::At(page.offset()),
             limit: page.per_page,
         };
         let found = list
-            .counted_page(store, part, counted, Fields::Shown)
+            .counted_page(store, part, counted, PageFields::Shown)
             .await?;
         let sums = if counted <= SUMMED_MAX {
             let amounts = list.amounts(store, SUMMED_MAX).await?;
@@ -235,7 +235,7 @@ pub(super) async fn render(
     let values = FormValues::from(query);
     let today = state.today();
     let catalog = state.catalog.get();
-    let (found, filter) = match list_filters::read(query, today, &catalog) {
+    let (found, filter) = match list_filters::read_list_query(query, today, &catalog) {
         Ok(asked) => {
             let list = asked.into_list(session.taxpayer);
             let found = FoundInvoices::load(state, &list, page).await?;
@@ -247,7 +247,7 @@ pub(super) async fn render(
         ),
     };
     let counts = work_tabs::count(&state.store, session.taxpayer, today, TAB_COUNTED_MAX).await?;
-    let base = base(session);
+    let base = base_path(session);
     let list_query = list_query(&values, &[]);
     let here = format!("{base}/invoices");
     let overdue =
@@ -296,7 +296,7 @@ pub(super) async fn render(
 }
 
 /// The fields of the list's form, and the labels of filters that have no field.
-const FORM: ListForm = ListForm {
+const FORM: ListFormFields = ListFormFields {
     fields: &[
         "q",
         "status",

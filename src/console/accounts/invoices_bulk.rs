@@ -1,8 +1,8 @@
 //! Approves or submits many invoices of the list at once. An accountant ticks rows, or selects all that match the
 //! filter. The next page shows how many and which invoices these are. Its form has the id of each, so that no other
-//! invoice is affected, and the time of its last change, so that one that was changed since is left out. The last page
-//! shows the outcome of each. Each invoice is a command of its own, like pressing its own button, so a failure does not
-//! undo the others.
+//! invoice is affected, and the time of its last change, so that an invoice that was changed since is left out. The
+//! last page shows the outcome of each. Each invoice is a command of its own, as if its own button had been pressed,
+//! so a failure does not undo the others.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::console::accounts::bulk_selection::{
 };
 use crate::console::accounts::invoices::COUNTED_MAX;
 use crate::console::accounts::lifecycle::Lifecycle;
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::profile::load_taxpayer;
 use crate::console::accounts::seen_invoice::{id_with_seen_time, parse_id_with_seen_time};
 use crate::console::badges::{Badge, badge};
@@ -37,7 +37,7 @@ use crate::http::limits::AnswerHolder;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::invoices::list::{Fields, PagePart, PageStart};
+use crate::store::invoices::list::{PageBounds, PageFields, PageStart};
 
 /// The maximum number of invoices of one act. For more, a person repeats the act.
 const INVOICES_MAX: u64 = 1_000;
@@ -49,7 +49,7 @@ const AT_A_TIME: usize = 16;
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/bulk")
-            .page(preview)
+            .page(preview_act)
             .form(perform_act),
     ]
 }
@@ -90,14 +90,15 @@ impl SelectedInvoices {
     }
 }
 
-/// Finds the invoices page by page, because the memory of a thousand whole invoices is not bounded.
+/// Loads the invoices page by page, because a thousand whole invoices could take any amount of memory.
 async fn find_selected_invoices(
     state: &ApiState,
     session: &AccountSession,
     act: BulkAct,
     values: &FormValues,
 ) -> Result<SelectedInvoices, ApiError> {
-    let mut list = InvoiceSelection::read(values)?.into_list(state, session.taxpayer)?;
+    let mut list =
+        InvoiceSelection::from_form(values)?.into_invoice_list(state, session.taxpayer)?;
     // Without these filters, invoices with which the act cannot be done would fill the limit.
     if list.filters.ids.is_none() {
         let filters = &mut list.filters;
@@ -116,12 +117,12 @@ async fn find_selected_invoices(
     let _room = reserve_page(state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
     let mut start = PageStart::At(0);
     for _ in 0..INVOICES_MAX / PAGE_INVOICES {
-        let part = PagePart {
+        let part = PageBounds {
             start,
             limit: PAGE_INVOICES,
         };
         let page = list
-            .counted_page(&state.store, part, total, Fields::Shown)
+            .counted_page(&state.store, part, total, PageFields::Shown)
             .await?;
         for invoice in page.invoices {
             found.add(act, invoice, &catalog);
@@ -177,13 +178,13 @@ impl PreviewLine {
 }
 
 /// Shows what an act would do, and changes nothing.
-async fn preview(
+async fn preview_act(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     query: Query,
 ) -> Answer {
     let values = FormValues::from(&query);
-    let base = base(&session);
+    let base = base_path(&session);
     let Some(act) = BulkAct::parse(values.text("act")) else {
         return Ok(redirect(&format!("{base}/invoices")));
     };
@@ -199,7 +200,7 @@ async fn preview(
         frame: Frame::for_account(&session, act.label()).with_section("Invoices"),
         list_address: list_address(&base, &values),
         base,
-        effect: act.effect(settings.submit_after_approval),
+        effect: act.effect_sentence(settings.submit_after_approval),
         act,
         count,
         others: found.others,
@@ -256,7 +257,8 @@ async fn perform_act(
         match apply_to_part(&state, &session, act, part).await {
             Ok(done) => lines.extend(done),
             Err(error) if lines.is_empty() => return Err(error),
-            // The other parts are done, so their outcomes are shown.
+            // This part of the invoices failed as a whole. The outcomes of the earlier parts must be shown, so it
+            // gets failed lines.
             Err(error) => lines.extend(part.iter().map(|(id, _)| ResultLine {
                 id: *id,
                 number: id.to_string(),
@@ -269,7 +271,7 @@ async fn perform_act(
     let all = lines.len();
     lines.sort_by_key(|line| line.outcome.is_done);
     lines.truncate(SHOWN_MAX);
-    let base = base(&session);
+    let base = base_path(&session);
     show(&ResultPage {
         frame: Frame::for_account(&session, act.label()).with_section("Invoices"),
         list_address: list_address(&base, &values),
@@ -290,15 +292,15 @@ async fn apply_to_part(
     part: &[(InvoiceId, Option<Timestamp>)],
 ) -> Result<Vec<ResultLine>, ApiError> {
     let ids = part.iter().map(|(id, _)| *id).collect();
-    let list = InvoiceSelection::Ticked(ids).into_list(state, session.taxpayer)?;
+    let list = InvoiceSelection::Ticked(ids).into_invoice_list(state, session.taxpayer)?;
     let seen: HashMap<_, _> = part.iter().copied().collect();
     let total = u64::try_from(part.len()).unwrap_or(u64::MAX);
-    let whole = PagePart {
+    let whole = PageBounds {
         start: PageStart::At(0),
         limit: PAGE_INVOICES,
     };
     let page = list
-        .counted_page(&state.store, whole, total, Fields::Shown)
+        .counted_page(&state.store, whole, total, PageFields::Shown)
         .await?;
     let work = page.invoices.into_iter().map(|invoice| {
         let seen_at = seen.get(&invoice.id).copied().flatten();

@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{RevokeKey, RotateKey};
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -33,9 +33,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/keys")
             .page(show_keys)
-            .form(create),
-        path("/dashboard/{taxpayer}/keys/rotate").form(rotate),
-        path("/dashboard/{taxpayer}/keys/{key}/revoke").form(revoke),
+            .form(create_additional_key),
+        path("/dashboard/{taxpayer}/keys/rotate").form(rotate_keys),
+        path("/dashboard/{taxpayer}/keys/{key}/revoke").form(revoke_key),
     ]
 }
 
@@ -122,7 +122,7 @@ async fn render(state: &ApiState, session: &AccountSession, forms: KeyForms) -> 
     };
     let page = KeysPage {
         frame: Frame::for_account(session, "API keys"),
-        base: base(session),
+        base: base_path(session),
         in_use: valid
             .clone()
             .max_by_key(|key| key.last_used_at)
@@ -146,7 +146,7 @@ pub(super) async fn load_keys(
 }
 
 /// POST of the form for a new key beside the others: creates it and shows it.
-async fn create(
+async fn create_additional_key(
     state: web::Data<ApiState>,
     request: HttpRequest,
     Confirmed(Owner(session)): Confirmed<Owner>,
@@ -179,7 +179,7 @@ async fn create_key(
 }
 
 /// POST of the form for a key that replaces the others, as the API call Rotate Taxpayer API Key does.
-async fn rotate(
+async fn rotate_keys(
     state: web::Data<ApiState>,
     request: HttpRequest,
     Confirmed(Owner(session)): Confirmed<Owner>,
@@ -197,7 +197,7 @@ async fn rotate(
     }
 }
 
-/// Makes the key that the form describes. Returns its text.
+/// Creates the key that the form describes. Returns its text.
 async fn create_or_replace_key(
     state: &ApiState,
     session: &AccountSession,
@@ -248,7 +248,7 @@ fn show_new_key(
 ) -> Answer {
     show(&NewKeyPage {
         frame: Frame::for_account(session, "Your new API key"),
-        base: base(session),
+        base: base_path(session),
         root: state.origin(request).unwrap_or_default(),
         key: key.expose_secret().to_owned(),
     })
@@ -279,7 +279,7 @@ fn to_api_body(values: &FormValues, now: Timestamp) -> Map<String, Value> {
 }
 
 /// POST …/revoke: ends one key at once.
-async fn revoke(
+async fn revoke_key(
     state: web::Data<ApiState>,
     Owner(session): Owner,
     ids: web::Path<(String, String)>,
@@ -301,7 +301,7 @@ async fn revoke(
         )
         .await?;
     Ok(go_to(
-        &format!("{}/keys", base(&session)),
+        &format!("{}/keys", base_path(&session)),
         "The key was revoked. It is refused from now on.",
     ))
 }

@@ -28,12 +28,16 @@ const LABELS: [(&str, &str); 4] = [
 ];
 
 /// Reads the query of the list. `today` decides which invoices are overdue, and `catalog` which currencies there are.
-pub(super) fn read(query: &Query, today: Date, catalog: &Catalog) -> Result<ListQuery, Faults> {
+pub(super) fn read_list_query(
+    query: &Query,
+    today: Date,
+    catalog: &Catalog,
+) -> Result<ListQuery, Faults> {
     let read = invoice_filters::read_with_amount_parser(query, today, catalog, typed_amount::parse);
-    read.map_err(|faults| faults.map(|fault| fault.with_labels(label)))
+    read.map_err(|faults| faults.map(|fault| fault.with_labels(filter_label)))
 }
 
-fn label(name: &str) -> Option<&'static str> {
+fn filter_label(name: &str) -> Option<&'static str> {
     let folded = FOLDED_FILTERS
         .into_iter()
         .map(|(_, name, label)| (name, label));
@@ -57,7 +61,7 @@ mod tests {
             ("amount_min=+1,234.50+", "1234.50"),
             ("amount_min=7", "7"),
         ] {
-            let read = read(&Query::from_text(query), TODAY, &catalog()).unwrap();
+            let read = read_list_query(&Query::from_text(query), TODAY, &catalog()).unwrap();
             let expected = Amount::parse(amount).ok();
             assert_eq!(read.filters.amount_min, expected, "{query}");
         }
@@ -89,7 +93,7 @@ mod tests {
             ),
             ("sort=irn&cursor=", "The sort field must be one of"),
         ] {
-            let faults = read(&Query::from_text(query), TODAY, &catalog()).unwrap_err();
+            let faults = read_list_query(&Query::from_text(query), TODAY, &catalog()).unwrap_err();
             let summary = faults.summary();
             assert!(summary.starts_with(sentence), "{query}: {summary}");
         }

@@ -40,7 +40,7 @@ pub(crate) fn navigation(session: &AccountSession) -> Vec<NavigationEntry> {
     let own = PAGES.iter().chain(of_owner);
     let own = own.map(|(label, path)| NavigationEntry {
         label,
-        path: format!("{}{path}", base(session)),
+        path: format!("{}{path}", base_path(session)),
     });
     all.into_iter().chain(own).collect()
 }
@@ -60,6 +60,6 @@ pub(crate) fn integrator_navigation() -> Vec<NavigationEntry> {
 }
 
 /// Returns the path that the pages of the session's taxpayer begin with.
-pub(super) fn base(session: &AccountSession) -> String {
+pub(super) fn base_path(session: &AccountSession) -> String {
     format!("/dashboard/{}", session.taxpayer)
 }

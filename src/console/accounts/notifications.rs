@@ -1,11 +1,11 @@
-//! The choice of the mails that the people of an account get, and the chat where the same is posted.
+//! The mails that the people of an account get, and the address of the chat to which the same texts are posted.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
 use secrecy::ExposeSecret as _;
 
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show_with_status};
@@ -23,7 +23,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/notifications")
             .page(show_notifications)
-            .form(save)
+            .form(save_chat_address)
             .allows_form_repeat(),
     ]
 }
@@ -57,7 +57,7 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
     };
     let page = NotificationsPage {
         frame: Frame::for_account(session, "Notifications"),
-        base: base(session),
+        base: base_path(session),
         chat: origin.map(|origin| origin.to_string()),
         form,
         topics: topics.collect(),
@@ -77,9 +77,16 @@ fn describe_recipients(topic: NoticeTopic) -> &'static str {
 }
 
 /// POST of the form: sets the address of the chat, or removes it.
-async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+async fn save_chat_address(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
     match set_chat_address(&state, &session, &form.0).await {
-        Ok(notice) => Ok(go_to(&format!("{}/notifications", base(&session)), notice)),
+        Ok(notice) => Ok(go_to(
+            &format!("{}/notifications", base_path(&session)),
+            notice,
+        )),
         Err(error) => {
             let refused = FormState::from_refusal(error, form.0)?;
             render(&state, &session, refused).await
@@ -94,11 +101,12 @@ async fn set_chat_address(
     form: &FormValues,
 ) -> Result<&'static str, ApiError> {
     let url = if form.text("remove").is_empty() {
-        // The networks that an operator opened to the taxpayer's ERP are not open to the posts of the mailer.
+        // The mailer may only post to addresses that are allowed for everybody, not to the networks that an operator
+        // opened for the taxpayer's ERP system.
         let policy = &state.webhook_urls;
         let typed = form.to_object(&["chat_url"]);
         let read = reader::read(&typed, &state.catalog.get(), |reader| {
-            webhook::url(reader.required("chat_url"), policy)
+            webhook::read_url(reader.required("chat_url"), policy)
         })?;
         Some(read.value.into())
     } else {

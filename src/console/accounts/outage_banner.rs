@@ -28,8 +28,9 @@ const SENTENCES: [(&str, &str); 5] = [
     ),
 ];
 
-/// Returns the sentences about the gravest of these incidents; `None` if none of them concerns the authority. A fault of
-/// some replicas is not told: the others go on. `waiting` is the number of the account's waiting invoices.
+/// Returns the sentences about the gravest of these incidents; `None` if none of them concerns the authority. An
+/// incident of only some replicas is left out, because the other replicas go on. `waiting` is the number of the
+/// account's waiting invoices.
 pub(super) fn banner(incidents: &[Incident], waiting: &str) -> Option<String> {
     let known = SENTENCES.iter().find_map(|(name, sentence)| {
         let incident = incidents

@@ -1,11 +1,11 @@
-//! The first page of an account. Most of it updates itself (`overview_part`). It leads a new account to its first
-//! invoice.
+//! The first page of an account. Most of the page updates itself (`overview_part`). It also guides a new account to
+//! its first invoice.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 
 use crate::console::accounts::keys::load_keys;
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::overview_part::{self, COUNTED_MAX};
 use crate::console::accounts::profile::{ProfileCompleteness, load_taxpayer};
 use crate::console::frame::Frame;
@@ -53,11 +53,11 @@ async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> A
     let id = session.taxpayer;
     let taxpayer = load_taxpayer(&state, &session).await?;
     let counts = list::count_by_status(store, id, COUNTED_MAX).await?;
-    let endpoints = webhooks::all_owned_by(store.reader(), id).await?;
+    let endpoints = webhooks::with_streaks_owned_by(store.reader(), id).await?;
     let steps = next_steps(&state, &taxpayer, &counts, !endpoints.is_empty()).await?;
     show(&OverviewPage {
         frame: Frame::for_account(&session, "Overview"),
-        base: base(&session),
+        base: base_path(&session),
         obstacles: submission_obstacles(&state, &taxpayer),
         is_new: steps.iter().any(|step| !step.is_done),
         steps,

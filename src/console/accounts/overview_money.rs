@@ -9,7 +9,7 @@ use crate::domain::money::Amount;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::list::{
-    Fields, InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart,
+    InvoiceFilter, InvoiceList, InvoiceSort, PageBounds, PageFields, PageStart,
 };
 use crate::store::invoices::owed;
 
@@ -24,7 +24,8 @@ pub(super) struct MoneyLine {
     pub(super) currency: String,
     pub(super) outstanding: Amount,
     pub(super) overdue: Amount,
-    /// True if the list of overdue invoices has those of this currency alone.
+    /// True if the amount links to the list of overdue invoices, which has no filter by currency: only if this is the
+    /// only currency.
     pub(super) is_overdue_listed: bool,
     /// `None` if the month has too many invoices.
     pub(super) vat: Option<Amount>,
@@ -77,8 +78,8 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
     })
 }
 
-/// Adds the VAT of this month's signed sales: of invoices, minus that of credit notes. Returns false if there are more than
-/// `VAT_MAX` invoices.
+/// Adds the VAT of this month's signed sales: of invoices, minus that of credit notes. Returns false if there are
+/// more than `VAT_MAX` invoices.
 async fn add_month_vat(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -99,14 +100,16 @@ async fn add_month_vat(
     if count > VAT_MAX {
         return Ok(false);
     }
-    let part = PagePart {
+    let part = PageBounds {
         start: PageStart::At(0),
         limit: VAT_MAX,
     };
-    let page = list.counted_page(store, part, count, Fields::All).await?;
+    let page = list
+        .counted_page(store, part, count, PageFields::All)
+        .await?;
     let catalog = state.catalog.get();
     let invoices = page.invoices.iter();
-    // One that was cancelled here while the authority signed it is in force all the same.
+    // An invoice that was cancelled here while the authority signed it counts, too, because it is in force.
     let counted = invoices.filter(|invoice| invoice.authority.signed && invoice.kind().is_sale());
     for invoice in counted {
         let breakdown = Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?;

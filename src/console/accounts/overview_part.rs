@@ -25,7 +25,7 @@ use crate::store::runs::{self, StoppedCounts};
 /// Everything is counted up to this number, so that the page is fast even for a large account.
 pub(super) const COUNTED_MAX: u64 = 1_000;
 
-/// The part of the page with the runs in progress, earliest deadline first.
+/// The anchor of the runs in progress on the page. They are listed with the earliest deadline first.
 const IN_PROGRESS: &str = "#in-progress";
 
 #[derive(Template)]
@@ -42,7 +42,7 @@ struct OverviewPart {
     is_any_held: bool,
     progress: Vec<ProgressLine>,
     money: Vec<MoneyLine>,
-    /// True if only the newest invoices were summed up.
+    /// True if there are too many unpaid invoices, so that only those that were due first were summed up.
     is_money_cut: bool,
     has_invoices: bool,
     counts: Vec<StatusCount>,
@@ -86,7 +86,7 @@ pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<Str
         .pipeline
         .backlog
         .holds()
-        .find(taxpayer, None)
+        .find_hold(taxpayer, None)
         .is_some();
     let part = OverviewPart {
         banner: outage_banner::banner(&report.incidents, &count_text(needs.stopped.waiting)),
@@ -192,7 +192,7 @@ fn tasks(needs: &TaskCounts, webhook: &WebhookSummary) -> Vec<Task> {
     tasks.into_iter().flatten().collect()
 }
 
-/// Returns the task about paused runs. The list to which it leads has those that operators hold back, too.
+/// Returns the task about paused runs. The linked list also has the runs that operators hold back.
 fn paused_task(stopped: &StoppedCounts) -> Option<Task> {
     let (class, what, act) = match stopped.held {
         0 => ("bad", "failed".to_owned(), "Try again"),

@@ -76,7 +76,7 @@ pub(super) async fn stopped_run_lines(
             ),
             deadline: legal_deadline(&run, now),
             address: run_address(base, &known, &run),
-            act: act_label(&run),
+            act: link_label(&run),
         }
     };
     Ok(needed.into_iter().map(line).collect())
@@ -90,7 +90,7 @@ fn legal_deadline(run: &Run, now: Timestamp) -> Option<DeadlineWords> {
 
 /// Returns the label of the link to a stopped run. Only the invoice of a rejected submission can be corrected: for
 /// other runs it is signed already.
-fn act_label(run: &Run) -> &'static str {
+fn link_label(run: &Run) -> &'static str {
     let is_submission = run.operation() == Operation::Submit;
     if is_submission && run.state() == RunState::Refused {
         "Correct"
@@ -99,8 +99,8 @@ fn act_label(run: &Run) -> &'static str {
     }
 }
 
-/// False for a cancelled invoice, and for a rejected submission of an invoice that was changed since: nobody has to
-/// correct these.
+/// True if somebody has to act on the run. Nobody has to for a cancelled invoice, or for a rejected submission of an
+/// invoice that was changed since.
 fn needs_person(known: &KnownInvoices, run: &Run) -> bool {
     let is_rejected_submission =
         run.operation() == Operation::Submit && run.state() == RunState::Refused;
@@ -122,7 +122,7 @@ pub(super) async fn progress_lines(
     let holds = state.pipeline.backlog.holds();
     let mut lines = Vec::with_capacity(runs.len());
     for run in runs {
-        let place = state.pipeline.backlog.place(&run).await?;
+        let place = state.pipeline.backlog.queue_place(&run).await?;
         let prediction = place.map(|place| place.end.prediction);
         let is_held = holds.needs_operator(&run);
         lines.push(ProgressLine {
@@ -231,7 +231,7 @@ mod tests {
             };
             let deadline = legal_deadline(&run, now);
             assert_eq!(deadline.is_some(), has_deadline, "{operation} {state}");
-            assert_eq!(act_label(&run), expected, "{operation} {state}");
+            assert_eq!(link_label(&run), expected, "{operation} {state}");
         }
     }
 }

@@ -12,15 +12,15 @@ use crate::store::operations::audit;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PauseCause {
-    /// An operator paused it.
+    /// An operator paused the run.
     Operator,
-    /// This service panicked or crashed several times while it worked on it.
+    /// This service panicked or crashed several times while it worked on the run.
     Quarantine,
-    /// Its calls failed for too long.
+    /// The calls of the run failed for too long.
     Failures,
 }
 
-/// Those of some runs that operators have paused.
+/// The runs that operators have paused, out of the runs that were loaded.
 #[derive(Debug, Default)]
 pub(super) struct OperatorPauses(HashSet<RunId>);
 
@@ -28,7 +28,8 @@ impl OperatorPauses {
     pub(super) async fn load(store: &Store, runs: &[Run]) -> Result<Self, StoreError> {
         let paused = runs.iter().filter(|run| run.state() == RunState::Paused);
         let ids: Vec<_> = paused.map(|run| run.id).collect();
-        audit::find_paused_by_operator(store, &ids).await.map(Self)
+        let paused = audit::find_paused_by_operator(store.reader(), &ids).await?;
+        Ok(Self(paused))
     }
 
     /// Returns the cause of the run's pause; `None` if the run is not paused.

@@ -7,8 +7,8 @@ use crate::domain::payment::Payment;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PaymentWord {
     pub(super) badge: Badge,
-    /// The amount that was paid above the payable of the signed document; `None` if there is none. Credit notes of the
-    /// invoice, which the page of the invoice also counts, make what is to be paid back larger.
+    /// The amount that was paid above the payable amount of the signed document; `None` if there is none. Credit
+    /// notes are not counted here. The page of the invoice counts them, so its refund may be larger.
     pub(super) refund: Option<Amount>,
 }
 

@@ -25,7 +25,7 @@ impl PlanTable {
     pub(super) fn new(correction: &Correction, catalog: &Catalog) -> Self {
         let digits = catalog.currency_digits(&correction.currency);
         let shown = |amount: Amount| amount.with_digits(digits);
-        let balance = correction.balance();
+        let balance = correction.amount_left_to_pay();
         let is_refund = balance.is_negative();
         let documents = correction.documents.iter().map(|document| DocumentLine {
             name: match document.kind {

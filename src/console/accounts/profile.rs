@@ -6,7 +6,7 @@ use actix_web::web;
 use askama::Template;
 
 use crate::actors::taxpayer::commands::ChangeProfile;
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::settings::SettingsPart;
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -27,7 +27,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/profile")
             .page(show_profile)
-            .form(save),
+            .form(save_profile),
     ]
 }
 
@@ -123,9 +123,13 @@ async fn show_profile(state: web::Data<ApiState>, Reader(session): Reader) -> An
 }
 
 /// POST of the form: changes the profile, like PATCH …/profile. Only fields that the person changed are sent.
-async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+async fn save_profile(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
     let mut body = form.0.to_object(&FIELDS);
-    retain_changes(&mut body, &form.0.values_before().to_object(&FIELDS));
+    retain_changes(&mut body, &form.0.original_values().to_object(&FIELDS));
     let changed = match reader::read(&body, &state.catalog.get(), profile::read) {
         Ok(read) => {
             let sent = change_profile(&state, &session, read.value).await;
@@ -138,7 +142,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
             let notes = warnings.iter();
             let notes: Vec<_> = notes.map(|warning| format!(" Note: {warning}.")).collect();
             Ok(go_to(
-                &format!("{}/profile", base(&session)),
+                &format!("{}/profile", base_path(&session)),
                 &format!("The profile was changed.{}", notes.concat()),
             ))
         }
@@ -163,13 +167,13 @@ async fn change_profile(
     change: ProfileChange,
 ) -> Result<(), ApiError> {
     let taxpayer = load_taxpayer(state, session).await?;
-    let counted = onboarding::counted_integrator(&taxpayer, &change);
+    let counted = onboarding::integrator_to_count(&taxpayer, &change);
     let by = session.by;
     let changed = async {
         let sent = session.send(state, ChangeProfile { change, by }).await;
         sent.map(drop).map_err(ApiError::from)
     };
-    onboarding::count_if_taken(state, counted, changed).await
+    onboarding::change_counting_taken_email(state, counted, changed).await
 }
 
 /// Loads the taxpayer of the session.
@@ -197,10 +201,10 @@ pub(super) fn profile_page(
     ProfilePage {
         form: forms
             .profile
-            .unwrap_or_else(|| FormState::new(form_values(&taxpayer).with_values_before())),
+            .unwrap_or_else(|| FormState::new(form_values(&taxpayer).with_original_values())),
         settings: SettingsPart::new(&taxpayer.settings, forms.settings, forms.logo),
         frame: Frame::for_account(session, "Profile"),
-        base: base(session),
+        base: base_path(session),
         completeness: ProfileCompleteness::from_taxpayer(&taxpayer),
         subscription: taxpayer.subscription.into(),
         verification: taxpayer.verification.status().into(),

@@ -5,14 +5,14 @@ use askama::Template;
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::Reader;
 use crate::domain::invoice::month_report::{ReportTable, totals};
-use crate::domain::invoice::month_summary::{MonthSummary, Sum};
+use crate::domain::invoice::month_summary::{AmountSums, MonthSummary};
 use crate::domain::invoice::number_series::SeriesSummary;
 use crate::domain::kernel::codes::DocumentKind;
 use crate::domain::reference::catalog::Catalog;
@@ -56,15 +56,15 @@ struct SumLine {
     currency: String,
     kind: &'static str,
     state: Badge,
-    sum: Sum,
+    sum: AmountSums,
 }
 
 struct TotalLine {
     currency: String,
-    sum: Sum,
+    sum: AmountSums,
 }
 
-/// GET /dashboard/{taxpayer}/reports.
+/// GET /dashboard/{taxpayer}/reports: shows the report of a month.
 async fn show_report(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
     let present = state.today().first_of_month();
     let month = query.month("month")?.unwrap_or(present);
@@ -74,7 +74,7 @@ async fn show_report(state: web::Data<ApiState>, Reader(session): Reader, query:
     let series = summary.numbers.summaries(SERIES_SHOWN_MAX, GAPS_SHOWN_MAX);
     show(&ReportPage {
         frame: Frame::for_account(&session, "Reports"),
-        base: base(&session),
+        base: base_path(&session),
         previous: month_text(month.saturating_sub(1.month())),
         next: (month < present).then(|| month_text(month.saturating_add(1.month()))),
         month: month_text(month),
@@ -144,8 +144,8 @@ fn total_lines(summary: &MonthSummary, catalog: &Catalog) -> Result<Vec<TotalLin
     Ok(lines.collect())
 }
 
-fn with_digits(sum: Sum, digits: u32) -> Sum {
-    Sum {
+fn with_digits(sum: AmountSums, digits: u32) -> AmountSums {
+    AmountSums {
         count: sum.count,
         net: sum.net.with_digits(digits),
         tax: sum.tax.with_digits(digits),

@@ -12,8 +12,8 @@ use actix_web::{App, HttpMessage, web};
 use futures_util::stream;
 use timing::clock;
 
-use crate::console::accounts::navigation::base;
-use crate::console::accounts::requests::{address, find, may_send_again};
+use crate::console::accounts::navigation::base_path;
+use crate::console::accounts::requests::{find, may_send_again, request_page_path};
 use crate::console::form_values::FormValues;
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::accounts::{AccountSession, Owner};
@@ -42,7 +42,7 @@ const NEWEST: database::page::Page = database::page::Page {
     per_page: 1,
 };
 
-/// POST /dashboard/{taxpayer}/requests/{request}/send.
+/// POST /dashboard/{taxpayer}/requests/{request}/send: sends a logged request again and redirects to the new request.
 async fn send_again(
     state: web::Data<ApiState>,
     Owner(session): Owner,
@@ -63,8 +63,8 @@ async fn send_again(
         ..RequestFilter::default()
     };
     let (found, _) = request_log::page_for(&state.store, reader, filter, NEWEST).await?;
-    let there = found.first().map(address);
-    let there = there.unwrap_or_else(|| format!("{}/requests", base(&session)));
+    let there = found.first().map(request_page_path);
+    let there = there.unwrap_or_else(|| format!("{}/requests", base_path(&session)));
     let notice = format!("It was sent again and answered {}.", status.as_u16());
     Ok(go_to(&there, &notice))
 }

@@ -5,12 +5,12 @@ use actix_web::web;
 use askama::Template;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::kept_filters::{KeptFilters, ListForm};
+use crate::console::kept_filters::{KeptFilters, ListFormFields};
 use crate::console::list_pages::{Pages, show_list};
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::{AccountSession, Owner, SignedInIntegrator};
@@ -29,14 +29,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/requests").page(list_requests),
         path("/dashboard/{taxpayer}/requests/{request}").page(show_request),
-        path("/dashboard/taxpayers/requests").page(list_integrators_requests),
-        path("/dashboard/taxpayers/requests/{request}").page(show_integrators_request),
+        path("/dashboard/taxpayers/requests").page(list_integrator_requests),
+        path("/dashboard/taxpayers/requests/{request}").page(show_integrator_request),
     ]
 }
 
 const TITLE: &str = "Requests";
 const PER_PAGE: u64 = 25;
-const FORM: ListForm = ListForm {
+const FORM: ListFormFields = ListFormFields {
     fields: &["status", "path", "error_code", "request_id", "since"],
     chips: &[
         ("route", "Route"),
@@ -54,7 +54,7 @@ struct RequestsPage {
     frame: Frame,
     /// The address of the list.
     here: String,
-    /// True for the pages of an integrator, which name the account of each request.
+    /// True for the page of an integrator, which names the account of each request.
     is_integrators: bool,
     is_errors: bool,
     is_filtered: bool,
@@ -98,16 +98,16 @@ struct BodyText {
     text: String,
 }
 
-/// GET /dashboard/{taxpayer}/requests.
+/// GET /dashboard/{taxpayer}/requests: lists the requests about an account.
 async fn list_requests(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
     let reader = LogReader::Taxpayer(session.taxpayer);
     let frame = Frame::for_account(&session, TITLE);
-    let here = format!("{}/requests", base(&session));
+    let here = format!("{}/requests", base_path(&session));
     render_list(&state, reader, frame, here, &query).await
 }
 
-/// GET /dashboard/taxpayers/requests.
-async fn list_integrators_requests(
+/// GET /dashboard/taxpayers/requests: lists the requests that an integrator may read.
+async fn list_integrator_requests(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
     query: Query,
@@ -163,7 +163,7 @@ async fn render_list(
     show_list(&page.pages, &page)
 }
 
-/// Adds the filters that only links of pages set: the method, the invoice by its id or IRN, and the taxpayer.
+/// Adds the filters that only links on pages set: the method, the invoice by its id or IRN, and the taxpayer.
 fn with_page_filters(filter: RequestFilter, query: &Query) -> RequestFilter {
     let invoice = query.trimmed_text("invoice");
     let irn = query.trimmed_text("irn");
@@ -181,14 +181,14 @@ pub(super) async fn find(
     reader: LogReader,
     id: &str,
 ) -> Result<LoggedRequest, ApiError> {
-    let id = path_ids::uuid(id).ok_or_else(ApiError::route_not_found)?;
+    let id = path_ids::parse_uuid(id).ok_or_else(ApiError::route_not_found)?;
     let found = request_log::find_for(&state.store, reader, id).await?;
     found.ok_or_else(ApiError::route_not_found)
 }
 
 /// Returns the address of a request's page, under the pages of its taxpayer or, for an integrator's own request, of the
 /// integrator.
-pub(super) fn address(logged: &LoggedRequest) -> String {
+pub(super) fn request_page_path(logged: &LoggedRequest) -> String {
     match logged.caller.taxpayer {
         Some(taxpayer) => format!("/dashboard/{taxpayer}/requests/{}", logged.id),
         None => format!("/dashboard/taxpayers/requests/{}", logged.id),
@@ -206,7 +206,7 @@ pub(super) fn may_send_again(state: &ApiState, logged: &LoggedRequest) -> bool {
         && logged.path.len() < PATH_CHARS_MAX
 }
 
-/// GET /dashboard/{taxpayer}/requests/{request}.
+/// GET /dashboard/{taxpayer}/requests/{request}: shows one request.
 async fn show_request(
     state: web::Data<ApiState>,
     Owner(session): Owner,
@@ -216,7 +216,7 @@ async fn show_request(
     let logged = find(&state, reader, &ids.1).await?;
     show(&RequestPage {
         frame: Frame::for_account(&session, "Request").with_section(TITLE),
-        list_address: format!("{}/requests", base(&session)),
+        list_address: format!("{}/requests", base_path(&session)),
         invoice_address: invoice_address(&session, &logged),
         may_send_again: may_send_again(&state, &logged),
         request: BodyText::from(&logged.request),
@@ -226,7 +226,7 @@ async fn show_request(
 }
 
 /// GET /dashboard/taxpayers/requests/{request}: a request that the integrator made with its own key.
-async fn show_integrators_request(
+async fn show_integrator_request(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
     id: web::Path<String>,
@@ -249,7 +249,7 @@ fn invoice_address(session: &AccountSession, logged: &LoggedRequest) -> String {
     let Some(invoice) = &logged.invoice else {
         return String::new();
     };
-    let base = base(session);
+    let base = base_path(session);
     if invoice.bytes().all(|byte| byte.is_ascii_digit()) {
         return format!("{base}/invoices/{invoice}");
     }
@@ -268,7 +268,7 @@ impl From<LoggedRequest> for RequestLine {
         };
         Self {
             status: badge(class, status_words(logged.status)),
-            address: address(&logged),
+            address: request_page_path(&logged),
             logged,
         }
     }

@@ -4,7 +4,7 @@
 use actix_web::web;
 
 use crate::console::accounts::invoices::{self, list_query};
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::accounts::{AccountSession, Reader};
@@ -53,7 +53,7 @@ pub(super) async fn load(
 ) -> Result<Vec<SavedView>, ApiError> {
     let shown = view_filters(values);
     let views = saved_views::owned_by(&state.store, view_owner(session)).await?;
-    let base = base(session);
+    let base = base_path(session);
     let views = views.into_iter().map(|(name, query)| SavedView {
         name,
         address: format!("{base}/invoices?{query}"),
@@ -100,11 +100,11 @@ async fn save_view(
     } else {
         format!("You have {VIEWS_MAX} views of this account: delete one first.")
     };
-    let address = format!("{}/invoices?{query}", base(&session));
+    let address = format!("{}/invoices?{query}", base_path(&session));
     Ok(go_to(&address, &notice))
 }
 
-/// POST …/invoices/views/delete.
+/// POST …/invoices/views/delete: deletes a saved view.
 async fn delete_view(
     state: web::Data<ApiState>,
     Reader(session): Reader,
@@ -112,6 +112,6 @@ async fn delete_view(
 ) -> Answer {
     let name = read_name(&state, &form.0)?;
     saved_views::delete(&state.store, view_owner(&session), &name).await?;
-    let address = format!("{}/invoices", base(&session));
+    let address = format!("{}/invoices", base_path(&session));
     Ok(go_to(&address, &format!("The view {name} was deleted.")))
 }

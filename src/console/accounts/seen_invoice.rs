@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::actors::taxpayer::commands::SeenInvoice;
 use crate::console::form_values::FormValues;
 use crate::domain::invoice::Invoice;
-use crate::domain::kernel::ids::{InvoiceId, parse_number};
+use crate::domain::kernel::ids::{InvoiceId, parse_id};
 use crate::domain::kernel::refusal::Refusal;
 
 /// Returns the value of the field for the invoice as it is now.
@@ -22,7 +22,7 @@ pub(super) fn read_seen_version(
     invoice: &Invoice,
 ) -> Result<SeenInvoice, Refusal> {
     let present = SeenInvoice::from(invoice);
-    if parse(form.text("seen")) == Some(present.updated_at) {
+    if parse_micros(form.text("seen")) == Some(present.updated_at) {
         Ok(present)
     } else {
         Err(Refusal::InvoiceChanged)
@@ -37,10 +37,10 @@ pub(super) fn id_with_seen_time(invoice: &Invoice) -> String {
 /// Reads the text of `id_with_seen_time`. The time is `None` in a text with only an id.
 pub(super) fn parse_id_with_seen_time(text: &str) -> Option<(InvoiceId, Option<Timestamp>)> {
     let (id, seen) = text.split_once('-').unwrap_or((text, ""));
-    Some((InvoiceId(parse_number(id)?), parse(seen)))
+    Some((InvoiceId(parse_id(id)?), parse_micros(seen)))
 }
 
-fn parse(text: &str) -> Option<Timestamp> {
+fn parse_micros(text: &str) -> Option<Timestamp> {
     Timestamp::from_microsecond(text.parse().ok()?).ok()
 }
 
@@ -60,7 +60,7 @@ mod tests {
             ("9223372036854775807", None),
             ("99999999999999999999", None),
         ] {
-            assert_eq!(parse(text), expected, "{text}");
+            assert_eq!(parse_micros(text), expected, "{text}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! The settings of the account on the page of its profile: the look of its documents with the logo, and how strict and
-//! how automatic the service is.
+//! The settings of the account on the page of its profile: the template and the logo of its documents, and how strict
+//! and how automatic the service is.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
@@ -9,7 +9,7 @@ use actix_web::{HttpResponse, web};
 use serde_json::{Map, Value, json};
 
 use crate::actors::taxpayer::commands::ChangeProfile;
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::profile::{self, PageForms};
 use crate::console::form_values::{FormState, FormValues, retain_changes};
 use crate::console::page::{Answer, Form, go_to, show_with_status};
@@ -33,7 +33,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// The switches, with what they do.
+/// The settings that are on or off, each with the sentence beside its checkbox.
 const SWITCHES: [(&str, &str); 4] = [
     (
         "strict_documents",
@@ -80,7 +80,7 @@ impl SettingsPart {
             templates: template_names(),
             switches: SWITCHES,
             form: form
-                .unwrap_or_else(|| FormState::new(form_values(settings).with_values_before())),
+                .unwrap_or_else(|| FormState::new(form_values(settings).with_original_values())),
             logo_form: logo_form.unwrap_or_default(),
             logo: logo.unwrap_or_default(),
         }
@@ -125,7 +125,7 @@ fn to_api_body(form: &FormValues) -> Map<String, Value> {
 /// Returns the settings that the person changed on the page. Others may have been changed on another page since.
 fn changed_settings(form: &FormValues) -> Map<String, Value> {
     let mut body = to_api_body(form);
-    retain_changes(&mut body, &to_api_body(&form.values_before()));
+    retain_changes(&mut body, &to_api_body(&form.original_values()));
     body
 }
 
@@ -136,7 +136,7 @@ async fn save_settings(
     form: Form<FormValues>,
 ) -> Answer {
     let saved = save(&state, &session, &changed_settings(&form.0)).await;
-    answer_save(&state, &session, saved, form.0, |refused| PageForms {
+    respond_to_save(&state, &session, saved, form.0, |refused| PageForms {
         settings: Some(refused),
         ..PageForms::default()
     })
@@ -160,7 +160,7 @@ async fn save_logo(
     let saved = save(&state, &session, &body).await;
     // The picture is not shown again, so the form needs no values.
     let values = FormValues::default();
-    answer_save(&state, &session, saved, values, |refused| PageForms {
+    respond_to_save(&state, &session, saved, values, |refused| PageForms {
         logo: Some(refused),
         ..PageForms::default()
     })
@@ -183,7 +183,7 @@ async fn save(
 }
 
 /// Redirects to the profile, or shows it with the faults of the form.
-async fn answer_save(
+async fn respond_to_save(
     state: &ApiState,
     session: &AccountSession,
     saved: Result<(), ApiError>,
@@ -192,7 +192,7 @@ async fn answer_save(
 ) -> Answer {
     match saved {
         Ok(()) => Ok(go_to(
-            &format!("{}/profile", base(session)),
+            &format!("{}/profile", base_path(session)),
             "The settings were saved.",
         )),
         Err(error) => {
@@ -275,7 +275,7 @@ mod tests {
         for (typed, unticked, changes) in cases {
             let unticked = FormValues::from([(unticked, "")]);
             let typed: FormValues = typed.iter().copied().collect();
-            let page = form_values(&stored).with_values_before();
+            let page = form_values(&stored).with_original_values();
             let sent = page.with_fields(unticked).with_fields(typed);
             assert_eq!(Value::Object(changed_settings(&sent)), changes, "{sent:?}");
         }

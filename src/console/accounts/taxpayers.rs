@@ -184,10 +184,12 @@ async fn open_taxpayer(
         need: None,
         ..read_list_filters(&query, integrator.id, state.now())?
     };
-    Ok(redirect(&match list.find_meant(&state.store).await? {
-        Some(id) => format!("/dashboard/{id}"),
-        None => format!("{LIST_PATH}?{}", filter_text(list.search.as_deref(), None)),
-    }))
+    Ok(redirect(
+        &match list.find_searched_taxpayer(&state.store).await? {
+            Some(id) => format!("/dashboard/{id}"),
+            None => format!("{LIST_PATH}?{}", filter_text(list.search.as_deref(), None)),
+        },
+    ))
 }
 
 /// Returns the health of a webhook as a badge.

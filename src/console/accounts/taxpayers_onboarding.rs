@@ -17,7 +17,7 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::SignedInIntegrator;
 use crate::domain::import::csv_table;
-use crate::domain::import::table::{Row, Table, duplicate_fault, stray_fault};
+use crate::domain::import::table::{Row, Table, duplicate_column_fault, unnamed_column_fault};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::Taxpayer;
@@ -180,7 +180,9 @@ impl FileRow {
         Self {
             number: row.number,
             body: to_api_body(columns.iter().copied().zip(cells)),
-            fault: stray.map(|(number, cell)| stray_fault(String::new(), table.word, number, cell)),
+            fault: stray.map(|(number, cell)| {
+                unnamed_column_fault(String::new(), table.word, number, cell)
+            }),
         }
     }
 }
@@ -235,7 +237,7 @@ async fn onboard_taxpayer(
 ) -> Result<Taxpayer, ApiError> {
     let form = reader::read(body, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
-    let onboarding = onboarding::build_account(state, integrator, id, form.value).await?;
+    let onboarding = onboarding::build_onboarding(state, integrator, id, form.value).await?;
     Ok(state.taxpayers.send(id, onboarding).await?)
 }
 
@@ -280,7 +282,7 @@ fn find_columns(header: &[String]) -> Result<Vec<&'static str>, Fault> {
             return Err(file_fault("column", message));
         };
         if let Some(index) = columns.iter().position(|known| known == field) {
-            return Err(duplicate_fault(header[index].trim(), text, field));
+            return Err(duplicate_column_fault(header[index].trim(), text, field));
         }
         columns.push(*field);
     }

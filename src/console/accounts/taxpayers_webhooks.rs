@@ -21,7 +21,7 @@ use crate::console::session::accounts::SignedInIntegrator;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::events::replay::ReplayScope;
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::ids::{TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{TaxpayerId, parse_id};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
@@ -65,7 +65,7 @@ struct ChosenTaxpayerLine {
 }
 
 /// Returns the taxpayers that a person selected. Fails if there are none or too many.
-async fn find_chosen(
+async fn find_selected_taxpayers(
     state: &ApiState,
     integrator: &SignedInIntegrator,
     values: &FormValues,
@@ -73,7 +73,7 @@ async fn find_chosen(
     let is_all = !values.text("all").is_empty();
     let query = Query::from_text(if is_all { values.text("filter") } else { "" });
     let list = read_list_filters(&query, integrator.id, state.now())?;
-    let ticked = values.checked_values("id").filter_map(parse_number);
+    let ticked = values.checked_values("id").filter_map(parse_id);
     let ticked: Vec<_> = ticked.map(TaxpayerId).collect();
     let mut chosen = load_taxpayers(state, &list).await?;
     if !is_all {
@@ -104,7 +104,7 @@ async fn show_form(
     integrator: SignedInIntegrator,
     query: Query,
 ) -> Answer {
-    let chosen = find_chosen(&state, &integrator, &FormValues::from(&query)).await?;
+    let chosen = find_selected_taxpayers(&state, &integrator, &FormValues::from(&query)).await?;
     render(&integrator, &chosen, FormState::default())
 }
 
@@ -139,7 +139,7 @@ async fn change_webhooks(
     form: Form<FormValues>,
 ) -> Answer {
     let values = form.0;
-    let chosen = find_chosen(&state, &integrator, &values).await?;
+    let chosen = find_selected_taxpayers(&state, &integrator, &values).await?;
     let is_enabled_only = values.text("act") == "enable";
     if !is_enabled_only && let Some(first) = chosen.first() {
         let read = read_webhook_change(&state, &integrator, first.taxpayer.id, &values).await;
@@ -221,14 +221,14 @@ async fn enable_webhooks(state: &ApiState, one: &ListedTaxpayer) -> ActOutcome {
         let text = "Its webhook is not disabled.".to_owned();
         return ActOutcome::not_done(badge("idle", "Left out"), text);
     }
-    match enable_all(state, one.taxpayer.id).await {
+    match enable_all_endpoints(state, one.taxpayer.id).await {
         Ok(()) => ActOutcome::success("The webhook is in service again.".to_owned()),
         Err(error) => ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
     }
 }
 
-async fn enable_all(state: &ApiState, taxpayer: TaxpayerId) -> Result<(), ApiError> {
-    let endpoints = webhooks::all_owned_by(state.store.reader(), taxpayer).await?;
+async fn enable_all_endpoints(state: &ApiState, taxpayer: TaxpayerId) -> Result<(), ApiError> {
+    let endpoints = webhooks::with_streaks_owned_by(state.store.reader(), taxpayer).await?;
     for (endpoint, _) in endpoints {
         if endpoint.is_active {
             continue;

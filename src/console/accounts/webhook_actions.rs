@@ -10,7 +10,7 @@ use crate::actors::delivery::GradingOutcome;
 use crate::actors::taxpayer::commands::{
     CancelReplay, EnableEndpoint, RemoveEndpoint, RotateSecret, StartReplay,
 };
-use crate::console::accounts::webhook_target::Target;
+use crate::console::accounts::webhook_target::WebhookTarget;
 use crate::console::accounts::webhooks::{self, ActionForms};
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
@@ -47,11 +47,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/grade")
             .form(grade_receiver)
             .allows_form_repeat(),
-        path("/dashboard/{taxpayer}/webhooks/enable").form(enable),
-        path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/enable").form(enable),
+        path("/dashboard/{taxpayer}/webhooks/enable").form(handle_enable_form),
+        path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/enable").form(handle_enable_form),
         path("/dashboard/{taxpayer}/webhooks/replay").form(start_replay),
         path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/replay").form(start_replay),
-        path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/remove").form(remove),
+        path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/remove").form(remove_endpoint),
         path("/dashboard/{taxpayer}/webhooks/replays/{replay}/cancel").form(cancel_replay),
     ]
 }
@@ -96,7 +96,7 @@ async fn rotate_secret(
     request: HttpRequest,
     form: Form<FormValues>,
 ) -> Answer {
-    let target = Target::find(&state, &session, &request).await?;
+    let target = WebhookTarget::find(&state, &session, &request).await?;
     let secret = match replace_secret(&state, &session, &target, &form.0).await {
         Ok(secret) => secret,
         Err(error) => {
@@ -119,7 +119,7 @@ async fn rotate_secret(
 async fn replace_secret(
     state: &ApiState,
     session: &AccountSession,
-    target: &Target,
+    target: &WebhookTarget,
     form: &FormValues,
 ) -> Result<SigningSecret, ApiError> {
     let body = form.to_object(&["type"]);
@@ -156,13 +156,13 @@ async fn send_test(
     request: HttpRequest,
     _: Form<FormValues>,
 ) -> Answer {
-    let target = Target::find(&state, &session, &request).await?;
+    let target = WebhookTarget::find(&state, &session, &request).await?;
     count_test_towards_limit(&state, &session)?;
     let attempt = state.delivery.send_test_delivery(target.key).await?;
     show(&test_page(&session, target, attempt))
 }
 
-fn test_page(session: &AccountSession, target: Target, attempt: AttemptResult) -> TestPage {
+fn test_page(session: &AccountSession, target: WebhookTarget, attempt: AttemptResult) -> TestPage {
     let is_delivered = attempt.is_delivered();
     let failure = attempt
         .outcome
@@ -191,7 +191,7 @@ async fn grade_receiver(
     request: HttpRequest,
     _: Form<FormValues>,
 ) -> Answer {
-    let target = Target::find(&state, &session, &request).await?;
+    let target = WebhookTarget::find(&state, &session, &request).await?;
     count_test_towards_limit(&state, &session)?;
     match state.delivery.grade(target.key).await? {
         GradingOutcome::Unanswered(attempt) => show(&test_page(&session, target, attempt)),
@@ -203,13 +203,13 @@ async fn grade_receiver(
     }
 }
 
-async fn enable(
+async fn handle_enable_form(
     state: web::Data<ApiState>,
     Owner(session): Owner,
     request: HttpRequest,
     form: Form<FormValues>,
 ) -> Answer {
-    let target = Target::find(&state, &session, &request).await?;
+    let target = WebhookTarget::find(&state, &session, &request).await?;
     match enable_endpoint(&state, &session, &target, &form.0).await {
         Ok(()) => Ok(go_to(&target.path, "The webhook is in service again.")),
         Err(error) => {
@@ -225,11 +225,11 @@ async fn enable(
 async fn enable_endpoint(
     state: &ApiState,
     session: &AccountSession,
-    target: &Target,
+    target: &WebhookTarget,
     form: &FormValues,
 ) -> Result<(), ApiError> {
     let body = form.to_object(&["replay"]);
-    let wanted = reader::read(&body, &state.catalog.get(), replay::read_enable)?.value;
+    let wanted = reader::read(&body, &state.catalog.get(), replay::read_enable_request)?.value;
     let command = EnableEndpoint {
         endpoint: target.key,
         replay: wanted.scope(),
@@ -245,7 +245,7 @@ async fn start_replay(
     request: HttpRequest,
     form: Form<FormValues>,
 ) -> Answer {
-    let target = Target::find(&state, &session, &request).await?;
+    let target = WebhookTarget::find(&state, &session, &request).await?;
     match replay_events(&state, &session, &target, &form.0).await {
         Ok(replay) if replay.is_empty() => {
             let notice = "There is nothing to deliver again from there on.";
@@ -268,7 +268,7 @@ async fn start_replay(
 async fn replay_events(
     state: &ApiState,
     session: &AccountSession,
-    target: &Target,
+    target: &WebhookTarget,
     form: &FormValues,
 ) -> Result<Replay, ApiError> {
     let mut body = form.to_object(&["since", "only"]);
@@ -279,7 +279,7 @@ async fn replay_events(
         );
     }
     let wanted = reader::read(&body, &state.catalog.get(), replay::read)?.value;
-    let first = events::sequence_at(&state.store, session.taxpayer, wanted.since).await?;
+    let first = events::sequence_at_position(&state.store, session.taxpayer, wanted.since).await?;
     let command = StartReplay {
         endpoint: target.key,
         range: ReplayRange::from_sequence(wanted.scope, first),
@@ -294,33 +294,33 @@ async fn cancel_replay(
     ids: web::Path<(String, String)>,
     _: Form<FormValues>,
 ) -> Answer {
-    let id = path_ids::uuid(&ids.1).ok_or(Refusal::ReplayNotFound)?;
+    let id = path_ids::parse_uuid(&ids.1).ok_or(Refusal::ReplayNotFound)?;
     let found = replays::find_owned_by_id(&state.store, session.taxpayer, id).await?;
     let replay = found.ok_or(Refusal::ReplayNotFound)?;
     if replay.state != ReplayState::Cancelled {
         session.send(&state, CancelReplay(replay.id)).await?;
     }
     Ok(go_to(
-        &Target::new(&session, replay.endpoint).path,
+        &WebhookTarget::new(&session, replay.endpoint).path,
         "The replay was ended. What it had queued is still delivered.",
     ))
 }
 
 /// POST …/remove: deletes an added endpoint together with its undelivered events.
-async fn remove(
+async fn remove_endpoint(
     state: web::Data<ApiState>,
     Owner(session): Owner,
     request: HttpRequest,
     _: Form<FormValues>,
 ) -> Answer {
-    let target = Target::find(&state, &session, &request).await?;
+    let target = WebhookTarget::find(&state, &session, &request).await?;
     let command = RemoveEndpoint {
         endpoint: target.key,
         by: session.by,
     };
     session.send(&state, command).await?;
     Ok(go_to(
-        &Target::new(&session, session.taxpayer.into()).path,
+        &WebhookTarget::new(&session, session.taxpayer.into()).path,
         "The endpoint was deleted. Its undelivered deliveries ended.",
     ))
 }

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::Reader;
@@ -24,7 +24,7 @@ struct EventsPage {
 async fn show_events(Reader(session): Reader) -> Answer {
     std::future::ready(show(&EventsPage {
         frame: Frame::for_account(&session, "Webhook events").with_section("Webhooks"),
-        base: base(&session),
+        base: base_path(&session),
         events: catalogue(),
     }))
     .await

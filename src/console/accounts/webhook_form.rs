@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::console::form_values::{FormState, FormValues, keep_stored};
+use crate::console::form_values::{FormState, FormValues, keep_stored_group};
 use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::EventKind;
 
@@ -35,15 +35,15 @@ pub(super) fn to_api_body(values: &FormValues, texts: &[&str]) -> Map<String, Va
     body
 }
 
-/// Returns the settings that the form asks for. Those that the person did not change on the page keep the values that are
-/// stored by now, so that the form does not undo what somebody else has changed since its page was rendered.
+/// Returns the settings that the form asks for. Those that the person did not change on the page keep the values that
+/// are stored by now, so that the form does not undo what somebody else has changed since its page was rendered.
 pub(super) fn requested_settings(
     sent: &FormValues,
     texts: &[&str],
     stored: &FormValues,
 ) -> Map<String, Value> {
     let mut body = to_api_body(sent, texts);
-    let shown = sent.values_before();
+    let shown = sent.original_values();
     if shown == FormValues::default() {
         return body;
     }
@@ -57,7 +57,7 @@ pub(super) fn requested_settings(
         );
     }
     for name in texts.iter().copied().chain([EVENTS, SCHEDULE]) {
-        keep_stored(&mut body, &before, &stored, &[name]);
+        keep_stored_group(&mut body, &before, &stored, &[name]);
     }
     body
 }
@@ -120,7 +120,7 @@ pub(super) fn event_choices(endpoint: Option<&Endpoint>, form: &FormState) -> Ve
     known
         .chain(unknown)
         .map(|(name, words)| EventChoice {
-            is_on: form.has(EVENTS, &name),
+            is_on: form.has_choice(EVENTS, &name),
             name,
             words,
         })
@@ -219,7 +219,7 @@ mod tests {
                 ("https://new.example", json!([]), json!([5])),
             ),
         ] {
-            let page = shown.clone().with_values_before();
+            let page = shown.clone().with_original_values();
             let hidden = FormValues::from([("before", page.text("before"))]);
             let sent = settings(url, events, schedule).with_fields(hidden);
             let body = requested_settings(&sent, &TEXTS, &stored);

@@ -6,10 +6,10 @@ use askama::Template;
 use secrecy::ExposeSecret;
 
 use crate::actors::taxpayer::commands::AddEndpoint;
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::webhook_actions::NewSecretPage;
 use crate::console::accounts::webhook_form::{EventChoice, event_choices, to_api_body};
-use crate::console::accounts::webhook_target::Target;
+use crate::console::accounts::webhook_target::WebhookTarget;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show, show_with_status};
@@ -26,7 +26,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks/endpoints/new")
             .page(show_form)
-            .form(add),
+            .form(handle_new_endpoint_form),
     ]
 }
 
@@ -46,13 +46,17 @@ async fn show_form(Owner(session): Owner) -> Answer {
 fn new_page(session: &AccountSession, form: FormState) -> NewEndpointPage {
     NewEndpointPage {
         frame: Frame::for_account(session, "New endpoint").with_section("Webhooks"),
-        base: base(session),
+        base: base_path(session),
         events: event_choices(None, &form),
         form,
     }
 }
 
-async fn add(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+async fn handle_new_endpoint_form(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
     match add_endpoint(&state, &session, &form.0).await {
         Ok(page) => show(&page),
         Err(error) => {
@@ -84,7 +88,7 @@ async fn add_endpoint(
     let endpoint = session.send(state, command).await?;
     Ok(NewSecretPage {
         frame: Frame::for_account(session, "Your new signing secret").with_section("Webhooks"),
-        here: Target::new(session, endpoint.key).path,
+        here: WebhookTarget::new(session, endpoint.key).path,
         is_public: false,
         text: secret.text().expose_secret().to_owned(),
     })

@@ -12,11 +12,11 @@ use crate::store::webhooks::delivery_log::{self, UndeliveredCounts};
 use crate::store::webhooks::{self, EndpointWithStreak};
 
 pub(super) struct WebhookSummary {
-    /// The health of the worst endpoint.
+    /// The health of the endpoint whose health is worst.
     pub(super) health: WebhookHealth,
-    /// The label of the worst endpoint; empty if the account has only one.
+    /// The label of this endpoint; empty if the account has only one.
     pub(super) endpoint: String,
-    /// The path of the worst endpoint's page, below that of the account.
+    /// The path of this endpoint's page, below that of the account.
     pub(super) path: String,
     /// The number of endpoints that fail or are disabled.
     pub(super) failing: u64,
@@ -36,7 +36,7 @@ pub(super) struct DeadLetters {
 
 impl WebhookSummary {
     pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Self, ApiError> {
-        let endpoints = webhooks::all_owned_by(state.store.reader(), taxpayer).await?;
+        let endpoints = webhooks::with_streaks_owned_by(state.store.reader(), taxpayer).await?;
         let open = delivery_log::count_open_by_endpoint(&state.store, taxpayer).await?;
         Ok(Self::new(taxpayer, &endpoints, &open))
     }

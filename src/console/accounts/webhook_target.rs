@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use actix_web::HttpRequest;
 
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::webhook_health::WebhookHealth;
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
@@ -17,15 +17,15 @@ use crate::http::state::ApiState;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_log::UndeliveredCounts;
 
-pub(super) struct Target {
+pub(super) struct WebhookTarget {
     pub(super) key: EndpointKey,
     /// The path that the pages of the endpoint begin with.
     pub(super) path: String,
 }
 
-impl Target {
+impl WebhookTarget {
     pub(super) fn new(session: &AccountSession, key: EndpointKey) -> Self {
-        let path = base(session) + &endpoint_path(key);
+        let path = base_path(session) + &endpoint_path(key);
         Self { key, path }
     }
 
@@ -88,12 +88,12 @@ pub(super) async fn added_endpoints(
 ) -> Result<Vec<EndpointLine>, ApiError> {
     let id = session.taxpayer;
     let mut lines = Vec::new();
-    for (endpoint, failing) in webhooks::all_owned_by(state.store.reader(), id).await? {
+    for (endpoint, failing) in webhooks::with_streaks_owned_by(state.store.reader(), id).await? {
         if endpoint.key.is_default() {
             continue;
         }
         lines.push(EndpointLine {
-            path: Target::new(session, endpoint.key).path,
+            path: WebhookTarget::new(session, endpoint.key).path,
             badge: WebhookHealth::from_endpoint(Some(&endpoint), failing.as_ref()).badge,
             open: open.get(&endpoint.key).copied().unwrap_or_default(),
             endpoint,

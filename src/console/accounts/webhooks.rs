@@ -8,12 +8,12 @@ use database::page::Page;
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{ChangeEndpoint, IfUnchanged, SeenSettings, SetWebhook};
-use crate::console::accounts::navigation::base;
+use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::webhook_form::{
     EventChoice, event_choices, form_values, requested_settings,
 };
 use crate::console::accounts::webhook_health::WebhookHealth;
-use crate::console::accounts::webhook_target::{EndpointLine, Target, added_endpoints};
+use crate::console::accounts::webhook_target::{EndpointLine, WebhookTarget, added_endpoints};
 use crate::console::badges::Badge;
 use crate::console::chart::Chart;
 use crate::console::filters;
@@ -23,7 +23,7 @@ use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::replay::Replay;
-use crate::domain::party::settings::Change;
+use crate::domain::party::settings::SettingChange;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::forms::{reader, webhook, webhook_endpoint};
@@ -38,10 +38,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks")
             .page(show_webhook)
-            .form(save),
+            .form(save_webhook),
         path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}")
             .page(show_webhook)
-            .form(save),
+            .form(save_webhook),
     ]
 }
 
@@ -56,13 +56,13 @@ const NEWEST_REPLAYS: Page = Page {
 struct WebhookPage {
     frame: Frame,
     base: String,
-    target: Target,
+    target: WebhookTarget,
     endpoint: Option<Endpoint>,
     health: WebhookHealth,
     open: UndeliveredCounts,
     /// The outcomes of the deliveries of the last day by hour; empty if nothing was attempted.
     charts: Vec<Chart>,
-    /// The number of attempts that the charts count, if there may be more.
+    /// The maximum number of attempts that the charts count, if it was reached; `None` if the charts count all.
     counted_max: Option<i64>,
     events: Vec<EventChoice>,
     replays: Vec<ReplayLine>,
@@ -101,18 +101,18 @@ async fn show_webhook(
     Reader(session): Reader,
     request: HttpRequest,
 ) -> Answer {
-    let target = Target::find(&state, &session, &request).await?;
+    let target = WebhookTarget::find(&state, &session, &request).await?;
     render(&state, &session, target, None, ActionForms::default()).await
 }
 
 /// POST of the form: sets URL, events and schedule, like the API calls.
-async fn save(
+async fn save_webhook(
     state: web::Data<ApiState>,
     Owner(session): Owner,
     request: HttpRequest,
     form: Form<FormValues>,
 ) -> Answer {
-    let target = Target::find(&state, &session, &request).await?;
+    let target = WebhookTarget::find(&state, &session, &request).await?;
     let found = webhooks::with_key(state.store.reader(), target.key).await?;
     let stored = form_values(found.as_ref(), target.url_field());
     let seen = SeenSettings::Endpoint(target.key, found.map(Box::new));
@@ -170,7 +170,7 @@ async fn set_webhook(
 async fn change_endpoint(
     state: &ApiState,
     session: &AccountSession,
-    target: &Target,
+    target: &WebhookTarget,
     seen: SeenSettings,
     body: &Map<String, Value>,
 ) -> Result<bool, ApiError> {
@@ -181,7 +181,9 @@ async fn change_endpoint(
         endpoint: target.key,
         url: Some(asked.url),
         enabled_events: Some(asked.enabled_events),
-        description: asked.description.map_or(Change::Unset, Change::Set),
+        description: asked
+            .description
+            .map_or(SettingChange::Unset, SettingChange::Set),
         retry_schedule: asked.retry_schedule,
         by: session.by,
     };
@@ -197,7 +199,7 @@ async fn change_endpoint(
 pub(super) async fn render(
     state: &ApiState,
     session: &AccountSession,
-    target: Target,
+    target: WebhookTarget,
     settings: Option<FormState>,
     forms: ActionForms,
 ) -> Answer {
@@ -209,7 +211,7 @@ pub(super) async fn render(
     let day = delivery_stats::last_day_by_hour(store, target.key, state.now()).await?;
     let form = settings.unwrap_or_else(|| {
         let stored = form_values(endpoint.as_ref(), target.url_field());
-        FormState::new(stored.with_values_before())
+        FormState::new(stored.with_original_values())
     });
     let all_forms = [&form, &forms.secret, &forms.enable, &forms.replay];
     let faults: Vec<_> = all_forms.iter().flat_map(|form| form.summary()).collect();
@@ -228,7 +230,7 @@ pub(super) async fn render(
     };
     let page = WebhookPage {
         frame,
-        base: base(session),
+        base: base_path(session),
         open: open.get(&target.key).copied().unwrap_or_default(),
         health: WebhookHealth::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref()),
         charts: charts(&day.hours),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::console::docs::operations::Operation;
 
 /// Returns the command with the example of the operation.
-pub(super) fn command(operation: &Operation) -> String {
+pub(super) fn curl_command(operation: &Operation) -> String {
     let mut path = operation.path.to_owned();
     for parameter in operation.parameters() {
         let (name, example) = (&parameter["name"], &parameter["example"]);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_command_has_the_address_the_key_and_the_body() {
-        let shown = |id| command(&with_id(id).unwrap());
+        let shown = |id| curl_command(&with_id(id).unwrap());
         assert_eq!(
             shown("get_invoice"),
             "curl -sS \"$URL/v1/tax-payers/invoices/1\" \\\n  -H \"x-api-key: $KEY\""
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn nothing_is_left_to_fill_in() {
         for operation in all() {
-            let address = command(operation);
+            let address = curl_command(operation);
             let address = address.lines().next().unwrap();
             assert!(
                 !address.contains('{') && !address.contains("null"),

@@ -3,7 +3,7 @@
 use crate::console::docs::guides;
 use crate::console::frame::{Frame, NavigationEntry, SearchForm};
 
-/// The entries of the navigation that are not guides.
+/// The labels of the navigation's entries that are not guides.
 pub(super) const OVERVIEW: &str = "Overview";
 pub(super) const REFERENCE: &str = "API reference";
 pub(super) const ERRORS: &str = "Error codes";

@@ -15,7 +15,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-/// The guide, and its section, that contains the table of error codes.
+/// The names of the guide and of its section that contain the table of error codes.
 const TABLE: (&str, &str) = ("contract", "errors");
 
 /// The maximum number of operations that the page of a code lists.
@@ -51,14 +51,14 @@ struct ErrorPage {
     row: CodeRow,
     /// The statuses of the code, in the words of the guide.
     statuses: String,
-    /// An answer with the code; empty if the document has no example.
+    /// An example of an answer with the code, as JSON; empty if the API document has none.
     example: String,
     operations: Vec<Operation>,
     /// The number of operations that are not listed.
     more: usize,
 }
 
-/// GET /docs/errors.
+/// GET /docs/errors: lists all error codes.
 fn list_codes() -> Ready<Answer> {
     ready(show(&ErrorsPage {
         frame: docs_frame(ERRORS, ERRORS),
@@ -66,7 +66,7 @@ fn list_codes() -> Ready<Answer> {
     }))
 }
 
-/// GET /docs/errors/{code}.
+/// GET /docs/errors/{code}: shows one error code.
 fn show_code(code: web::Path<String>) -> Ready<Answer> {
     let name = code.into_inner();
     let found = ErrorCode::ALL.iter().find(|one| one.as_str() == name);

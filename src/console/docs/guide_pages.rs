@@ -57,7 +57,7 @@ fn show_guide(name: web::Path<String>) -> Ready<Answer> {
     }))
 }
 
-/// GET /docs/guides/{guide}/{section}.
+/// GET /docs/guides/{guide}/{section}: returns the page of a section.
 fn show_section(names: web::Path<(String, String)>) -> Ready<Answer> {
     let (guide, slug) = names.into_inner();
     let found = guides::with_name(&guide).and_then(|guide| {

@@ -35,7 +35,7 @@ struct IndexPage {
     parts: Vec<ApiPart>,
 }
 
-/// GET /docs/.
+/// GET /docs/: shows the first page of the documentation.
 fn show_index() -> Ready<Answer> {
     ready(show(&IndexPage {
         frame: docs_frame("Documentation", OVERVIEW),

@@ -8,7 +8,7 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag
 pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> String {
     let events: Vec<_> = parse(text).collect();
     let mut shown = Vec::with_capacity(events.len());
-    // For each link that is open at this event: true if it has an address.
+    // One entry for each link that has begun and not ended: true if the link has an address.
     let mut open_links = Vec::new();
     for (position, event) in events.iter().enumerate() {
         match event {
@@ -47,7 +47,7 @@ pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> St
             Event::InlineHtml(tag) if &**tag == "<br>" => shown.push(Event::HardBreak),
             Event::InlineHtml(tag) if tag.starts_with("<!--") => {}
             Event::InlineHtml(tag) => shown.push(Event::Text(tag.clone())),
-            // Comments are dropped. Of pictures only the text is shown.
+            // HTML and comments are dropped. Of a picture only its text is shown.
             Event::Html(_)
             | Event::Start(Tag::Image { .. } | Tag::HtmlBlock)
             | Event::End(TagEnd::Image | TagEnd::HtmlBlock) => {}

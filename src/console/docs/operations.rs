@@ -147,7 +147,7 @@ impl Operation {
     }
 }
 
-/// Returns true for a failure, which has error codes. A service that is not ready answers 503 without one.
+/// True if an answer is a failure, which has error codes. The 503 of a service that is not ready has none.
 pub(super) fn is_failure(answer: &Value) -> bool {
     answer
         .pointer("/content/application~1problem+json")

@@ -5,7 +5,7 @@ use std::future::{Ready, ready};
 use actix_web::web;
 use askama::Template;
 
-use crate::console::docs::command::command;
+use crate::console::docs::command::curl_command;
 use crate::console::docs::docs_frame::{REFERENCE, docs_frame};
 use crate::console::docs::operations::{self, ApiPart, Operation, is_failure, text_member};
 use crate::console::docs::schema_rows::{FieldRow, field_rows};
@@ -61,7 +61,7 @@ struct PlainAnswer {
     example: String,
 }
 
-/// GET /docs/reference.
+/// GET /docs/reference: lists all operations.
 fn list_operations() -> Ready<Answer> {
     ready(show(&ReferencePage {
         frame: docs_frame(REFERENCE, REFERENCE),
@@ -69,7 +69,7 @@ fn list_operations() -> Ready<Answer> {
     }))
 }
 
-/// GET /docs/reference/{operation}.
+/// GET /docs/reference/{operation}: shows one operation.
 fn show_operation(id: web::Path<String>) -> Ready<Answer> {
     let Some(operation) = operations::with_id(&id.into_inner()) else {
         return ready(Err(ApiError::route_not_found()));
@@ -85,7 +85,7 @@ fn show_operation(id: web::Path<String>) -> Ready<Answer> {
             .collect(),
         parameters: parameters(&operation),
         fields: body.map_or_else(Vec::new, |body| field_rows(&body["schema"])),
-        command: command(&operation),
+        command: curl_command(&operation),
         answers: answers(&operation),
         failures: operation.failures().collect(),
     }))

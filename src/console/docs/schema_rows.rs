@@ -9,7 +9,8 @@ const ROWS_MAX: usize = 150;
 /// The maximum nesting of fields that are shown. A schema may contain itself.
 const DEPTH_MAX: usize = 7;
 
-/// The lists of an object's required fields: always, and unless a rule that the page tells beside them says otherwise.
+/// The members of a schema that list required fields: those that are always required, and those that are required
+/// unless a rule in their description says otherwise.
 const REQUIRED_LISTS: [&str; 2] = ["required", "x-conditionally-required"];
 
 /// A field of a body.
@@ -101,7 +102,8 @@ fn field_description(schema: &'static Value) -> String {
         .into_iter()
         .map(|one| text_member(one, "description"))
         .find(|words| !words.is_empty());
-    // The rule of an optional field of a request is part of its first alternative, the values that are not blank.
+    // The schema of an optional field has two alternatives: a value that follows the rule, and a blank value. The
+    // first one has the description of the rule.
     let rule = schema
         .pointer("/anyOf/0")
         .map(|one| text_member(one, "description"));

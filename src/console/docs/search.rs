@@ -117,7 +117,7 @@ impl FromRequest for SearchText {
 
 /// GET /docs/search?q=: lists the pages that have every word of the text, those with the words in the title first.
 fn show_search(SearchText(text): SearchText) -> Ready<Answer> {
-    let mut found = find(&text);
+    let mut found = find_pages(&text);
     let more = found.len().saturating_sub(FOUND_MAX);
     found.truncate(FOUND_MAX);
     ready(show(&SearchPage {
@@ -128,7 +128,7 @@ fn show_search(SearchText(text): SearchText) -> Ready<Answer> {
     }))
 }
 
-fn find(text: &str) -> Vec<&'static SearchEntry> {
+fn find_pages(text: &str) -> Vec<&'static SearchEntry> {
     let text = text.to_lowercase();
     let words: Vec<_> = text.split_whitespace().collect();
     if words.is_empty() {
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_page_is_found_by_the_words_in_it_and_first_by_its_title() {
-        let first = |text: &str| find(text).first().map(|entry| entry.address.as_str());
+        let first = |text: &str| find_pages(text).first().map(|entry| entry.address.as_str());
         for (text, address) in [
             ("sending twice", Some("/docs/guides/api/sending-twice")),
             ("RATE_LIMITED", Some("/docs/errors/RATE_LIMITED")),
@@ -162,6 +162,6 @@ mod tests {
         ] {
             assert_eq!(first(text), address, "{text}");
         }
-        assert!(find("webhook").len() > FOUND_MAX);
+        assert!(find_pages("webhook").len() > FOUND_MAX);
     }
 }

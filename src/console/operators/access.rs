@@ -19,13 +19,13 @@ use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::ids::{IntegratorId, parse_number};
-use crate::http::api::ops::access::revocation;
+use crate::domain::kernel::ids::{IntegratorId, parse_id};
+use crate::http::api::ops::access::to_revocation;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::access::{self, AccessOutcome};
+use crate::store::accounts::access::{self, AccessChangeOutcome};
 use crate::store::accounts::second_factors::{self, FactorState};
 use crate::store::accounts::{self, AccountChange, Revocation};
 
@@ -66,7 +66,7 @@ async fn list_integrators(
     let (found, total) =
         accounts::account_page(&state.store, KeyKind::Integrator, list.page()).await?;
     let owners = found.iter().map(session_owner);
-    let factors = second_factors::states(&state.store, owners, state.now()).await?;
+    let factors = second_factors::load_states(&state.store, owners, state.now()).await?;
     let rows = found.into_iter().map(|holder| {
         let owner = session_owner(&holder);
         let person = PersonLine {
@@ -93,7 +93,7 @@ struct AccessForm {
     to: AccessMove,
     #[serde(default)]
     reason: String,
-    /// Present if the keys of the integrator's taxpayers must be revoked, too.
+    /// Present if the checkbox is ticked that also revokes the keys of the integrator's taxpayers.
     #[serde(default)]
     taxpayer_keys: Option<String>,
 }
@@ -148,7 +148,7 @@ async fn change_access(
     let outcome = match (to, owner.kind) {
         (AccessMove::Revoke, _) => {
             let revoked = access::revoke_account_access(store, change, includes_taxpayers).await?;
-            revoked.map_or(AccessOutcome::Unknown, AccessOutcome::Done)
+            revoked.map_or(AccessChangeOutcome::Unknown, AccessChangeOutcome::Done)
         }
         (AccessMove::Disable, _) => {
             access::disable_account(store, change, includes_taxpayers).await?
@@ -161,9 +161,9 @@ async fn change_access(
         revoked,
         revoked_of_taxpayers,
         sessions,
-    } = revocation(outcome, owner)?;
+    } = to_revocation(outcome, owner)?;
     let keys = revoked + revoked_of_taxpayers;
-    let is_change = outcome != AccessOutcome::AlreadySo;
+    let is_change = outcome != AccessChangeOutcome::AlreadySo;
     let notice = match to {
         AccessMove::Disable if !is_change => "The account was already disabled.".to_owned(),
         AccessMove::Enable if !is_change => "The account was not disabled.".to_owned(),
@@ -212,9 +212,9 @@ async fn set_role(
     let reason = ReasonForm { reason }.read_required(&state)?;
     let change = account_change(&state, &session, owner, reason);
     let outcome = access::set_operator_role(&state.store, change, role).await?;
-    revocation(outcome, owner)?;
+    to_revocation(outcome, owner)?;
     let notice = match outcome {
-        AccessOutcome::AlreadySo => "The operator already had this role.",
+        AccessChangeOutcome::AlreadySo => "The operator already had this role.",
         _ => "The role is changed. It counts from the next request on.",
     };
     Ok(go_to(list_path(owner.kind), notice))
@@ -241,7 +241,7 @@ fn session_owner(integrator: &KeyHolder) -> SessionOwner {
 }
 
 fn parse_owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
-    parse_number(text)
+    parse_id(text)
         .map(|id| KeyOwner { kind, id })
         .ok_or_else(ApiError::route_not_found)
 }

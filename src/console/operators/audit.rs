@@ -23,14 +23,14 @@ use crate::http::state::ApiState;
 use crate::store::operations::audit;
 use crate::store::operations::audit::AuditFilter;
 
-/// The newest entries, as many as the page of a run or a taxpayer shows.
+/// The page of entries that other pages show: the newest ones.
 const NEWEST_PAGE: Page = Page {
     number: 1,
     per_page: 10,
 };
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/console/audit").page(list)]
+    vec![path("/console/audit").page(list_audit_entries)]
 }
 
 #[derive(Template)]
@@ -51,14 +51,18 @@ pub(super) struct AuditLine {
 }
 
 /// GET /console/audit: lists the entries that match, newest first.
-async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_audit_entries(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    query: Query,
+) -> Answer {
     let list = ListQuery::new(&query);
     let filter = read_audit_filter(&list.0)?;
     let (found, total) = audit::page(&state.store, filter, list.page()).await?;
     let page = AuditPage {
         frame: Frame::for_operator(&session, "Audit"),
         pages: list.pages("/console/audit", total),
-        audit: lines(&state, found).await?,
+        audit: to_audit_lines(&state, found).await?,
         list,
     };
     show_list(&page.pages, &page)
@@ -70,10 +74,13 @@ pub(super) async fn load_newest(
     filter: AuditFilter,
 ) -> Result<Vec<AuditLine>, ApiError> {
     let (found, _) = audit::page(&state.store, filter, NEWEST_PAGE).await?;
-    lines(state, found).await
+    to_audit_lines(state, found).await
 }
 
-async fn lines(state: &ApiState, found: Vec<AuditEntry>) -> Result<Vec<AuditLine>, ApiError> {
+async fn to_audit_lines(
+    state: &ApiState,
+    found: Vec<AuditEntry>,
+) -> Result<Vec<AuditLine>, ApiError> {
     let operators = found
         .iter()
         .filter_map(|entry| entry.actor.operator_id())

@@ -29,8 +29,8 @@ use crate::store::operations::outages::{NotifiedCounts, OutageEvent};
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/breakers").page(show_breakers),
-        path("/console/breakers/{operation}/trip").form(trip),
-        path("/console/breakers/{operation}/reset").form(reset),
+        path("/console/breakers/{operation}/trip").form(trip_breaker),
+        path("/console/breakers/{operation}/reset").form(reset_breaker),
     ]
 }
 
@@ -76,7 +76,7 @@ async fn show_breakers(
     let (calm, breakers) = replicas::shared_breakers(&state)
         .into_iter()
         .map(|shared| BreakerLine::new(shared, now))
-        .partition(|line: &BreakerLine| line.figures.is_calm());
+        .partition(|line: &BreakerLine| line.figures.needs_no_attention());
     let page = BreakersPage {
         frame: Frame::for_operator(&session, "Breakers"),
         is_database_silent,
@@ -103,7 +103,7 @@ async fn load_outages(
 }
 
 /// POST /console/breakers/{operation}/trip: stops the calls of an operation until an operator resets its breaker.
-async fn trip(
+async fn trip_breaker(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     name: web::Path<String>,
@@ -121,7 +121,7 @@ async fn trip(
 }
 
 /// POST /console/breakers/{operation}/reset: lets the calls of an operation pass again.
-async fn reset(
+async fn reset_breaker(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     name: web::Path<String>,

@@ -1,6 +1,6 @@
-//! Acts on many things of a list at once. An operator ticks rows, or selects all that match the filter. The next page
-//! shows how many and which things these are, says what will happen, and asks for a reason. Its form has the ids of all
-//! these things, so no other thing is moved. Then a notice shows the outcome.
+//! Acts on many things of a list at once, such as runs or dead letters. An operator ticks rows, or selects all that
+//! match the filter. The next page shows how many and which things these are, says what will happen, and asks for a
+//! reason. Its form has the ids of all these things, so no other thing is moved. Then a notice shows the outcome.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use askama::Template;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::operators::list_query::ListQuery;
-use crate::console::operators::reason::{ReasonForm, form_status};
+use crate::console::operators::reason::{ReasonForm, form_page_status};
 use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::operators::{Operator, OperatorSession};
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
@@ -24,10 +24,10 @@ use crate::http::state::ApiState;
 const SHOWN_MAX: usize = 20;
 /// The maximum number of different reasons that a notice lists.
 const REASONS_MAX: usize = 3;
-/// The reason why a thing is not moved that the preview showed.
+/// The reason that is given for a thing that the preview showed and that can no longer be moved.
 const CHANGED: &str = "It has changed since it was shown";
 
-/// An act that a list offers, with its words.
+/// An act that a list offers, such as "pause", with the words that pages use for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BulkListAct<T> {
     pub(super) to: T,
@@ -110,21 +110,21 @@ pub(super) trait BulkList {
     /// The names of the filters.
     const FILTERS: &'static [&'static str];
 
-    async fn find(
+    async fn find_subjects(
         state: &ApiState,
         to: Self::To,
         selection: ListSelection<'_>,
     ) -> Result<FoundSubjects<Self::Subject>, ApiError>;
 
     /// Returns the id by which the list and the form name a subject.
-    fn id(subject: &Self::Subject) -> String;
+    fn subject_id(subject: &Self::Subject) -> String;
 
-    async fn lines(
+    async fn subject_lines(
         state: &ApiState,
         subjects: &[Self::Subject],
     ) -> Result<Vec<SubjectLine>, ApiError>;
 
-    async fn apply(
+    async fn move_subjects(
         state: &ApiState,
         to: Self::To,
         subjects: Vec<Self::Subject>,
@@ -149,7 +149,7 @@ struct PreviewPage {
     form: FormState,
 }
 
-/// The fields of both forms.
+/// The fields of the form above the list, and of the form that confirms the preview.
 struct BulkForm<T> {
     act: BulkListAct<T>,
     filter: ListQuery,
@@ -264,10 +264,10 @@ async fn show_preview<L: BulkList>(
     selection: ListSelection<'_>,
     form: FormState,
 ) -> Answer {
-    let found = L::find(state, request.act.to, selection).await?;
-    let ids: Vec<String> = found.subjects.iter().map(L::id).collect();
+    let found = L::find_subjects(state, request.act.to, selection).await?;
+    let ids: Vec<String> = found.subjects.iter().map(L::subject_id).collect();
     let first = &found.subjects[..found.subjects.len().min(SHOWN_MAX)];
-    let mut lines = L::lines(state, first).await?;
+    let mut lines = L::subject_lines(state, first).await?;
     lines.sort();
     let page = PreviewPage {
         frame: Frame::for_operator(session, L::TITLE),
@@ -282,7 +282,7 @@ async fn show_preview<L: BulkList>(
         act: request.act.words,
         form,
     };
-    show_with_status(form_status(&page.form), &page)
+    show_with_status(form_page_status(&page.form), &page)
 }
 
 /// Moves the things that the preview showed. Things that match the filter only since then are not moved.
@@ -307,15 +307,15 @@ pub(super) async fn move_previewed<L: BulkList>(
     let to = request.act.to;
     let matching = match request.matching_selection() {
         Some(all) => {
-            let found = L::find(&state, to, all).await?;
+            let found = L::find_subjects(&state, to, all).await?;
             found.subjects.len() as u64 + found.others
         }
         None => 0,
     };
-    let found = L::find(&state, to, selection).await?;
+    let found = L::find_subjects(&state, to, selection).await?;
     let left = matching.saturating_sub(found.subjects.len() as u64);
     let changed = refusals_since_preview::<L>(&found, shown);
-    let mut outcome = L::apply(&state, to, found.subjects, &by).await;
+    let mut outcome = L::move_subjects(&state, to, found.subjects, &by).await;
     outcome.refusals.extend(found.refusals);
     outcome.refusals.extend(changed);
     let act = BulkAct {
@@ -335,7 +335,7 @@ fn refusals_since_preview<L: BulkList>(
     found: &FoundSubjects<L::Subject>,
     shown: &[String],
 ) -> Vec<BulkRefusal> {
-    let subjects = found.subjects.iter().map(L::id);
+    let subjects = found.subjects.iter().map(L::subject_id);
     let refused = found.refusals.iter().map(|refusal| refusal.id.clone());
     let found: HashSet<String> = subjects.chain(refused).collect();
     let changed = shown.iter().filter(|id| !found.contains(*id));

@@ -1,4 +1,5 @@
-//! Contact data in documents is hidden from operators. An operator who needs it gives a reason, which the audit keeps.
+//! Contact data in documents is hidden from operators. An operator who needs it gives a reason, which the audit
+//! keeps.
 
 use crate::console::operators::reason::ReasonForm;
 use crate::console::session::operators::OperatorSession;

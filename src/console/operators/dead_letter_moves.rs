@@ -43,7 +43,7 @@ impl BulkList for DeadLetterMoves {
     const NEEDS_FILTER: bool = false;
     const FILTERS: &'static [&'static str] = &["taxpayer_id"];
 
-    async fn find(
+    async fn find_subjects(
         state: &ApiState,
         (): (),
         selection: ListSelection<'_>,
@@ -53,7 +53,7 @@ impl BulkList for DeadLetterMoves {
             .and_then(|list| list.0.taxpayer_id("taxpayer_id"));
         let ids = selection.ids.map(|ids| ids.iter());
         let ids: Option<Vec<Uuid>> =
-            ids.map(|ids| ids.filter_map(|id| path_ids::uuid(id)).collect());
+            ids.map(|ids| ids.filter_map(|id| path_ids::parse_uuid(id)).collect());
         let (subjects, total) =
             delivery_log::oldest_dead_letters(&state.store, taxpayer, ids.as_deref(), SUBJECTS_MAX)
                 .await?;
@@ -64,11 +64,14 @@ impl BulkList for DeadLetterMoves {
         })
     }
 
-    fn id(dead: &Delivery) -> String {
+    fn subject_id(dead: &Delivery) -> String {
         dead.id.to_string()
     }
 
-    async fn lines(state: &ApiState, subjects: &[Delivery]) -> Result<Vec<SubjectLine>, ApiError> {
+    async fn subject_lines(
+        state: &ApiState,
+        subjects: &[Delivery],
+    ) -> Result<Vec<SubjectLine>, ApiError> {
         let ids: Vec<TaxpayerId> = subjects.iter().map(|dead| dead.taxpayer_id).collect();
         let owners = taxpayers::with_ids(state.store.reader(), &ids).await?;
         let mut lines = Vec::new();
@@ -87,7 +90,7 @@ impl BulkList for DeadLetterMoves {
         Ok(lines)
     }
 
-    async fn apply(
+    async fn move_subjects(
         state: &ApiState,
         (): (),
         mut subjects: Vec<Delivery>,
@@ -97,7 +100,7 @@ impl BulkList for DeadLetterMoves {
         subjects.sort_by_key(|dead| dead.endpoint);
         for dead in subjects.chunk_by(|one, other| one.endpoint == other.endpoint) {
             let sent = dead_letters::replay_chosen(state, dead, by).await;
-            outcome.add_result(dead.iter().map(Self::id).collect(), sent);
+            outcome.add_result(dead.iter().map(Self::subject_id).collect(), sent);
             if outcome.failure.is_some() {
                 break;
             }

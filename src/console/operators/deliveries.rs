@@ -38,7 +38,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         path("/console/deliveries/dead-letters/move/preview")
             .page(bulk::preview::<DeadLetterMoves>),
         path("/console/deliveries/dead-letters/move").form(bulk::move_previewed::<DeadLetterMoves>),
-        path("/console/deliveries/dead-letters/{id}/replay").form(replay),
+        path("/console/deliveries/dead-letters/{id}/replay").form(replay_dead_letter),
     ]
 }
 
@@ -160,7 +160,7 @@ async fn list_dead_letters(
 }
 
 /// POST /console/deliveries/dead-letters/{id}/replay: queues a dead letter for delivery again.
-async fn replay(
+async fn replay_dead_letter(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     id: web::Path<String>,

@@ -55,7 +55,7 @@ impl BulkList for EndpointMoves {
     const FILTERS: &'static [&'static str] = &webhook_endpoints::FILTERS;
 
     /// Endpoints whose deliveries succeed are left out, because nothing has to be tried again.
-    async fn find(
+    async fn find_subjects(
         state: &ApiState,
         _: AfterEnable,
         selection: ListSelection<'_>,
@@ -83,11 +83,11 @@ impl BulkList for EndpointMoves {
         })
     }
 
-    fn id(listed: &ListedEndpoint) -> String {
+    fn subject_id(listed: &ListedEndpoint) -> String {
         listed.endpoint.key.to_string()
     }
 
-    async fn lines(
+    async fn subject_lines(
         state: &ApiState,
         subjects: &[ListedEndpoint],
     ) -> Result<Vec<SubjectLine>, ApiError> {
@@ -104,7 +104,7 @@ impl BulkList for EndpointMoves {
         Ok(lines.collect())
     }
 
-    async fn apply(
+    async fn move_subjects(
         state: &ApiState,
         to: AfterEnable,
         subjects: Vec<ListedEndpoint>,
@@ -120,7 +120,7 @@ impl BulkList for EndpointMoves {
             };
             let sent = state.taxpayers.send(taxpayer, command).await;
             let result = sent.map(drop).map_err(ApiError::from);
-            outcome.add_result(vec![Self::id(&listed)], result);
+            outcome.add_result(vec![Self::subject_id(&listed)], result);
             if outcome.failure.is_some() {
                 break;
             }

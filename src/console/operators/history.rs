@@ -76,7 +76,7 @@ impl ViewedInvoice {
     async fn find(state: &ApiState, taxpayer: &str, query: &Query) -> Result<Self, ApiError> {
         Ok(Self {
             taxpayer: find_taxpayer(state, taxpayer).await?,
-            irn: path_ids::irn(&query.trimmed_text("irn").unwrap_or_default())?,
+            irn: path_ids::parse_irn(&query.trimmed_text("irn").unwrap_or_default())?,
             as_of: query.whole_number("as_of", 1).map_err(ApiError::from)?,
         })
     }
@@ -101,7 +101,7 @@ async fn show_contact_data(
     let ContactDataForm { irn, as_of, reason } = form.0;
     let subject = ViewedInvoice {
         taxpayer: find_taxpayer(&state, &taxpayer).await?,
-        irn: path_ids::irn(&irn)?,
+        irn: path_ids::parse_irn(&irn)?,
         as_of: Some(as_of),
     };
     contact_data::record_contact_data_view(

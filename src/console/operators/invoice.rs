@@ -76,7 +76,7 @@ async fn show_invoice(
 ) -> Answer {
     let (taxpayer, id) = names.into_inner();
     let taxpayer = find_taxpayer(&state, &taxpayer).await?;
-    let id = path_ids::invoice_id(&id)?;
+    let id = path_ids::parse_invoice_id(&id)?;
     let found = invoices::find_owned_by_id(&state.store, taxpayer.id, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     render(&state, viewer, taxpayer, invoice.irn.clone(), Some(invoice)).await
@@ -91,7 +91,7 @@ async fn show_irn(
     query: Query,
 ) -> Answer {
     let taxpayer = find_taxpayer(&state, &taxpayer).await?;
-    let irn = path_ids::irn(&query.trimmed_text("irn").unwrap_or_default())?;
+    let irn = path_ids::parse_irn(&query.trimmed_text("irn").unwrap_or_default())?;
     let kind = UniqueNoType::Irn;
     let invoice =
         invoices::find_owned_by_unique_no(&state.store, taxpayer.id, kind, irn.as_str()).await?;

@@ -19,7 +19,7 @@ use crate::console::session::operators::{Admin, Viewer};
 use crate::domain::access::api_key::{KeyOwner, KeyScope};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::ids::{TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{TaxpayerId, parse_id};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
@@ -29,7 +29,7 @@ use crate::store::accounts::key_list::{self, KeyFilter, ListedKey};
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/console/keys").page(list),
+        path("/console/keys").page(list_keys),
         path("/console/keys/{kind}/{owner}/{key}/revoke").form(revoke),
     ]
 }
@@ -53,7 +53,7 @@ struct KeyLine {
 }
 
 /// GET /console/keys: lists the keys that match, newest first.
-async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_keys(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
     let filter = KeyFilter {
         kind: list
@@ -62,7 +62,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         owner_id: list
             .0
             .trimmed_text("owner")
-            .map(|text| parse_number(&text).unwrap_or(0)),
+            .map(|text| parse_id(&text).unwrap_or(0)),
         last_four: list.0.trimmed_text("last_four"),
         last_used_from: list.0.trimmed_text("address"),
     };
@@ -90,7 +90,7 @@ async fn revoke(
 ) -> Answer {
     let (kind, owner, key) = names.into_inner();
     let kind = KeyKind::parse(&kind).ok_or_else(ApiError::route_not_found)?;
-    let id = parse_number(&owner).ok_or_else(ApiError::route_not_found)?;
+    let id = parse_id(&owner).ok_or_else(ApiError::route_not_found)?;
     let owner = KeyOwner { kind, id };
     let reason = form.0.read_required(&state)?;
     let found = key_list::find_owned_by_id(&state.store, owner, &key).await?;

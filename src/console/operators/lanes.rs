@@ -12,7 +12,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::metrics::database_counts::gauge_value;
 use crate::http::state::ApiState;
 use crate::store::lanes::LaneKind;
-use crate::store::lanes::views::{self, LaneCount, OwnerCount};
+use crate::store::lanes::views::{self, LaneCount, LaneCountByOwner};
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![path("/console/lanes").page(show_lanes)]
@@ -23,11 +23,11 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct LanesPage {
     frame: Frame,
     lanes: Vec<LaneLine>,
-    owners: Vec<OwnerLine>,
+    owners: Vec<LeaseHolderLine>,
 }
 
-struct OwnerLine {
-    count: OwnerCount,
+struct LeaseHolderLine {
+    count: LaneCountByOwner,
     /// The name of the replica, or the owner name in its leases if the replica is no longer known.
     replica: String,
 }
@@ -44,10 +44,10 @@ async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answ
     let counts = views::counts_by_kind(&state.store).await?;
     let owners = views::counts_by_owner(&state.store).await?;
     let list = state.replicas.last_list();
-    let held = state.pipeline.backlog.count_held().await?;
+    let held = state.pipeline.backlog.count_held_runs().await?;
     let is_paused = state.authority.is_paused();
     let mut lanes = counts.map(|count| LaneLine::new(count, held, is_paused));
-    if let Some(end) = state.pipeline.backlog.clear_at().await? {
+    if let Some(end) = state.pipeline.backlog.predict_queue_end().await? {
         let runs = lanes
             .iter_mut()
             .find(|line| line.count.kind == LaneKind::Run);
@@ -60,7 +60,7 @@ async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answ
         lanes: lanes.into(),
         owners: owners
             .into_iter()
-            .map(|count| OwnerLine {
+            .map(|count| LeaseHolderLine {
                 replica: list.name(&count.owner).to_owned(),
                 count,
             })
@@ -77,14 +77,14 @@ impl LaneLine {
             _ => HeldRuns::default(),
         };
         Self {
-            explanation: explanation(count.kind),
+            explanation: explain_kind(count.kind),
             why: explain_lanes(&count, held, is_paused && is_sending(count.kind)),
             count,
         }
     }
 }
 
-fn explanation(kind: LaneKind) -> &'static str {
+fn explain_kind(kind: LaneKind) -> &'static str {
     match kind {
         LaneKind::Taxpayer => "The writer of a taxpayer's data.",
         LaneKind::Run => "A run at the authority.",
@@ -124,7 +124,7 @@ fn explain_lanes(count: &LaneCount, held: HeldRuns, is_paused: bool) -> String {
         held_back,
         ..
     } = *count;
-    let free = due - leased - gauge_value(held.all());
+    let free = due - leased - gauge_value(held.total());
     let free_words = if is_paused {
         "Waiting until a process is started without --paused"
     } else {

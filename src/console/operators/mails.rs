@@ -16,7 +16,7 @@ use crate::http::state::ApiState;
 use crate::store::operations::mails::{self, Mail, MailState};
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/console/mails").page(list)]
+    vec![path("/console/mails").page(list_mails)]
 }
 
 #[derive(Template)]
@@ -34,7 +34,7 @@ struct MailLine {
 }
 
 /// GET /console/mails: lists the mails of the last days, newest first.
-async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_mails(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
     let (found, total) = mails::page(&state.store, list.page()).await?;
     let lines = found.into_iter().map(|mail| MailLine {

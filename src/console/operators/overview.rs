@@ -134,7 +134,7 @@ pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {
     let (calm, breakers): (Vec<_>, Vec<_>) = replicas::shared_breakers(state)
         .into_iter()
         .map(|shared| shared.figures)
-        .partition(BreakerFigures::is_calm);
+        .partition(BreakerFigures::needs_no_attention);
     let part = OverviewPart {
         stale: stale_words(counts.map(|counts| counts.counted_at), now),
         incidents: report
@@ -181,7 +181,7 @@ fn work_cards(counts: &DatabaseCounts, held: HeldRuns) -> Vec<Card> {
     let troubled = endpoints.filter(|(health, _)| *health != EndpointHealth::Working);
     let overdue = gauge_value(counts.work.overdue.count);
     let due_soon = gauge_value(counts.work.due_soon);
-    let waiting_note = if held.by_operators() == 0 {
+    let waiting_note = if held.held_by_operators() == 0 {
         "They go on by themselves."
     } else {
         "They go on by themselves, but for those held back by operators."
@@ -195,7 +195,7 @@ fn work_cards(counts: &DatabaseCounts, held: HeldRuns) -> Vec<Card> {
         ),
         card(
             "Runs held back",
-            held.by_operators(),
+            held.held_by_operators(),
             "Due, but operators paused their taxpayers or stopped their calls.",
             "/console/lanes",
         ),
@@ -214,13 +214,13 @@ fn work_cards(counts: &DatabaseCounts, held: HeldRuns) -> Vec<Card> {
         card(
             "Deadlines missed",
             overdue,
-            "Runs that the law wanted earlier.",
+            "Submissions that the law wanted earlier.",
             "/console/runs?deadline=overdue",
         ),
         card(
             "Deadlines within an hour",
             due_soon,
-            "Runs that have not ended.",
+            "Submissions that have not ended.",
             "/console/runs?deadline=soon",
         ),
         card(

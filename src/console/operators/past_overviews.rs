@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use crate::console::operators::overview;
 use crate::http::state::ApiState;
 
-/// The interval at which the overview is kept, and the time for which it is kept: 180 overviews of some 20 kB each.
+/// The interval at which an overview is stored, and the time for which it is kept: 180 overviews of some 20 kB each.
 const KEEP_EVERY: Duration = Duration::from_secs(20);
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(1);
 
@@ -34,7 +34,7 @@ pub(crate) struct FoundOverview {
     pub(crate) later: Option<Timestamp>,
 }
 
-/// Keeps the overview until the process stops.
+/// Stores the overview every 20 seconds until the process stops.
 pub async fn keep_overviews(state: web::Data<ApiState>, past: web::Data<PastOverviews>) {
     loop {
         tokio::select! {
@@ -53,7 +53,8 @@ pub async fn keep_overviews(state: web::Data<ApiState>, past: web::Data<PastOver
 impl PastOverviews {
     fn keep(&self, at: Timestamp, html: Arc<str>) {
         let mut kept = self.lock();
-        // After the clock was set back, some overviews have times in the future. These would stay for ever.
+        // Overviews with times in the future, from before the clock was set back, are dropped, too. They would stay
+        // for ever.
         kept.retain(|past| past.at < at && at.duration_since(past.at) <= KEPT_FOR);
         kept.push_back(PastOverview { at, html });
     }

@@ -45,7 +45,7 @@ async fn list_operators(
     let list = ListQuery::new(&query);
     let (found, total) = people::operators_page(&state.store, list.page()).await?;
     let owners = found.iter().map(|person| person.owner);
-    let factors = second_factors::states(&state.store, owners, state.now()).await?;
+    let factors = second_factors::load_states(&state.store, owners, state.now()).await?;
     let (holders, _) = accounts::account_page(&state.store, KeyKind::Operator, list.page()).await?;
     let rows = found.into_iter().map(|person| {
         let id = person.owner.id();

@@ -23,11 +23,11 @@ use crate::store::operations::quarantine_list;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/console/quarantine").page(list),
+        path("/console/quarantine").page(list_quarantined_work),
         path("/console/quarantine/move/preview").page(bulk::preview::<QuarantineMoves>),
         path("/console/quarantine/move").form(bulk::move_previewed::<QuarantineMoves>),
-        path("/console/quarantine/{reference}/replay").form(replay),
-        path("/console/quarantine/{reference}/drop").form(drop),
+        path("/console/quarantine/{reference}/replay").form(replay_work),
+        path("/console/quarantine/{reference}/drop").form(drop_work),
     ]
 }
 
@@ -56,7 +56,11 @@ struct WorkLinks {
 }
 
 /// GET /console/quarantine: lists the quarantined work that matches, newest first.
-async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_quarantined_work(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    query: Query,
+) -> Answer {
     let list = ListQuery::new(&query);
     let (found, total) =
         quarantine_list::page(&state.store, &api::read_filter(&list.0)?, list.page()).await?;
@@ -71,7 +75,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
 }
 
 /// POST /console/quarantine/{reference}/replay: executes a command again, at most once.
-async fn replay(
+async fn replay_work(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     reference: web::Path<String>,
@@ -89,7 +93,7 @@ async fn replay(
 }
 
 /// POST /console/quarantine/{reference}/drop: drops a command or a delivery.
-async fn drop(
+async fn drop_work(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     reference: web::Path<String>,

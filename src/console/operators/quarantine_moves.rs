@@ -62,7 +62,7 @@ impl BulkList for QuarantineMoves {
     const NEEDS_FILTER: bool = false;
     const FILTERS: &'static [&'static str] = &quarantine::FILTERS;
 
-    async fn find(
+    async fn find_subjects(
         state: &ApiState,
         to: Release,
         selection: ListSelection<'_>,
@@ -95,11 +95,11 @@ impl BulkList for QuarantineMoves {
         })
     }
 
-    fn id(work: &QuarantinedWork) -> String {
+    fn subject_id(work: &QuarantinedWork) -> String {
         work.reference.clone()
     }
 
-    async fn lines(
+    async fn subject_lines(
         state: &ApiState,
         subjects: &[QuarantinedWork],
     ) -> Result<Vec<SubjectLine>, ApiError> {
@@ -118,7 +118,7 @@ impl BulkList for QuarantineMoves {
         Ok(lines.collect())
     }
 
-    async fn apply(
+    async fn move_subjects(
         state: &ApiState,
         to: Release,
         subjects: Vec<QuarantinedWork>,

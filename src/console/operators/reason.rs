@@ -71,7 +71,7 @@ impl From<&FormValues> for ReasonForm {
 }
 
 /// Returns the status of a page with a form.
-pub(super) fn form_status(form: &FormState) -> StatusCode {
+pub(super) fn form_page_status(form: &FormState) -> StatusCode {
     if form.is_refused() {
         StatusCode::UNPROCESSABLE_ENTITY
     } else {
@@ -79,7 +79,7 @@ pub(super) fn form_status(form: &FormState) -> StatusCode {
     }
 }
 
-/// The refused form of a page with several forms, as it was sent.
+/// The refused form of a page with several forms, with its values and faults.
 #[derive(Debug, Default)]
 pub(super) struct RefusedForm {
     /// The last word of the path that the form was sent to; empty if no form was refused.
@@ -97,7 +97,7 @@ impl RefusedForm {
         }
     }
 
-    /// Returns the refused form if it is this one; else an empty form.
+    /// Returns the refused form if it was sent to this action; else an empty form.
     pub(super) fn form(&self, action: &str) -> &FormState {
         if self.action == action {
             &self.sent
@@ -129,8 +129,8 @@ mod tests {
             assert_eq!(form.value("reason"), value, "{action}");
             assert_eq!(form.fault("reason").as_deref(), fault, "{action}");
         }
-        assert_eq!(form_status(&refused.sent), 422);
-        assert_eq!(form_status(&RefusedForm::default().sent), 200);
+        assert_eq!(form_page_status(&refused.sent), 422);
+        assert_eq!(form_page_status(&RefusedForm::default().sent), 200);
     }
 
     /// The browser takes blanks for an answer unless a pattern forbids them.

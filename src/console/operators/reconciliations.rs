@@ -10,13 +10,13 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::list_pages::{Pages, show_list_with_status};
 use crate::console::operators::list_query::ListQuery;
-use crate::console::operators::reason::{ReasonForm, form_status};
+use crate::console::operators::reason::{ReasonForm, form_page_status};
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::operators::{Operator, OperatorSession, Viewer};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::reconciliation::day::{
-    Decision, Finding, FindingAction, Reconciliation, ReconciliationState, RecordedFinding,
+    Finding, FindingAction, OperatorDecision, Reconciliation, ReconciliationState, RecordedFinding,
 };
 use crate::http::api::ops::reconciliations::{self as api, FindingAct};
 use crate::http::endpoint::{Path, path};
@@ -34,7 +34,7 @@ use crate::store::operations::reconciliations::ReconciliationFilter;
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/reconciliations")
-            .page(list)
+            .page(list_reconciliations)
             .form(start_comparison),
         path("/console/reconciliations/{id}").page(show_reconciliation),
         path("/console/reconciliations/{id}/decide").form(decide_findings),
@@ -56,7 +56,7 @@ struct ReconciliationsPage {
 struct ReconciliationLine {
     reconciliation: Reconciliation,
     badge: Badge,
-    /// The number of differences to decide: none if the day was compared again since.
+    /// The number of differences that an operator has to decide; 0 if the day was compared again since.
     for_you: u32,
 }
 
@@ -83,11 +83,15 @@ struct FindingLine {
     badge: Badge,
     advice: &'static str,
     finding: Finding,
-    decision: Option<Decision>,
+    decision: Option<OperatorDecision>,
 }
 
 /// GET /console/reconciliations: lists the reconciliations that match, newest first.
-async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_reconciliations(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    query: Query,
+) -> Answer {
     let list = ListQuery::new(&query);
     let today = state.today().to_string();
     let asked = [
@@ -131,7 +135,7 @@ async fn render_list(
         list,
         start,
     };
-    show_list_with_status(form_status(&page.start), &page.pages, &page)
+    show_list_with_status(form_page_status(&page.start), &page.pages, &page)
 }
 
 /// POST /console/reconciliations: queues a comparison of one day of a taxpayer.
@@ -226,7 +230,7 @@ async fn render_reconciliation(
         reconciliation,
         form,
     };
-    show_list_with_status(form_status(&page.form), &page.pages, &page)
+    show_list_with_status(form_page_status(&page.form), &page.pages, &page)
 }
 
 /// POST /console/reconciliations/{id}/decide: stores a decision about the ticked findings.
@@ -311,7 +315,7 @@ impl FindingLine {
         Self {
             number,
             may_be_ticked: finding.action == FindingAction::Listed && !is_superseded,
-            is_ticked: form.has("finding", &number.to_string()),
+            is_ticked: form.has_choice("finding", &number.to_string()),
             irn_page: Irn::parse(&finding.irn)
                 .ok()
                 .map(|irn| irn_page_path(reconciliation.taxpayer_id, &irn)),
@@ -355,7 +359,7 @@ mod tests {
                     action,
                     detail: String::new(),
                 },
-                decision: is_decided.then(|| Decision {
+                decision: is_decided.then(|| OperatorDecision {
                     operator_id: 5,
                     reason: "a letter".to_owned(),
                     decided_at: at,

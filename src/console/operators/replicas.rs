@@ -1,4 +1,5 @@
-//! The replicas, live: which process is ready, degraded, stopping or missing, and its load. An operator can forget a missing one.
+//! The replicas, live: which process is ready, degraded, stopping or missing, and its load. An operator can remove a
+//! missing replica from the list.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
@@ -24,7 +25,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/replicas").page(show_replicas),
         path("/console/live/replicas").page(live_replicas),
-        path("/console/replicas/{id}/forget").form(forget),
+        path("/console/replicas/{id}/forget").form(forget_replica),
     ]
 }
 
@@ -99,7 +100,7 @@ async fn live_replicas(
 }
 
 /// POST /console/replicas/{id}/forget: removes a missing replica from the list.
-async fn forget(
+async fn forget_replica(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     id: web::Path<String>,
@@ -148,8 +149,8 @@ impl ReplicaLine {
         let held = figures.breakers.iter();
         Self {
             badge: state.into(),
-            silent_us: list.us_since(replica.seen_at),
-            running_us: list.us_since(figures.started_at),
+            silent_us: list.micros_since(replica.seen_at),
+            running_us: list.micros_since(figures.started_at),
             note: match state {
                 ReplicaState::Missing => {
                     "It did not stop in order. Others take over its work when its leases end."

@@ -54,7 +54,7 @@ struct RunPage {
     audit: Vec<AuditLine>,
 }
 
-/// A button of the page.
+/// A button that moves the run, such as "pause".
 struct MoveButton {
     word: &'static str,
     label: &'static str,

@@ -8,7 +8,7 @@ use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::OperatorAction;
 use crate::http::api::ops::bulk::BulkOutcome;
-use crate::http::api::ops::run_moves::{self, FoundRuns};
+use crate::http::api::ops::run_moves::{self, MatchingRuns};
 use crate::http::extract::path_ids;
 use crate::http::forms::run_filter;
 use crate::http::respond::error::ApiError;
@@ -69,7 +69,7 @@ impl BulkList for RunMoves {
     const NEEDS_FILTER: bool = true;
     const FILTERS: &'static [&'static str] = &run_filter::CONDITIONS;
 
-    async fn find(
+    async fn find_subjects(
         state: &ApiState,
         to: OperatorAction,
         selection: ListSelection<'_>,
@@ -80,12 +80,12 @@ impl BulkList for RunMoves {
             run_moves::find_movable_runs(state, &RunFilter { ids, ..filter }, to).await?
         } else {
             let ids = ids.unwrap_or_default();
-            FoundRuns {
+            MatchingRuns {
                 matching: ids.len() as u64,
                 ids,
             }
         };
-        let outcome = run_moves::check_moves(state, &found.ids, to).await?;
+        let outcome = run_moves::preview_moves(state, &found.ids, to).await?;
         Ok(FoundSubjects {
             others: found.matching.saturating_sub(found.ids.len() as u64),
             subjects: parse_ids(&outcome.moved),
@@ -93,11 +93,14 @@ impl BulkList for RunMoves {
         })
     }
 
-    fn id(run: &RunId) -> String {
+    fn subject_id(run: &RunId) -> String {
         run.to_string()
     }
 
-    async fn lines(state: &ApiState, subjects: &[RunId]) -> Result<Vec<SubjectLine>, ApiError> {
+    async fn subject_lines(
+        state: &ApiState,
+        subjects: &[RunId],
+    ) -> Result<Vec<SubjectLine>, ApiError> {
         let found = run_list::with_ids(&state.store, subjects).await?;
         let rows = runs::to_rows(state, found).await?;
         let lines = rows.into_iter().map(|row| SubjectLine {
@@ -112,7 +115,7 @@ impl BulkList for RunMoves {
         Ok(lines.collect())
     }
 
-    async fn apply(
+    async fn move_subjects(
         state: &ApiState,
         to: OperatorAction,
         subjects: Vec<RunId>,
@@ -123,5 +126,7 @@ impl BulkList for RunMoves {
 }
 
 fn parse_ids(ids: &[String]) -> Vec<RunId> {
-    ids.iter().filter_map(|id| path_ids::uuid(id)).collect()
+    ids.iter()
+        .filter_map(|id| path_ids::parse_uuid(id))
+        .collect()
 }

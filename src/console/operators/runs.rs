@@ -31,7 +31,7 @@ use crate::store::runs::run_list::{DeadlineState, RunFilter, RunOrder};
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/console/runs").page(list),
+        path("/console/runs").page(list_runs),
         path("/console/runs/move/preview").page(bulk::preview::<RunMoves>),
         path("/console/runs/move").form(bulk::move_previewed::<RunMoves>),
     ]
@@ -60,7 +60,7 @@ pub(super) struct RunRow {
 }
 
 /// GET /console/runs: lists the runs that match, newest first.
-async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_runs(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
     let (status, faults, found, total) = match run_filter::read_query(&list.0) {
         Ok((filter, order)) => {
@@ -107,7 +107,7 @@ pub(super) async fn to_rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<Run
     let rows = found.into_iter().map(|run| RunRow {
         taxpayer: name_or_number(&owners, run.taxpayer_id),
         badge: run.state().into(),
-        why: explain_state(&run, holds.find(run.taxpayer_id, run.next_step()), now),
+        why: explain_state(&run, holds.find_hold(run.taxpayer_id, run.next_step()), now),
         is_overdue: run.is_overdue(now),
         irn_address: irn_page_path(run.taxpayer_id, &run.irn),
         run,

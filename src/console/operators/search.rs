@@ -13,7 +13,7 @@ use crate::http::state::ApiState;
 use crate::store::operations::search::TAXPAYERS_MAX;
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/console/search").page(find)]
+    vec![path("/console/search").page(show_search_results)]
 }
 
 #[derive(Template)]
@@ -25,8 +25,12 @@ struct SearchPage {
     taxpayers_max: u64,
 }
 
-/// GET /console/search?q=: searches for the text.
-async fn find(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+/// GET /console/search?q=: shows the only match, or lists all matches.
+async fn show_search_results(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    query: Query,
+) -> Answer {
     let text = query.trimmed_text("q").unwrap_or_default();
     let found = if text.is_empty() {
         Vec::new()

@@ -5,7 +5,7 @@
 use actix_web::{HttpRequest, web};
 
 use crate::console::frame::Frame;
-use crate::console::invitation::show_link;
+use crate::console::invitation::show_invitation_link;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::second_factor;
@@ -13,7 +13,7 @@ use crate::console::session::Confirmed;
 use crate::console::session::operators::Admin;
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::{Actor, AuditAction};
-use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId, parse_id};
 use crate::http::endpoint::{Path, path};
 use crate::http::invitations::{self, InvitationRequest};
 use crate::http::respond::code::ErrorCode;
@@ -23,11 +23,11 @@ use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/console/operators/{operator}/invitation").form(invite),
+        path("/console/operators/{operator}/invitation").form(invite_person),
         path("/console/operators/{operator}/second-factor/reset").form(reset_second_factor),
-        path("/console/integrators/{integrator}/invitation").form(invite),
+        path("/console/integrators/{integrator}/invitation").form(invite_person),
         path("/console/integrators/{integrator}/second-factor/reset").form(reset_second_factor),
-        path("/console/taxpayers/{taxpayer}/contacts/{contact}/invitation").form(invite),
+        path("/console/taxpayers/{taxpayer}/contacts/{contact}/invitation").form(invite_person),
         path("/console/taxpayers/{taxpayer}/contacts/{contact}/second-factor/reset")
             .form(reset_second_factor),
     ]
@@ -64,7 +64,7 @@ struct PersonInPath {
 }
 
 fn person_in_path(request: &HttpRequest) -> Option<PersonInPath> {
-    let number = |name: &str| request.match_info().get(name).and_then(parse_number);
+    let number = |name: &str| request.match_info().get(name).and_then(parse_id);
     if let Some(id) = number("operator") {
         return Some(PersonInPath {
             owner: SessionOwner::Operator(id),
@@ -90,7 +90,7 @@ fn person_in_path(request: &HttpRequest) -> Option<PersonInPath> {
 }
 
 /// POST …/invitation: shows a link with which a person chooses a password.
-async fn invite(
+async fn invite_person(
     state: web::Data<ApiState>,
     request: HttpRequest,
     Confirmed(Admin(session)): Confirmed<Admin>,
@@ -108,7 +108,7 @@ async fn invite(
     let made = invitations::make_invitation(&state, &request, order)
         .await?
         .ok_or_else(ApiError::route_not_found)?;
-    show_link(Frame::for_operator(&session, "The link"), made, page)
+    show_invitation_link(Frame::for_operator(&session, "The link"), made, page)
 }
 
 /// POST …/second-factor/reset: removes the second factor of a person who lost it.

@@ -19,8 +19,8 @@ use crate::console::operators::choices::{
 use crate::console::operators::taxpayers::name_or_number;
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
-use crate::domain::kernel::ids::parse_number;
-use crate::domain::pipeline::parse_run_lane;
+use crate::domain::kernel::ids::parse_id;
+use crate::domain::pipeline::parse_run_lane_key;
 use crate::domain::replica::{ActorTotals, ReplicaList};
 use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::http::endpoint::{Path, path};
@@ -172,7 +172,7 @@ fn render(state: &ApiState, view: &SupervisionView) -> Result<String, ApiError> 
     let mut tree = state.tree.snapshot(ACTORS_MAX);
     let own = std::mem::take(&mut tree.top);
     let chosen = view.replica.as_deref();
-    let worst = actors::rank(state, own, view.ranking(), chosen, ACTORS_MAX);
+    let worst = actors::rank_actors(state, own, view.ranking(), chosen, ACTORS_MAX);
     let list = state.replicas.last_list();
     let name = &state.replicas.identity().name;
     SupervisionPart::new(name, tree, worst, &list, view)
@@ -304,7 +304,7 @@ fn replica_lines(list: &ReplicaList) -> Vec<ReplicaLine> {
     let lines = list.replicas.iter().map(|replica| ReplicaLine {
         name: replica.identity.name.clone(),
         badge: list.state(replica).into(),
-        told_us_ago: list.us_since(replica.seen_at),
+        told_us_ago: list.micros_since(replica.seen_at),
         totals: replica.figures.actors,
     });
     lines.collect()
@@ -344,9 +344,9 @@ fn subject_path(kind: &str, name: &str) -> Option<String> {
         .map(NodeKind::name)
         .contains(&kind)
     {
-        parse_number(name).map(|id| format!("/console/taxpayers/{id}"))
+        parse_id(name).map(|id| format!("/console/taxpayers/{id}"))
     } else if kind == kinds::PIPELINE.name() {
-        parse_run_lane(name).map(|(_, run)| format!("/console/runs/{run}"))
+        parse_run_lane_key(name).map(|(_, run)| format!("/console/runs/{run}"))
     } else {
         None
     }

@@ -14,7 +14,7 @@ use crate::console::operators::audit::{self, AuditLine};
 use crate::console::operators::deliveries::url_without_query;
 use crate::console::operators::invoice::InvoiceLine;
 use crate::console::operators::list_query::ListQuery;
-use crate::console::operators::reason::{ReasonForm, RefusedForm, form_status};
+use crate::console::operators::reason::{ReasonForm, RefusedForm, form_page_status};
 use crate::console::operators::runs::{self, RunRow};
 use crate::console::operators::sign_ins::{PersonLine, person_path};
 use crate::console::page::{Answer, Form, go_to, show_with_status};
@@ -25,7 +25,7 @@ use crate::domain::integration::IntegrationSummary;
 use crate::domain::kernel::audit::{Actor, OperatorRequest};
 use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::fault::Fault;
-use crate::domain::kernel::ids::{ContactId, TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{ContactId, TaxpayerId, parse_id};
 use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::{ConfirmedBy, Verification};
 use crate::domain::taxpayer_pause::TaxpayerPause;
@@ -38,7 +38,9 @@ use crate::http::state::ApiState;
 use crate::store::accounts::contacts;
 use crate::store::accounts::second_factors::{self, FactorState};
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart};
+use crate::store::invoices::list::{
+    InvoiceFilter, InvoiceList, InvoiceSort, PageBounds, PageStart,
+};
 use crate::store::operations::audit::AuditFilter;
 use crate::store::runs::run_list::RunFilter;
 use crate::store::webhooks;
@@ -50,11 +52,11 @@ const NEWEST_ROWS: u64 = 10;
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/taxpayers/{id}").page(show_taxpayer),
-        path("/console/taxpayers/{id}/verify").form(verify),
+        path("/console/taxpayers/{id}/verify").form(verify_taxpayer),
         path("/console/taxpayers/{id}/subscription").form(set_subscription),
         path("/console/taxpayers/{id}/panic").form(order_panic),
-        path("/console/taxpayers/{id}/pause").form(pause),
-        path("/console/taxpayers/{id}/resume").form(resume),
+        path("/console/taxpayers/{id}/pause").form(pause_taxpayer),
+        path("/console/taxpayers/{id}/resume").form(resume_taxpayer),
     ]
 }
 
@@ -108,7 +110,7 @@ async fn render(
         filters: InvoiceFilter::default(),
         sort: InvoiceSort::NEWEST_FIRST,
     };
-    let newest_invoices = PagePart {
+    let newest_invoices = PageBounds {
         start: PageStart::At(0),
         limit: NEWEST_ROWS,
     };
@@ -135,7 +137,7 @@ async fn render(
         }),
         pause: state.taxpayers.paused_taxpayers().find(id),
         accepts_panics: state.taxpayers.ordered_panics().are_accepted(),
-        integration: integrations::kinds_owned_by(store.reader(), id).await?,
+        integration: integrations::owned_by_without_secrets(store.reader(), id).await?,
         invoices_total: invoices.total,
         invoices: invoices
             .invoices
@@ -147,7 +149,7 @@ async fn render(
         taxpayer,
         refused,
     };
-    show_with_status(form_status(&page.refused.sent), &page)
+    show_with_status(form_page_status(&page.refused.sent), &page)
 }
 
 async fn load_people(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<PersonLine>, ApiError> {
@@ -157,7 +159,7 @@ async fn load_people(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<Perso
         id: ContactId(id),
     };
     let owners = found.iter().map(|access| owner(access.contact.id));
-    let factors = second_factors::states(&state.store, owners, state.now()).await?;
+    let factors = second_factors::load_states(&state.store, owners, state.now()).await?;
     let lines = found.into_iter().map(|access| PersonLine {
         name: Some(format!(
             "{} {}",
@@ -174,15 +176,15 @@ async fn load_people(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<Perso
 
 /// Returns the taxpayer with the id in the path.
 pub(super) async fn find_taxpayer(state: &ApiState, text: &str) -> Result<Taxpayer, ApiError> {
-    let id = parse_number(text)
+    let id = parse_id(text)
         .map(TaxpayerId)
         .ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::with_id(state.store.reader(), id).await?;
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 
-/// POST /console/taxpayers/{id}/verify: confirms who a taxpayer is, in the authority's place.
-async fn verify(
+/// POST /console/taxpayers/{id}/verify: confirms the identity of a taxpayer, as the authority otherwise does.
+async fn verify_taxpayer(
     state: web::Data<ApiState>,
     Admin(session): Admin,
     id: web::Path<String>,
@@ -243,8 +245,8 @@ async fn set_subscription(
     Ok(go_to(&format!("/console/taxpayers/{id}"), notice))
 }
 
-/// POST /console/taxpayers/{id}/pause: takes up nothing new of a taxpayer, on all replicas.
-async fn pause(
+/// POST /console/taxpayers/{id}/pause: stops new work for a taxpayer, on all replicas.
+async fn pause_taxpayer(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     id: web::Path<String>,
@@ -268,7 +270,7 @@ async fn pause(
 }
 
 /// POST /console/taxpayers/{id}/resume: ends the pause of a taxpayer.
-async fn resume(
+async fn resume_taxpayer(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     id: web::Path<String>,

@@ -22,7 +22,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::accounts::taxpayers::TaxpayerFilter;
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/console/taxpayers").page(list)]
+    vec![path("/console/taxpayers").page(list_taxpayers)]
 }
 
 #[derive(Template)]
@@ -41,7 +41,11 @@ struct TaxpayerLine {
 }
 
 /// GET /console/taxpayers: lists the taxpayers that match, newest first.
-async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+async fn list_taxpayers(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    query: Query,
+) -> Answer {
     let list = ListQuery::new(&query);
     let filter = TaxpayerFilter {
         verification: list.0.word(

@@ -62,7 +62,7 @@ async fn show_top_taxpayers(
     })
 }
 
-/// The view of the page.
+/// The choice of the measure and of the window, which the address of the page contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TopTaxpayersView {
     by: UsageMeasure,

@@ -7,7 +7,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use secrecy::SecretString;
 
-use crate::actors::taxpayer::acting::name_actor;
+use crate::actors::taxpayer::acting::set_request_actor;
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::handle::{OnceClaim, TaxpayerError};
 use crate::console::session::{
@@ -16,7 +16,7 @@ use crate::console::session::{
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Actor, ActorWithName};
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_id};
 use crate::http::extract::reading_right::ReadingRight;
 use crate::http::extract::role::NeedsRole;
 use crate::http::middleware::client_address::client_address;
@@ -96,7 +96,7 @@ async fn account_session(
     let wanted = request
         .match_info()
         .get("taxpayer")
-        .and_then(parse_number)
+        .and_then(parse_id)
         .map(TaxpayerId);
     let taxpayer = wanted.ok_or_else(ApiError::route_not_found)?;
     let store = &ApiState::from_request(request)?.store;
@@ -115,7 +115,7 @@ async fn account_session(
     let account = AccountLabel {
         name: found.name,
         tin: found.tin,
-        is_paused: holds.find(taxpayer, None).is_some(),
+        is_paused: holds.find_hold(taxpayer, None).is_some(),
         path: format!("/dashboard/{taxpayer}"),
     };
     if role < least {
@@ -144,7 +144,7 @@ async fn account_session(
 /// Stores the person's name for the activity entries that this request makes.
 fn record_person_name(request: &HttpRequest, person: &Person) {
     let name = person.name.as_deref().unwrap_or(&person.email);
-    name_actor(ActorWithName {
+    set_request_actor(ActorWithName {
         actor: person.owner.actor(),
         name: Some(name.into()),
         address: client_address(request),

@@ -35,7 +35,7 @@ use crate::store::accounts::sessions;
 /// The header of a request that a page sends by itself, to show how far an import or a correction is.
 const FOLLOWS: HeaderName = HeaderName::from_static("x-follows");
 
-/// A person who is signed in, also one who has to set up a second factor first.
+/// A person who is signed in. The person may still have to set up a second factor.
 #[derive(Debug)]
 pub(crate) struct SignedIn {
     pub(crate) session: Session,
@@ -141,8 +141,8 @@ async fn stored_session(
     Ok(found)
 }
 
-/// True unless the page itself sent the request. Live parts and the progress of an import do not extend the session: a
-/// page that is merely open must not keep it alive.
+/// False for requests that a page sends by itself: live parts, and the progress of an import. A page that is merely
+/// open must not keep the session alive.
 fn extends_session(request: &HttpRequest) -> bool {
     !request.path().contains("/live/") && !request.headers().contains_key(FOLLOWS)
 }

@@ -8,7 +8,7 @@ use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use secrecy::SecretString;
 
-use crate::actors::taxpayer::acting::name_actor;
+use crate::actors::taxpayer::acting::set_request_actor;
 use crate::console::operators::incident_lines::{Headline, headline};
 use crate::console::session::{Refusal, admit, notice};
 use crate::domain::access::session::{OperatorRole, Rights, SessionOwner};
@@ -59,7 +59,7 @@ async fn operator_session(
     let state = request.app_data::<web::Data<ApiState>>();
     // The name of the operator is not recorded, because taxpayers can read who acted.
     let address = client_address(request);
-    name_actor(ActorWithName {
+    set_request_actor(ActorWithName {
         address,
         ..Actor::Operator(id).into()
     });

@@ -35,8 +35,8 @@ impl IdempotencyClaim {
     }
 
     /// Creates the claim of a form on a page. `session` is the token of the person's session, and `once` the token of
-    /// the form. `request` lists the parts that define the request, such as path and fields. They are part of the id,
-    /// because the same form with other fields counts as another request.
+    /// the form. `request` lists the parts that define the request, such as path and fields. These parts also go into
+    /// the id, because the same form with other fields counts as another request.
     pub fn for_form(session: &str, once: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let fingerprint = digest(request);
         let parts = ["form", session, once, &fingerprint].map(str::as_bytes);
@@ -50,7 +50,7 @@ impl IdempotencyClaim {
     /// Returns a claim with another id, which is stored before the request is executed. It marks the request as begun
     /// until the request's own claim marks it as done.
     #[must_use]
-    pub fn to_intent(&self) -> Self {
+    pub fn begun_request_claim(&self) -> Self {
         Self {
             id: digest(&[b"intent", self.id.as_bytes()]),
             ..self.clone()

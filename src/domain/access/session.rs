@@ -41,7 +41,7 @@ pub struct Person {
     /// The name of a contact person or of an integrator. Operators have no name.
     pub name: Option<String>,
     pub rights: Rights,
-    /// True if a sign-in needs a code beside the password.
+    /// True if a sign-in needs a code in addition to the password.
     pub has_second_factor: bool,
 }
 
@@ -117,7 +117,7 @@ pub struct SessionLimits {
 const SEEN_WRITE_INTERVAL: Duration = Duration::from_mins(1);
 
 impl SessionLimits {
-    pub fn begin(&self, now: Timestamp) -> SessionTimes {
+    pub fn new_session_times(&self, now: Timestamp) -> SessionTimes {
         let expires_at = now.saturating_add(self.longest).unwrap_or(Timestamp::MAX);
         SessionTimes {
             created_at: now,
@@ -195,7 +195,7 @@ mod tests {
         };
         let now = Timestamp::UNIX_EPOCH;
         let after = |minutes| now + Duration::from_mins(minutes);
-        let times = limits.begin(now);
+        let times = limits.new_session_times(now);
         assert!(limits.is_session_valid(&times, after(29)));
         assert!(!limits.is_session_valid(&times, after(30)), "idle");
         let used = |minutes| SessionTimes {

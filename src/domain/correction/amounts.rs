@@ -91,7 +91,7 @@ impl Amounts {
         self
     }
 
-    fn all(&self) -> impl Iterator<Item = Amount> {
+    fn all_amounts(&self) -> impl Iterator<Item = Amount> {
         let totals = self.totals;
         let taxes = self.taxes.values().flat_map(|part| [part.base, part.tax]);
         taxes.chain([
@@ -103,11 +103,11 @@ impl Amounts {
     }
 
     pub fn is_zero(&self) -> bool {
-        self.all().all(Amount::is_zero)
+        self.all_amounts().all(Amount::is_zero)
     }
 
     /// True if any of the amounts is below zero.
     pub fn is_negative(&self) -> bool {
-        self.all().any(Amount::is_negative)
+        self.all_amounts().any(Amount::is_negative)
     }
 }

@@ -1,5 +1,6 @@
 //! Builds the draft of a credit note over lines of a signed invoice. The credit note has exactly the given amounts. If
-//! the amounts that follow from its lines are a cent off, the draft states its amounts, as Create Invoice (Full) does.
+//! the amounts that follow from its lines differ from these by a cent, the draft states its amounts, as a request of
+//! Create Invoice (Full) does.
 
 use jiff::civil::Date;
 use rust_decimal::Decimal;
@@ -30,34 +31,34 @@ const LINE_TERMS: [&str; 3] = ["base_quantity", "fee_amount", "fee_rate"];
 /// The fields in which a line states its amounts.
 const LINE_AMOUNTS: [&str; 2] = ["line_extension_amount", "total_tax"];
 
-/// The input from which the credit notes of one invoice are built.
+/// Builds the credit notes of one invoice from these data.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CreditNotes<'a> {
+pub(super) struct CreditNoteBuilder<'a> {
     pub(super) original: &'a Invoice,
     pub(super) invoice_no: &'a str,
     pub(super) date: Date,
     pub(super) catalog: &'a Catalog,
 }
 
-impl CreditNotes<'_> {
+impl CreditNoteBuilder<'_> {
     /// Returns the credit note over the whole invoice, for an invoice that has no credit note yet.
-    pub(super) fn over_all(self) -> Draft {
+    pub(super) fn credit_whole_invoice(self) -> Draft {
         let original = self.original;
-        let mut extras = self.extras();
+        let mut extras = self.note_extras();
         for name in STATED_AMOUNTS {
             if let Some(value) = original.extras.get(name) {
                 extras.insert(name.to_owned(), value.clone());
             }
         }
-        self.draft(original.lines.clone(), original.payment.payable, extras)
+        self.draft_note(original.lines.clone(), original.payment.payable, extras)
     }
 
     /// Returns the credit note over these lines with these amounts. `None` if the amounts do not fit the lines: a line
     /// would have to state an amount that does not follow from its quantity, price, discount and fee.
-    pub(super) fn over_lines(self, lines: Vec<Line>, amounts: &Amounts) -> Option<Draft> {
+    pub(super) fn credit_lines(self, lines: Vec<Line>, amounts: &Amounts) -> Option<Draft> {
         let lines: Vec<_> = lines.into_iter().map(without_amounts).collect();
         let payable = amounts.totals.payable_amount;
-        let plain = self.draft(lines, payable, self.extras());
+        let plain = self.draft_note(lines, payable, self.note_extras());
         if !self.original.is_full() {
             let follows = Breakdown::from_draft(&plain, self.catalog).ok()?;
             if Amounts::from(follows) == *amounts {
@@ -67,9 +68,8 @@ impl CreditNotes<'_> {
         self.with_stated_amounts(plain, amounts)
     }
 
-    /// Returns one line for each tax category, for an invoice of which it is not known which lines are left. The prices
-    /// add up to the total of the lines, even if the bases of the categories do not. `None` if the prices cannot be
-    /// computed.
+    /// Returns one line for each tax category, for an invoice whose remaining lines are not known. The prices add up to
+    /// the total of the lines, even if the bases of the categories do not. `None` if the prices cannot be computed.
     pub(super) fn summary_lines(self, amounts: &Amounts) -> Option<Vec<Line>> {
         let known = &self.original.lines;
         let digits = self.catalog.currency_digits(&self.original.currency);
@@ -99,7 +99,7 @@ impl CreditNotes<'_> {
         (!lines.is_empty()).then_some(lines)
     }
 
-    fn draft(self, lines: Vec<Line>, payable: Amount, extras: Map<String, Value>) -> Draft {
+    fn draft_note(self, lines: Vec<Line>, payable: Amount, extras: Map<String, Value>) -> Draft {
         let customer = &self.original.customer;
         Draft {
             invoice_no: self.invoice_no.to_owned(),
@@ -127,7 +127,7 @@ impl CreditNotes<'_> {
     }
 
     /// Returns the fields that refer to the original invoice, and those that are repeated from it.
-    fn extras(self) -> Map<String, Value> {
+    fn note_extras(self) -> Map<String, Value> {
         let original = self.original;
         let repeated = REPEATED_EXTRAS
             .iter()
@@ -207,9 +207,9 @@ fn state_line_amounts(
     let mut categories = amounts.taxes.keys();
     let is_by_category = bases == whole && categories.all(|category| has_category(lines, category));
     if !is_by_category {
-        return write_amounts(
+        return write_line_amounts(
             &mut lines.iter_mut().collect::<Vec<_>>(),
-            DividedSums::with_net(whole),
+            SumsToDivide::with_net(whole),
             digits,
             catalog,
         );
@@ -218,7 +218,7 @@ fn state_line_amounts(
         let of_category = lines
             .iter_mut()
             .filter(|line| line.tax_category == *category);
-        write_amounts(
+        write_line_amounts(
             &mut of_category.collect::<Vec<_>>(),
             (*part).into(),
             digits,
@@ -228,9 +228,9 @@ fn state_line_amounts(
     let unshared = lines
         .iter_mut()
         .filter(|line| !line.extras.contains_key(LINE_AMOUNTS[0]));
-    write_amounts(
+    write_line_amounts(
         &mut unshared.collect::<Vec<_>>(),
-        DividedSums::with_net(Amount::ZERO),
+        SumsToDivide::with_net(Amount::ZERO),
         digits,
         catalog,
     )
@@ -238,7 +238,7 @@ fn state_line_amounts(
 
 /// The sums that are divided among some lines of a credit note.
 #[derive(Debug, Clone, Copy)]
-struct DividedSums {
+struct SumsToDivide {
     net: Amount,
     /// The percent of the tax; `None` if each line has the percent of its category.
     percent: Option<Amount>,
@@ -246,7 +246,7 @@ struct DividedSums {
     tax: Option<Amount>,
 }
 
-impl DividedSums {
+impl SumsToDivide {
     fn with_net(net: Amount) -> Self {
         Self {
             net,
@@ -256,7 +256,7 @@ impl DividedSums {
     }
 }
 
-impl From<CategoryAmounts> for DividedSums {
+impl From<CategoryAmounts> for SumsToDivide {
     fn from(part: CategoryAmounts) -> Self {
         Self {
             net: part.base,
@@ -268,9 +268,9 @@ impl From<CategoryAmounts> for DividedSums {
 
 /// Writes the net amount and the tax of each line. Both are rounded so that they add up to the sums. Returns `None` if
 /// a net amount is negative, too large, or further from the line's exact amount than rounding explains.
-fn write_amounts(
+fn write_line_amounts(
     lines: &mut [&mut Line],
-    sums: DividedSums,
+    sums: SumsToDivide,
     digits: u32,
     catalog: &Catalog,
 ) -> Option<()> {
@@ -284,9 +284,9 @@ fn write_amounts(
         }
         let percent = sums.percent;
         let percent = percent.unwrap_or_else(|| catalog.tax_percent(&line.tax_category));
-        exact_taxes.push(percent.to_percent(*amount)?.into());
+        exact_taxes.push(percent.percent_share(*amount)?.into());
     }
-    let taxes = line_taxes(sums.tax, &exact_taxes, digits)?;
+    let taxes = divide_line_taxes(sums.tax, &exact_taxes, digits)?;
     for ((line, amount), tax) in lines.iter_mut().zip(amounts).zip(taxes) {
         let stated = [json!(amount), json!(tax)];
         for (name, value) in LINE_AMOUNTS.into_iter().zip(stated) {
@@ -296,9 +296,9 @@ fn write_amounts(
     Some(())
 }
 
-/// Divides a tax among lines with these exact taxes. Without a tax, or if a line would get less than nothing of it,
-/// divides the sum of the exact taxes instead, which is rounded once.
-fn line_taxes(tax: Option<Amount>, exact: &[Decimal], digits: u32) -> Option<Vec<Amount>> {
+/// Divides `tax` among the lines whose unrounded taxes are `exact`. If `tax` is `None`, or if a line would get a
+/// negative part of it, divides the rounded sum of `exact` instead.
+fn divide_line_taxes(tax: Option<Amount>, exact: &[Decimal], digits: u32) -> Option<Vec<Amount>> {
     let parts = tax.and_then(|tax| divide_tax(tax, exact, digits));
     let parts = parts.filter(|parts| !parts.iter().any(|part| part.is_negative()));
     parts.or_else(|| {
@@ -359,13 +359,13 @@ mod tests {
             let amounts = Breakdown::from_draft(&draft(lines.clone()), &catalog()).unwrap();
             let amounts = Amounts::from(amounts);
             let original = signed(full_draft(lines.clone()));
-            let notes = CreditNotes {
+            let notes = CreditNoteBuilder {
                 original: &original,
                 invoice_no: "1CN1",
                 date: original.invoice_date,
                 catalog: &catalog(),
             };
-            let note = notes.over_lines(lines, &amounts).unwrap();
+            let note = notes.credit_lines(lines, &amounts).unwrap();
             let taxes: Vec<_> = note.lines.iter().map(line_tax).collect();
             let written: Vec<_> = taxes.iter().map(ToString::to_string).collect();
             assert_eq!(written, expected, "{prices:?}");
@@ -396,9 +396,9 @@ mod tests {
             (0, "147", false),
         ] {
             let mut credited = lines(&[("148.288", CATEGORIES[0])]);
-            let sums = DividedSums::with_net(Amount::parse(stated).unwrap());
+            let sums = SumsToDivide::with_net(Amount::parse(stated).unwrap());
             let mut all: Vec<_> = credited.iter_mut().collect();
-            let written = write_amounts(&mut all, sums, digits, &catalog());
+            let written = write_line_amounts(&mut all, sums, digits, &catalog());
             assert_eq!(written.is_some(), may_be, "{digits} {stated}");
         }
     }
@@ -413,7 +413,7 @@ mod tests {
             (Some("0"), ["75.00", "75.00"]),
         ] {
             let stated = tax.map(|tax| Amount::parse(tax).unwrap());
-            let parts = line_taxes(stated, &exact, 2).unwrap();
+            let parts = divide_line_taxes(stated, &exact, 2).unwrap();
             let parts = parts.iter().map(ToString::to_string).collect::<Vec<_>>();
             assert_eq!(parts, expected, "{tax:?}");
         }

@@ -9,14 +9,14 @@ use crate::domain::money::Amount;
 /// The credit notes of an invoice, from this service or from another system. A credit note that was cancelled before it
 /// was signed is left out.
 #[derive(Debug, Default)]
-pub struct Credits {
+pub struct InvoiceCredits {
     /// The signed credit notes. Only these reduce the invoice.
     pub signed: Vec<Invoice>,
     /// The credit notes that the authority has not signed yet, but may still sign.
     pub unsigned: Vec<Invoice>,
 }
 
-impl Credits {
+impl InvoiceCredits {
     /// Finds the credit notes of an invoice among documents that refer to it.
     pub fn new(invoice: &Invoice, correcting: Vec<Invoice>) -> Self {
         let notes = correcting.into_iter().filter(|note| {
@@ -38,22 +38,22 @@ impl Credits {
             .extend(others.unsigned.into_iter().map(reduce));
     }
 
-    /// Returns the signed credit notes in a currency. Those in another currency than the invoice are set off nowhere,
-    /// because their amounts cannot be compared.
+    /// Returns the signed credit notes in a currency. A credit note in another currency than the invoice reduces
+    /// nothing, because the amounts cannot be compared.
     pub fn notes_in_currency(&self, currency: &str) -> impl Iterator<Item = &Invoice> {
         let notes = self.signed.iter();
         notes.filter(move |note| note.currency == currency)
     }
 
     /// Returns the amount by which the signed credit notes reduce the invoice.
-    pub fn credited(&self, invoice: &Invoice) -> Amount {
+    pub fn credited_amount(&self, invoice: &Invoice) -> Amount {
         let notes = self.notes_in_currency(&invoice.currency);
         sum(notes.map(|note| note.payment.payable_as_signed()))
     }
 
     /// Returns the amount that the taxpayer has received for the invoice: the amount paid, less the amounts paid back
     /// or set off through its credit notes.
-    pub fn received(&self, invoice: &Invoice) -> Amount {
+    pub fn amount_received(&self, invoice: &Invoice) -> Amount {
         let notes = self.notes_in_currency(&invoice.currency);
         received_amount(invoice, notes.map(|note| note.payment.paid))
     }
@@ -61,8 +61,8 @@ impl Credits {
     /// Returns the amount that is still to be paid; below zero if the taxpayer has to pay it back.
     pub fn left_to_pay(&self, invoice: &Invoice) -> Amount {
         let owed = invoice.payment.payable_as_signed();
-        let owed = owed.minus(self.credited(invoice));
-        owed.and_then(|owed| owed.minus(self.received(invoice)))
+        let owed = owed.minus(self.credited_amount(invoice));
+        owed.and_then(|owed| owed.minus(self.amount_received(invoice)))
             .unwrap_or_default()
     }
 }
@@ -136,10 +136,10 @@ mod tests {
                 documents.push(credit_note(&invoice, payable, paid, is_signed));
             }
             documents.push(with_amounts(&invoice, "5", "0"));
-            let credits = Credits::new(&invoice, documents);
+            let credits = InvoiceCredits::new(&invoice, documents);
             let found = [
-                credits.credited(&invoice),
-                credits.received(&invoice),
+                credits.credited_amount(&invoice),
+                credits.amount_received(&invoice),
                 credits.left_to_pay(&invoice),
             ];
             let wanted = [credited, received, left].map(|text| Amount::parse(text).unwrap());
@@ -162,7 +162,7 @@ mod tests {
             let amount = |text| Amount::parse(text).unwrap();
             note.payment = note.payment.after_signature(amount(of_note));
             invoice.payment = invoice.payment.after_signature(amount(of_invoice));
-            let credits = Credits::new(&invoice, vec![note]);
+            let credits = InvoiceCredits::new(&invoice, vec![note]);
             assert_eq!(
                 credits.left_to_pay(&invoice),
                 amount(left),
@@ -186,7 +186,7 @@ mod tests {
         // The document, how many signed credit notes it is, and what it leaves to pay.
         for (document, count, left) in [(note, 1, "80"), (foreign, 1, "100"), (itself, 0, "100")] {
             let name = format!("{} {}", document.id, document.currency);
-            let credits = Credits::new(&invoice, vec![document]);
+            let credits = InvoiceCredits::new(&invoice, vec![document]);
             assert_eq!(credits.signed.len(), count, "{name}");
             let left = Amount::parse(left).unwrap();
             assert_eq!(credits.left_to_pay(&invoice), left, "{name}");

@@ -1,7 +1,7 @@
 //! The lines of a signed invoice: those that its credit notes have left, and those that a new credit note must credit
 //! so that the wanted lines are left. A flat discount or fee belongs to the whole line, so a part of the line has none.
-//! Lines are compared only with those that sell the same item: an invoice may have ten thousand lines, and so may each of
-//! its credit notes.
+//! A line is compared only with lines that sell the same item, because an invoice and each of its credit notes may have
+//! ten thousand lines.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -15,7 +15,7 @@ use crate::domain::money::Amount;
 
 /// The field of a line that holds its flat fee.
 const FEE_AMOUNT: &str = "fee_amount";
-/// The fields of a line that identify its item. Its amounts and its description do not.
+/// The extra fields of a line that help to identify its item. Its amounts and its description do not identify it.
 const ITEM_EXTRAS: [&str; 2] = ["hsn_code", "isic_code"];
 
 /// The item that a line sells, and its terms. Quantity, price, flat amounts and description are not among them.
@@ -48,7 +48,7 @@ impl<'a> From<&'a Line> for ItemKey<'a> {
 
 /// Returns the key of a line together with its description. For a line of a credit note, the description does not
 /// matter.
-fn described_key(line: &Line) -> (ItemKey<'_>, Option<String>) {
+fn item_key_and_description(line: &Line) -> (ItemKey<'_>, Option<String>) {
     (ItemKey::from(line), extra_text(line, "description"))
 }
 
@@ -56,7 +56,7 @@ fn extra_text(line: &Line, name: &str) -> Option<String> {
     line.extras.get(name).map(ToString::to_string)
 }
 
-/// Returns for each key the places of the lines that have it, in their order.
+/// Returns for each key the indexes of the lines that have it, in ascending order.
 fn places_by_key<'a, K: Eq + Hash>(
     lines: &'a [Line],
     key: impl Fn(&'a Line) -> K,
@@ -68,8 +68,8 @@ fn places_by_key<'a, K: Eq + Hash>(
     places
 }
 
-/// Returns the places that are left, in their order.
-fn places_left<K>(places: HashMap<K, Vec<usize>>) -> Vec<usize> {
+/// Returns the indexes that are left in the map, in ascending order.
+fn remaining_places<K>(places: HashMap<K, Vec<usize>>) -> Vec<usize> {
     let mut left: Vec<usize> = places.into_values().flatten().collect();
     left.sort_unstable();
     left
@@ -115,7 +115,7 @@ impl FlatAmounts {
     }
 }
 
-/// The amounts by which two lines of one item differ.
+/// The amounts in which two lines of the same item may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LineAmounts {
     quantity: Amount,
@@ -134,9 +134,10 @@ impl From<&Line> for LineAmounts {
 }
 
 impl LineAmounts {
-    /// Returns these amounts less the credited part of the quantity or of the price; `None` if `credited` is neither. A
-    /// credit note of another system may also credit flat amounts.
-    fn minus_part(self, credited: Self) -> Option<Self> {
+    /// Returns what is left of these amounts if `credited` is a part of the quantity at the same price, or a part of
+    /// the price for the same quantity; `None` if it is neither. A credit note of another system may also credit flat
+    /// amounts.
+    fn minus_credited_part(self, credited: Self) -> Option<Self> {
         let is_fewer = credited.unit_price == self.unit_price && credited.quantity < self.quantity;
         let is_cheaper =
             credited.quantity == self.quantity && credited.unit_price < self.unit_price;
@@ -160,7 +161,7 @@ impl LineAmounts {
         })
     }
 
-    /// Returns the line with these amounts, unchanged if it has them.
+    /// Returns the line with these amounts; unchanged if it already has them.
     fn put_into(self, line: &Line) -> Line {
         if self == Self::from(line) {
             return line.clone();
@@ -173,8 +174,8 @@ impl LineAmounts {
     }
 }
 
-/// Returns the lines of an invoice less those of its credit notes; `None` if a credited line is not a part of a line
-/// that was left.
+/// Returns the lines of an invoice less those of its credit notes; `None` if a credited line is not a part of any line
+/// that the credit notes before it have left.
 pub fn remaining_lines<'a>(
     original: &[Line],
     credited: impl IntoIterator<Item = &'a Line>,
@@ -192,12 +193,12 @@ pub fn remaining_lines<'a>(
             continue;
         }
         let (place, less) = same_item.iter().find_map(|place| {
-            let less = left.get(*place)?.minus_part(credited)?;
+            let less = left.get(*place)?.minus_credited_part(credited)?;
             Some((*place, less))
         })?;
         *left.get_mut(place)? = less;
     }
-    let kept = places_left(places).into_iter();
+    let kept = remaining_places(places).into_iter();
     let kept = kept.filter_map(|place| Some(left.get(place)?.put_into(original.get(place)?)));
     Some(kept.collect())
 }
@@ -206,28 +207,28 @@ pub fn remaining_lines<'a>(
 /// same quantity and price are matched first, then the others in their order. A line of the original is used again only
 /// if no other one is left.
 pub fn find_known_lines<'a>(original: &'a [Line], wanted: &[Line]) -> Vec<Option<&'a Line>> {
-    let all = places_by_key(original, name_key);
+    let all = places_by_key(original, item_number_and_name);
     let mut unused = all.clone();
     let mut found: Vec<Option<&Line>> = vec![None; wanted.len()];
     for (line, known) in wanted.iter().zip(&mut found) {
-        let Some(places) = unused.get_mut(&name_key(line)) else {
+        let Some(places) = unused.get_mut(&item_number_and_name(line)) else {
             continue;
         };
         let at = places.iter().position(|place| {
             let unused = original.get(*place);
-            unused.is_some_and(|unused| is_same_amount(unused, line))
+            unused.is_some_and(|unused| has_same_quantity_and_price(unused, line))
         });
         *known = at.and_then(|at| original.get(places.remove(at)));
     }
     for (line, known) in wanted.iter().zip(&mut found) {
         if known.is_none() {
-            let places = unused.get_mut(&name_key(line));
+            let places = unused.get_mut(&item_number_and_name(line));
             let places = places.filter(|places| !places.is_empty());
             *known = places.and_then(|places| original.get(places.remove(0)));
         }
     }
     for (line, known) in wanted.iter().zip(&mut found) {
-        let places = all.get(&name_key(line));
+        let places = all.get(&item_number_and_name(line));
         let first = places.and_then(|places| original.get(*places.first()?));
         *known = known.or(first);
     }
@@ -235,31 +236,31 @@ pub fn find_known_lines<'a>(original: &'a [Line], wanted: &[Line]) -> Vec<Option
 }
 
 /// Returns the number and the name of the item of a line.
-fn name_key(line: &Line) -> (Option<&str>, &str) {
+fn item_number_and_name(line: &Line) -> (Option<&str>, &str) {
     (line.item_no.as_deref(), line.item_name.as_str())
 }
 
-fn is_same_amount(one: &Line, other: &Line) -> bool {
+fn has_same_quantity_and_price(one: &Line, other: &Line) -> bool {
     one.quantity == other.quantity && one.unit_price == other.unit_price
 }
 
-/// True if a line has this tax category.
+/// True if at least one of the lines has this tax category.
 pub fn has_category(lines: &[Line], category: &str) -> bool {
     lines.iter().any(|line| line.tax_category == category)
 }
 
-/// A line of an invoice or of its correction, whose amounts are compared with those of others.
+/// A line of an invoice or of its correction, with the amounts by which it is compared with other lines.
 struct ComparedLine<'a> {
     line: &'a Line,
     amounts: LineAmounts,
-    /// True if the discount of the line exceeds the rest of it. The amount of a line is at least zero, so the parts of
-    /// such a line do not add up to it.
+    /// True if the discount is larger than the rest of the line's amount. Such a line counts as zero, so the amounts of
+    /// its parts would not add up to its own.
     is_negative: bool,
 }
 
 impl<'a> From<&'a Line> for ComparedLine<'a> {
     fn from(line: &'a Line) -> Self {
-        let net = LineTerms::from(line).signed_net();
+        let net = LineTerms::from(line).net_without_minimum();
         Self {
             line,
             amounts: LineAmounts::from(line),
@@ -268,17 +269,17 @@ impl<'a> From<&'a Line> for ComparedLine<'a> {
     }
 }
 
-/// Returns the lines that a credit note must credit so that of `left` only `wanted` is left. `None` if `wanted` is not
-/// a part of `left`: a line is new, has other terms, or has a higher quantity or price.
-pub fn credited_lines(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
+/// Returns the lines that a credit note must credit to reduce `left` to `wanted`. `None` if `wanted` is not a part of
+/// `left`: a line is new, has other terms, or has a higher quantity or price.
+pub fn lines_to_credit(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
     let rest: Vec<_> = left.iter().map(ComparedLine::from).collect();
-    let mut places = places_by_key(left, described_key);
+    let mut places = places_by_key(left, item_key_and_description);
     let mut changed = Vec::new();
     // Unchanged lines are matched first. Otherwise a changed line could be matched with a line that another wanted line
     // keeps.
     for line in wanted {
         let wanted = ComparedLine::from(line);
-        let same_item = places.get_mut(&described_key(line))?;
+        let same_item = places.get_mut(&item_key_and_description(line))?;
         let at = same_item.iter().position(|place| {
             let left = rest.get(*place);
             left.is_some_and(|left| left.amounts == wanted.amounts)
@@ -291,23 +292,26 @@ pub fn credited_lines(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
     }
     let mut credited = Vec::new();
     for wanted in changed {
-        let same_item = places.get_mut(&described_key(wanted.line))?;
+        let same_item = places.get_mut(&item_key_and_description(wanted.line))?;
         let (at, difference) = same_item.iter().enumerate().find_map(|(at, place)| {
-            let difference = crediting_lines(rest.get(*place)?, &wanted)?;
+            let difference = lines_crediting_difference(rest.get(*place)?, &wanted)?;
             Some((at, difference))
         })?;
         same_item.remove(at);
         credited.extend(difference);
     }
-    let kept = places_left(places).into_iter();
+    let kept = remaining_places(places).into_iter();
     credited.extend(kept.filter_map(|place| left.get(place)).cloned());
     Some(credited)
 }
 
-/// Returns the lines that credit the difference between a line and the wanted line of the same item, which has a smaller
-/// quantity or a lower price. The flat discount and fee stay with the part that is left. `None` if `wanted` is not a
-/// part of `left`. Nothing is copied before that is known.
-fn crediting_lines(left: &ComparedLine<'_>, wanted: &ComparedLine<'_>) -> Option<Vec<Line>> {
+/// Returns the lines that credit the difference between a line and the wanted line of the same item, which has a
+/// smaller quantity or a lower price. The flat discount and fee stay with the part that is left. `None` if `wanted` is
+/// not a part of `left`. No line is copied before this is known.
+fn lines_crediting_difference(
+    left: &ComparedLine<'_>,
+    wanted: &ComparedLine<'_>,
+) -> Option<Vec<Line>> {
     let line = left.line;
     let amounts = wanted.amounts;
     if left.amounts.flat != amounts.flat || left.is_negative || wanted.is_negative {
@@ -389,7 +393,7 @@ mod tests {
             (&[line("C", "1", "1")], None),
         ];
         for (wanted, expected) in cases {
-            let found = texts(credited_lines(&original, wanted));
+            let found = texts(lines_to_credit(&original, wanted));
             let expected = expected.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
             assert_eq!(found, expected, "{wanted:?}");
         }
@@ -407,7 +411,7 @@ mod tests {
             ..line("A", "10", "5")
         };
         for wanted in [taxed, discounted] {
-            assert_eq!(texts(credited_lines(&original, &[wanted])), None);
+            assert_eq!(texts(lines_to_credit(&original, &[wanted])), None);
         }
     }
 
@@ -415,7 +419,7 @@ mod tests {
     fn what_credit_notes_leave_is_what_was_wanted_of_them() {
         let original = [line("A", "10", "5"), line("B", "1", "7")];
         let wanted = [line("A", "6", "3")];
-        let credited = credited_lines(&original, &wanted).unwrap();
+        let credited = lines_to_credit(&original, &wanted).unwrap();
         let left = remaining_lines(&original, &credited);
         assert_eq!(texts(left), texts(Some(wanted.to_vec())));
         let strange = [line("C", "1", "7")];
@@ -440,8 +444,8 @@ mod tests {
                 line.quantity = line.quantity.minus(1.into()).unwrap();
             }
             assert_eq!(remaining_lines(&original, &backwards), Some(Vec::new()));
-            assert_eq!(credited_lines(&original, &backwards), Some(Vec::new()));
-            let credited = credited_lines(&original, &fewer).unwrap();
+            assert_eq!(lines_to_credit(&original, &backwards), Some(Vec::new()));
+            let credited = lines_to_credit(&original, &fewer).unwrap();
             assert_eq!(credited.len(), original.len());
             assert!(credited.iter().all(|line| line.quantity == 1.into()));
             let known = find_known_lines(&original, &backwards);

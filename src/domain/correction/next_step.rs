@@ -196,7 +196,7 @@ mod tests {
             status: WorkflowStatus::Cancelled,
             ..document()
         };
-        let signed = document().sign(Some("signed".to_owned()));
+        let signed = document().mark_signed(Some("signed".to_owned()));
         let mut no_credit_note = signed.clone();
         no_credit_note
             .extras

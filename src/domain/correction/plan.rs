@@ -5,9 +5,9 @@ use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
 use crate::domain::correction::amounts::Amounts;
-use crate::domain::correction::credit_note::CreditNotes;
+use crate::domain::correction::credit_note::CreditNoteBuilder;
 use crate::domain::correction::lines::{
-    credited_lines, find_known_lines, has_category, remaining_lines,
+    find_known_lines, has_category, lines_to_credit, remaining_lines,
 };
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::stored_document::invoice_type_code_for;
@@ -94,10 +94,10 @@ impl From<TotalTooLarge> for PlanError {
 
 impl<'a> CorrectionCase<'a> {
     pub fn plan(self, wish: &CorrectionWish) -> Result<Plan, PlanError> {
-        let left = self.remainder()?;
+        let left = self.remaining_amounts()?;
         match wish {
             CorrectionWish::Cancel => {
-                let credit_note = self.credit_rest(&left)?;
+                let credit_note = self.credit_note_for_rest(&left)?;
                 Ok(Plan {
                     is_whole: credit_note.is_some(),
                     credit_note,
@@ -106,12 +106,14 @@ impl<'a> CorrectionCase<'a> {
                     after: Amounts::zero(),
                 })
             }
-            CorrectionWish::Become(wanted) => self.plan_change(self.complete(wanted), &left),
+            CorrectionWish::Become(wanted) => {
+                self.plan_change(self.complete_wanted_draft(wanted), &left)
+            }
         }
     }
 
     /// Returns the amounts of the invoice less its credit notes.
-    fn remainder(self) -> Result<Amounts, PlanError> {
+    fn remaining_amounts(self) -> Result<Amounts, PlanError> {
         let original = Breakdown::from_invoice(self.original, self.catalog)?;
         let mut left = Amounts::from(original);
         for note in self.credit_notes {
@@ -129,15 +131,15 @@ impl<'a> CorrectionCase<'a> {
 
     /// Adds the data of the original that Create Invoice (Standard) cannot send: its note, and the descriptions of
     /// lines with the same item. A caller that knows these fields sends null for one that it has cleared.
-    fn complete(self, wanted: &Draft) -> Draft {
+    fn complete_wanted_draft(self, wanted: &Draft) -> Draft {
         let mut wanted = wanted.clone();
         if self.original.is_full() {
             return wanted;
         }
-        add_missing(&mut wanted.extras, self.original.extras.get_key_value(NOTE));
+        add_missing_fields(&mut wanted.extras, self.original.extras.get_key_value(NOTE));
         let known = find_known_lines(&self.original.lines, &wanted.lines);
         for (line, known) in wanted.lines.iter_mut().zip(known) {
-            add_missing(
+            add_missing_fields(
                 &mut line.extras,
                 known.iter().flat_map(|known| &known.extras),
             );
@@ -154,13 +156,13 @@ impl<'a> CorrectionCase<'a> {
             before: left.clone(),
             after: after.clone(),
         };
-        if self.has_same_head(&wanted) {
+        if self.has_same_header(&wanted) {
             let lines = self.remaining_lines();
-            let credited = lines.and_then(|lines| credited_lines(&lines, &wanted.lines));
+            let credited = lines.and_then(|lines| lines_to_credit(&lines, &wanted.lines));
             match credited {
                 Some(credited) if credited.is_empty() && after == *left => return Ok(nothing),
                 Some(credited) if !credited.is_empty() => {
-                    if let Some(credit_note) = self.credit_part(credited, left, &after) {
+                    if let Some(credit_note) = self.partial_credit_note(credited, left, &after) {
                         return Ok(Plan {
                             credit_note: Some(credit_note),
                             ..nothing
@@ -170,18 +172,18 @@ impl<'a> CorrectionCase<'a> {
                 _ => {}
             }
         }
-        let credit_note = self.credit_rest(left)?;
+        let credit_note = self.credit_note_for_rest(left)?;
         Ok(Plan {
             is_whole: credit_note.is_some(),
             credit_note,
-            replacement: Some(self.replacement(wanted)),
+            replacement: Some(self.replacement_draft(wanted)),
             ..nothing
         })
     }
 
     /// True if only lines and amounts differ from the original. The customer is compared by its number, because stored
     /// customer data does not change; an added tax number also counts as a difference.
-    fn has_same_head(self, wanted: &Draft) -> bool {
+    fn has_same_header(self, wanted: &Draft) -> bool {
         let original = self.original;
         let customer = &original.customer;
         let is_same_customer = wanted.customer.no == customer.external_customer_no
@@ -207,8 +209,8 @@ impl<'a> CorrectionCase<'a> {
         remaining_lines(&self.original.lines, credited)
     }
 
-    fn credit_notes(self) -> CreditNotes<'a> {
-        CreditNotes {
+    fn credit_note_builder(self) -> CreditNoteBuilder<'a> {
+        CreditNoteBuilder {
             original: self.original,
             invoice_no: &self.numbers.credit_note,
             date: self.today,
@@ -216,9 +218,14 @@ impl<'a> CorrectionCase<'a> {
         }
     }
 
-    /// Returns the credit note over these lines; `None` if no such credit note leads from `left` to `after` in each tax
-    /// category.
-    fn credit_part(self, lines: Vec<Line>, left: &Amounts, after: &Amounts) -> Option<Draft> {
+    /// Returns the credit note over these lines if it reduces the amounts from `left` to `after` in each tax category;
+    /// otherwise `None`.
+    fn partial_credit_note(
+        self,
+        lines: Vec<Line>,
+        left: &Amounts,
+        after: &Amounts,
+    ) -> Option<Draft> {
         let difference = left.minus(after)?;
         let is_part = !difference.is_negative() && !difference.totals.payable_amount.is_zero();
         let mut categories = difference.taxes.keys();
@@ -227,26 +234,26 @@ impl<'a> CorrectionCase<'a> {
         if !is_part || !is_covered {
             return None;
         }
-        self.credit_notes().over_lines(lines, &difference)
+        self.credit_note_builder().credit_lines(lines, &difference)
     }
 
     /// Returns the credit note over all that is left of the invoice; `None` if nothing is left.
-    fn credit_rest(self, left: &Amounts) -> Result<Option<Draft>, PlanError> {
-        let notes = self.credit_notes();
+    fn credit_note_for_rest(self, left: &Amounts) -> Result<Option<Draft>, PlanError> {
+        let notes = self.credit_note_builder();
         if self.credit_notes.is_empty() {
-            return Ok(Some(notes.over_all()));
+            return Ok(Some(notes.credit_whole_invoice()));
         }
         if left.is_zero() {
             return Ok(None);
         }
         let lines = self.remaining_lines().filter(|lines| !lines.is_empty());
-        let over_rest = lines.and_then(|lines| notes.over_lines(lines, left));
-        let found = over_rest.or_else(|| notes.over_lines(notes.summary_lines(left)?, left));
+        let over_rest = lines.and_then(|lines| notes.credit_lines(lines, left));
+        let found = over_rest.or_else(|| notes.credit_lines(notes.summary_lines(left)?, left));
         found.map(Some).ok_or(PlanError::NoAmounts)
     }
 
     /// Returns the wanted invoice under a new number, with nothing paid yet.
-    fn replacement(self, wanted: Draft) -> Draft {
+    fn replacement_draft(self, wanted: Draft) -> Draft {
         let mut extras = wanted.extras;
         if let Some(status) = extras.get_mut("payment_status") {
             *status = json!(DeclaredPaymentStatus::Pending);
@@ -262,8 +269,8 @@ impl<'a> CorrectionCase<'a> {
     }
 }
 
-/// Adds the known fields that are missing. Then removes those that are null.
-fn add_missing<'a>(
+/// Adds each known field that is missing. Then removes the fields that are null, which a caller has cleared.
+fn add_missing_fields<'a>(
     fields: &mut Map<String, Value>,
     known: impl IntoIterator<Item = (&'a String, &'a Value)>,
 ) {

@@ -27,7 +27,7 @@ fn assert_consistent(note: &Draft, edit: &str) {
     for (line, amount) in note.lines.iter().zip(amounts) {
         let net = totals::net(line).unwrap();
         assert!(
-            amount.is_about(net),
+            amount.is_within_tolerance(net),
             "{edit}: {amount} is not {net}: {line:?}"
         );
     }
@@ -78,7 +78,7 @@ fn random_lines(chance: &mut StdRng) -> Vec<Line> {
 /// Returns a part of an amount, which is never zero.
 fn fraction(amount: Amount, chance: &mut StdRng) -> Amount {
     let percent = Amount::from(chance.random_range(1_i64..=120));
-    let part = percent.to_percent(amount).unwrap().round_half_up(3);
+    let part = percent.percent_share(amount).unwrap().round_half_up(3);
     if part.is_zero() { amount } else { part }
 }
 

@@ -80,18 +80,18 @@ impl Correction {
     }
 
     /// Returns what is left to pay after the correction; below zero if it has to be paid back.
-    pub fn balance(&self) -> Amount {
+    pub fn amount_left_to_pay(&self) -> Amount {
         self.after.minus(self.paid).unwrap_or_default()
     }
 
     /// Returns the correction with the amount that was received by now, for the invoice and for its replacement.
     #[must_use]
-    pub fn with_received(self, paid: Amount) -> Self {
+    pub fn with_amount_received(self, paid: Amount) -> Self {
         Self { paid, ..self }
     }
 
     /// Returns the id of the replacement; `None` if there is none, or it is not created yet.
-    pub fn replacement(&self) -> Option<InvoiceId> {
+    pub fn replacement_id(&self) -> Option<InvoiceId> {
         let mut documents = self.documents.iter();
         documents
             .find(|document| document.kind == DocumentPurpose::Replacement)?
@@ -101,7 +101,7 @@ impl Correction {
     /// Marks the next document as signed with this payable, which may differ from the plan because a replacement can be
     /// edited before. If it was the last document, the correction is done.
     #[must_use]
-    pub fn sign_next(mut self, payable: Amount, now: Timestamp) -> Self {
+    pub fn record_signature(mut self, payable: Amount, now: Timestamp) -> Self {
         let mut documents = self.documents.iter_mut();
         if let Some(next) = documents.find(|document| !document.is_signed) {
             next.is_signed = true;
@@ -114,11 +114,16 @@ impl Correction {
             Some(_) => CorrectionState::Running,
             None => CorrectionState::Done,
         };
-        self.enter(state, None, now)
+        self.enter_state(state, None, now)
     }
 
     #[must_use]
-    pub fn enter(self, state: CorrectionState, reason: Option<String>, now: Timestamp) -> Self {
+    pub fn enter_state(
+        self,
+        state: CorrectionState,
+        reason: Option<String>,
+        now: Timestamp,
+    ) -> Self {
         Self {
             state,
             reason,

@@ -35,7 +35,7 @@ const LINE_MEMBERS: [&str; 10] = [
 ];
 /// The members of a signed full document that are copied into the invoice unchanged.
 const KEPT_MEMBERS: [&str; 3] = ["allowance_charge", "legal_monetary_total", "tax_total"];
-/// The members of a signed line that are copied into the stored line unchanged. Lines of standard invoices have no
+/// The members of a signed line that are copied into the stored line unchanged. Lines of standard invoices state no
 /// amounts.
 const KEPT_LINE_MEMBERS: [&str; 2] = ["fee_amount", "fee_rate"];
 const KEPT_FULL_LINE_MEMBERS: [&str; 4] = [
@@ -60,9 +60,9 @@ pub struct SignedOtherwiseError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignedContent {
     AsStored,
-    /// Others were signed, which `signed_invoice` copies into the invoice.
+    /// Other lines or amounts were signed, and `signed_invoice` can copy them into the stored invoice.
     Other,
-    /// Others were signed, which the stored invoice cannot have.
+    /// Other lines or amounts were signed, and they cannot be copied into the stored invoice.
     Unknown,
 }
 
@@ -97,11 +97,11 @@ pub fn signed_invoice(
     else {
         return Ok(stored.clone());
     };
-    if has_amounts(stored, document, catalog) {
+    if has_same_amounts(stored, document, catalog) {
         return Ok(stored.clone());
     }
     let taken_over = take_over_document(stored, document, totals.payable_amount)
-        .filter(|invoice| has_amounts(invoice, document, catalog));
+        .filter(|invoice| has_same_amounts(invoice, document, catalog));
     taken_over.ok_or_else(|| {
         let currency = document.get("document_currency_code");
         let currency = currency.and_then(Value::as_str).unwrap_or_default();
@@ -114,7 +114,7 @@ pub fn signed_invoice(
 }
 
 /// True if the document has the lines and amounts of the invoice.
-fn has_amounts(invoice: &Invoice, document: &Map<String, Value>, catalog: &Catalog) -> bool {
+fn has_same_amounts(invoice: &Invoice, document: &Map<String, Value>, catalog: &Catalog) -> bool {
     let Ok(mut own) = amount_members(invoice, catalog) else {
         return false;
     };
@@ -170,7 +170,7 @@ fn take_over_document(
     }
     let mut extras = stored.extras.clone();
     if stored.is_full() {
-        keep_members(&mut extras, document, &KEPT_MEMBERS);
+        replace_members(&mut extras, document, &KEPT_MEMBERS);
     }
     Some(Invoice {
         lines: signed,
@@ -205,13 +205,13 @@ fn signed_line(stored: &Line, document: &Value, kept: &[&str]) -> Option<Line> {
         ..stored.clone()
     };
     let price = document.get("price")?.as_object()?;
-    keep_members(&mut line.extras, price, &["base_quantity"]);
-    keep_members(&mut line.extras, document.as_object()?, kept);
+    replace_members(&mut line.extras, price, &["base_quantity"]);
+    replace_members(&mut line.extras, document.as_object()?, kept);
     Some(line)
 }
 
 /// Replaces these members by those of `document`. A member that `document` lacks is removed.
-fn keep_members(extras: &mut Map<String, Value>, document: &Map<String, Value>, names: &[&str]) {
+fn replace_members(extras: &mut Map<String, Value>, document: &Map<String, Value>, names: &[&str]) {
     extras.retain(|name, _| !names.contains(&name.as_str()));
     extras.extend(pick_members(document, names));
 }

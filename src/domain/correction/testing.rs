@@ -70,7 +70,9 @@ pub(super) fn full_draft(lines: Vec<Line>) -> Draft {
     let mut draft = draft(lines);
     let breakdown = Breakdown::from_draft(&draft, &catalog()).unwrap();
     for (line, net) in draft.lines.iter_mut().zip(&breakdown.lines) {
-        let tax = catalog().tax_percent(&line.tax_category).to_percent(*net);
+        let tax = catalog()
+            .tax_percent(&line.tax_category)
+            .percent_share(*net);
         let stated = [
             ("line_extension_amount", json!(net)),
             ("total_tax", json!(tax.unwrap().round_half_up(2))),
@@ -106,7 +108,7 @@ pub(crate) fn signed(draft: Draft) -> Invoice {
         provisional_qr: String::new(),
     };
     let (invoice, _) = draft.into_invoice(identity, Timestamp::UNIX_EPOCH);
-    invoice.sign(Some("signed".into()))
+    invoice.mark_signed(Some("signed".into()))
 }
 
 pub(super) fn plan(

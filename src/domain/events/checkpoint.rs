@@ -40,7 +40,7 @@ pub struct Checkpoint {
 
 /// The number and the hash of the last line of a checkpoint file. The next line contains this hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckpointTail {
+pub struct LastCheckpointLine {
     pub number: u64,
     pub hash: String,
 }
@@ -51,13 +51,13 @@ pub struct CheckpointTail {
 pub struct InvalidCheckpointName;
 
 /// Formats the number and the hash of a checkpoint as `NUMBER:HASH`.
-impl fmt::Display for CheckpointTail {
+impl fmt::Display for LastCheckpointLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.number, self.hash)
     }
 }
 
-impl FromStr for CheckpointTail {
+impl FromStr for LastCheckpointLine {
     type Err = InvalidCheckpointName;
 
     fn from_str(text: &str) -> Result<Self, InvalidCheckpointName> {
@@ -97,7 +97,7 @@ pub enum CheckpointFault {
     Order,
 }
 
-impl Default for CheckpointTail {
+impl Default for LastCheckpointLine {
     fn default() -> Self {
         Self {
             number: 0,
@@ -142,9 +142,14 @@ impl fmt::Display for CheckpointPublicKey {
     }
 }
 
-impl CheckpointTail {
+impl LastCheckpointLine {
     /// Creates and signs the next checkpoint of these heads. Returns it as a line of text without a line break.
-    pub fn append(&mut self, at: Timestamp, heads: &[ChainHead], key: &CheckpointKey) -> String {
+    pub fn sign_next_checkpoint(
+        &mut self,
+        at: Timestamp,
+        heads: &[ChainHead],
+        key: &CheckpointKey,
+    ) -> String {
         let number = self.number + 1;
         let heads: Vec<_> = heads.iter().map(ToString::to_string).collect();
         let signed = format!(
@@ -165,7 +170,7 @@ impl CheckpointTail {
     }
 
     /// Checks that `line` is the checkpoint that follows the last line. If it is, it becomes the last line.
-    pub fn accept(
+    pub fn accept_next_checkpoint(
         &mut self,
         line: &str,
         key: &CheckpointPublicKey,
@@ -246,9 +251,9 @@ mod tests {
     }
 
     fn lines(count: i64) -> Vec<String> {
-        let mut tail = CheckpointTail::default();
+        let mut tail = LastCheckpointLine::default();
         (1..=count)
-            .map(|n| tail.append(Timestamp::UNIX_EPOCH, &heads(n), &key(1)))
+            .map(|n| tail.sign_next_checkpoint(Timestamp::UNIX_EPOCH, &heads(n), &key(1)))
             .collect()
     }
 
@@ -256,20 +261,20 @@ mod tests {
         lines: &[String],
         key: &CheckpointKey,
     ) -> Result<Vec<Checkpoint>, CheckpointFault> {
-        let mut tail = CheckpointTail::default();
+        let mut tail = LastCheckpointLine::default();
         lines
             .iter()
-            .map(|line| tail.accept(line, &key.public_key()))
+            .map(|line| tail.accept_next_checkpoint(line, &key.public_key()))
             .collect()
     }
 
     #[test]
     fn a_checkpoint_is_named_by_its_number_and_its_hash() {
         let hash = hex::encode([7; 32]);
-        let named: CheckpointTail = format!(" 12:{hash}\n").parse().unwrap();
+        let named: LastCheckpointLine = format!(" 12:{hash}\n").parse().unwrap();
         assert_eq!(
             named,
-            CheckpointTail {
+            LastCheckpointLine {
                 number: 12,
                 hash: hash.clone()
             }
@@ -287,7 +292,7 @@ mod tests {
         ] {
             let odd = odd.replace("{hash}", &hash);
             assert_eq!(
-                odd.parse::<CheckpointTail>(),
+                odd.parse::<LastCheckpointLine>(),
                 Err(InvalidCheckpointName),
                 "{odd}"
             );
@@ -326,8 +331,8 @@ mod tests {
         let twice = [all[0].clone(), all[0].clone()];
         assert_eq!(fault(&twice, key(1)), CheckpointFault::Order);
         for odd in ["", "x", "a b", &format!("{FORMAT_NAME} 1 {}", all[0])] {
-            let found = CheckpointTail::default()
-                .accept(odd, &key(1).public_key())
+            let found = LastCheckpointLine::default()
+                .accept_next_checkpoint(odd, &key(1).public_key())
                 .unwrap_err();
             assert_ne!(found, CheckpointFault::Order, "{odd}");
         }

@@ -66,7 +66,7 @@ impl Delivery {
     }
 
     /// Returns the number of attempts since the last replay, which is the position in the retry schedule.
-    pub fn schedule_attempts(&self) -> u32 {
+    pub fn attempts_since_replay(&self) -> u32 {
         self.attempts.saturating_sub(self.attempts_before)
     }
 }

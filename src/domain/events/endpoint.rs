@@ -104,11 +104,11 @@ impl Endpoint {
     }
 
     pub fn must_receive(&self, kind: EventKind) -> bool {
-        self.is_active && self.has_enabled(kind)
+        self.is_active && self.has_enabled_kind(kind)
     }
 
     /// True if the endpoint has enabled events of this kind. It does not matter whether the endpoint is active.
-    pub fn has_enabled(&self, kind: EventKind) -> bool {
+    pub fn has_enabled_kind(&self, kind: EventKind) -> bool {
         self.enabled_events.iter().any(|name| name == kind.as_str())
     }
 
@@ -117,7 +117,7 @@ impl Endpoint {
         EventKind::ALL
             .iter()
             .copied()
-            .filter(|kind| self.has_enabled(*kind))
+            .filter(|kind| self.has_enabled_kind(*kind))
             .collect()
     }
 

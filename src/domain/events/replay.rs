@@ -17,12 +17,12 @@ words! {
 
 impl ReplayScope {
     /// Parses a scope that a caller may ask for.
-    pub fn parse_asked(word: &str) -> Option<Self> {
+    pub fn parse_requestable(word: &str) -> Option<Self> {
         Self::parse(word).filter(|scope| *scope != Self::Selected)
     }
 
     /// Returns the scopes that a caller may ask for, separated by commas.
-    pub fn allowed_asked() -> String {
+    pub fn requestable_words() -> String {
         let asked = Self::ALL.iter().filter(|scope| **scope != Self::Selected);
         let words: Vec<_> = asked.map(|scope| scope.as_str()).collect();
         words.join(", ")
@@ -187,10 +187,10 @@ impl Replay {
         self.state == ReplayState::Running
     }
 
-    /// True if this replay delivers the whole `range`, so that a request for the range need not start a second replay.
-    /// If the range is the same, the replay counts even if it has advanced already, because the request is then a
-    /// repetition. A part of the range that the replay has passed does not count, even if both begin alike: its events
-    /// would not be sent again.
+    /// True if a request for `range` need not start a second replay, because this replay has the same scope and either
+    /// has the same range or still has all of `range` before it. A replay of the same range counts even if it has
+    /// advanced, because the request is then a repetition. A replay of a larger range does not count once it has passed
+    /// the start of `range`: the events that it has passed would not be sent again.
     pub fn covers(&self, range: &ReplayRange, head: i64) -> bool {
         let until = range.until.min(head);
         let is_same = self.after == range.after && self.until == until;
@@ -352,8 +352,8 @@ mod tests {
 
     #[test]
     fn a_caller_asks_for_no_selection_by_a_scope() {
-        assert_eq!(ReplayScope::allowed_asked(), "failed, missing, all");
-        let parsed = ["all", "Selected"].map(ReplayScope::parse_asked);
+        assert_eq!(ReplayScope::requestable_words(), "failed, missing, all");
+        let parsed = ["all", "Selected"].map(ReplayScope::parse_requestable);
         assert_eq!(parsed, [Some(ReplayScope::All), None]);
     }
 

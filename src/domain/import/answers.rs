@@ -1,4 +1,5 @@
-//! The answers to the questions of a preview. They are added to the import profile that is stored by then.
+//! The answers to the questions of a preview. They are added to the import profile as it is stored when the answers
+//! arrive.
 
 use std::collections::BTreeMap;
 

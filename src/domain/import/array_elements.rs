@@ -9,7 +9,7 @@ const BULK_START: [&str; 3] = ["{", "\"invoices\"", ":"];
 /// Returns the byte range of each element of an array. The text is the array, or the body of Create Invoices (Bulk)
 /// with the array in it. Returns `None` for any other text, and if the array does not end at the end of the text. Stops
 /// searching once it has found more than `most` elements.
-pub fn elements(text: &str, most: usize) -> Option<Vec<Range<usize>>> {
+pub fn element_ranges(text: &str, most: usize) -> Option<Vec<Range<usize>>> {
     let mut rest = text.trim_start();
     let is_bulk = rest.starts_with('{');
     if is_bulk {
@@ -22,7 +22,7 @@ pub fn elements(text: &str, most: usize) -> Option<Vec<Range<usize>>> {
     let mut elements = Vec::new();
     let mut from = start;
     for (at, byte) in text.bytes().enumerate().skip(start) {
-        match scan.step(byte) {
+        match scan.take_byte(byte) {
             ScanStep::Inside => {}
             ScanStep::Separator => {
                 elements.push(from..at);
@@ -60,7 +60,7 @@ enum ScanStep {
 }
 
 impl ElementScan {
-    fn step(&mut self, byte: u8) -> ScanStep {
+    fn take_byte(&mut self, byte: u8) -> ScanStep {
         if self.is_text {
             match byte {
                 _ if self.is_escaped => self.is_escaped = false,
@@ -104,7 +104,7 @@ mod tests {
             ("7", None),
             ("", None),
         ] {
-            let found = elements(text, 9).map(|all| {
+            let found = element_ranges(text, 9).map(|all| {
                 let parts = all.into_iter().map(|bytes| &text[bytes]);
                 parts.collect::<Vec<_>>()
             });
@@ -115,6 +115,6 @@ mod tests {
     #[test]
     fn the_search_ends_when_there_are_too_many_elements() {
         let text = format!("[{}]", ",".repeat(1_000));
-        assert_eq!(elements(&text, 9).map(|all| all.len()), Some(10));
+        assert_eq!(element_ranges(&text, 9).map(|all| all.len()), Some(10));
     }
 }

@@ -76,7 +76,7 @@ fn import_item(
         .map(|fault| ImportFault {
             field: fault.path.clone(),
             rule: fault.rule().to_owned(),
-            place: document.places.place(&fault.path),
+            place: document.places.field_place(&fault.path),
             message: shorten(&fault.to_string()),
         });
     let other = item.duplicate.filter(|one| *one == Duplicate::Different);
@@ -86,7 +86,7 @@ fn import_item(
     let more = (more > 0).then(|| format!("There are {more} more warnings."));
     ImportItem {
         index,
-        source: document.places.source(),
+        source: document.places.document_place(),
         invoice_no: item.invoice_no,
         outcome,
         id: item.id,

@@ -24,12 +24,12 @@ pub(super) fn add_members<const N: usize>(
     }
 }
 
-/// Returns the text as a value; `None` if it is missing or blank.
+/// Returns the text as a JSON value; `None` if it is missing or blank.
 pub(super) fn optional_value(text: Option<&str>) -> Option<Value> {
     text.and_then(value_if_filled)
 }
 
-/// Returns the text as a value; `None` if it is blank.
+/// Returns the text as a JSON value; `None` if it is blank.
 pub(super) fn value_if_filled(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| Value::from(text))
 }

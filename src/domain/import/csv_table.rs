@@ -24,11 +24,11 @@ pub fn read(bytes: &[u8]) -> Result<Table, Fault> {
 pub fn read_piece(bytes: &[u8], word: &'static str, lines_before: u64) -> Result<Table, Fault> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     if let Err(error) = std::str::from_utf8(bytes) {
-        let line = 1 + count(&bytes[..error.valid_up_to()], b'\n');
+        let line = 1 + count_byte(&bytes[..error.valid_up_to()], b'\n');
         let message = format!("Line {line} is not UTF-8: save the file as CSV UTF-8.");
         return Err(file_fault("encoding", message));
     }
-    let mut records = Records::new(bytes);
+    let mut records = CsvRecords::new(bytes);
     let mut table = Table {
         word,
         ..Table::default()
@@ -51,7 +51,7 @@ pub fn read_piece(bytes: &[u8], word: &'static str, lines_before: u64) -> Result
 }
 
 /// Reads the records of a text one by one.
-pub struct Records<'b> {
+pub struct CsvRecords<'b> {
     reader: Reader<&'b [u8]>,
     place: LineCounter<'b>,
     delimiter: u8,
@@ -59,15 +59,15 @@ pub struct Records<'b> {
 }
 
 /// A record, with its byte range in the text and the number of the line in which it begins.
-pub struct Record<'r> {
+pub struct CsvRecord<'r> {
     pub bytes: Range<usize>,
     pub line: u64,
     fields: &'r ByteRecord,
 }
 
-impl<'b> Records<'b> {
+impl<'b> CsvRecords<'b> {
     pub fn new(bytes: &'b [u8]) -> Self {
-        let delimiter = delimiter(bytes);
+        let delimiter = find_delimiter(bytes);
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
@@ -92,7 +92,7 @@ impl<'b> Records<'b> {
     }
 
     /// Returns the next record, or `None` at the end of the text.
-    pub fn read_next(&mut self) -> Result<Option<Record<'_>>, Fault> {
+    pub fn read_next(&mut self) -> Result<Option<CsvRecord<'_>>, Fault> {
         let is_some = self
             .reader
             .read_byte_record(&mut self.record)
@@ -111,7 +111,7 @@ impl<'b> Records<'b> {
         if let Some(open) = is_last.then(|| open_quote(text, self.delimiter)).flatten() {
             return Err(unclosed_fault(line, &text[..open]));
         }
-        Ok(Some(Record {
+        Ok(Some(CsvRecord {
             bytes: start..end,
             line,
             fields: &self.record,
@@ -142,7 +142,7 @@ fn open_quote(record: &[u8], delimiter: u8) -> Option<usize> {
 /// Returns the fault of a quote that is never closed. The record begins in line `line`, and `before` is its text before
 /// the quote.
 fn unclosed_fault(line: u64, before: &[u8]) -> Fault {
-    let line = line + u64::try_from(count(before, b'\n')).unwrap_or_default();
+    let line = line + u64::try_from(count_byte(before, b'\n')).unwrap_or_default();
     let message = format!(
         "The quote in line {line} opens a cell that never ends: close it behind the cell, or write it twice if it \
          belongs to the text."
@@ -150,7 +150,7 @@ fn unclosed_fault(line: u64, before: &[u8]) -> Fault {
     file_fault("csv", message)
 }
 
-impl Record<'_> {
+impl CsvRecord<'_> {
     /// Returns the text of the cell in this column, trimmed and without the apostrophe of `formula_mark`; empty if
     /// there is no cell.
     pub fn cell(&self, column: usize) -> &str {
@@ -164,7 +164,7 @@ impl Record<'_> {
     /// Returns the cells of the record, after checking them. `number` is the number of the line that faults name.
     pub fn cells(&self, number: u64) -> Result<Vec<String>, Fault> {
         if self.fields.len() > COLUMNS_MAX {
-            return Err(width_fault(number));
+            return Err(too_many_columns_fault(number));
         }
         let cells = self.fields.iter().enumerate().map(|(index, cell)| {
             let cell = String::from_utf8_lossy(cell);
@@ -180,8 +180,8 @@ impl Record<'_> {
 
 /// Refuses a text with a record of more than `COLUMNS_MAX` cells. The reader would take memory for each of the cells
 /// before they can be counted.
-pub fn check_width(bytes: &[u8]) -> Result<(), Fault> {
-    let delimiter = delimiter(bytes);
+pub fn check_column_count(bytes: &[u8]) -> Result<(), Fault> {
+    let delimiter = find_delimiter(bytes);
     let mut start = 0;
     let mut columns = 1;
     let mut is_quoted = false;
@@ -203,14 +203,14 @@ pub fn check_width(bytes: &[u8]) -> Result<(), Fault> {
             columns += 1;
         }
         if columns > COLUMNS_MAX {
-            let lines_before = u64::try_from(count(&bytes[..start], b'\n'));
-            return Err(width_fault(1 + lines_before.unwrap_or_default()));
+            let lines_before = u64::try_from(count_byte(&bytes[..start], b'\n'));
+            return Err(too_many_columns_fault(1 + lines_before.unwrap_or_default()));
         }
     }
     Ok(())
 }
 
-fn width_fault(line: u64) -> Fault {
+fn too_many_columns_fault(line: u64) -> Fault {
     let message = format!("Line {line} has more than {COLUMNS_MAX} columns.");
     file_fault("max", message)
 }
@@ -267,7 +267,7 @@ impl LineCounter<'_> {
         let skipped = rest.iter().take_while(|byte| b"\r\n".contains(byte));
         let start = offset.saturating_add(skipped.count());
         let passed = self.bytes.get(self.offset..start).unwrap_or_default();
-        self.line += u64::try_from(count(passed, b'\n')).unwrap_or_default();
+        self.line += u64::try_from(count_byte(passed, b'\n')).unwrap_or_default();
         self.offset = start;
         self.line
     }
@@ -275,7 +275,7 @@ impl LineCounter<'_> {
 
 /// Returns the delimiter that is most frequent in the header, outside of quotes. The reader skips empty lines before
 /// the header, whose cells may have line breaks within quotes.
-fn delimiter(bytes: &[u8]) -> u8 {
+fn find_delimiter(bytes: &[u8]) -> u8 {
     let is_line_end = |byte: u8| matches!(byte, b'\n' | b'\r');
     let mut counts = [0_usize; DELIMITERS.len()];
     let mut is_quoted = false;
@@ -302,7 +302,7 @@ fn delimiter(bytes: &[u8]) -> u8 {
     most.map_or(b',', |(mark, _)| mark)
 }
 
-fn count(bytes: &[u8], wanted: u8) -> usize {
+fn count_byte(bytes: &[u8], wanted: u8) -> usize {
     bytes.split(|byte| *byte == wanted).count() - 1
 }
 
@@ -385,7 +385,7 @@ mod tests {
             (format!("a,b\n6\" pipe,{commas}\n"), Some(2)),
             (format!("a,b\n\"x\"y\"{commas}\n"), Some(2)),
         ] {
-            let said = check_width(text.as_bytes()).err();
+            let said = check_column_count(text.as_bytes()).err();
             let said = said.map(|fault| fault.to_string());
             let expected = line.map(|line| format!("Line {line} has more than 256 columns."));
             assert_eq!(said, expected, "{text:.40}");

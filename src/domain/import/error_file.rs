@@ -18,7 +18,7 @@ pub fn write(file: &ImportedFile, import: &Import) -> String {
 pub fn header(file: &ImportedFile) -> String {
     let own = ["index", "source", "invoice_no"].map(str::to_owned);
     let cells = match &file.table {
-        Some(table) => kept_cells(table, &table.header),
+        Some(table) => cells_without_error_column(table, &table.header),
         None => own.to_vec(),
     };
     let cells: Vec<_> = cells.into_iter().chain([ERROR_COLUMN.to_owned()]).collect();
@@ -46,10 +46,10 @@ fn to_csv(records: impl IntoIterator<Item = Vec<String>>, style: QuoteStyle) -> 
         .quote_style(style)
         .from_writer(Vec::new());
     for record in records {
-        // PostgreSQL keeps no text with a NUL character.
+        // PostgreSQL cannot store a text with a NUL character.
         let cells = record
             .iter()
-            .map(|cell| safe_text(cell).replace('\0', "\u{fffd}"));
+            .map(|cell| guard_against_formula(cell).replace('\0', "\u{fffd}"));
         // Writing to memory does not fail.
         let _ = writer.write_record(cells);
     }
@@ -65,8 +65,8 @@ fn refused_table_rows(file: &ImportedFile, import: &Import, table: &Table) -> Ve
         let rows = document.rows.iter();
         for row in rows.filter_map(|at| table.rows.get(*at)) {
             let error = row_error(item, &format!("{} {}", table.word, row.number));
-            let cells = kept_cells(table, &row.cells).into_iter();
-            let stray = stray_cells(table, &row.cells).iter().cloned();
+            let cells = cells_without_error_column(table, &row.cells).into_iter();
+            let stray = cells_beyond_header(table, &row.cells).iter().cloned();
             records.push(cells.chain([error]).chain(stray).collect());
         }
     }
@@ -88,7 +88,7 @@ fn refused_document_rows(import: &Import) -> Vec<Vec<String>> {
 }
 
 /// Returns the cells of a row without the cell of the error column, which an earlier error file may have added.
-fn kept_cells(table: &Table, cells: &[String]) -> Vec<String> {
+fn cells_without_error_column(table: &Table, cells: &[String]) -> Vec<String> {
     let columns = table.header.iter().enumerate();
     columns
         .filter(|(_, name)| !name.trim().eq_ignore_ascii_case(ERROR_COLUMN))
@@ -96,9 +96,9 @@ fn kept_cells(table: &Table, cells: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the cells behind the last column, up to the last one with a value. Without them, the row would be read with
-/// the first part of a number such as 1234,50, which stands in two cells.
-fn stray_cells<'c>(table: &Table, cells: &'c [String]) -> &'c [String] {
+/// Returns the cells after the last column of the header, up to the last one with a value. They are kept because a
+/// number such as 1234,50 may stand in two cells: without the second one, the row would be imported with 1234.
+fn cells_beyond_header<'c>(table: &Table, cells: &'c [String]) -> &'c [String] {
     let behind = cells.get(table.header.len()..).unwrap_or_default();
     let last = behind.iter().rposition(|cell| !cell.trim().is_empty());
     behind
@@ -106,7 +106,7 @@ fn stray_cells<'c>(table: &Table, cells: &'c [String]) -> &'c [String] {
         .unwrap_or_default()
 }
 
-/// Returns the errors of one row. A row without errors of its own gets all errors of its invoice.
+/// Returns the errors of one row. A row without errors of its own says that other rows of its invoice have errors.
 fn row_error(item: &ImportItem, row: &str) -> String {
     let own: Vec<_> = item
         .errors
@@ -129,8 +129,9 @@ fn all_errors(item: &ImportItem) -> String {
     errors.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the cell so that no spreadsheet takes it for a formula. A negative number needs no apostrophe.
-fn safe_text(cell: &str) -> Cow<'_, str> {
+/// Returns the cell, with an apostrophe before it if a spreadsheet would take it for a formula. A number never gets
+/// one, even if it is negative.
+fn guard_against_formula(cell: &str) -> Cow<'_, str> {
     if cell.parse::<serde_json::Number>().is_ok() {
         Cow::Borrowed(cell)
     } else {
@@ -232,8 +233,8 @@ mod tests {
             let [uploaded, expected] = rows;
             let table = csv_table::read(format!("{start}\n{uploaded}\n").as_bytes()).unwrap();
             let row = &table.rows[0].cells;
-            let kept = kept_cells(&table, row).into_iter();
-            let stray = stray_cells(&table, row).iter().cloned();
+            let kept = cells_without_error_column(&table, row).into_iter();
+            let stray = cells_beyond_header(&table, row).iter().cloned();
             let record: Vec<_> = kept.chain(["ERROR".to_owned()]).chain(stray).collect();
             let text = to_csv([record], QuoteStyle::Necessary);
             assert_eq!(text.trim_end(), expected, "{uploaded}");

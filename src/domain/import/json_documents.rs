@@ -26,10 +26,10 @@ pub fn read_piece(bytes: &[u8], documents_before: u64) -> Result<SourceFile, Fau
     let mut keys: Vec<Vec<String>> = Vec::new();
     let value = strict_json::read(bytes, JsonLimits::REQUEST, |fault| {
         if keys.len() < ITEM_FAULTS_MAX * INVOICES_MAX {
-            keys.push(path(fault));
+            keys.push(fault_path(fault));
         }
     })
-    .map_err(|error| file_fault("json", sentence(&error)))?;
+    .map_err(|error| file_fault("json", error_sentence(&error)))?;
     let (values, depth) = match value {
         Value::Array(values) => (values, 1),
         Value::Object(mut members) => match members.remove(BULK_FIELD) {
@@ -69,7 +69,7 @@ pub fn read_piece(bytes: &[u8], documents_before: u64) -> Result<SourceFile, Fau
     let documents = values.into_iter().zip(numbers).enumerate();
     let documents = documents.map(|(index, (value, number))| {
         let place = format!("document {number}");
-        document(value, place, key_faults.remove(&index).unwrap_or_default())
+        source_document(value, place, key_faults.remove(&index).unwrap_or_default())
     });
     Ok(SourceFile {
         documents: documents.collect(),
@@ -91,13 +91,13 @@ pub fn read_lines(bytes: &[u8], lines_before: u64) -> Result<SourceFile, Fault> 
         let mut faults = Vec::new();
         let read = strict_json::read(line, JsonLimits::REQUEST, |fault| {
             if faults.len() < ITEM_FAULTS_MAX {
-                faults.push(key_fault(WHOLE_ITEM_PATH, &path(fault)));
+                faults.push(key_fault(WHOLE_ITEM_PATH, &fault_path(fault)));
             }
         });
         file.documents.push(match read {
-            Ok(value) => document(value, place, faults),
+            Ok(value) => source_document(value, place, faults),
             Err(error) => SourceDocument {
-                faults: vec![Fault::new(WHOLE_ITEM_PATH, "json", sentence(&error))],
+                faults: vec![Fault::new(WHOLE_ITEM_PATH, "json", error_sentence(&error))],
                 places: Places::Whole(place),
                 ..SourceDocument::default()
             },
@@ -106,7 +106,7 @@ pub fn read_lines(bytes: &[u8], lines_before: u64) -> Result<SourceFile, Fault> 
     Ok(file)
 }
 
-fn document(value: Value, place: String, mut faults: Vec<Fault>) -> SourceDocument {
+fn source_document(value: Value, place: String, mut faults: Vec<Fault>) -> SourceDocument {
     let body: Option<Map<String, Value>> = if let Value::Object(body) = value {
         Some(body)
     } else {
@@ -122,7 +122,7 @@ fn document(value: Value, place: String, mut faults: Vec<Fault>) -> SourceDocume
     }
 }
 
-fn path(fault: &KeyError<'_>) -> Vec<String> {
+fn fault_path(fault: &KeyError<'_>) -> Vec<String> {
     let steps = fault.steps().map(|step| match step {
         PathSegment::Key(key) => key[..key.floor_char_boundary(PATH_BYTES_SHOWN_MAX)].to_owned(),
         PathSegment::Index(index) => index.to_string(),
@@ -138,7 +138,7 @@ fn key_fault(whole: &str, steps: &[String]) -> Fault {
     Fault::new(path, "duplicate", message)
 }
 
-fn sentence(error: &JsonError) -> String {
+fn error_sentence(error: &JsonError) -> String {
     match error {
         JsonError::TooDeep { max } => format!("The JSON is nested more than {max} levels deep."),
         JsonError::TooManyValues => "The JSON has too many values for its length.".to_owned(),
@@ -159,7 +159,7 @@ mod tests {
                 .and_then(|body| body.get("invoice_no"));
             format!(
                 "{} {} {}",
-                document.places.source(),
+                document.places.document_place(),
                 number.map(ToString::to_string).unwrap_or_default(),
                 faults.join(",")
             )

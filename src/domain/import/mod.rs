@@ -7,6 +7,7 @@
 //! | the sums that a file states, compared with the computed ones | `stated_sums`, `table_sums` |
 //! | tables, and documents in tables | `table`, `table_documents` |
 //! | tables from CSV and XLSX | `csv_table`, `xlsx_table` |
+//! | formats with which a sheet shows a number as something else | `xlsx_formats` |
 //! | what the parts of an XLSX file would become in memory | `xlsx_parts` |
 //! | numbers of a CSV that may be meant otherwise | `thousands` |
 //! | bodies of the API in JSON and NDJSON | `json_documents`, `array_elements` |
@@ -40,5 +41,6 @@ mod ubl_full_lines;
 pub mod ubl_parties;
 mod ubl_standard;
 pub mod warnings;
+mod xlsx_formats;
 mod xlsx_parts;
 pub mod xlsx_table;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use crate::domain::import::array_elements::elements;
-use crate::domain::import::csv_table::{self, Records};
+use crate::domain::import::array_elements::element_ranges;
+use crate::domain::import::csv_table::{self, CsvRecords};
 use crate::domain::import::source::{FileFormat, SourceFile, TOO_MANY_RULE, file_fault};
 use crate::domain::import::{json_documents, table_documents};
 use crate::domain::invoice::batch::INVOICES_MAX;
@@ -69,12 +69,12 @@ impl FilePieces {
         text: &str,
         names: &BTreeMap<String, String>,
     ) -> Result<Self, Fault> {
-        let mut cutter = Cutter::default();
+        let mut cutter = PieceCutter::default();
         let head = match format {
             FileFormat::Csv | FileFormat::Xlsx => cutter.cut_table(text, names)?,
             FileFormat::Ndjson => cutter.cut_lines(text)?,
             FileFormat::Json => cutter.cut_array(text)?,
-            FileFormat::Ubl => cutter.add(0..text.len(), 0).map(|()| 0..0)?,
+            FileFormat::Ubl => cutter.add_document(0..text.len(), 0).map(|()| 0..0)?,
         };
         Ok(Self {
             head,
@@ -85,7 +85,7 @@ impl FilePieces {
         })
     }
 
-    pub fn documents(&self) -> usize {
+    pub fn document_count(&self) -> usize {
         self.documents
     }
 
@@ -111,7 +111,7 @@ impl FilePieces {
             if file.documents.len() == range.documents {
                 Ok(())
             } else {
-                Err(uncut_fault())
+                Err(unclear_invoice_end_fault())
             }
         })
     }
@@ -153,7 +153,7 @@ impl Piece {
 }
 
 #[derive(Default)]
-struct Cutter {
+struct PieceCutter {
     ranges: Vec<PieceRange>,
     documents: usize,
     /// The byte at which the last document begins.
@@ -161,9 +161,9 @@ struct Cutter {
     fault: Option<Fault>,
 }
 
-impl Cutter {
+impl PieceCutter {
     /// Adds a document with this byte range, to the last piece or to a new one.
-    fn add(&mut self, bytes: Range<usize>, places_before: u64) -> Result<(), Fault> {
+    fn add_document(&mut self, bytes: Range<usize>, places_before: u64) -> Result<(), Fault> {
         if self.documents == DOCUMENTS_MAX {
             let message = format!(
                 "The file has more than {DOCUMENTS_MAX} invoices: split it into files of at most {DOCUMENTS_MAX} each."
@@ -188,7 +188,7 @@ impl Cutter {
     }
 
     /// Adds the bytes up to `end` to the last document.
-    fn extend(&mut self, end: usize) -> Result<(), Fault> {
+    fn extend_last_document(&mut self, end: usize) -> Result<(), Fault> {
         self.check_size(end)?;
         if let Some(last) = self.ranges.last_mut() {
             last.bytes.end = end;
@@ -211,8 +211,8 @@ impl Cutter {
         text: &str,
         names: &BTreeMap<String, String>,
     ) -> Result<Range<usize>, Fault> {
-        csv_table::check_width(text.as_bytes())?;
-        let mut records = Records::new(text.as_bytes());
+        csv_table::check_column_count(text.as_bytes())?;
+        let mut records = CsvRecords::new(text.as_bytes());
         let Some(header) = records.read_next()? else {
             return Ok(0..0);
         };
@@ -230,9 +230,9 @@ impl Cutter {
                 continue;
             }
             let number = Some(record.cell(column)).filter(|number| !number.is_empty());
-            let number = number.map(hash);
+            let number = number.map(number_hash);
             if number.is_some() && number == last {
-                self.extend(record.bytes.end)?;
+                self.extend_last_document(record.bytes.end)?;
                 continue;
             }
             last = number;
@@ -241,7 +241,7 @@ impl Cutter {
                 self.document_start = record.bytes.start;
                 continue;
             }
-            self.add(record.bytes, record.line - 1 - head_lines)?;
+            self.add_document(record.bytes, record.line - 1 - head_lines)?;
         }
         Ok(head)
     }
@@ -251,7 +251,7 @@ impl Cutter {
         for (line, before) in text.split_inclusive('\n').zip(0..) {
             let end = start + line.len();
             if !line.trim_ascii().is_empty() {
-                self.add(start..end, before)?;
+                self.add_document(start..end, before)?;
             }
             start = end;
         }
@@ -259,16 +259,16 @@ impl Cutter {
     }
 
     fn cut_array(&mut self, text: &str) -> Result<Range<usize>, Fault> {
-        let Some(elements) = elements(text, DOCUMENTS_MAX) else {
+        let Some(elements) = element_ranges(text, DOCUMENTS_MAX) else {
             if text.len() > DOCUMENT_BYTES_MAX {
                 let message =
                     "The file must be an array of invoices, or an invoice of at most 2 MiB.";
                 return Err(file_fault("json", message));
             }
-            return self.add(0..text.len(), 0).map(|()| 0..0);
+            return self.add_document(0..text.len(), 0).map(|()| 0..0);
         };
         for (bytes, before) in elements.into_iter().zip(0..) {
-            self.add(bytes, before)?;
+            self.add_document(bytes, before)?;
         }
         Ok(0..0)
     }
@@ -287,7 +287,7 @@ fn order_fault(line: u64) -> Fault {
     file_fault("order", message)
 }
 
-fn uncut_fault() -> Fault {
+fn unclear_invoice_end_fault() -> Fault {
     let message = format!(
         "It is not clear where each invoice of the file ends: split the file into files of at most {INVOICES_MAX} \
          invoices each."
@@ -297,7 +297,7 @@ fn uncut_fault() -> Fault {
 
 /// Returns a hash that stands for an invoice number, to save memory. Among a hundred thousand numbers, two have the
 /// same hash in about one of four billion files.
-fn hash(number: &str) -> u64 {
+fn number_hash(number: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     number.hash(&mut hasher);
     hasher.finish()
@@ -321,7 +321,7 @@ mod tests {
                 .as_ref()
                 .and_then(|body| body.get("invoice_no"));
             let number = number.map(ToString::to_string).unwrap_or_default();
-            format!("{} {number}", document.places.source())
+            format!("{} {number}", document.places.document_place())
         });
         documents.collect()
     }
@@ -369,7 +369,7 @@ mod tests {
             ),
         ] {
             let cuts = cut(format, text).unwrap();
-            assert_eq!((cuts.documents(), cuts.count()), (700, 2), "{format}");
+            assert_eq!((cuts.document_count(), cuts.count()), (700, 2), "{format}");
             assert_eq!(cuts.check(format, text, &names), Ok(()));
             assert_eq!(
                 told_by_pieces(format, text),
@@ -455,7 +455,7 @@ mod tests {
         assert_eq!(check("invoice_no,x\n,1\nA,1\n,1\n"), Ok(()));
         // The reader takes these numbers for the same, and this row for blank.
         let same = "invoice_no,x\nA,1\n\u{a0}A\u{a0},1\n\u{a0},\u{a0}\n'-5,1\n-5,1\n";
-        assert_eq!(cut(FileFormat::Csv, same).unwrap().documents(), 2);
+        assert_eq!(cut(FileFormat::Csv, same).unwrap().document_count(), 2);
         assert_eq!(check(same), Ok(()));
         let apart = check("invoice_no\nA\nB\n\u{a0}A\n").unwrap_err();
         assert_eq!(apart.rule(), "order");
@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn a_piece_that_reads_as_more_documents_than_were_counted_is_refused() {
         let cuts = cut(FileFormat::Json, "1,2").unwrap();
-        assert_eq!(cuts.documents(), 1);
+        assert_eq!(cuts.document_count(), 1);
         let fault = cuts.check(FileFormat::Json, "1,2", &BTreeMap::new());
         assert_eq!(fault.unwrap_err().rule(), "order");
     }
@@ -503,8 +503,8 @@ mod tests {
         let long = format!("\"{}\"\n", "x".repeat(PIECE_BYTES_MAX)).repeat(3);
         assert_eq!(cut(FileFormat::Ndjson, &long).unwrap().count(), 3);
         for text in ["", "\n\n"] {
-            assert_eq!(cut(FileFormat::Ndjson, text).unwrap().documents(), 0);
-            assert_eq!(cut(FileFormat::Csv, text).unwrap().documents(), 0);
+            assert_eq!(cut(FileFormat::Ndjson, text).unwrap().document_count(), 0);
+            assert_eq!(cut(FileFormat::Csv, text).unwrap().document_count(), 0);
         }
     }
 }

@@ -184,20 +184,16 @@ impl NamedCustomer {
 impl ImportProfile {
     /// Fills in fields that the body lacks, and maps its units. Returns a warning for each value that came from the
     /// profile.
-    pub fn complete(
+    pub fn complete_body(
         &self,
         form: ImportForm,
         body: &mut Map<String, Value>,
         catalog: &Catalog,
     ) -> Vec<String> {
         let customer = NamedCustomer::from_body(form, body);
-        let keys = [&customer.no, &customer.tin, &customer.name];
-        let entry = keys
-            .into_iter()
-            .flatten()
-            .find_map(|key| Some((key, self.customers.get(key)?)));
+        let entries = self.customer_entries(&customer);
         let answer = |name: &str| {
-            let of_customer = entry.and_then(|(key, values)| {
+            let of_customer = entries.iter().find_map(|(key, values)| {
                 Some((values.get(name)?.clone(), format!("customer {key}")))
             });
             of_customer.or_else(|| {
@@ -213,7 +209,7 @@ impl ImportProfile {
             let path = field.path(form);
             if text_at(body, path).is_none()
                 && is_settable(body, path)
-                && !is_stated_otherwise(field, body, catalog)
+                && !is_type_code_with_type_name(field, body, catalog)
                 && let Some((value, from)) = answer(field.name)
             {
                 set_at(body, path, value);
@@ -246,6 +242,22 @@ impl ImportProfile {
         warnings
     }
 
+    /// Returns the profile's entries for a customer, with their keys: those for its number and its TIN or, if there are
+    /// none, the one for its name. Two customers may have the same name, so the entry for a name does not supplement
+    /// the other entries.
+    fn customer_entries<'a>(
+        &'a self,
+        customer: &'a NamedCustomer,
+    ) -> Vec<(&'a String, &'a BTreeMap<String, String>)> {
+        let entry = |key: &'a String| Some((key, self.customers.get(key)?));
+        let keys = [&customer.no, &customer.tin];
+        let mut entries: Vec<_> = keys.into_iter().flatten().filter_map(entry).collect();
+        if entries.is_empty() {
+            entries.extend(customer.name.as_ref().and_then(entry));
+        }
+        entries
+    }
+
     fn map_units(&self, form: ImportForm, lines: &mut [&mut Map<String, Value>]) -> Vec<String> {
         let path: &[&str] = match form {
             ImportForm::Standard => &["price_unit"],
@@ -268,8 +280,13 @@ impl ImportProfile {
     }
 }
 
-/// True for the code of the type if the file names the type: a `Credit Note` must not get the code of an invoice.
-fn is_stated_otherwise(field: &ProfileField, body: &Map<String, Value>, catalog: &Catalog) -> bool {
+/// True for the field of the type code if the file states the type as a name: a document with the type `Credit Note`
+/// must not get the profile's code of an invoice.
+fn is_type_code_with_type_name(
+    field: &ProfileField,
+    body: &Map<String, Value>,
+    catalog: &Catalog,
+) -> bool {
     field.name == TYPE_CODE_FIELD
         && text_at(body, &["invoice_type"])
             .is_some_and(|name| invoice_type_code_for(name, catalog).is_some())
@@ -366,7 +383,7 @@ mod tests {
         let Value::Object(mut body) = body else {
             panic!("no object")
         };
-        let warnings = profile().complete(form, &mut body, &Catalog::default());
+        let warnings = profile().complete_body(form, &mut body, &Catalog::default());
         (Value::Object(body), warnings)
     }
 
@@ -401,6 +418,39 @@ mod tests {
     }
 
     #[test]
+    fn the_entry_of_a_number_hides_no_value_of_the_entry_of_the_tin() {
+        let email = |text: &str| BTreeMap::from([("email".to_owned(), text.to_owned())]);
+        let state = |text: &str| BTreeMap::from([("address_state".to_owned(), text.to_owned())]);
+        let customers = [
+            ("C-1", email("no@x.example")),
+            ("C-2", state("Oyo")),
+            ("T-1", email("tin@x.example")),
+            ("Mills", email("name@x.example")),
+        ];
+        let profile = ImportProfile {
+            customers: customers
+                .map(|(key, values)| (key.to_owned(), values))
+                .into(),
+            ..ImportProfile::default()
+        };
+        for (customer, expected) in [
+            (json!({ "no": "C-1", "tin": "T-1" }), Some("no@x.example")),
+            (json!({ "no": "C-2", "tin": "T-1" }), Some("tin@x.example")),
+            (json!({ "no": "C-3", "tin": "T-1" }), Some("tin@x.example")),
+            (json!({ "no": "C-2", "name": "Mills" }), None),
+            (
+                json!({ "no": "C-3", "name": "Mills" }),
+                Some("name@x.example"),
+            ),
+        ] {
+            let mut body = Map::from_iter([("customer".to_owned(), customer.clone())]);
+            profile.complete_body(ImportForm::Standard, &mut body, &Catalog::default());
+            let found = body["customer"].get("email").and_then(Value::as_str);
+            assert_eq!(found, expected, "{customer}");
+        }
+    }
+
+    #[test]
     fn a_type_that_the_file_names_gets_no_code_from_the_profile() {
         for (name, code) in [
             (json!(null), Some("381")),
@@ -415,7 +465,8 @@ mod tests {
                 ..ImportProfile::default()
             };
             let mut body = Map::from_iter([("invoice_type".to_owned(), name.clone())]);
-            let warnings = profile.complete(ImportForm::Standard, &mut body, &Catalog::default());
+            let warnings =
+                profile.complete_body(ImportForm::Standard, &mut body, &Catalog::default());
             let found = body.get(TYPE_CODE_FIELD).and_then(Value::as_str);
             assert_eq!(found, code, "{name}");
             assert_eq!(warnings.len(), usize::from(code.is_some()), "{name}");

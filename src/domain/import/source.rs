@@ -166,7 +166,7 @@ const XML_PLACES: [(&str, &str, &str); 16] = [
 
 impl Places {
     /// Returns the place of the document.
-    pub fn source(&self) -> String {
+    pub fn document_place(&self) -> String {
         match self {
             Self::Whole(place) => place.clone(),
             Self::Table { word, rows, .. } => match (rows.first(), rows.last()) {
@@ -179,7 +179,7 @@ impl Places {
     }
 
     /// Returns the place of the field at this path of the body.
-    pub fn place(&self, path: &str) -> String {
+    pub fn field_place(&self, path: &str) -> String {
         match self {
             Self::Whole(place) => format!("{place}, {path}"),
             Self::Table {
@@ -189,7 +189,7 @@ impl Places {
             } => {
                 let (line, field) = split_line(path);
                 let row = line.and_then(|line| rows.get(line)).or(rows.first());
-                let row = row.map_or_else(|| self.source(), |row| format!("{word} {row}"));
+                let row = row.map_or_else(|| self.document_place(), |row| format!("{word} {row}"));
                 let name = match line {
                     Some(_) => format!("{LINE_PREFIX}{field}"),
                     None => field.to_owned(),
@@ -322,9 +322,9 @@ mod tests {
                 "line 3, due_date",
             ),
         ] {
-            assert_eq!(places.place(path), place, "{path}");
+            assert_eq!(places.field_place(path), place, "{path}");
         }
-        assert_eq!(table.source(), "rows 4 to 5");
+        assert_eq!(table.document_place(), "rows 4 to 5");
         assert_eq!(
             without_index("invoice_lines.12.quantity"),
             "invoice_lines.*.quantity"

@@ -30,7 +30,7 @@ impl StatedSums {
     /// Standard uses the authority's tax rates; a difference then gives a warning. The sums without tax must not differ
     /// by more than rounding; otherwise the error describes the difference.
     pub fn compare(self, own: ComputedSums) -> Result<Option<String>, String> {
-        let is_rounded = |here, there| is_rounding(here, there, own.lines, own.digits);
+        let is_rounded = |here, there| differs_by_rounding(here, there, own.lines, own.digits);
         if !is_rounded(own.without_tax, self.without_tax) {
             return Err(format!(
                 "The total without tax is {} in the file, but its lines come to {}.",
@@ -55,7 +55,7 @@ impl StatedSums {
 }
 
 /// True if the amounts differ by no more than one unit of the currency's last digit for each line.
-pub(super) fn is_rounding(one: Amount, other: Amount, lines: usize, digits: u32) -> bool {
+pub(super) fn differs_by_rounding(one: Amount, other: Amount, lines: usize, digits: u32) -> bool {
     let lines = i64::try_from(lines).unwrap_or(i64::MAX);
     let allowed = Amount::unit(digits).times(Amount::from(lines));
     allowed.is_some_and(|allowed| one.is_within(allowed, other))

@@ -44,7 +44,7 @@ impl Row {
 
 /// Returns the fault of a cell with a value in a column without a name. The cells of its row may be shifted, so that
 /// each stands in the column of another field.
-pub fn stray_fault(path: String, word: &str, number: usize, cell: &str) -> Fault {
+pub fn unnamed_column_fault(path: String, word: &str, number: usize, cell: &str) -> Fault {
     let why = if word == "line" {
         "the usual reason is a comma without quotes in a cell before it, as in a decimal 1234,50, which is written 1234.50"
     } else {
@@ -52,20 +52,20 @@ pub fn stray_fault(path: String, word: &str, number: usize, cell: &str) -> Fault
     };
     let message = format!(
         "Cell {number} of the {word}, {}, stands under no name of the first row: {why}.",
-        shorten(cell)
+        shorten_cell(cell)
     );
     Fault::new(path, "columns", message)
 }
 
 /// Returns the fault of two columns that hold the same field.
-pub fn duplicate_fault(one: &str, other: &str, field: &str) -> Fault {
+pub fn duplicate_column_fault(one: &str, other: &str, field: &str) -> Fault {
     let message =
         format!("The columns {one} and {other} both hold {field}: leave one of them out.");
     Fault::new("file", "duplicate", message)
 }
 
 /// Returns the beginning of a cell, for the message of a fault.
-pub fn shorten(cell: &str) -> String {
+pub fn shorten_cell(cell: &str) -> String {
     cell.chars().take(CELL_CHARS_SHOWN_MAX).collect()
 }
 

@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use crate::domain::import::source::{
     Places, SourceDocument, SourceFile, file_fault, too_many_fault,
 };
 use crate::domain::import::table::{
-    ERROR_COLUMN, Row, Table, duplicate_fault, shorten, stray_fault,
+    ERROR_COLUMN, Row, Table, duplicate_column_fault, shorten_cell, unnamed_column_fault,
 };
-use crate::domain::import::table_sums::{TableSums, read_sum};
+use crate::domain::import::table_sums::{TableSums, read_number, read_sum};
 use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX};
 use crate::domain::invoice::table_columns::{
     EXPORT_COLUMNS, INVOICE_COLUMNS, LINE_COLUMNS, LINE_PREFIX, LINE_SUM_COLUMN, SUM_COLUMNS,
@@ -24,6 +24,11 @@ const UNREAD_COLUMNS_SHOWN_MAX: usize = 20;
 /// The columns whose values are numbers. Their cells become JSON numbers with the same digits.
 const NUMBER_COLUMNS: [&str; 4] = ["unit_price", "quantity", "discount_rate", "discount_amount"];
 const NUMBER_FIELD: &str = "invoice_no";
+
+/// The texts that a spreadsheet shows for a formula that it cannot compute.
+const FORMULA_ERRORS: [&str; 9] = [
+    "#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!", "#CALC!",
+];
 
 /// The field that a column holds, and the position of the column.
 struct Column {
@@ -79,6 +84,15 @@ impl ColumnField {
         }
     }
 
+    /// Returns the path of the field in the body, where `line` is the path of the line.
+    fn path(self, line: &str) -> String {
+        match self {
+            Self::Invoice(name) | Self::Sum(name) => name.to_owned(),
+            Self::Line(name) => format!("{line}.{name}"),
+            Self::LineSum => format!("{line}.{LINE_SUM_COLUMN}"),
+        }
+    }
+
     fn name(self) -> String {
         match self {
             Self::Invoice(name) | Self::Sum(name) => name.to_owned(),
@@ -95,7 +109,7 @@ pub fn is_field(name: &str) -> bool {
 
 /// Reads the documents of a table. `names` maps headers of the file to fields.
 pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile, Fault> {
-    let (columns, warnings) = columns(&table.header, names)?;
+    let (columns, warnings) = find_columns(&table.header, names)?;
     let headers: Vec<_> = columns
         .iter()
         .map(|column| (column.field.name(), column.header.clone()))
@@ -131,7 +145,7 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
     }
     let documents = documents
         .into_iter()
-        .map(|document| document.finish(table.word, &headers))
+        .map(|document| document.into_document(table.word, &headers))
         .collect();
     Ok(SourceFile {
         documents,
@@ -142,7 +156,7 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
 
 /// Returns the index of the column that holds the invoice numbers.
 pub fn number_column(header: &[String], names: &BTreeMap<String, String>) -> Result<usize, Fault> {
-    let (columns, _) = columns(header, names)?;
+    let (columns, _) = find_columns(header, names)?;
     let found = columns
         .iter()
         .find(|column| column.field == ColumnField::Invoice(NUMBER_FIELD));
@@ -154,7 +168,7 @@ pub fn numeric_columns(
     header: &[String],
     names: &BTreeMap<String, String>,
 ) -> Result<Vec<(usize, String)>, Fault> {
-    let (columns, _) = columns(header, names)?;
+    let (columns, _) = find_columns(header, names)?;
     let numeric = columns
         .into_iter()
         .filter(|column| column.field.is_number());
@@ -164,7 +178,7 @@ pub fn numeric_columns(
 }
 
 /// Finds the field of each column. Also returns warnings about columns that are ignored.
-fn columns(
+fn find_columns(
     header: &[String],
     names: &BTreeMap<String, String>,
 ) -> Result<(Vec<Column>, Vec<String>), Fault> {
@@ -188,7 +202,7 @@ fn columns(
             continue;
         };
         if let Some(other) = columns.iter().find(|column| column.field == field) {
-            return Err(duplicate_fault(&other.header, text, &field.name()));
+            return Err(duplicate_column_fault(&other.header, text, &field.name()));
         }
         columns.push(Column {
             index,
@@ -238,7 +252,7 @@ impl TableDocument {
         let word = layout.word;
         let line_path = format!("invoice_lines.{}", self.lines.len());
         if let Some((number, cell)) = row.find_stray_cell(layout.header) {
-            self.add_fault(stray_fault(line_path.clone(), word, number, cell));
+            self.add_fault(unnamed_column_fault(line_path.clone(), word, number, cell));
         }
         let mut line = Map::new();
         let mut line_sum = None;
@@ -247,12 +261,16 @@ impl TableDocument {
             if cell.is_empty() {
                 continue;
             }
+            if FORMULA_ERRORS.contains(&cell) {
+                self.add_fault(error_fault(column.field.path(&line_path), cell));
+                continue;
+            }
             match column.field {
                 ColumnField::Invoice(name) => self.set_field(name, cell, row.number, word),
                 ColumnField::Line(name) => {
                     let value = cell_value(name, cell);
                     if NUMBER_COLUMNS.contains(&name) && !value.is_number() {
-                        let path = format!("{line_path}.{name}");
+                        let path = column.field.path(&line_path);
                         self.add_fault(number_fault(path, column.field, cell));
                     }
                     line.insert(name.to_owned(), value);
@@ -261,7 +279,7 @@ impl TableDocument {
                 ColumnField::LineSum => {
                     line_sum = read_sum(cell);
                     if line_sum.is_none() {
-                        let path = format!("{line_path}.{LINE_SUM_COLUMN}");
+                        let path = column.field.path(&line_path);
                         self.add_fault(number_fault(path, column.field, cell));
                     }
                 }
@@ -326,7 +344,7 @@ impl TableDocument {
         }
     }
 
-    fn finish(mut self, word: &'static str, headers: &[(String, String)]) -> SourceDocument {
+    fn into_document(mut self, word: &'static str, headers: &[(String, String)]) -> SourceDocument {
         self.body
             .insert("invoice_lines".to_owned(), Value::Array(self.lines));
         SourceDocument {
@@ -344,13 +362,21 @@ impl TableDocument {
     }
 }
 
+/// Returns the fault of a cell with a formula that could not be computed.
+fn error_fault(path: String, cell: &str) -> Fault {
+    let message = format!(
+        "The cell holds the error {cell} of a formula and no value: correct the formula, or write the value."
+    );
+    Fault::new(path, "formula", message)
+}
+
 /// Returns the fault of a cell that must be a number.
 fn number_fault(path: String, field: ColumnField, cell: &str) -> Fault {
     let message = format!(
         "The {} must be a number, which is written 1234.50, with a point before the decimals, without marks between \
          thousands, currency and percent sign; the cell has {}.",
         field.name(),
-        shorten(cell)
+        shorten_cell(cell)
     );
     Fault::new(path, "type", message)
 }
@@ -359,7 +385,7 @@ fn number_fault(path: String, field: ColumnField, cell: &str) -> Fault {
 fn cell_value(name: &str, cell: &str) -> Value {
     let number = NUMBER_COLUMNS
         .contains(&name)
-        .then(|| cell.parse::<Number>().ok())
+        .then(|| read_number(cell))
         .flatten();
     number.map_or_else(|| Value::from(cell), Value::Number)
 }
@@ -417,7 +443,7 @@ mod tests {
         let second = json!({ "invoice_no": "B1", "invoice_lines": [{ "item_name": "Oil", "quantity": "two" }] });
         assert_eq!(bodies, [first.to_owned(), second.to_string()]);
         assert_eq!(file.warnings, ["The column colour is not read."]);
-        assert_eq!(file.documents[0].places.source(), "rows 2 to 5");
+        assert_eq!(file.documents[0].places.document_place(), "rows 2 to 5");
         assert_eq!(file.documents[0].rows, [0, 3]);
     }
 
@@ -445,11 +471,62 @@ mod tests {
             let given = ["invoice_no".to_owned(), known.to_owned()];
             let number = usize::from(field == ColumnField::Invoice("invoice_no"));
             let header: Vec<_> = given[number..].iter().chain(&unread).cloned().collect();
-            let (found, warnings) = columns(&header, &names).unwrap();
+            let (found, warnings) = find_columns(&header, &names).unwrap();
             let found = found.iter().find(|column| column.field == field);
             assert_eq!(found.unwrap().index, 1 - number, "{known}");
             assert_eq!(warnings.len(), UNREAD_COLUMNS_SHOWN_MAX + 1, "{known}");
         }
+    }
+
+    #[test]
+    fn an_error_of_a_formula_is_no_value() {
+        let header = [
+            "invoice_no",
+            "customer.name",
+            "line.item_name",
+            "line.quantity",
+            "net_amount",
+            "line.net_amount",
+            "colour",
+        ];
+        for (at, path) in [
+            (0, Some("invoice_no")),
+            (1, Some("customer.name")),
+            (2, Some("invoice_lines.0.item_name")),
+            (3, Some("invoice_lines.0.quantity")),
+            (4, Some("net_amount")),
+            (5, Some("invoice_lines.0.net_amount")),
+            (6, None),
+        ] {
+            for error in ["#N/A", "#REF!"] {
+                let mut row = ["A1", "Mills", "#1 rice", "1", "9", "9", "red"];
+                row[at] = error;
+                let file = read(table(&[&header, &row]), &BTreeMap::new()).unwrap();
+                let faults = &file.documents[0].faults;
+                let found: Vec<_> = faults.iter().map(|fault| &*fault.path).collect();
+                assert_eq!(found, path.as_slice(), "{error}");
+                let said = faults.first().map(Fault::to_string).unwrap_or_default();
+                assert_eq!(said.contains(error), path.is_some(), "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn zeros_before_a_number_do_not_count() {
+        for (cell, number) in [
+            ("007", json!(7)),
+            ("000", json!(0)),
+            ("0", json!(0)),
+            ("70", json!(70)),
+            ("0x", json!("0x")),
+            ("", json!("")),
+        ] {
+            assert_eq!(cell_value("quantity", cell), number, "{cell}");
+            let code = cell_value("item_no", cell);
+            assert_eq!(code, json!(cell));
+            assert_eq!(read_sum(cell).is_some(), number.is_number(), "{cell}");
+        }
+        assert_eq!(cell_value("quantity", "00.50").to_string(), "0.50");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Number, json};
 
-use crate::domain::import::stated_sums::{SUM_RULE, is_rounding};
+use crate::domain::import::stated_sums::{SUM_RULE, differs_by_rounding};
 use crate::domain::invoice::breakdown::{Breakdown, DocumentTotals, TaxSubtotal};
 use crate::domain::invoice::document_amounts::sum_members;
 use crate::domain::invoice::stored_document::invoice_type_code_for;
@@ -40,7 +40,7 @@ pub struct TableSums {
 
 impl TableSums {
     /// Compares the stated sums with the computed ones. If they differ by rounding only, writes the stated ones into
-    /// the draft and returns a warning. The fault of another difference names a line rather than the invoice, because
+    /// the draft and returns a warning. If they differ by more, the fault names a line rather than the invoice, because
     /// a line shows better where the mistake is.
     pub fn apply_to(&self, draft: &mut Draft, catalog: &Catalog) -> Result<Option<String>, Fault> {
         if self.invoice.is_empty() && self.lines.iter().all(Option::is_none) {
@@ -56,7 +56,7 @@ impl TableSums {
             digits: catalog.currency_digits(&draft.currency),
             catalog,
         };
-        let Some(difference) = comparison.difference() else {
+        let Some(difference) = comparison.first_difference() else {
             return Ok(None);
         };
         let stated = comparison.stated_amounts(difference)?;
@@ -85,17 +85,20 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     /// Returns the fault of the first stated sum that is not the computed one. A line that is off by more than rounding
     /// comes first.
-    fn difference(&self) -> Option<Fault> {
+    fn first_difference(&self) -> Option<Fault> {
         let of_line = self
             .line_fault(|line, own, stated| {
-                self.is_computed(line, own, stated) || self.is_rounded(line, stated)
+                self.is_computed_amount(line, own, stated) || self.is_within_rounding(line, stated)
             })
-            .or_else(|| self.line_fault(|line, own, stated| self.is_computed(line, own, stated)));
+            .or_else(|| {
+                self.line_fault(|line, own, stated| self.is_computed_amount(line, own, stated))
+            });
         of_line.or_else(|| {
             self.stated.invoice.iter().find_map(|(name, stated)| {
-                let own = own_sum(name, self.own)?;
+                let own = computed_sum(name, self.own)?;
                 let computed = format!("the invoice comes to {own}");
-                (own != *stated).then(|| self.fault((*name).to_owned(), name, *stated, &computed))
+                (own != *stated)
+                    .then(|| self.sum_fault((*name).to_owned(), name, *stated, &computed))
             })
         })
     }
@@ -108,12 +111,12 @@ impl Comparison<'_> {
             let stated = stated.filter(|stated| !fits(line, *own, *stated))?;
             let path = format!("invoice_lines.{index}.{LINE_SUM_COLUMN}");
             let name = format!("{LINE_PREFIX}{LINE_SUM_COLUMN}");
-            Some(self.fault(path, &name, stated, &format!("the line comes to {own}")))
+            Some(self.sum_fault(path, &name, stated, &format!("the line comes to {own}")))
         })
     }
 
     /// True if this is the amount of the line: as computed in the invoice, or its exact amount, rounded or unrounded.
-    fn is_computed(&self, line: &Line, own: Amount, stated: Amount) -> bool {
+    fn is_computed_amount(&self, line: &Line, own: Amount, stated: Amount) -> bool {
         let exact = net(line);
         stated == own
             || exact == Some(stated)
@@ -122,37 +125,38 @@ impl Comparison<'_> {
 
     /// True if this is the amount of the line up to one unit of the currency's last digit, which a line may get or lose
     /// so that all lines add up.
-    fn is_rounded(&self, line: &Line, stated: Amount) -> bool {
+    fn is_within_rounding(&self, line: &Line, stated: Amount) -> bool {
         let unit = Amount::unit(self.digits);
         !stated.is_negative() && net(line).is_some_and(|exact| stated.is_within(unit, exact))
     }
 
     /// Returns the amounts that the table states, if each of its lines states one and all of them add up to the
-    /// payable. Otherwise returns the reason, which is `difference` unless a sum says more.
+    /// payable. Otherwise fails with the fault of the sum that does not fit, or with `difference` if there is no such
+    /// sum.
     fn stated_amounts(&self, difference: Fault) -> Result<Breakdown, Fault> {
-        let lines = self.rounded_lines();
+        let lines = self.stated_line_amounts();
         let net = Amount::sum(lines.iter().flatten().copied());
-        let (Some(lines), Some(net), Some(payable)) = (lines, net, self.sum(PAYABLE)) else {
+        let (Some(lines), Some(net), Some(payable)) = (lines, net, self.stated_sum(PAYABLE)) else {
             return Err(difference);
         };
-        if let Some(stated) = self.sum(NET).filter(|stated| *stated != net) {
+        if let Some(stated) = self.stated_sum(NET).filter(|stated| *stated != net) {
             let computed = format!("its lines come to {net}");
-            return Err(self.fault(NET.to_owned(), NET, stated, &computed));
+            return Err(self.sum_fault(NET.to_owned(), NET, stated, &computed));
         }
-        let tax = self.sum(TAX).or_else(|| payable.minus(net));
+        let tax = self.stated_sum(TAX).or_else(|| payable.minus(net));
         let taxes = tax.and_then(|tax| self.divide_tax(tax, &lines));
         let (Some(tax), Some(taxes)) = (tax, taxes) else {
-            let stated = self.sum(TAX).zip(self.own.tax());
+            let stated = self.stated_sum(TAX).zip(self.own.tax());
             return Err(stated.map_or(difference, |(stated, own)| {
                 let computed = format!("at the authority's rates it is {own}");
-                self.fault(TAX.to_owned(), TAX, stated, &computed)
+                self.sum_fault(TAX.to_owned(), TAX, stated, &computed)
             }));
         };
         let due = net.plus(tax);
         if due != Some(payable) {
             return Err(due.map_or(difference, |due| {
                 let computed = format!("net and tax come to {due}");
-                self.fault(PAYABLE.to_owned(), PAYABLE, payable, &computed)
+                self.sum_fault(PAYABLE.to_owned(), PAYABLE, payable, &computed)
             }));
         }
         let payable = payable.with_digits(self.digits);
@@ -170,18 +174,18 @@ impl Comparison<'_> {
 
     /// Returns the stated amounts of the lines; `None` if one is missing, is off by more than rounding, or has more
     /// digits than the currency.
-    fn rounded_lines(&self) -> Option<Vec<Amount>> {
+    fn stated_line_amounts(&self) -> Option<Vec<Amount>> {
         let lines = self.draft.lines.iter().zip(&self.stated.lines);
         let amounts = lines.map(|(line, stated)| {
             let stated = stated.filter(|stated| !stated.has_more_digits(self.digits))?;
-            self.is_rounded(line, stated)
+            self.is_within_rounding(line, stated)
                 .then(|| stated.with_digits(self.digits))
         });
         amounts.collect()
     }
 
-    /// Divides the tax among the categories of the lines, which have these amounts. Returns `None` if it is not the tax
-    /// of the authority's rates up to rounding.
+    /// Divides the tax among the categories of the lines, which have these amounts. Returns `None` if it differs from
+    /// the tax at the authority's rates by more than rounding.
     fn divide_tax(&self, tax: Amount, lines: &[Amount]) -> Option<Vec<TaxSubtotal>> {
         let mut parts: BTreeMap<&str, TaxSubtotal> = BTreeMap::new();
         let mut taxed_lines = 0;
@@ -196,12 +200,12 @@ impl Comparison<'_> {
                 tax: Amount::ZERO,
             });
             part.base = part.base.plus(*amount)?;
-            part.tax = part.tax.plus(percent.to_percent(*amount)?)?;
+            part.tax = part.tax.plus(percent.percent_share(*amount)?)?;
         }
         let exact: Vec<_> = parts.values().map(|part| part.tax).collect();
         let sum = Amount::sum(exact.iter().copied())?;
-        let is_due =
-            !tax.has_more_digits(self.digits) && is_rounding(sum, tax, taxed_lines, self.digits);
+        let is_due = !tax.has_more_digits(self.digits)
+            && differs_by_rounding(sum, tax, taxed_lines, self.digits);
         let taxes = apportion(tax, &exact, self.digits)?.into_iter();
         let parts = parts.into_values().zip(taxes);
         let parts: Vec<_> = parts
@@ -215,11 +219,11 @@ impl Comparison<'_> {
         (is_due && !is_negative).then_some(parts)
     }
 
-    fn sum(&self, column: &str) -> Option<Amount> {
+    fn stated_sum(&self, column: &str) -> Option<Amount> {
         self.stated.invoice.get(column).copied()
     }
 
-    fn fault(&self, path: String, name: &str, stated: Amount, computed: &str) -> Fault {
+    fn sum_fault(&self, path: String, name: &str, stated: Amount, computed: &str) -> Fault {
         let remedy = if stated.has_more_digits(self.digits) {
             format!(
                 "{} has {} digits after the point, so round it, or leave the column out",
@@ -239,7 +243,7 @@ impl Comparison<'_> {
 }
 
 /// Returns the computed sum that belongs to this column. Exports have the same columns.
-fn own_sum(column: &str, own: &Breakdown) -> Option<Amount> {
+fn computed_sum(column: &str, own: &Breakdown) -> Option<Amount> {
     match column {
         NET => Some(own.totals.tax_exclusive_amount),
         TAX => own.tax(),
@@ -255,16 +259,32 @@ fn write_amounts(draft: &mut Draft, amounts: &Breakdown, catalog: &Catalog) {
     }
     draft.payable = amounts.totals.payable_amount;
     draft.extras.extend(sum_members(amounts));
-    // An invoice that states its sums goes to the authority with its type as it is written, which must be a code.
+    // The type of an invoice that states its sums is sent to the authority unchanged, so it must be a code.
     if let Some(code) = invoice_type_code_for(&draft.invoice_type, catalog) {
         let stated = draft.extras.entry("invoice_type_code");
         stated.or_insert_with(|| json!(code));
     }
 }
 
+/// Parses the cell of a number, as a JSON number with the same digits.
+pub fn read_number(cell: &str) -> Option<Number> {
+    significant_digits(cell).parse().ok()
+}
+
+/// Returns the text of a number without its leading zeros, which a sheet may show.
+fn significant_digits(cell: &str) -> &str {
+    let zeros = cell.bytes().take_while(|byte| *byte == b'0').count();
+    let next = cell.as_bytes().get(zeros);
+    // The last zero stays if it is the only digit before a point or the end.
+    let is_digit = next.is_some_and(u8::is_ascii_digit);
+    let start = zeros.saturating_sub(usize::from(!is_digit));
+    cell.get(start..).unwrap_or(cell)
+}
+
 /// Parses the cell of a sum. Digits after the sixth decimal are rounded away, because a number from a spreadsheet may
 /// be off in its last binary digit.
 pub fn read_sum(cell: &str) -> Option<Amount> {
+    let cell = significant_digits(cell);
     cell.parse::<Number>().ok()?;
     let value = cell
         .parse::<Decimal>()

@@ -1,20 +1,20 @@
-//! Warns of a CSV whose points may stand between thousands. A spreadsheet that writes `1234,50` puts semicolons between
-//! the cells, and may write 1,234 as `1.234`. The numbers are read with a point before the decimals all the same.
+//! Warns about a CSV whose points may be thousands separators. A spreadsheet that writes `1234,50` puts semicolons
+//! between the cells, and may write 1,234 as `1.234`. The numbers are nevertheless read with a decimal point.
 
 use std::collections::BTreeMap;
 
 use serde_json::Number;
 
-use crate::domain::import::csv_table::{BYTE_ORDER_MARK, Records};
-use crate::domain::import::table::shorten;
+use crate::domain::import::csv_table::{BYTE_ORDER_MARK, CsvRecords};
+use crate::domain::import::table::shorten_cell;
 use crate::domain::import::table_documents::numeric_columns;
 
 /// Returns a warning if semicolons stand between the cells and every number that has a point looks like a whole number
-/// with points between thousands. It names the first of them. Any other number shows that the points are decimal ones.
-/// `names` maps headers of the file to fields.
+/// with thousands separators. The warning names the first of these numbers. A single number of another form shows that
+/// the points are decimal points. `names` maps headers of the file to fields.
 pub fn thousands_warning(bytes: &[u8], names: &BTreeMap<String, String>) -> Option<String> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    let mut records = Records::new(bytes);
+    let mut records = CsvRecords::new(bytes);
     if !records.has_semicolons() {
         return None;
     }
@@ -31,15 +31,15 @@ pub fn thousands_warning(bytes: &[u8], names: &BTreeMap<String, String>) -> Opti
                 return None;
             }
             if warning.is_none() {
-                warning = Some(sentence(record.line, header, cell));
+                warning = Some(warning_sentence(record.line, header, cell));
             }
         }
     }
     warning
 }
 
-fn sentence(line: u64, header: &str, cell: &str) -> String {
-    let header = shorten(header);
+fn warning_sentence(line: u64, header: &str, cell: &str) -> String {
+    let header = shorten_cell(header);
     let whole = cell.replace('.', "");
     format!(
         "Line {line}, column {header}: {cell} is read as {cell} and not as {whole}, because a point stands before the \
@@ -48,7 +48,7 @@ fn sentence(line: u64, header: &str, cell: &str) -> String {
     )
 }
 
-/// True for a number such as `12.345`, which is a whole one if its point stands between thousands.
+/// True for a number such as `12.345`, which is a whole number if its point is a thousands separator.
 fn is_grouped(number: &str) -> bool {
     let digits = number.strip_prefix('-').unwrap_or(number);
     let Some((whole, thousands)) = digits.split_once('.') else {

@@ -39,7 +39,7 @@ pub(super) fn keep_fitting_parts(
     let taken = parts_warning(&fitting, |names| {
         format!("No field takes {names}: kept for the UBL of the invoice.")
     });
-    let parts = ubl::empty_fields(stages.imported, stages.emptied, &fitting);
+    let parts = ubl::parts_after_emptying(stages.imported, stages.emptied, &fitting);
     let (parts, too_large) = UblParts::split_by_room(stages.emptied, parts);
     lost.extend(too_large);
     let missing = parts_warning(&lost, |names| {
@@ -52,8 +52,8 @@ pub(super) fn keep_fitting_parts(
 }
 
 impl DocumentStages<'_> {
-    /// True if the charges are those of the file, so that a part such as the base of a charge still belongs to it.
-    /// False if charges were divided, or if a line had several, which are joined into one.
+    /// True if the charges are those of the file, so that a part such as the base of a charge still fits. False if
+    /// charges were divided, or if a line had several, which are joined into one.
     fn has_same_charges(&self) -> bool {
         !self.has_charges_after_tax
             && self.imported.lines == self.read.lines

@@ -63,7 +63,7 @@ fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDo
         mut changes,
     } = read;
     choose_listed_taxes(&mut document, catalog);
-    let places = places(&root, &document, &changes);
+    let places = document_places(&root, &document, &changes);
     let SplitCharges {
         document,
         after_tax,
@@ -72,7 +72,7 @@ fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDo
             document,
             after_tax: Vec::new(),
         },
-        ImportForm::Full => ubl::split_untaxed(document),
+        ImportForm::Full => ubl::split_untaxed_charges(document),
     };
     let allocated = match ubl::allocate_charges(&document) {
         Ok(allocated) => allocated,
@@ -89,17 +89,19 @@ fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDo
     let mut imported = allocated.document;
     let body = match form {
         ImportForm::Standard => {
-            let folded = ubl::fold_fees(&imported);
+            let folded = ubl::fold_fees_into_prices(&imported);
             changes.extend(folded.changes);
             imported = folded.document;
-            ubl_standard::body(&imported, &mut warnings)
+            ubl_standard::standard_invoice_body(&imported, &mut warnings)
         }
-        ImportForm::Full => ubl_full::body(&imported, &after_tax, catalog, &mut warnings),
+        ImportForm::Full => {
+            ubl_full::full_invoice_body(&imported, &after_tax, catalog, &mut warnings)
+        }
     };
     let stages = DocumentStages {
         read: &document,
         imported: &imported,
-        emptied: &empty_fields(form, &imported),
+        emptied: &without_unsent_data(form, &imported),
         has_charges_after_tax: !after_tax.is_empty(),
     };
     let kept = ubl_beside::keep_fitting_parts(beside, &stages);
@@ -123,7 +125,7 @@ fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDo
     }
 }
 
-fn places(root: &str, document: &TradeDocument, changes: &[Change]) -> Places {
+fn document_places(root: &str, document: &TradeDocument, changes: &[Change]) -> Places {
     // A negative line becomes a discount, so the following lines have other numbers than in the file.
     let has_negative_line = changes
         .iter()
@@ -237,16 +239,16 @@ fn to_faults(faults: Vec<ubl::Fault>) -> Vec<Fault> {
 }
 
 /// Returns the document without the data for which the create request has no field.
-fn empty_fields(form: ImportForm, document: &TradeDocument) -> TradeDocument {
+fn without_unsent_data(form: ImportForm, document: &TradeDocument) -> TradeDocument {
     match form {
-        ImportForm::Standard => ubl_standard::empty_fields(document),
-        ImportForm::Full => ubl_full::empty_fields(document),
+        ImportForm::Standard => ubl_standard::without_unsent_data(document),
+        ImportForm::Full => ubl_full::without_unsent_data(document),
     }
 }
 
 /// Compares the parties of the file with the account. Then fills in values that UBL has no element for and that the
 /// profile did not give.
-pub fn complete(document: &mut SourceDocument, form: ImportForm, account: &ImportAccount) {
+pub fn fill_from_account(document: &mut SourceDocument, form: ImportForm, account: &ImportAccount) {
     let (Places::Xml { .. }, Some(body)) = (&document.places, &mut document.body) else {
         return;
     };
@@ -257,7 +259,7 @@ pub fn complete(document: &mut SourceDocument, form: ImportForm, account: &Impor
     match compared {
         Some(Ok(warning)) => drop(document.warnings.splice(0..0, warning)),
         Some(Err(message)) => {
-            let path = document.places.place(match form {
+            let path = document.places.field_place(match form {
                 ImportForm::Standard => "customer",
                 ImportForm::Full => "accounting_customer_party",
             });
@@ -333,7 +335,7 @@ fn set_irn(body: &mut Map<String, Value>, warnings: &mut Vec<String>, service_id
 
 #[cfg(test)]
 mod tests {
-    use trade_document::Coded;
+    use trade_document::CodeAndName;
 
     use trade_document::Party;
 
@@ -377,7 +379,7 @@ mod tests {
     fn read_text(text: &str, form: ImportForm) -> SourceDocument {
         let file = read(text.as_bytes(), form, &BTreeMap::new(), &Catalog::default());
         let mut document = file.documents.into_iter().next().unwrap();
-        complete(&mut document, form, &account());
+        fill_from_account(&mut document, form, &account());
         document
     }
 
@@ -445,7 +447,7 @@ mod tests {
     fn own_document(code: &str) -> TradeDocument {
         let example = EXAMPLES[0].1.as_bytes();
         let mut document = ubl::read(example, &Limits::default()).unwrap().document;
-        document.document_type = Coded {
+        document.document_type = CodeAndName {
             code: code.to_owned(),
             name: String::new(),
         };
@@ -610,7 +612,7 @@ mod tests {
         ] {
             let mut document = own_document("381");
             let tax = Tax {
-                category: Coded {
+                category: CodeAndName {
                     code: own.to_owned(),
                     name: "VAT".to_owned(),
                 },

@@ -41,7 +41,7 @@ const REFERENCES: [(ReferenceKind, &str, bool); 6] = [
 
 /// Returns the body. It has the charges `after_tax`, which apply after the tax; the document itself has no charges
 /// left.
-pub(super) fn body(
+pub(super) fn full_invoice_body(
     document: &TradeDocument,
     after_tax: &[Charge],
     catalog: &Catalog,
@@ -50,8 +50,8 @@ pub(super) fn body(
     let mut body = Map::new();
     let date = |date: Option<Date>| date.map(|date| json!(date.to_string()));
     let digits = catalog.currency_digits(&document.currency);
-    let lines = ubl_full_lines::lines(document, digits, warnings);
-    warnings.extend(without_field_warning(document));
+    let lines = ubl_full_lines::body_lines(document, digits, warnings);
+    warnings.extend(unsent_data_warning(document));
     add_members(
         &mut body,
         [
@@ -103,7 +103,7 @@ pub(super) fn body(
 }
 
 /// Returns a warning that names what the document has and the body has no field for.
-fn without_field_warning(document: &TradeDocument) -> Option<String> {
+fn unsent_data_warning(document: &TradeDocument) -> Option<String> {
     let customer = counterparty(document);
     let mut references = document.references.iter();
     let parts = [
@@ -210,7 +210,7 @@ fn tax_part(subtotal: &TaxSubtotal) -> Value {
 }
 
 /// Returns the document without the data that has no field in the body.
-pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
+pub(super) fn without_unsent_data(document: &TradeDocument) -> TradeDocument {
     let mut references = Vec::new();
     for (kind, _, is_list) in REFERENCES {
         let all = document.references.iter();

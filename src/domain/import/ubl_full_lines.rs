@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 use trade_document::{Charge, ItemKind, Line, Tax, TradeDocument};
 
 use crate::domain::import::body_members::{add_members, json_number, to_amount, value_if_filled};
-use crate::domain::import::stated_sums::is_rounding;
+use crate::domain::import::stated_sums::differs_by_rounding;
 use crate::domain::import::ubl_standard::fitting_code;
 use crate::domain::invoice::calculation_taxes::{divide_tax, round_tax};
 use crate::domain::kernel::codes::ItemType;
 use crate::domain::money::Amount;
 
 /// Returns the lines. `digits` is the number of digits of the document's currency.
-pub(super) fn lines(
+pub(super) fn body_lines(
     document: &TradeDocument,
     digits: u32,
     warnings: &mut Vec<String>,
@@ -23,11 +23,11 @@ pub(super) fn lines(
     let lines = document.lines.iter().zip(line_taxes(document, digits));
     lines
         .enumerate()
-        .map(|(index, (one, tax))| line(index, one, tax, unit, warnings))
+        .map(|(index, (one, tax))| body_line(index, one, tax, unit, warnings))
         .collect()
 }
 
-fn line(
+fn body_line(
     index: usize,
     line: &Line,
     tax: Option<Amount>,
@@ -95,8 +95,8 @@ struct ChargeMembers {
 }
 
 impl ChargeMembers {
-    /// Takes the rate of the first charge that follows from its rate, and the sum of the others. `unit` is the smallest
-    /// amount of the currency.
+    /// Uses the rate of the first charge whose amount follows from its rate, and adds up the amounts of the other
+    /// charges. `unit` is the smallest amount of the currency.
     fn from_line(line: &Line, is_fee: bool, unit: Decimal) -> Self {
         let charges = line.charges.iter().filter(|charge| charge.is_fee == is_fee);
         let charges: Vec<_> = charges.collect();
@@ -115,7 +115,8 @@ impl ChargeMembers {
 }
 
 /// True if the charge has a rate that the form takes, and its amount is this percentage of quantity × price, rounded to
-/// the nearest. With an amount that was cut off, the line would not be what its rate comes to.
+/// the nearest. An amount that was rounded down does not follow from its rate: the service would compute another amount
+/// for the line.
 fn follows_from_rate(line: &Line, charge: &Charge, unit: Decimal) -> bool {
     let Some(rate) = charge.rate else {
         return false;
@@ -127,8 +128,8 @@ fn follows_from_rate(line: &Line, charge: &Charge, unit: Decimal) -> bool {
     is_percentage && exact.is_some_and(|exact| (exact - charge.amount).abs() <= unit / Decimal::TWO)
 }
 
-/// Returns the tax of each line; `None` if it is too large. The lines of a tax have together what the file states for
-/// it, as far as that differs by rounding only, otherwise what follows from its percent.
+/// Returns the tax of each line; `None` if it is too large. The taxes of all lines of one tax category add up to the
+/// tax that the file states for it, if that tax is right up to rounding; otherwise they follow from the percent.
 fn line_taxes(document: &TradeDocument, digits: u32) -> Vec<Option<Amount>> {
     let mut by_tax: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, line) in document.lines.iter().enumerate() {
@@ -165,17 +166,17 @@ fn divide_stated_tax(
         hundredfold.checked_div(Decimal::ONE_HUNDRED)
     });
     let exact: Vec<_> = exact.collect::<Option<_>>()?;
-    let own = round_tax(add_up(&exact)?, digits)?;
-    let stated = add_up(stated).filter(|_| !stated.is_empty());
+    let own = round_tax(checked_sum(&exact)?, digits)?;
+    let stated = checked_sum(stated).filter(|_| !stated.is_empty());
     let stated = stated.and_then(to_amount).filter(|stated| {
-        !stated.has_more_digits(digits) && is_rounding(own, *stated, amounts.len(), digits)
+        !stated.has_more_digits(digits) && differs_by_rounding(own, *stated, amounts.len(), digits)
     });
     let parts = stated.and_then(|stated| divide_tax(stated, &exact, digits));
     let parts = parts.filter(|parts| !parts.iter().any(|part| part.is_negative()));
     parts.or_else(|| divide_tax(own, &exact, digits))
 }
 
-fn add_up(amounts: &[Decimal]) -> Option<Decimal> {
+fn checked_sum(amounts: &[Decimal]) -> Option<Decimal> {
     let mut amounts = amounts.iter();
     amounts.try_fold(Decimal::ZERO, |sum, amount| sum.checked_add(*amount))
 }
@@ -311,7 +312,7 @@ mod tests {
             own.quantity = Decimal::from(3);
             own.base_quantity = Decimal::ONE;
             own.charges = charges;
-            let found = line(0, &own, None, Decimal::new(1, 2), &mut Vec::new());
+            let found = body_line(0, &own, None, Decimal::new(1, 2), &mut Vec::new());
             for name in ["discount_rate", "discount_amount", "fee_rate", "fee_amount"] {
                 let texts = [&found, &expected].map(|body| body.get(name).map(ToString::to_string));
                 assert_eq!(texts[0], texts[1], "{name} {:?}", own.charges);

@@ -58,8 +58,8 @@ impl UblParties {
         }
     }
 
-    /// Compares the issuer of the document with the account. Returns a warning if it is another issuer. The error is a
-    /// sentence for a document that another party issued to the account.
+    /// Compares the issuer of the document with the account. Returns a warning if the issuer is another party. Fails
+    /// with a sentence if another party issued the document to the account.
     pub(super) fn compare(&self, account: &ImportAccount) -> Result<Option<String>, String> {
         let (issuer, counterparty) = self.roles();
         let has_own_tin = |party: &Party| {

@@ -12,7 +12,10 @@ use crate::domain::invoice::ubl_parts::counterparty;
 use crate::domain::kernel::codes::{ItemType, UniqueNoType};
 
 /// Returns the body of a document without charges of its own. Each of its lines has at most one discount.
-pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<String, Value> {
+pub(super) fn standard_invoice_body(
+    document: &TradeDocument,
+    warnings: &mut Vec<String>,
+) -> Map<String, Value> {
     let mut body = Map::new();
     let original = corrected_id(document);
     let kind = original.map(|id| match Irn::parse(id) {
@@ -50,7 +53,7 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
         ],
     );
     warnings.extend(tax_point_warning(document));
-    let kept = without_field(document);
+    let kept = unsent_part_names(document);
     if !kept.is_empty() {
         warnings.push(format!(
             "Create Standard has no field for {}: kept for the UBL of the invoice.",
@@ -60,7 +63,8 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
     body
 }
 
-/// Returns a warning if the date of the tax is another one than that of the issue, which a standard invoice always has.
+/// Returns a warning if the tax date differs from the issue date, because a standard invoice has no tax date of its
+/// own.
 fn tax_point_warning(document: &TradeDocument) -> Option<String> {
     let issued = document.issue_date;
     let date = document.tax_point_date.filter(|date| *date != issued)?;
@@ -70,7 +74,7 @@ fn tax_point_warning(document: &TradeDocument) -> Option<String> {
 }
 
 /// Returns the document without the data that has no field in the body.
-pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
+pub(super) fn without_unsent_data(document: &TradeDocument) -> TradeDocument {
     // Keeps only references by IRN: the number of an invoice that is not stored here means nothing to the authority.
     let references = document.references.iter();
     let references = references.filter(|one| one.kind == ReferenceKind::Preceding);
@@ -98,7 +102,7 @@ pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
 }
 
 /// Returns the names of the parts of the document that have no field in the body.
-fn without_field(document: &TradeDocument) -> Vec<&'static str> {
+fn unsent_part_names(document: &TradeDocument) -> Vec<&'static str> {
     let customer = counterparty(document);
     let mut references = document.references.iter();
     let mut lines = document.lines.iter();

@@ -1,6 +1,6 @@
-//! Counts what the elements of an XLSX file would become in memory, before calamine reads them. It copies the format
-//! and the font into each style and the path into each sheet, and reserves room for as many shared strings as the file
-//! states. So a file of a few kilobytes could take all memory of the machine.
+//! Counts what the elements of an XLSX file would become in memory, before the library calamine reads them. Calamine
+//! copies the format and the font into each style and the path into each sheet, and reserves room for as many shared
+//! strings as the file states. So a file of a few kilobytes could take all memory of the machine.
 
 use std::io::BufRead;
 
@@ -19,27 +19,27 @@ const COPY_BYTES: usize = 256;
 /// The number of texts in a style or a sheet.
 const COPY_TEXTS: usize = 2;
 
-/// The elements of all parts that were counted so far.
+/// The numbers of elements, in all parts that were counted so far.
 #[derive(Debug, Default)]
 pub(super) struct PartElements {
-    styles: Copies,
-    sheets: Copies,
+    styles: ElementCopies,
+    sheets: ElementCopies,
     /// The number of shared strings that the file states.
     strings: u64,
 }
 
 /// Elements into which calamine copies texts of other elements.
 #[derive(Debug, Default)]
-struct Copies {
+struct ElementCopies {
     count: usize,
     /// The length of the longest tag from which a text is copied, in bytes.
     longest: usize,
 }
 
 impl PartElements {
-    /// Counts the elements of a part. Ends where calamine ends, too: at the first error, such as that of a picture,
-    /// which is no XML.
-    pub(super) fn count(&mut self, part: impl BufRead) {
+    /// Counts the elements of a part. Stops at the first error, as calamine does, for example in a picture, which is
+    /// not XML.
+    pub(super) fn count_elements(&mut self, part: impl BufRead) {
         let mut reader = Reader::from_reader(part);
         // Read as calamine does, so that it sees no element that is not counted here.
         let config = reader.config_mut();
@@ -50,14 +50,14 @@ impl PartElements {
         loop {
             buffer.clear();
             match reader.read_event_into(&mut buffer) {
-                Ok(Event::Start(tag)) => self.add(&tag),
+                Ok(Event::Start(tag)) => self.add_element(&tag),
                 Ok(Event::Eof) | Err(_) => return,
                 Ok(_) => {}
             }
         }
     }
 
-    fn add(&mut self, tag: &BytesStart<'_>) {
+    fn add_element(&mut self, tag: &BytesStart<'_>) {
         match tag.local_name().as_ref() {
             "xf" => self.styles.count += 1,
             "numFmt" | "name" => self.styles.add_text(tag),
@@ -73,8 +73,8 @@ impl PartElements {
     }
 
     /// Refuses a file whose elements would take too much memory.
-    pub(super) fn check(&self) -> Result<(), Fault> {
-        let is_small = |copies: &Copies| copies.bytes() <= COPIES_BYTES_MAX;
+    pub(super) fn check_memory(&self) -> Result<(), Fault> {
+        let is_small = |copies: &ElementCopies| copies.memory_bytes() <= COPIES_BYTES_MAX;
         if is_small(&self.styles) && is_small(&self.sheets) && self.strings <= STRINGS_MAX {
             return Ok(());
         }
@@ -83,12 +83,12 @@ impl PartElements {
     }
 }
 
-impl Copies {
+impl ElementCopies {
     fn add_text(&mut self, tag: &str) {
         self.longest = self.longest.max(tag.len());
     }
 
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         let texts = self.longest.saturating_mul(COPY_TEXTS);
         self.count.saturating_mul(texts.saturating_add(COPY_BYTES))
     }
@@ -109,9 +109,9 @@ mod tests {
     fn is_refused(parts: &[&str]) -> bool {
         let mut elements = PartElements::default();
         for part in parts {
-            elements.count(part.as_bytes());
+            elements.count_elements(part.as_bytes());
         }
-        elements.check().is_err()
+        elements.check_memory().is_err()
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 use std::io::{BufReader, Cursor, Read, copy, sink};
+use std::iter::Peekable;
+use std::vec;
 
 use calamine::{
     DataRef, ExcelDateTime, Reader, Sheet as SheetEntry, SheetType, SheetVisible, Style, Xlsx,
@@ -12,8 +14,9 @@ use zip::ZipArchive;
 
 use crate::domain::import::source::file_fault;
 use crate::domain::import::table::{
-    COLUMNS_MAX, ROWS_MAX, Row, TABLE_BYTES_MAX, Table, check_length, shorten,
+    COLUMNS_MAX, ROWS_MAX, Row, TABLE_BYTES_MAX, Table, check_length, shorten_cell,
 };
+use crate::domain::import::xlsx_formats::FormatKind;
 use crate::domain::import::xlsx_parts::PartElements;
 use crate::domain::kernel::fault::Fault;
 
@@ -27,12 +30,15 @@ const PART_MARK: &[u8] = b"PK\x01\x02";
 /// damaged.
 const SHEET_ROWS_MAX: u32 = 1_048_576;
 const SHEET_COLUMNS_MAX: u32 = 16_384;
-/// The maximum number of cells of a table, with the empty ones before the last cell of each row. A file may have one
-/// more for every `BYTES_PER_CELL` of its unpacked bytes, so that a large table with long rows is read.
+/// The maximum number of cells of a table, including the empty ones before the last cell of each row. The limit grows
+/// by one cell for every `BYTES_PER_CELL` bytes of the unpacked file, so that a large table with long rows can be read.
 const CELLS_MAX: u64 = 1_000_000;
 const BYTES_PER_CELL: u64 = 4;
 /// The numbers that a spreadsheet shows as a date, up to the end of 9999. It counts days from 1.
 const DATE_NUMBERS: std::ops::Range<f64> = 1.0..2_958_466.0;
+
+/// The largest whole number up to which a floating-point number has each whole number exactly.
+const EXACT_WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// The maximum number of sheets that a warning names.
 const SHEETS_SHOWN_MAX: usize = 20;
@@ -56,7 +62,7 @@ pub fn read(bytes: &[u8]) -> Result<ReadWorkbook, Fault> {
         .position(is_readable)
         .ok_or_else(|| file_fault("xlsx", "The file has no visible sheet."))?;
     let name = &sheets[first].name;
-    let mut percentages = percentage_places(&mut book, name)?.into_iter().peekable();
+    let mut formatted = FormattedNumbers::find(&mut book, name)?;
     let mut cells = book
         .worksheet_cells_reader(name)
         .map_err(|_| unreadable_fault())?;
@@ -71,18 +77,16 @@ pub fn read(bytes: &[u8]) -> Result<ReadWorkbook, Fault> {
         let (row, column) = cell.pos;
         let has_value = !matches!(cell.value, DataRef::Empty);
         if cell.formula.is_some() && !has_value {
-            return Err(uncomputed_fault(row, column));
+            return Err(uncomputed_formula_fault(row, column));
         }
-        let text = if percentages.next_if_eq(&cell.pos).is_some() {
-            percentage_text(&cell.value)
-        } else {
-            cell_text(&cell.value)
-        };
-        sheet.add(row, column, &text)?;
+        let text = formatted
+            .text(cell.pos, &cell.value, cells.styles())
+            .map_or_else(|| cell_text(&cell.value), Cow::Owned);
+        sheet.add_cell(row, column, &text)?;
     }
     Ok(ReadWorkbook {
         table: sheet.into_table(),
-        warnings: unread_warning(&sheets, first).into_iter().collect(),
+        warnings: unread_sheets_warning(&sheets, first).into_iter().collect(),
     })
 }
 
@@ -91,13 +95,13 @@ fn is_readable(sheet: &SheetEntry) -> bool {
 }
 
 /// Returns a warning that names the sheets that are not read; `None` if there is only one sheet.
-fn unread_warning(sheets: &[SheetEntry], read: usize) -> Option<String> {
+fn unread_sheets_warning(sheets: &[SheetEntry], read: usize) -> Option<String> {
     let others = sheets.iter().enumerate().filter(|(at, _)| *at != read);
     let names: Vec<_> = others
         .map(|(_, sheet)| match sheet.visible {
-            SheetVisible::Visible => shorten(&sheet.name),
+            SheetVisible::Visible => shorten_cell(&sheet.name),
             SheetVisible::Hidden | SheetVisible::VeryHidden => {
-                format!("{} (hidden)", shorten(&sheet.name))
+                format!("{} (hidden)", shorten_cell(&sheet.name))
             }
         })
         .collect();
@@ -106,13 +110,13 @@ fn unread_warning(sheets: &[SheetEntry], read: usize) -> Option<String> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let read = shorten(&sheets[read].name);
+    let read = shorten_cell(&sheets[read].name);
     (!names.is_empty())
         .then(|| format!("Only the sheet {read} is read, not these sheets: {shown}{more}."))
 }
 
 /// Returns the fault of a formula without a stored value, because this service does not compute formulas.
-fn uncomputed_fault(row: u32, column: u32) -> Fault {
+fn uncomputed_formula_fault(row: u32, column: u32) -> Fault {
     let message = format!(
         "Row {}, column {}: the file has no value of the formula; open it in a spreadsheet and save it.",
         u64::from(row) + 1,
@@ -153,56 +157,70 @@ fn check_parts(bytes: &[u8], stated: u64) -> Result<(), Fault> {
         let part = archive.by_index(index).map_err(|_| unreadable_fault())?;
         let most = left + 1;
         let mut part = BufReader::new(part.take(most));
-        elements.count(&mut part);
+        elements.count_elements(&mut part);
         copy(&mut part, &mut sink()).map_err(|_| unreadable_fault())?;
         let size = most - part.get_ref().limit();
         left = left.checked_sub(size).ok_or_else(too_large_fault)?;
     }
-    elements.check()
+    elements.check_memory()
 }
 
-/// Returns the places of the numbers that the sheet shows as percentages, in the order of the sheet.
-fn percentage_places(
-    book: &mut Xlsx<Cursor<&[u8]>>,
-    sheet: &str,
-) -> Result<Vec<(u32, u32)>, Fault> {
-    let mut places = Vec::new();
-    let mut cells = book
-        .worksheet_cells_reader(sheet)
-        .map_err(|_| unreadable_fault())?;
-    let styles: Vec<_> = cells.styles().iter().map(is_percentage).collect();
-    if !styles.contains(&true) {
-        return Ok(places);
-    }
-    while let Some((cell, style)) = cells
-        .next_cell_with_style_id()
-        .map_err(|_| unreadable_fault())?
-    {
-        let is_number = matches!(cell.get_value(), DataRef::Float(_));
-        if is_number && styles.get(style) == Some(&true) {
-            places.push(cell.get_position());
+/// The numbers of a sheet that are shown as something else than the number alone.
+struct FormattedNumbers {
+    /// The kinds of the formats, by the index of the style.
+    kinds: Vec<FormatKind>,
+    /// The row, the column and the style of each number, in the order of the sheet.
+    places: Peekable<vec::IntoIter<(u32, u32, u32)>>,
+}
+
+impl FormattedNumbers {
+    fn find(book: &mut Xlsx<Cursor<&[u8]>>, sheet: &str) -> Result<Self, Fault> {
+        let mut cells = book
+            .worksheet_cells_reader(sheet)
+            .map_err(|_| unreadable_fault())?;
+        let kinds: Vec<_> = cells
+            .styles()
+            .iter()
+            .map(|style| FormatKind::from_format(format_code(style)))
+            .collect();
+        let is_formatted = |kind: &FormatKind| *kind != FormatKind::Plain;
+        let has_formats = kinds.iter().any(is_formatted);
+        let mut places = Vec::new();
+        while has_formats
+            && let Some((cell, style)) = cells
+                .next_cell_with_style_id()
+                .map_err(|_| unreadable_fault())?
+        {
+            let is_number = matches!(cell.get_value(), DataRef::Float(_));
+            if is_number && kinds.get(style).is_some_and(is_formatted) {
+                let (row, column) = cell.get_position();
+                places.push((row, column, u32::try_from(style).unwrap_or(u32::MAX)));
+            }
         }
+        Ok(Self {
+            kinds,
+            places: places.into_iter().peekable(),
+        })
     }
-    Ok(places)
+
+    /// Returns the text of the number at a place, which comes in the order of the sheet; `None` if the number alone is
+    /// shown.
+    fn text(&mut self, place: (u32, u32), value: &DataRef<'_>, styles: &[Style]) -> Option<String> {
+        let (_, _, style) = self
+            .places
+            .next_if(|(row, column, _)| (*row, *column) == place)?;
+        let style = usize::try_from(style).ok()?;
+        let DataRef::Float(number) = value else {
+            return None;
+        };
+        let kind = self.kinds.get(style)?;
+        kind.show(shown_number(*number)?, format_code(styles.get(style)?))
+    }
 }
 
-/// True if the style shows a number as a percentage: its format has a percent sign outside of the texts in it. `_%` is
-/// only a gap as wide as the sign, and `*%` repeats the sign as a filling.
-fn is_percentage(style: &Style) -> bool {
+fn format_code(style: &Style) -> &str {
     let format = style.number_format.as_ref();
-    let mut signs = format
-        .map_or("", |format| format.format_code.as_str())
-        .chars();
-    let mut is_text = false;
-    while let Some(sign) = signs.next() {
-        match sign {
-            '"' => is_text = !is_text,
-            '\\' | '_' | '*' if !is_text => _ = signs.next(),
-            '%' if !is_text => return true,
-            _ => {}
-        }
-    }
-    false
+    format.map_or("", |format| format.format_code.as_str())
 }
 
 fn too_large_fault() -> Fault {
@@ -226,7 +244,7 @@ struct Sheet {
 
 impl Sheet {
     /// Adds a cell. Row and column are counted from 0. The cells of a sheet come row by row.
-    fn add(&mut self, row: u32, column: u32, text: &str) -> Result<(), Fault> {
+    fn add_cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), Fault> {
         if row >= SHEET_ROWS_MAX || column >= SHEET_COLUMNS_MAX {
             return Err(unreadable_fault());
         }
@@ -317,33 +335,23 @@ fn cell_text<'a>(value: &'a DataRef<'_>) -> Cow<'a, str> {
     }
 }
 
-/// Returns a number that is shown as a percentage with its sign, such as `10%` for 0.1. A column of numbers then refuses
-/// it, because a tenth of a percent would be meant by the number alone.
-fn percentage_text<'a>(value: &'a DataRef<'_>) -> Cow<'a, str> {
-    let shown = match value {
-        DataRef::Float(number) => shown_number(*number),
-        _ => None,
-    };
-    let hundredfold = shown.and_then(|number| number.checked_mul(Decimal::ONE_HUNDRED));
-    hundredfold.map_or_else(
-        || cell_text(value),
-        |number| Cow::Owned(format!("{}%", number.normalize())),
-    )
-}
-
-/// Returns a number with 15 digits, as a spreadsheet shows it. The further digits of a floating-point result such as
-/// 1.1 × 1.1 are not exact.
+/// Returns a number with 15 digits, as a spreadsheet shows it, or a whole number with all of its digits. The further
+/// digits of a floating-point result such as 1.1 × 1.1 are not exact.
 fn number_text(number: f64) -> String {
     shown_number(number).map_or_else(|| number.to_string(), |shown| shown.normalize().to_string())
 }
 
-/// Returns the first 15 digits of a number; `None` if it is too large.
+/// Returns the first 15 digits of a number, or all of a whole number that is exact; `None` if it is too large.
 fn shown_number(number: f64) -> Option<Decimal> {
+    if number.fract() == 0.0 && number.abs() <= EXACT_WHOLE_MAX {
+        return format!("{number:.0}").parse().ok();
+    }
     Decimal::from_scientific(&format!("{number:.14e}")).ok()
 }
 
-/// Returns the day of a date as YYYY-MM-DD, and a duration as a number. Also a number: what is no date although its cell
-/// has the format of one, such as the 0 of a formula that refers to an empty cell, or a day typed as 20260115.
+/// Returns the day of a date as YYYY-MM-DD, and a duration as a number. Also returns as a number what is not a date
+/// although its cell has the format of one: the 0 of a formula that refers to an empty cell, or a day typed as
+/// 20260115.
 fn day_text(time: &ExcelDateTime) -> String {
     if !time.is_datetime() || !DATE_NUMBERS.contains(&time.as_f64()) {
         return number_text(time.as_f64());
@@ -382,6 +390,11 @@ mod tests {
 
     /// Returns an XLSX file with sheets of these names, states and rows.
     fn workbook_of(sheets: &[(&str, &str, &str)]) -> Vec<u8> {
+        workbook_with("", sheets)
+    }
+
+    /// Returns an XLSX file with this element for its properties.
+    fn workbook_with(properties: &str, sheets: &[(&str, &str, &str)]) -> Vec<u8> {
         let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
         let relations = "http://schemas.openxmlformats.org/package/2006/relationships";
         let office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
@@ -399,7 +412,7 @@ mod tests {
             (
                 "xl/styles.xml".to_owned(),
                 format!(
-                    "<styleSheet xmlns=\"{main}\"><numFmts><numFmt numFmtId=\"164\" formatCode=\"0.0&quot;%&quot;\"/><numFmt numFmtId=\"165\" formatCode=\"0.0_%\"/></numFmts><cellXfs count=\"5\"><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/><xf numFmtId=\"10\"/><xf numFmtId=\"164\"/><xf numFmtId=\"165\"/></cellXfs></styleSheet>"
+                    "<styleSheet xmlns=\"{main}\"><numFmts><numFmt numFmtId=\"164\" formatCode=\"0.0&quot;%&quot;\"/><numFmt numFmtId=\"165\" formatCode=\"0.0_%\"/><numFmt numFmtId=\"166\" formatCode=\"00000000\\-0000\"/></numFmts><cellXfs count=\"6\"><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/><xf numFmtId=\"10\"/><xf numFmtId=\"164\"/><xf numFmtId=\"165\"/><xf numFmtId=\"166\"/></cellXfs></styleSheet>"
                 ),
             ),
         ];
@@ -418,7 +431,7 @@ mod tests {
         parts.push((
             "xl/workbook.xml".to_owned(),
             format!(
-                "<workbook xmlns=\"{main}\" xmlns:r=\"{office}\"><sheets>{}</sheets></workbook>",
+                "<workbook xmlns=\"{main}\" xmlns:r=\"{office}\">{properties}<sheets>{}</sheets></workbook>",
                 entries.concat()
             ),
         ));
@@ -451,6 +464,10 @@ mod tests {
             (0.0, "0"),
             (8_471.3, "8471.3"),
             (123_456_789_012_345.0, "123456789012345"),
+            (1_234_567_890_123_456.0, "1234567890123456"),
+            (-9_007_199_254_740_992.0, "-9007199254740992"),
+            (1_234_567_890_123.455, "1234567890123.46"),
+            (-0.0, "0"),
             (0.000_001, "0.000001"),
             (1e40, "10000000000000000000000000000000000000000"),
         ] {
@@ -481,6 +498,8 @@ mod tests {
             ("s=\"3\"><v>7.5</v>", "7.5"),
             ("s=\"4\"><v>7.5</v>", "7.5"),
             ("s=\"0\"><v>0.075</v>", "0.075"),
+            ("s=\"5\"><v>12345670001</v>", "01234567-0001"),
+            ("s=\"5\" t=\"str\"><v>12345670001</v>", "12345670001"),
             ("s=\"1\" t=\"d\"><v>2026-01-15T00:00:00</v>", "2026-01-15"),
             ("t=\"d\"><v>2026-01-15</v>", "2026-01-15"),
             ("s=\"1\"><v>46037.999</v>", "2026-01-15"),
@@ -494,6 +513,21 @@ mod tests {
             let data = format!("<row r=\"1\"><c r=\"A1\"><v>1</v></c><c r=\"B1\" {cell}</c></row>");
             let header = read(&workbook(&data)).unwrap().table.header;
             assert_eq!(header, ["1", text], "{cell}");
+        }
+    }
+
+    #[test]
+    fn days_are_counted_from_the_year_that_the_file_states() {
+        for (properties, number) in [
+            ("", 46_037),
+            ("<workbookPr date1904=\"0\"/>", 46_037),
+            ("<workbookPr date1904=\"1\"/>", 44_575),
+            ("<workbookPr date1904=\"true\"/>", 44_575),
+        ] {
+            let data = format!("<row r=\"1\"><c r=\"A1\" s=\"1\"><v>{number}</v></c></row>");
+            let book = workbook_with(properties, &[("S", "visible", &data)]);
+            let header = read(&book).unwrap().table.header;
+            assert_eq!(header, ["2026-01-15"], "{properties}");
         }
     }
 

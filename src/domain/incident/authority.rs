@@ -38,12 +38,14 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
     }
     let causes = facts.last_causes.iter().map(|(_, cause)| *cause);
     let upstream = causes.clone().find(|cause| !cause.is_ours());
-    if upstream.is_none() && causes.clone().next().is_some() {
+    // A probe needs no key. So a key that was refused, perhaps long ago, does not explain that the probes fail.
+    let is_explained = !facts.is_silent || causes.clone().any(|cause| cause == UpstreamCause::Tls);
+    if upstream.is_none() && causes.clone().next().is_some() && is_explained {
         return Vec::new();
     }
     let answers = facts.throttled_calls > 0 || facts.calls.iter().any(|calls| calls.answered > 0);
     let (cause, summary) = match upstream {
-        _ if facts.held_operations.is_empty() && answers => recovery(),
+        _ if facts.held_operations.is_empty() && answers => recovery_cause_and_sentence(),
         Some(cause) => (
             cause.as_str(),
             format!("The authority is out: {}.", cause.explanation()),
@@ -52,7 +54,9 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
             "probe",
             "The authority does not answer: the last health probes failed.".to_owned(),
         ),
-        None if facts.held_operations.is_empty() && since < facts.answered_at => recovery(),
+        None if facts.held_operations.is_empty() && since < facts.answered_at => {
+            recovery_cause_and_sentence()
+        }
         None if facts.held_operations.is_empty() => ("unknown", unobserved_outage(situation)),
         None => (
             "unknown",
@@ -64,7 +68,7 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
     let sentences = [
         Some(summary.as_str()),
         (blame == Blame::OurNetwork).then(|| blame.sentence()),
-        // Only an outage that is recorded is told to anybody.
+        // Taxpayers are told of an outage only once it is recorded.
         since.map(|_| "Taxpayers that subscribed are told."),
     ];
     let sentences: Vec<_> = sentences.into_iter().flatten().collect();
@@ -78,7 +82,7 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
 }
 
 /// Returns the cause and the sentence of an outage in which calls are answered again.
-fn recovery() -> (&'static str, String) {
+fn recovery_cause_and_sentence() -> (&'static str, String) {
     let sentence =
         "The authority answers again. The outage ends when no call has failed for a while.";
     ("recovering", sentence.to_owned())
@@ -119,7 +123,7 @@ pub(super) const AUTHORITY_REFUSES_KEY: IncidentKind = IncidentKind {
     find: authority_refuses_key,
 };
 
-/// The cause of a finding that concerns only some of the replicas: the service as a whole goes on.
+/// The cause of a finding that concerns only some of the replicas: the service as a whole keeps working.
 pub const SOME_REPLICAS: &str = "some-replicas";
 
 fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
@@ -258,7 +262,7 @@ fn authority_limit_low(situation: &Situation) -> Vec<Finding> {
         .iter()
         .map(|(operation, limit, waiting)| {
             let summary = format!(
-                "Calls to {operation} wait: {waiting} for a place among {limit}, which is less than half of what it \
+                "Calls to {operation} wait: {waiting} for a place among {limit}, which is at most half of what it \
                  was, because answers took longer or failed."
             );
             Finding::new(u64::try_from(*waiting).unwrap_or(u64::MAX), summary).caused_by(*operation)

@@ -3,11 +3,14 @@
 use jiff::SignedDuration;
 
 use crate::domain::incident::situation::{CountAndOldest, Situation};
-use crate::domain::incident::work::{find_in_work, group_finding};
+use crate::domain::incident::work::{findings_about_work, group_finding};
 use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
 
 /// Reference lists that were fetched longer ago than this are old, because they are fetched several times a day.
 const LISTS_OLD_AFTER: SignedDuration = SignedDuration::from_hours(24);
+/// A list that was never fetched is missing if a replica runs for longer than this, because a replica fetches the lists
+/// at its start and then twice a minute until it has all of them.
+const LISTS_MISSING_AFTER: SignedDuration = SignedDuration::from_hours(1);
 
 pub(super) const INVOICES_MISSING_REMOTELY: IncidentKind = IncidentKind {
     name: "invoices-missing-remotely",
@@ -22,7 +25,7 @@ pub(super) const INVOICES_MISSING_REMOTELY: IncidentKind = IncidentKind {
 };
 
 fn invoices_missing_remotely(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         let missing = work
             .differences
             .iter()
@@ -38,7 +41,7 @@ fn invoices_missing_remotely(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-/// The kind of difference in which the authority lacks an invoice that we have as accepted.
+/// The kind of difference in which the authority lacks an invoice that it accepted according to our records.
 const MISSING_REMOTELY: &str = "missing_remotely";
 
 pub(super) const LEDGER_DIFFERS: IncidentKind = IncidentKind {
@@ -55,7 +58,7 @@ pub(super) const LEDGER_DIFFERS: IncidentKind = IncidentKind {
 };
 
 fn ledger_differs(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         let others = work
             .differences
             .iter()
@@ -75,8 +78,8 @@ fn ledger_differs(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-/// Returns the finding of differences of one kind; none if there are none. Their time is only that of the latest
-/// comparison, because it takes the place of the earlier ones.
+/// Returns the finding of differences of one kind; none if there are none. The finding has only the time of the latest
+/// comparison, because that comparison replaces the earlier ones.
 fn difference_finding(
     group: CountAndOldest,
     summary: impl FnOnce(u64) -> String,
@@ -89,7 +92,8 @@ pub(super) const REFERENCE_LISTS_OLD: IncidentKind = IncidentKind {
     name: "reference-lists-old",
     severity: Severity::Warning,
     title: "The authority's lists are old",
-    effect: "Codes that the authority has added since are refused here.",
+    effect: "Codes that the authority has added since are refused here. Of a list that was never fetched, any code is \
+             accepted.",
     ends: "By itself, when the lists can be fetched.",
     to_do: "Look why the lists cannot be fetched.",
     look_at: "The log of the reference actor. Invoices are accepted meanwhile.",
@@ -98,17 +102,36 @@ pub(super) const REFERENCE_LISTS_OLD: IncidentKind = IncidentKind {
 };
 
 fn reference_lists_old(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    // A paused process fetches nothing, and says so by an incident of its own.
+    if situation.process.is_paused {
+        return Vec::new();
+    }
+    findings_about_work(situation, |work| {
         let fetched = work.oldest_list_fetched_at;
         let old = fetched.filter(|at| situation.now.duration_since(*at) > LISTS_OLD_AFTER);
-        old.map(|at| {
+        let old = old.map(|at| {
             Finding::new(
                 1,
                 "A reference list of the authority was last fetched more than a day ago.",
             )
             .since(at.checked_add(LISTS_OLD_AFTER).ok())
-        })
-        .into_iter()
-        .collect()
+        });
+        old.or_else(|| missing_lists_finding(situation, work.missing_lists))
+            .into_iter()
+            .collect()
     })
+}
+
+/// Returns the finding about lists that were never fetched, although a replica has run for long.
+fn missing_lists_finding(situation: &Situation, missing: usize) -> Option<Finding> {
+    let replicas = situation.replicas.replicas.iter();
+    let started_at = replicas.map(|replica| replica.figures.started_at).min()?;
+    let since = started_at.checked_add(LISTS_MISSING_AFTER).ok()?;
+    if missing == 0 || situation.now < since {
+        return None;
+    }
+    let summary =
+        "A reference list of the authority was never fetched. Any code is accepted in its place.";
+    let count = u64::try_from(missing).unwrap_or(u64::MAX);
+    Some(Finding::new(count, summary).since(Some(since)))
 }

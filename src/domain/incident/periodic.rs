@@ -24,7 +24,7 @@ pub(super) const CHECKPOINTS_OLD: IncidentKind = IncidentKind {
 };
 
 fn checkpoints_old(situation: &Situation) -> Vec<Finding> {
-    late_work(
+    late_work_findings(
         situation,
         situation.checkpoints,
         "checkpoint of the event log",
@@ -45,14 +45,22 @@ pub(super) const RECONCILIATION_OLD: IncidentKind = IncidentKind {
 };
 
 fn reconciliation_old(situation: &Situation) -> Vec<Finding> {
-    late_work(
+    // A paused process compares nothing, and says so by an incident of its own.
+    if situation.process.is_paused {
+        return Vec::new();
+    }
+    late_work_findings(
         situation,
         situation.reconciliation,
         "comparison with the authority's ledger",
     )
 }
 
-fn late_work(situation: &Situation, work: Option<RepeatedWork>, what: &str) -> Vec<Finding> {
+fn late_work_findings(
+    situation: &Situation,
+    work: Option<RepeatedWork>,
+    what: &str,
+) -> Vec<Finding> {
     let Some(RepeatedWork { every, last }) = work else {
         return Vec::new();
     };

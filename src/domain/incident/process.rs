@@ -276,7 +276,7 @@ pub(super) const MEMORY_NEAR_LIMIT: IncidentKind = IncidentKind {
 
 fn memory_near_limit(situation: &Situation) -> Vec<Finding> {
     let process = situation.process;
-    nearly_used(
+    near_limit_finding(
         process.resident_bytes,
         process.memory_bytes_max,
         |percent| format!("The process occupies {percent} % of the memory that it may have."),
@@ -297,12 +297,12 @@ pub(super) const FILES_NEAR_LIMIT: IncidentKind = IncidentKind {
 
 fn files_near_limit(situation: &Situation) -> Vec<Finding> {
     let process = situation.process;
-    nearly_used(process.open_files, process.open_files_max, |percent| {
+    near_limit_finding(process.open_files, process.open_files_max, |percent| {
         format!("The process has {percent} % of the files and connections open that it may have.")
     })
 }
 
-fn nearly_used(
+fn near_limit_finding(
     used: Option<u64>,
     most: Option<u64>,
     summary: impl FnOnce(u64) -> String,

@@ -40,7 +40,7 @@ fn replica_missing(situation: &Situation) -> Vec<Finding> {
         return Vec::new();
     };
     let count = u64::try_from(missing.len()).unwrap_or(u64::MAX);
-    let summary = format!("{}.", sentence_list(&missing, last_sign_words));
+    let summary = format!("{}.", sentence_list(&missing, last_heartbeat_words));
     vec![Finding::new(count, summary).since(Some(last_sign))]
 }
 
@@ -109,7 +109,7 @@ fn sentence_list(replicas: &[&Replica], words: fn(&Replica) -> String) -> String
     parts.join(", ")
 }
 
-fn last_sign_words(replica: &Replica) -> String {
+fn last_heartbeat_words(replica: &Replica) -> String {
     let name = &replica.identity.name;
     format!(
         "{name} has given no sign since {} UTC",

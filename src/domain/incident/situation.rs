@@ -51,7 +51,7 @@ pub struct WorkFacts {
     /// The time at which the work was counted. It is long ago if the database does not answer, or answers too slowly.
     pub counted_at: Option<Timestamp>,
     pub paused: CountAndOldest,
-    /// The runs that have missed their deadlines. `since` is the earliest of these deadlines.
+    /// The submissions that have missed their deadlines. `since` is the earliest of these deadlines.
     pub overdue: CountAndOldest,
     pub due_soon: u64,
     pub next_deadline: Option<Timestamp>,
@@ -60,7 +60,8 @@ pub struct WorkFacts {
     pub untaken: Vec<(&'static str, CountAndOldest)>,
     /// The work in quarantine, by kind. `since` of tasks is the time of the next attempt at one of them.
     pub quarantined: Vec<(WorkKind, CountAndOldest)>,
-    /// The taxpayers whose documents the authority refused within the last hour, most refusals first.
+    /// The taxpayers whose documents the authority refused within the last hour, most refusals first. A relayed payment
+    /// is no document: nothing of its invoice depends on it.
     pub refused: Vec<RefusedTaxpayer>,
     /// The reasons of these refusals, those that affect most taxpayers first.
     pub refusal_reasons: Vec<RefusalReason>,
@@ -78,6 +79,8 @@ pub struct WorkFacts {
     /// day counts.
     pub differences: Vec<(String, CountAndOldest)>,
     pub oldest_list_fetched_at: Option<Timestamp>,
+    /// The number of the authority's lists that were never fetched.
+    pub missing_lists: usize,
     /// The time at which the open outage of the authority began; `None` if there is no outage.
     pub outage_since: Option<Timestamp>,
 }
@@ -149,8 +152,8 @@ pub struct AuthorityFacts {
     pub last_causes: Vec<(&'static str, UpstreamCause)>,
     /// The replicas whose key the authority refuses, by name: this one as it is now, the others as they last reported.
     pub refused_keys: Vec<(String, RefusedKey)>,
-    /// True if a replica that goes on has a key that the authority accepts: calls of it were answered within the last
-    /// 30 s.
+    /// True if the authority accepts the key of a replica that is not stopping: calls of this replica were answered
+    /// within the last 30 s.
     pub has_accepted_key: bool,
     /// The number of recent calls that the authority throttled.
     pub throttled_calls: u64,

@@ -1,7 +1,7 @@
 //! Incidents of webhooks: endpoints that are parked or disabled, and dead letters.
 
 use crate::domain::incident::situation::{CountAndOldest, ParkedEndpoints, Situation};
-use crate::domain::incident::work::{find_in_work, group_finding};
+use crate::domain::incident::work::{findings_about_work, group_finding};
 use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
 use crate::domain::kernel::upstream::Blame;
 
@@ -23,7 +23,7 @@ pub(super) const ENDPOINTS_PARKED: IncidentKind = IncidentKind {
 };
 
 fn endpoints_parked(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         let groups = work.endpoints.iter().filter(|group| group.endpoints > 0);
         groups
             .map(|group| {
@@ -77,7 +77,7 @@ pub(super) const ENDPOINTS_DISABLED: IncidentKind = IncidentKind {
 };
 
 fn endpoints_disabled(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         let disabled = CountAndOldest {
             count: work.endpoints_disabled,
             since: None,
@@ -105,7 +105,7 @@ pub(super) const DEAD_LETTERS: IncidentKind = IncidentKind {
 };
 
 fn dead_letters(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         group_finding(work.dead_letters, |count| {
             let letters = count_phrase(count, "notification", "notifications");
             format!("{letters} became dead letters within a day: no attempt is left.")

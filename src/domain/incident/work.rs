@@ -24,7 +24,7 @@ const PAUSED_NAMED_MAX: usize = 10;
 const QUEUE_MIN: u64 = 20;
 
 /// Returns the findings about the work; none if the work is not known, because no query has succeeded yet.
-pub(super) fn find_in_work(
+pub(super) fn findings_about_work(
     situation: &Situation,
     find: impl FnOnce(&WorkFacts) -> Vec<Finding>,
 ) -> Vec<Finding> {
@@ -56,7 +56,7 @@ pub(super) const DEADLINES_MISSED: IncidentKind = IncidentKind {
 };
 
 fn deadlines_missed(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         group_finding(work.overdue, |count| {
             let missed = count_phrase(count, "invoice has", "invoices have");
             format!("{missed} missed the legal deadline and not reached the authority.")
@@ -77,7 +77,7 @@ pub(super) const DEADLINES_NEAR: IncidentKind = IncidentKind {
 };
 
 fn deadlines_near(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         let due = CountAndOldest {
             count: work.due_soon,
             since: None,
@@ -107,7 +107,7 @@ pub(super) const RUNS_PAUSED: IncidentKind = IncidentKind {
 };
 
 fn runs_paused(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         group_finding(work.paused, |count| {
             format!("{} paused.", count_phrase(count, "run is", "runs are"))
         })
@@ -142,7 +142,7 @@ fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
 }
 
 /// True if work of this group has been due for `UNTAKEN_AFTER`, so that a replica should have taken it.
-fn is_old(group: &CountAndOldest, now: Timestamp) -> bool {
+fn is_untaken_too_long(group: &CountAndOldest, now: Timestamp) -> bool {
     group
         .since
         .is_some_and(|since| now.duration_since(since) >= UNTAKEN_AFTER)
@@ -163,7 +163,7 @@ pub(super) const WORK_NOT_TAKEN: IncidentKind = IncidentKind {
 };
 
 fn work_not_taken(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         // Nobody knows what became of the work since it was counted.
         let counted_at = work.counted_at.unwrap_or(situation.now);
         // Due runs are rightly not taken while a breaker is open. Those of paused taxpayers are not counted. A paused
@@ -171,7 +171,7 @@ fn work_not_taken(situation: &Situation) -> Vec<Finding> {
         let untaken = work.untaken.iter().filter(|(kind, group)| {
             let is_held =
                 situation.process.is_paused || *kind == "run" && situation.authority.has_held_runs;
-            group.count > 0 && is_old(group, counted_at) && !is_held
+            group.count > 0 && is_untaken_too_long(group, counted_at) && !is_held
         });
         untaken
             .map(|(kind, group)| {
@@ -261,7 +261,7 @@ fn tasks_quarantined(situation: &Situation) -> Vec<Finding> {
 }
 
 fn quarantine_findings(situation: &Situation, is_meant: impl Fn(WorkKind) -> bool) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         let kinds = work
             .quarantined
             .iter()
@@ -280,7 +280,7 @@ fn quarantine_findings(situation: &Situation, is_meant: impl Fn(WorkKind) -> boo
                 );
                 let finding = Finding::new(group.count, summary).caused_by(kind.as_str());
                 match kind {
-                    // The time of a task is that of its next attempt. It says nothing about the beginning.
+                    // A task has only the time of its next attempt, which does not tell when the incident began.
                     WorkKind::Task => finding.until(group.since.filter(|at| *at > situation.now)),
                     _ => finding.since(group.since),
                 }
@@ -293,7 +293,7 @@ pub(super) const DOCUMENTS_REFUSED: IncidentKind = IncidentKind {
     name: "documents-refused",
     severity: Severity::Warning,
     title: "The authority refuses many documents of a taxpayer",
-    effect: "These invoices are not signed. The taxpayer is told of each.",
+    effect: "What was refused is not signed, transmitted or reported. The taxpayer is told of each.",
     ends: "An hour after the last refusal.",
     to_do: "If the reason is the same each time, tell the taxpayer or its integrator.",
     look_at: "`/ops/pipeline/runs?state=refused`: the sentence of the authority in `last_error`.",
@@ -302,7 +302,7 @@ pub(super) const DOCUMENTS_REFUSED: IncidentKind = IncidentKind {
 };
 
 fn documents_refused(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         let many = work
             .refused
             .iter()
@@ -322,7 +322,7 @@ fn documents_refused(situation: &Situation) -> Vec<Finding> {
             taxpayers => format!(
                 "The authority refused {documents} of {} within an hour, {} of them of taxpayer {}. The last one of \
                  taxpayer {}: {}",
-                counted_taxpayers(taxpayers),
+                taxpayer_count_words(taxpayers),
                 worst.refusals,
                 worst.taxpayer,
                 worst.taxpayer,
@@ -340,7 +340,7 @@ pub(super) const REFUSALS_ALIKE: IncidentKind = IncidentKind {
     name: "refusals-alike",
     severity: Severity::Warning,
     title: "The authority refuses documents of many taxpayers for the same reason",
-    effect: "These invoices are not signed. The taxpayers are told of each.",
+    effect: "What was refused is not signed, transmitted or reported. The taxpayers are told of each.",
     ends: "An hour after the last such refusals.",
     to_do: "Ask the authority if its rules have changed, and compare with what this service sends.",
     look_at: "`/ops/pipeline/runs?state=refused`: `last_error`, and when the first of them was refused. Numbers and \
@@ -350,7 +350,7 @@ pub(super) const REFUSALS_ALIKE: IncidentKind = IncidentKind {
 };
 
 fn refusals_alike(situation: &Situation) -> Vec<Finding> {
-    find_in_work(situation, |work| {
+    findings_about_work(situation, |work| {
         let reasons = work.refusal_reasons.iter();
         let common = reasons.filter(|reason| reason.taxpayers >= ALIKE_TAXPAYERS_MIN);
         let Some(worst) = common.max_by_key(|reason| reason.taxpayers) else {
@@ -368,7 +368,7 @@ fn refusals_alike(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-fn counted_taxpayers(taxpayers: usize) -> String {
+fn taxpayer_count_words(taxpayers: usize) -> String {
     count_phrase(
         u64::try_from(taxpayers).unwrap_or(u64::MAX),
         "taxpayer",

@@ -31,7 +31,7 @@ words! {
 
 /// One item of a batch, as parsed from the request.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub struct BatchCandidate {
     /// The invoice number that the caller sent. `None` if it is missing or malformed.
     pub invoice_no: Option<String>,
     pub draft: Result<Box<Draft>, Faults>,

@@ -40,7 +40,7 @@ pub struct TaxSubtotal {
 
 /// The parts of a document from which its amounts follow.
 #[derive(Debug, Clone, Copy)]
-struct AmountParts<'a> {
+struct AmountSources<'a> {
     lines: &'a [Line],
     extras: &'a Map<String, Value>,
     currency: &'a str,
@@ -50,7 +50,7 @@ struct AmountParts<'a> {
 impl Breakdown {
     /// Returns the amounts of an invoice. Fails if a total is too large, which the forms prevent.
     pub fn from_invoice(invoice: &Invoice, catalog: &Catalog) -> Result<Self, TotalTooLarge> {
-        let parts = AmountParts {
+        let parts = AmountSources {
             lines: &invoice.lines,
             extras: &invoice.extras,
             currency: &invoice.currency,
@@ -61,7 +61,7 @@ impl Breakdown {
 
     /// Returns the amounts that an invoice of this draft will have.
     pub fn from_draft(draft: &Draft, catalog: &Catalog) -> Result<Self, TotalTooLarge> {
-        let parts = AmountParts {
+        let parts = AmountSources {
             lines: &draft.lines,
             extras: &draft.extras,
             currency: &draft.currency,
@@ -70,7 +70,7 @@ impl Breakdown {
         Self::from_parts(parts, catalog)
     }
 
-    fn from_parts(parts: AmountParts<'_>, catalog: &Catalog) -> Result<Self, TotalTooLarge> {
+    fn from_parts(parts: AmountSources<'_>, catalog: &Catalog) -> Result<Self, TotalTooLarge> {
         let digits = catalog.currency_digits(parts.currency);
         let stated = parts.extras.get("legal_monetary_total");
         let stated = stated.and_then(|totals| DocumentTotals::deserialize(totals).ok());
@@ -81,17 +81,17 @@ impl Breakdown {
         Ok(found.ok_or(TotalTooLarge)?.with_digits(digits))
     }
 
-    /// Uses the totals that the document states. If it states no taxes, or not all of them, the taxes are those of its
-    /// lines.
+    /// Uses the totals that the document states. If it states no taxes, or not all of them, the taxes are computed from
+    /// its lines.
     fn from_stated(
-        parts: AmountParts<'_>,
+        parts: AmountSources<'_>,
         totals: DocumentTotals,
         catalog: &Catalog,
     ) -> Option<Self> {
         let lines: Vec<_> = parts.lines.iter().map(line_amount).collect::<Option<_>>()?;
         let mut taxes = stated_taxes(parts.extras, catalog.currency_digits(parts.currency));
         if taxes.is_empty() {
-            taxes = subtotals(parts.lines, &lines, catalog, line_tax)?;
+            taxes = taxes_by_category(parts.lines, &lines, catalog, line_tax)?;
         }
         Some(Self {
             lines,
@@ -103,16 +103,16 @@ impl Breakdown {
     /// Rounds the amounts of the lines and the taxes so that they add up exactly to the payable without the charges and
     /// allowances of the document. Each amount is less than one unit of the currency's last digit away from its exact
     /// value.
-    fn from_lines(parts: AmountParts<'_>, digits: u32, catalog: &Catalog) -> Option<Self> {
+    fn from_lines(parts: AmountSources<'_>, digits: u32, catalog: &Catalog) -> Option<Self> {
         let exact: Vec<_> = parts.lines.iter().map(net).collect::<Option<_>>()?;
-        let taxes = subtotals(parts.lines, &exact, catalog, |_| None)?;
+        let taxes = taxes_by_category(parts.lines, &exact, catalog, |_| None)?;
         let before_tax = Amount::sum(exact.iter().copied())?.round_half_up(digits);
         let payable = parts.payable;
         let with_tax = payable.minus(document_charges(parts.extras).ok()?)?;
         let lines = apportion(before_tax, &exact, digits)?;
         let exact_taxes: Vec<_> = taxes.iter().map(|part| part.tax).collect();
         let rounded_taxes = apportion(with_tax.minus(before_tax)?, &exact_taxes, digits)?;
-        let bases = subtotals(parts.lines, &lines, catalog, |_| None)?;
+        let bases = taxes_by_category(parts.lines, &lines, catalog, |_| None)?;
         let taxes = bases.into_iter().zip(rounded_taxes);
         Some(Self {
             taxes: taxes
@@ -167,8 +167,8 @@ fn amount_field(object: &Map<String, Value>, name: &str) -> Option<Amount> {
     Amount::deserialize(object.get(name)?).ok()
 }
 
-/// Returns the tax subtotals that the document states. Subtotals without amounts are left out. Returns none if those of
-/// a tax total do not add up to it, because some are missing.
+/// Returns the tax subtotals that the document states. Subtotals without amounts are left out. Returns an empty list if
+/// the subtotals of a tax total do not add up to it, because some are missing.
 fn stated_taxes(extras: &Map<String, Value>, digits: u32) -> Vec<TaxSubtotal> {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
     let mut taxes = Vec::new();
@@ -214,7 +214,7 @@ fn stated_tax(subtotal: &Map<String, Value>) -> Option<TaxSubtotal> {
 
 /// Returns the unrounded tax of each category. `amounts` holds the amount of each line. A line has the tax that
 /// `stated` returns for it, otherwise the percent of its category.
-fn subtotals(
+fn taxes_by_category(
     lines: &[Line],
     amounts: &[Amount],
     catalog: &Catalog,
@@ -232,7 +232,7 @@ fn subtotals(
         });
         let tax = match stated(line) {
             Some(tax) => tax,
-            None => percent.to_percent(*amount)?,
+            None => percent.percent_share(*amount)?,
         };
         part.base = part.base.plus(*amount)?;
         part.tax = part.tax.plus(tax)?;
@@ -449,10 +449,10 @@ mod tests {
             prop_assert_eq!(totals.tax_exclusive_amount.plus(found.tax().unwrap()), Some(totals.payable_amount));
             prop_assert_eq!(Amount::sum(found.taxes.iter().map(|part| part.base)), Some(totals.tax_exclusive_amount));
             for (rounded, line) in found.lines.iter().zip(&invoice.lines) {
-                prop_assert!(rounded.is_about(net(line).unwrap()), "{rounded}");
+                prop_assert!(rounded.is_within_tolerance(net(line).unwrap()), "{rounded}");
             }
             for part in &found.taxes {
-                let due = part.percent.unwrap().to_percent(part.base).unwrap();
+                let due = part.percent.unwrap().percent_share(part.base).unwrap();
                 prop_assert!(part.tax.minus(due).unwrap() <= Amount::parse("0.02").unwrap(), "{part:?}");
             }
         }

@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::calculation_line::{LineInput, LineSums};
 use crate::domain::invoice::calculation_taxes::{
-    CategoryTax, complete_tax_totals, divide_tax, only_tax_category, put_left_out, subtotal,
+    CategoryTax, complete_tax_totals, divide_tax, fill_in_amounts, only_tax_category, subtotal,
     subtotal_faults,
 };
 use crate::domain::invoice::calculation_terms::{
-    amount_member, document_charges, has_charges, is_rounded, is_stated, join_terms, off_fault,
-    to_amount,
+    amount_member, document_charges, has_charges, is_rounded, is_stated, join_terms, to_amount,
+    wrong_amount_fault,
 };
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
@@ -61,7 +61,7 @@ pub struct Rounding {
 
 /// Fills in the amounts that the document leaves out. The faults report each stated amount that is off, and each line
 /// that cannot be computed.
-pub fn complete(
+pub fn complete_amounts(
     document: &mut Map<String, Value>,
     form: DocumentForm,
     catalog: &Catalog,
@@ -133,7 +133,7 @@ struct CalculationWork {
 
 impl CalculationWork {
     /// Rounds an amount to the digits of the currency. Reports the rounding if it changes the amount.
-    fn round(&mut self, path: &str, exact: Decimal) -> Option<Amount> {
+    fn round_and_report(&mut self, path: &str, exact: Decimal) -> Option<Amount> {
         self.round_to(self.digits, path, exact)
     }
 
@@ -162,11 +162,11 @@ impl CalculationWork {
         let net = match input.stated_net {
             Some(stated) => {
                 if !is_rounded(stated, exact, self.digits) {
-                    self.check(&path, stated, exact, || input.describe());
+                    self.check_stated_amount(&path, stated, exact, || input.describe());
                 }
                 stated
             }
-            None => self.round(&path, exact).ok_or_else(too_large)?,
+            None => self.round_and_report(&path, exact).ok_or_else(too_large)?,
         };
         let price_before_tax = match input.exact_price_before_tax() {
             Some(exact) => {
@@ -206,7 +206,7 @@ impl CalculationWork {
                 .iter()
                 .try_fold(Decimal::ZERO, |sum, tax| sum.checked_add(*tax))?;
             let path = format!("tax_total.0.tax_subtotal.{at}.tax_amount");
-            let tax = self.round(&path, sum)?;
+            let tax = self.round_and_report(&path, sum)?;
             for (line, part) in lines.iter_mut().zip(divide_tax(tax, &exact, self.digits)?) {
                 line.tax = part;
             }
@@ -226,7 +226,7 @@ impl CalculationWork {
         let Some(line) = line.as_object_mut() else {
             return;
         };
-        put_left_out(line, &[("line_extension_amount", sums.net)]);
+        fill_in_amounts(line, &[("line_extension_amount", sums.net)]);
         let price = line.get_mut("price").and_then(Value::as_object_mut);
         if let Some((price, before_tax)) = price.zip(sums.price_before_tax) {
             price.insert("price_amount".to_owned(), json!(before_tax));
@@ -237,12 +237,12 @@ impl CalculationWork {
                 Some(stated) => {
                     let path = format!("invoice_line.{at}.total_tax");
                     if !is_rounded(stated, sums.tax_before_rounding, self.digits) {
-                        self.check(&path, stated, sums.tax.into(), || {
+                        self.check_stated_amount(&path, stated, sums.tax.into(), || {
                             format!("{} % of {}", sums.percent, sums.net.to_grouped_text())
                         });
                     }
                 }
-                None => put_left_out(line, &[("total_tax", sums.tax)]),
+                None => fill_in_amounts(line, &[("total_tax", sums.tax)]),
             },
             DocumentForm::Authority => {
                 line.remove("tax_category");
@@ -279,9 +279,9 @@ impl CalculationWork {
                 .iter()
                 .map(|part| format!("{} % of {}", part.percent, part.base.to_grouped_text()))
                 .collect();
-            // A part that is off says more than the sum, which is off because of it.
+            // The fault of a wrong part is more precise than that of the sum, which is wrong because of the part.
             if !off.iter().any(|fault| fault.path.ends_with(".tax_amount")) {
-                self.check("tax_total", sum, computed.into(), || join_terms(&parts));
+                self.check_stated_amount("tax_total", sum, computed.into(), || join_terms(&parts));
             }
             return Some(sum);
         }
@@ -349,14 +349,14 @@ impl CalculationWork {
     }
 
     /// Reports a stated amount that is off by more than the tolerance. The fault shows the terms of the correct sum.
-    fn check(
+    fn check_stated_amount(
         &mut self,
         path: &str,
         stated: Amount,
         exact: Decimal,
         terms: impl FnOnce() -> String,
     ) {
-        if let Some(fault) = off_fault(path, stated, exact, terms) {
+        if let Some(fault) = wrong_amount_fault(path, stated, exact, terms) {
             self.faults.push(fault);
         }
     }
@@ -387,7 +387,7 @@ impl Totals {
                 return computed;
             };
             let path = format!("legal_monetary_total.{name}");
-            work.check(&path, stated, computed.into(), terms);
+            work.check_stated_amount(&path, stated, computed.into(), terms);
             return stated;
         }
         let computed = computed.with_digits(self.digits);
@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn what_is_left_out_is_computed() {
         let mut document = document(&[line("2", "500"), line("3", "33.335")]);
-        let found = complete(&mut document, DocumentForm::Full, &catalog()).unwrap();
+        let found = complete_amounts(&mut document, DocumentForm::Full, &catalog()).unwrap();
         let totals = &document["legal_monetary_total"];
         let shown = [
             "line_extension_amount",
@@ -474,7 +474,7 @@ mod tests {
             "price": { "price_amount_with_tax": 1000, "base_quantity": 1 },
         });
         let mut document = document(&[priced]);
-        complete(&mut document, DocumentForm::Authority, &catalog()).unwrap();
+        complete_amounts(&mut document, DocumentForm::Authority, &catalog()).unwrap();
         let line = &document["invoice_line"][0];
         assert_eq!(line["line_extension_amount"].to_string(), "2790.70");
         assert_eq!(line["price"]["price_amount"].to_string(), "930.232558");
@@ -501,7 +501,7 @@ mod tests {
         let mut document = document(&[priced]);
         let charges = json!([{ "charge_indicator": true, "amount": 7 }, { "charge_indicator": false, "amount": 2 }]);
         document.insert("allowance_charge".to_owned(), charges);
-        complete(&mut document, DocumentForm::Full, &catalog()).unwrap();
+        complete_amounts(&mut document, DocumentForm::Full, &catalog()).unwrap();
         let totals = &document["legal_monetary_total"];
         assert_eq!(totals["line_extension_amount"].to_string(), "426.00");
         assert_eq!(totals["tax_inclusive_amount"].to_string(), "457.95");
@@ -514,7 +514,7 @@ mod tests {
         one["line_extension_amount"] = json!(900);
         one["total_tax"] = json!(70);
         let mut document = document(&[one]);
-        let refused = complete(&mut document, DocumentForm::Full, &catalog()).unwrap_err();
+        let refused = complete_amounts(&mut document, DocumentForm::Full, &catalog()).unwrap_err();
         let expected = [
             "The invoice_line.0.line_extension_amount field is off: 900.00 ≠ 2 × 500.00.",
             "The invoice_line.0.total_tax field is off: 70.00 ≠ 7.5 % of 900.00.",
@@ -565,7 +565,7 @@ mod tests {
             stated["total_tax"] = number(tax);
             let mut document = document(&[stated.clone(), stated]);
             document.insert("document_currency_code".to_owned(), json!(currency));
-            let found = complete(&mut document, DocumentForm::Full, &catalog);
+            let found = complete_amounts(&mut document, DocumentForm::Full, &catalog);
             let faults = found.err().unwrap_or_default();
             let paths: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
             assert_eq!(paths, expected, "{currency} {net} {tax}");
@@ -578,7 +578,7 @@ mod tests {
         let totals =
             json!({ "line_extension_amount": number("1000.00"), "tax_inclusive_amount": 1057 });
         document.insert("legal_monetary_total".to_owned(), totals);
-        let refused = complete(&mut document, DocumentForm::Full, &catalog()).unwrap_err();
+        let refused = complete_amounts(&mut document, DocumentForm::Full, &catalog()).unwrap_err();
         let expected = [
             "The legal_monetary_total.tax_inclusive_amount field is off: 1,057.00 ≠ 1,000.00 + 75.00.",
         ];
@@ -609,7 +609,7 @@ mod tests {
                     let totals = json!({ "payable_amount": stated });
                     document.insert("legal_monetary_total".to_owned(), totals);
                 }
-                let found = complete(&mut document, form, &catalog());
+                let found = complete_amounts(&mut document, form, &catalog());
                 let faults = found.err().map(|faults| texts(&faults));
                 assert_eq!(
                     faults.unwrap_or_default(),
@@ -642,7 +642,7 @@ mod tests {
             let totals = json!([{ "tax_amount": 0, "tax_subtotal": [subtotal] }]);
             document.insert("tax_total".to_owned(), totals);
             document.insert("allowance_charge".to_owned(), charges);
-            let found = complete(&mut document, DocumentForm::Full, &catalog());
+            let found = complete_amounts(&mut document, DocumentForm::Full, &catalog());
             let faults = found.err().map(|faults| texts(&faults));
             let charges = &document["allowance_charge"];
             assert_eq!(faults.unwrap_or_default(), expected, "{charges}, {base}");
@@ -680,7 +680,8 @@ mod tests {
             let mut odd = line("1", "1");
             odd[name] = value;
             let mut document = document(&[line("1", "1"), odd]);
-            let refused = complete(&mut document, DocumentForm::Full, &catalog()).unwrap_err();
+            let refused =
+                complete_amounts(&mut document, DocumentForm::Full, &catalog()).unwrap_err();
             let rules: Vec<_> = refused
                 .iter()
                 .map(|fault| (fault.path.clone(), fault.rule()))
@@ -695,7 +696,7 @@ mod tests {
         let mut flat = line("1", "1");
         flat["price"] = json!({ "price_amount_with_tax": 1 });
         flat["discount_amount"] = json!(1);
-        let refused = complete(&mut document(&[flat]), DocumentForm::Full, &catalog());
+        let refused = complete_amounts(&mut document(&[flat]), DocumentForm::Full, &catalog());
         assert_eq!(
             refused.unwrap_err().iter().next().unwrap().rule(),
             "prohibited"
@@ -711,7 +712,7 @@ mod tests {
             "taxable_amount": 1000, "tax_amount": 75, "tax_category": { "id": "STANDARD_VAT", "percent": number("7.5") },
         }] }]);
         document.insert("tax_total".to_owned(), taxes.clone());
-        complete(&mut document, DocumentForm::Authority, &catalog()).unwrap();
+        complete_amounts(&mut document, DocumentForm::Authority, &catalog()).unwrap();
         assert_eq!(document["tax_total"], taxes, "what is stated stays");
         assert_eq!(
             document["legal_monetary_total"]["payable_amount"].to_string(),
@@ -757,7 +758,7 @@ mod tests {
                 let mut document = document(&[line("2", "500")]);
                 let total = json!([{ "tax_amount": tax, "tax_subtotal": [subtotal] }]);
                 document.insert("tax_total".to_owned(), total);
-                let refused = complete(&mut document, form, &catalog()).err();
+                let refused = complete_amounts(&mut document, form, &catalog()).err();
                 let refused = refused.map(|faults| texts(&faults)).unwrap_or_default();
                 assert_eq!(refused, faults, "{subtotal} {tax:?}");
                 let amounts =
@@ -772,7 +773,7 @@ mod tests {
     #[test]
     fn amounts_beyond_all_bounds_are_refused() {
         let huge = line("999999999999999", "999999999999999");
-        let refused = complete(&mut document(&[huge]), DocumentForm::Full, &catalog());
+        let refused = complete_amounts(&mut document(&[huge]), DocumentForm::Full, &catalog());
         assert_eq!(refused.unwrap_err().iter().next().unwrap().rule(), "max");
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Map, Value, json};
 
-use crate::domain::invoice::calculation_terms::{amount_member, is_stated, off_fault};
+use crate::domain::invoice::calculation_terms::{amount_member, is_stated, wrong_amount_fault};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::{Amount, FRACTION_DIGITS_MAX, apportion};
@@ -64,7 +64,7 @@ pub(super) fn subtotal(part: &CategoryTax) -> Value {
 /// Fills in the members that the taxes of a document leave out. A category that several subtotals name stays as it is
 /// stated, because nothing says how its tax is divided among them.
 pub(super) fn complete_tax_totals(totals: &mut [Value], taxes: &[CategoryTax], digits: u32) {
-    let uses = count_uses(totals);
+    let uses = count_subtotals_by_category(totals);
     let is_only = totals.len() == 1;
     for total in totals.iter_mut().filter_map(Value::as_object_mut) {
         if is_only && has_no_subtotal(total) {
@@ -94,7 +94,7 @@ pub(super) fn subtotal_faults(
     taxes: &[CategoryTax],
     has_charges: bool,
 ) -> Faults {
-    let uses = count_uses(totals);
+    let uses = count_subtotals_by_category(totals);
     let mut faults = Faults::default();
     for (at, total) in totals.iter().enumerate() {
         let parts = total.get("tax_subtotal").and_then(Value::as_array);
@@ -130,7 +130,7 @@ fn percent_fault(part: &Value, tax: &CategoryTax, path: &str) -> Option<Fault> {
 fn base_fault(part: &Value, tax: &CategoryTax, path: &str) -> Option<Fault> {
     let stated = amount_member(part, "taxable_amount")?;
     let path = format!("{path}.taxable_amount");
-    off_fault(path, stated, tax.base.into(), || {
+    wrong_amount_fault(path, stated, tax.base.into(), || {
         let base = tax.base.to_grouped_text();
         format!("{base}, the lines of {}", tax.category)
     })
@@ -139,13 +139,13 @@ fn base_fault(part: &Value, tax: &CategoryTax, path: &str) -> Option<Fault> {
 fn tax_fault(part: &Value, tax: &CategoryTax, path: &str) -> Option<Fault> {
     let stated = amount_member(part, "tax_amount")?;
     let path = format!("{path}.tax_amount");
-    off_fault(path, stated, tax.tax.into(), || {
+    wrong_amount_fault(path, stated, tax.tax.into(), || {
         format!("{} % of {}", tax.percent, tax.base.to_grouped_text())
     })
 }
 
 /// Returns the number of subtotals that name each category.
-fn count_uses(totals: &[Value]) -> BTreeMap<String, usize> {
+fn count_subtotals_by_category(totals: &[Value]) -> BTreeMap<String, usize> {
     let parts = totals
         .iter()
         .filter_map(|total| total.get("tax_subtotal")?.as_array())
@@ -180,16 +180,16 @@ fn has_no_subtotal(total: &Map<String, Value>) -> bool {
 fn complete_subtotal(subtotal: &mut Value, tax: &CategoryTax) {
     let amounts = [("taxable_amount", tax.base), ("tax_amount", tax.tax)];
     if let Some(subtotal) = subtotal.as_object_mut() {
-        put_left_out(subtotal, &amounts);
+        fill_in_amounts(subtotal, &amounts);
     }
     let category = subtotal.get_mut("tax_category");
     if let Some(category) = category.and_then(Value::as_object_mut) {
-        put_left_out(category, &[("percent", tax.percent)]);
+        fill_in_amounts(category, &[("percent", tax.percent)]);
     }
 }
 
 /// Writes the amounts that an object does not state.
-pub(super) fn put_left_out(object: &mut Map<String, Value>, amounts: &[(&str, Amount)]) {
+pub(super) fn fill_in_amounts(object: &mut Map<String, Value>, amounts: &[(&str, Amount)]) {
     for (name, amount) in amounts {
         if is_left_out(object, name) {
             object.insert((*name).to_owned(), json!(amount));

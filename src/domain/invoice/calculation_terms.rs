@@ -74,7 +74,7 @@ pub(super) fn is_rounded(stated: Amount, exact: Decimal, digits: u32) -> bool {
 }
 
 /// Returns the fault of a stated amount that is off by more than the tolerance. It shows the terms of the correct sum.
-pub(super) fn off_fault(
+pub(super) fn wrong_amount_fault(
     path: impl Into<String>,
     stated: Amount,
     exact: Decimal,

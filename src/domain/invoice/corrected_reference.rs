@@ -4,7 +4,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::InvoiceId;
 
-/// The identifier of the invoice that a reference holds.
+/// The kind of identifier by which a reference names an invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReferencedBy {
     Irn,
@@ -47,7 +47,11 @@ impl CorrectedReference {
 }
 
 /// Returns all references that name this invoice.
-pub fn all_for(irn_key: &str, invoice_no: &str, id: InvoiceId) -> [CorrectedReference; 3] {
+pub fn references_to_invoice(
+    irn_key: &str,
+    invoice_no: &str,
+    id: InvoiceId,
+) -> [CorrectedReference; 3] {
     [
         (ReferencedBy::Irn, irn_key.to_owned()),
         (ReferencedBy::Number, invoice_no.to_owned()),
@@ -64,8 +68,8 @@ mod tests {
     #[test]
     fn a_reference_names_an_invoice_by_its_kind() {
         let irn = "42-5A0D0001-20260115";
-        let own = all_for(irn, "42", InvoiceId(7));
-        let other = all_for("43-5A0D0001-20260115", irn, InvoiceId(42));
+        let own = references_to_invoice(irn, "42", InvoiceId(7));
+        let other = references_to_invoice("43-5A0D0001-20260115", irn, InvoiceId(42));
         for (kind, text, is_own, is_other) in [
             (UniqueNoType::Irn, irn, true, false),
             (UniqueNoType::Irn, "42-5a0d0001-20260115", true, false),

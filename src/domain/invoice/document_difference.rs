@@ -154,9 +154,9 @@ impl Differences {
         self.0.iter()
     }
 
-    /// Returns as many of the first differences as are stored with a submission.
+    /// Keeps only the first differences, as many as are stored with a submission.
     #[must_use]
-    pub fn first(mut self) -> Self {
+    pub fn keep_first(mut self) -> Self {
         self.0.truncate(KEPT_MAX);
         self
     }
@@ -195,10 +195,10 @@ impl Comparison {
             match (stated_value(sent, name), stated_value(stored, name)) {
                 (Some(sent), Some(stored)) => self.compare(&path, name, sent, stored),
                 (Some(sent), None) => {
-                    self.compare_alone(&path, name, sent, |value| (value, ABSENT.to_owned()));
+                    self.compare_one_sided(&path, name, sent, |value| (value, ABSENT.to_owned()));
                 }
                 (None, Some(stored)) => {
-                    self.compare_alone(&path, name, stored, |value| (ABSENT.to_owned(), value));
+                    self.compare_one_sided(&path, name, stored, |value| (ABSENT.to_owned(), value));
                 }
                 (None, None) => {}
             }
@@ -215,14 +215,14 @@ impl Comparison {
                     self.compare(&join_path(path, &at.to_string()), name, sent, stored);
                 }
             }
-            _ if is_void(name, sent) && is_void(name, stored) => {}
+            _ if means_absent(name, sent) && means_absent(name, stored) => {}
             _ if self.is_same(name, sent, stored) => {}
-            _ => self.add(path, value_text(sent), value_text(stored)),
+            _ => self.add_difference(path, value_text(sent), value_text(stored)),
         }
     }
 
     /// Compares a value that only one document has. `sides` returns the texts for both documents.
-    fn compare_alone(
+    fn compare_one_sided(
         &mut self,
         path: &str,
         name: &str,
@@ -232,12 +232,12 @@ impl Comparison {
         if let Value::Object(members) = value {
             for (name, value) in members {
                 if !NOT_COMPARED.contains(&name.as_str()) {
-                    self.compare_alone(&join_path(path, name), name, value, sides);
+                    self.compare_one_sided(&join_path(path, name), name, value, sides);
                 }
             }
-        } else if COUNTED_ALONE.contains(&name) && !is_void(name, value) {
+        } else if COUNTED_ALONE.contains(&name) && !means_absent(name, value) {
             let (sent, stored) = sides(value_text(value));
-            self.add(path, sent, stored);
+            self.add_difference(path, sent, stored);
         }
     }
 
@@ -247,7 +247,7 @@ impl Comparison {
                 let amounts = to_amount(sent).zip(to_amount(stored));
                 let is_rounded = self.amounts.computed_names().contains(&name);
                 amounts.is_some_and(|(sent, stored)| {
-                    sent == stored || is_rounded && sent.is_about(stored)
+                    sent == stored || is_rounded && sent.is_within_tolerance(stored)
                 })
             }
             (Value::String(sent), Value::String(stored)) => {
@@ -259,7 +259,7 @@ impl Comparison {
         }
     }
 
-    fn add(&mut self, path: &str, sent: String, stored: String) {
+    fn add_difference(&mut self, path: &str, sent: String, stored: String) {
         self.found.push(Difference {
             path: path.to_owned(),
             sent,
@@ -274,21 +274,21 @@ fn stated_value<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Va
 }
 
 /// True if the value means the same as an absent value.
-fn is_void(name: &str, value: &Value) -> bool {
+fn means_absent(name: &str, value: &Value) -> bool {
     match value {
         Value::Null => true,
-        // `false` says something: an allowance is not a charge.
+        // `false` has a meaning: it says that an entry is an allowance and not a charge.
         Value::Bool(_) => false,
         Value::Number(_) if name == "base_quantity" => to_amount(value) == Some(1.into()),
         Value::Number(_) => to_amount(value).is_some_and(Amount::is_zero),
         Value::String(text) => text.trim().is_empty(),
         // A line counts even if its amount is zero, because it says what was sold.
         Value::Array(items) if name == "invoice_line" => items.is_empty(),
-        Value::Array(items) => items.iter().all(|item| is_void(name, item)),
+        Value::Array(items) => items.iter().all(|item| means_absent(name, item)),
         Value::Object(members) => members
             .iter()
             .filter(|(name, _)| COUNTED_ALONE.contains(&name.as_str()))
-            .all(|(name, value)| is_void(name, value)),
+            .all(|(name, value)| means_absent(name, value)),
     }
 }
 
@@ -559,7 +559,7 @@ mod tests {
                 .map(|at| (format!("f{at}"), json!(sign.repeat(500))))
                 .collect()
         };
-        let kept = Differences::between(&long("a"), &long("b"), StoredAmounts::Stated).first();
+        let kept = Differences::between(&long("a"), &long("b"), StoredAmounts::Stated).keep_first();
         assert_eq!(kept.iter().count(), 20);
         assert!(json!(kept).to_string().len() < 4_000);
         let fault = kept.to_faults().iter().next().unwrap().to_string();

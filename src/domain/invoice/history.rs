@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::domain::events::event::{Event, EventKind};
 
-/// The names of the amounts in the events of payments. They hold until the next payment, except that the payable is
-/// not known after an event that may have changed it.
+/// The names of the amounts in the events of payments. They stay valid until the next payment, except that the payable
+/// is unknown after an event that may have changed it.
 const AMOUNT_FIELDS: [&str; 2] = ["amount_paid", PAYABLE_FIELD];
 const PAYABLE_FIELD: &str = "payable_amount";
 /// The member of an event of a submission that says that another document was signed than is stored.

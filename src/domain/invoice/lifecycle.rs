@@ -49,9 +49,9 @@ impl WorkflowStatus {
     pub fn after(self, step: Transition) -> Result<Self, Refusal> {
         match step {
             Transition::Set(status) => self.set_status(status),
-            Transition::Edit => self.edit(),
-            Transition::Pay => self.pay(),
-            Transition::PayPart { partly_paid } => self.pay_part(partly_paid),
+            Transition::Edit => self.after_edit(),
+            Transition::Pay => self.after_payment(),
+            Transition::PayPart { partly_paid } => self.after_part_payment(partly_paid),
             Transition::Submit if self == Cancelled => Err(Refusal::InvalidTransition {
                 from: self,
                 to: "be submitted",
@@ -94,7 +94,7 @@ impl WorkflowStatus {
         })
     }
 
-    fn edit(self) -> Result<Self, Refusal> {
+    fn after_edit(self) -> Result<Self, Refusal> {
         match self {
             Draft | Approved => Ok(self),
             Paid | Cancelled => Err(Refusal::InvalidTransition {
@@ -105,7 +105,7 @@ impl WorkflowStatus {
         }
     }
 
-    fn pay(self) -> Result<Self, Refusal> {
+    fn after_payment(self) -> Result<Self, Refusal> {
         match self {
             Approved | Paid => Ok(Paid),
             Validated | Submitted | Transmitted | Reported => Ok(self),
@@ -113,7 +113,7 @@ impl WorkflowStatus {
         }
     }
 
-    fn pay_part(self, partly_paid: bool) -> Result<Self, Refusal> {
+    fn after_part_payment(self, partly_paid: bool) -> Result<Self, Refusal> {
         match self {
             Draft if partly_paid => Ok(self),
             Draft | Cancelled => Err(Refusal::InvoiceNotApproved(self)),

@@ -27,14 +27,17 @@ pub(crate) struct RateAndAmount {
 impl LineTerms {
     /// Returns the amount of the line before tax, unrounded; `None` if it is too large.
     pub(crate) fn net(&self) -> Option<Amount> {
-        Some(self.signed_net()?.max(Amount::ZERO))
+        Some(self.net_without_minimum()?.max(Amount::ZERO))
     }
 
     /// Returns the amount of the line without the lower limit: it is negative if the discount exceeds the rest. `None`
     /// if it is too large.
-    pub(crate) fn signed_net(&self) -> Option<Amount> {
-        let gross = self.quantity.times(self.price)?.over(self.base_quantity)?;
-        let part = |part: RateAndAmount| part.rate.to_percent(gross)?.plus(part.amount);
+    pub(crate) fn net_without_minimum(&self) -> Option<Amount> {
+        let gross = self
+            .quantity
+            .times(self.price)?
+            .divided_by(self.base_quantity)?;
+        let part = |part: RateAndAmount| part.rate.percent_share(gross)?.plus(part.amount);
         gross.minus(part(self.discount)?)?.plus(part(self.fee)?)
     }
 }

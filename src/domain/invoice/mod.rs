@@ -224,7 +224,7 @@ impl Invoice {
     }
 
     fn references(&self) -> [CorrectedReference; 3] {
-        corrected_reference::all_for(&self.irn.key(), &self.invoice_no, self.id)
+        corrected_reference::references_to_invoice(&self.irn.key(), &self.invoice_no, self.id)
     }
 
     /// True if this invoice corrects the other one, by any of the references that name it. A document that names itself
@@ -313,7 +313,7 @@ impl Invoice {
     /// Records that the authority has signed the invoice, with the QR code; `None` if the keys to make it are missing.
     /// An invoice that is signed already keeps its QR code.
     #[must_use]
-    pub fn sign(mut self, qr_code: Option<String>) -> Self {
+    pub fn mark_signed(mut self, qr_code: Option<String>) -> Self {
         if !self.authority.signed {
             self.authority.qr_code = qr_code.unwrap_or(self.authority.qr_code);
             self.authority.signed = true;

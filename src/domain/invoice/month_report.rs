@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::invoice::month_summary::{MonthSummary, Sum};
+use crate::domain::invoice::month_summary::{AmountSums, MonthSummary};
 use crate::domain::invoice::number_series::{RANGES_MAX, SERIES_MAX};
 use crate::domain::invoice::table_rows::Cell;
 use crate::domain::invoice::totals::TotalTooLarge;
@@ -31,8 +31,8 @@ impl ReportTable {
 
 /// Returns the sums of the taxpayer's sales in the month by currency: invoices less credit notes, without drafts and
 /// cancelled documents, unless the authority has signed them.
-pub fn totals(summary: &MonthSummary) -> Result<BTreeMap<String, Sum>, TotalTooLarge> {
-    let mut totals: BTreeMap<String, Sum> = BTreeMap::new();
+pub fn totals(summary: &MonthSummary) -> Result<BTreeMap<String, AmountSums>, TotalTooLarge> {
+    let mut totals: BTreeMap<String, AmountSums> = BTreeMap::new();
     let active = summary.sums.iter().filter(|(key, _)| key.is_active());
     let in_force = active.chain(&summary.signed_inactive);
     for (key, sum) in in_force.filter(|(key, _)| key.kind.is_sale()) {
@@ -42,7 +42,7 @@ pub fn totals(summary: &MonthSummary) -> Result<BTreeMap<String, Sum>, TotalTooL
         } else {
             Amount::plus
         };
-        *total = Sum {
+        *total = AmountSums {
             count: total.count + sum.count,
             net: add(total.net, sum.net).ok_or(TotalTooLarge)?,
             tax: add(total.tax, sum.tax).ok_or(TotalTooLarge)?,
@@ -109,10 +109,10 @@ mod tests {
 
     #[test]
     fn a_month_comes_to_its_invoices_less_its_credit_notes() {
-        let sum = |tax: &str| Sum {
+        let sum = |tax: &str| AmountSums {
             count: 1,
             tax: Amount::parse(tax).unwrap(),
-            ..Sum::default()
+            ..AmountSums::default()
         };
         let mut summary = MonthSummary::default();
         for (currency, kind, status, tax) in [
@@ -173,7 +173,7 @@ mod tests {
             kind: DocumentKind::CreditNote,
             status: WorkflowStatus::Approved,
         };
-        let sum = Sum {
+        let sum = AmountSums {
             count: 2,
             net: Amount::parse("100").unwrap(),
             tax: Amount::parse("7.5").unwrap(),

@@ -13,10 +13,10 @@ use crate::domain::reference::catalog::Catalog;
 
 #[derive(Debug, Default)]
 pub struct MonthSummary {
-    pub sums: BTreeMap<SumKey, Sum>,
-    /// The parts of `sums` that the authority has signed although they are drafts or cancelled here. They are in force
-    /// all the same.
-    pub signed_inactive: BTreeMap<SumKey, Sum>,
+    pub sums: BTreeMap<SumKey, AmountSums>,
+    /// The parts of `sums` that the authority has signed although they are drafts or cancelled here. They are
+    /// nevertheless in force.
+    pub signed_inactive: BTreeMap<SumKey, AmountSums>,
     pub numbers: NumberSeries,
 }
 
@@ -29,7 +29,7 @@ pub struct SumKey {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sum {
+pub struct AmountSums {
     pub count: u64,
     /// The amounts before tax. `tax` is the sum of the taxes, `gross` that of the amounts with tax.
     pub net: Amount,
@@ -66,7 +66,7 @@ impl MonthSummary {
 }
 
 fn add_amounts(
-    sums: &mut BTreeMap<SumKey, Sum>,
+    sums: &mut BTreeMap<SumKey, AmountSums>,
     key: SumKey,
     amounts: &Breakdown,
 ) -> Result<(), TotalTooLarge> {
@@ -75,7 +75,7 @@ fn add_amounts(
     Ok(())
 }
 
-impl Sum {
+impl AmountSums {
     fn plus(self, amounts: &Breakdown) -> Option<Self> {
         Some(Self {
             count: self.count + 1,

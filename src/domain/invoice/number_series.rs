@@ -26,8 +26,8 @@ struct Series {
     /// The number of digits with which a missing number is written, so that `7` becomes `0007`.
     width: usize,
     count: u64,
-    first: Sequence,
-    last: Sequence,
+    first: TrailingNumber,
+    last: TrailingNumber,
     /// The numbers that were added, as ranges: the first number of each range, with its last. `None` if there were too
     /// many ranges.
     ranges: Option<BTreeMap<u64, u64>>,
@@ -56,19 +56,27 @@ pub struct Gap {
 }
 
 /// An invoice number, split into the text and the number at its end.
-struct Numbered<'a> {
+struct SplitNumber<'a> {
     prefix: &'a str,
-    sequence: Sequence,
+    sequence: TrailingNumber,
 }
 
 /// The number at the end of an invoice number: its value, and the number of digits with which it is written.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sequence {
+struct TrailingNumber {
     value: u64,
     digits: usize,
 }
 
-impl Sequence {
+impl SeriesSummary {
+    /// True if more numbers are missing than those of `gaps`.
+    pub fn has_more_gaps(&self) -> bool {
+        let shown: u64 = self.gaps.iter().map(|gap| gap.count).sum();
+        self.missing.is_some_and(|missing| missing > shown)
+    }
+}
+
+impl TrailingNumber {
     /// Returns true if the value is written with leading zeros.
     fn is_padded(self) -> bool {
         self.digits > self.value.to_string().len()
@@ -84,12 +92,12 @@ fn format_number(prefix: &str, value: u64, width: usize) -> String {
     format!("{prefix}{value:0width$}")
 }
 
-impl<'a> Numbered<'a> {
+impl<'a> SplitNumber<'a> {
     fn parse(number: &'a str) -> Option<Self> {
         let trimmed = number.trim_end_matches(|sign: char| sign.is_ascii_digit());
         let start = trimmed.len().max(number.len().saturating_sub(DIGITS_MAX));
         let (prefix, digits) = number.split_at(start);
-        let sequence = Sequence {
+        let sequence = TrailingNumber {
             value: digits.parse().ok()?,
             digits: digits.len(),
         };
@@ -100,7 +108,7 @@ impl<'a> Numbered<'a> {
 impl NumberSeries {
     /// Adds the number of an invoice.
     pub fn add(&mut self, number: &str) {
-        let Some(numbered) = Numbered::parse(number) else {
+        let Some(numbered) = SplitNumber::parse(number) else {
             self.others += 1;
             return;
         };
@@ -115,13 +123,13 @@ impl NumberSeries {
 
     /// Marks a number as not missing without counting it, for example because an invoice of another month has it.
     pub fn mark_used(&mut self, number: &str) {
-        if let Some(numbered) = Numbered::parse(number) {
+        if let Some(numbered) = SplitNumber::parse(number) {
             self.insert(&numbered);
         }
     }
 
-    /// Adds a number to the ranges of its series, if there is one, and keeps the number of all ranges.
-    fn insert(&mut self, numbered: &Numbered<'_>) {
+    /// Adds a number to the ranges of its series, if the series exists, and updates the number of all ranges.
+    fn insert(&mut self, numbered: &SplitNumber<'_>) {
         let Some(series) = self.series.get_mut(numbered.prefix) else {
             return;
         };
@@ -173,7 +181,7 @@ impl NumberSeries {
 }
 
 impl Series {
-    fn count_number(&mut self, sequence: Sequence) {
+    fn count_number(&mut self, sequence: TrailingNumber) {
         if self.count == 0 {
             self.first = sequence;
             self.last = sequence;
@@ -302,6 +310,20 @@ mod tests {
             assert_eq!(texts(&series(numbers)), expected, "{numbers:?}");
         }
         assert_eq!(series(&["X", "", "1A", "A1"]).others, 3);
+    }
+
+    #[test]
+    fn a_list_of_gaps_says_if_there_are_more() {
+        for (numbers, gaps_max, has_more) in [
+            (&["A1", "A2"][..], 0, false),
+            (&["A1", "A5"], 1, false),
+            (&["A1", "A3", "A5"], 2, false),
+            (&["A1", "A3", "A5"], 1, true),
+            (&["A1", "A3"], 0, true),
+        ] {
+            let found = series(numbers).summaries(1, gaps_max);
+            assert_eq!(found[0].has_more_gaps(), has_more, "{numbers:?} {gaps_max}");
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct OwedInvoice {
 impl OwedInvoice {
     /// Returns all references by which a credit note may name the document.
     fn references(&self) -> [CorrectedReference; 3] {
-        corrected_reference::all_for(&self.irn_key, &self.invoice_no, self.id)
+        corrected_reference::references_to_invoice(&self.irn_key, &self.invoice_no, self.id)
     }
 
     /// Returns the amount that the customer owes because of the document; usually negative for a credit note.
@@ -48,9 +48,9 @@ impl OwedInvoice {
     }
 }
 
-/// Sets each credit note off against the invoice that it credits in the same currency, so that only the rest is owed and
-/// can become overdue. The customer of the credit note does not matter, as it does not when the invoice is paid. Leaves
-/// out documents without a rest.
+/// Sets each credit note off against the invoice that it credits in the same currency, so that only the rest is owed
+/// and can become overdue. A credit note counts even if it names another customer, as it also does when the invoice is
+/// paid. Leaves out documents of which nothing is left.
 pub fn set_off(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice> {
     let with_places = documents.iter().enumerate();
     let invoices = with_places.filter(|(_, one)| !one.is_credit_note);
@@ -89,11 +89,11 @@ const AGE_DAYS: i32 = 30;
 
 /// The debt of a customer in one currency.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Balance {
+pub struct CustomerBalance {
     pub customer: CustomerId,
     pub name: String,
     pub currency: String,
-    /// The number of documents with a rest.
+    /// The number of documents of which a part is left to pay or to set off.
     pub documents: u64,
     pub owed: Amount,
     pub overdue: Amount,
@@ -104,13 +104,13 @@ pub struct Balance {
 }
 
 /// Returns the debt of each customer in each currency, the longest overdue first, then by name.
-pub fn balances(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<Balance> {
-    let mut all: HashMap<(CustomerId, &str), Balance> = HashMap::new();
+pub fn balances(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<CustomerBalance> {
+    let mut all: HashMap<(CustomerId, &str), CustomerBalance> = HashMap::new();
     for invoice in invoices {
         let owed = invoice.amount_due();
         let key = (invoice.customer.id, invoice.currency.as_str());
         all.entry(key)
-            .or_insert_with(|| Balance::new(invoice))
+            .or_insert_with(|| CustomerBalance::new(invoice))
             .add(owed, invoice.days_late(today));
     }
     let mut all: Vec<_> = all.into_values().collect();
@@ -158,7 +158,7 @@ pub fn totals(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<O
     all
 }
 
-impl Balance {
+impl CustomerBalance {
     fn new(first: &OwedInvoice) -> Self {
         Self {
             customer: first.customer.id,

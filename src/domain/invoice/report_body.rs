@@ -41,7 +41,7 @@ pub fn report_body(
         }
     }
     let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
-    put("item_description", json!(description(&document)));
+    put("item_description", json!(item_names(&document)));
     put("vat_rate", json!(vat.rate));
     put("vat_calculated", json!(vat.tax));
     put("vat_status", json!(vat.status));
@@ -53,7 +53,7 @@ pub fn report_body(
 }
 
 /// Returns the names of the items, cut to the length that a report allows.
-fn description(document: &Value) -> String {
+fn item_names(document: &Value) -> String {
     let lines = document.get("invoice_line").and_then(Value::as_array);
     let names = lines.into_iter().flatten();
     let names: Vec<_> = names
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn the_names_of_many_items_are_cut() {
         let lines = vec![json!({ "item": { "name": "Ọjà".repeat(30) } }); 9];
-        let text = description(&json!({ "invoice_line": lines }));
+        let text = item_names(&json!({ "invoice_line": lines }));
         assert_eq!(text.chars().count(), DESCRIPTION_CHARS_MAX);
     }
 }

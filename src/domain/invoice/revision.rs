@@ -93,13 +93,13 @@ impl LineFault {
 impl RevisedLine {
     /// Returns the complete line. Fields that the update does not state are taken from the item.
     fn complete(&self, items: &Items) -> Result<Line, LineFault> {
-        let item = self.item(items)?;
+        let item = self.find_item(items)?;
         let said = |own: &Option<String>, of_item: Option<&String>| {
             own.clone().or_else(|| of_item.cloned())
         };
         let item_type = self.item_type.or(item.map(|item| item.item_type));
         let item_type = item_type.ok_or_else(|| LineFault::for_missing("item_type"))?;
-        self.refuse_other(item, item_type)?;
+        self.check_item_type(item, item_type)?;
         let name = said(&self.item_name, item.map(|item| &item.name));
         let tax_category = said(&self.tax_category, item.map(|item| &item.tax_category));
         Ok(Line {
@@ -125,7 +125,7 @@ impl RevisedLine {
         })
     }
 
-    fn item<'i>(&self, items: &'i Items) -> Result<Option<&'i Item>, LineFault> {
+    fn find_item<'i>(&self, items: &'i Items) -> Result<Option<&'i Item>, LineFault> {
         let Some(id) = self.item_id else {
             return Ok(None);
         };
@@ -148,7 +148,7 @@ impl RevisedLine {
 
     /// Refuses a line whose type differs from that of its item, and a product line with a service category or the
     /// reverse.
-    fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), LineFault> {
+    fn check_item_type(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), LineFault> {
         if item.is_some_and(|item| item.item_type != item_type) {
             return Err(LineFault::new(
                 "item_type",
@@ -203,7 +203,7 @@ impl Invoice {
     pub fn revise(mut self, revision: &Revision, rewritten: RevisedParts, now: Timestamp) -> Self {
         self.extras
             .retain(|name, _| !REPLACED_EXTRAS.contains(&name.as_str()));
-        self.extras.extend(details(revision));
+        self.extras.extend(revised_extras(revision));
         let old_due = self.due_date;
         for due in self.payment_due_dates_mut() {
             if old_due.is_some() && to_date(due) == old_due {
@@ -242,7 +242,7 @@ fn to_date(value: &Value) -> Option<Date> {
 }
 
 /// Returns the fields of the update that go into `extras`.
-fn details(revision: &Revision) -> Map<String, Value> {
+fn revised_extras(revision: &Revision) -> Map<String, Value> {
     let by_irn = revision
         .original
         .as_ref()

@@ -13,7 +13,7 @@ use crate::domain::kernel::codes::{
     CREDIT_NOTE_CODE, DeclaredPaymentStatus, INVOICE_CODE, is_self_billed,
 };
 use crate::domain::party::{Address, CustomerDetails, Taxpayer};
-use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
+use crate::domain::reference::catalog::{Catalog, ReferenceList, letters_and_digits};
 use crate::domain::reference::country::country_code;
 
 /// The extra fields of a full invoice that are not copied into its document, because the document has them under other
@@ -132,7 +132,7 @@ pub fn invoice_type_code_for(text: &str, catalog: &Catalog) -> Option<String> {
     if catalog.has(ReferenceList::InvoiceTypes, text) == Some(true) {
         return Some(text.to_owned());
     }
-    let folded = fold(text);
+    let folded = letters_and_digits(text);
     let word = TYPE_WORDS.iter().find(|(word, _)| *word == folded);
     if let Some((_, code)) = word {
         return Some((*code).to_owned());

@@ -38,7 +38,7 @@ impl<'a> Cell<'a> {
         number.map_or(Self::Empty, Self::Number)
     }
 
-    fn index(index: usize) -> Self {
+    fn from_index(index: usize) -> Self {
         Self::Number(i64::try_from(index).unwrap_or(i64::MAX).into())
     }
 }
@@ -85,7 +85,7 @@ impl InvoiceRows {
         let extra = |name: &str| invoice.extras.get(name).and_then(Value::as_str);
         let full_code = invoice.is_full().then_some(invoice.invoice_type.as_str());
         let type_code = extra("invoice_type_code").or(full_code);
-        let original = extra("original_invoice_reference").or_else(|| self.billed_irn());
+        let original = extra("original_invoice_reference").or_else(|| self.referenced_irn());
         let by_irn = original.map(|_| UniqueNoType::Irn.as_str());
         let original_type = extra("original_invoice_reference_type").or(by_irn);
         let due_date = invoice.due_date.map(|date| date.to_string());
@@ -105,7 +105,7 @@ impl InvoiceRows {
     }
 
     /// Returns the IRN of the first invoice that a full invoice refers to, such as the one that a credit note corrects.
-    fn billed_irn(&self) -> Option<&str> {
+    fn referenced_irn(&self) -> Option<&str> {
         let references = self.invoice.extras.get("billing_reference")?;
         references.get(0)?.get("irn")?.as_str()
     }
@@ -133,7 +133,7 @@ impl InvoiceRows {
         let amounts = self.amounts.as_ref();
         let net = amounts.map(|amounts| amounts.totals.tax_exclusive_amount);
         [
-            Cell::index(index + 1),
+            Cell::from_index(index + 1),
             Cell::optional_number(amounts.and_then(|amounts| amounts.lines.get(index).copied())),
             Cell::Number(invoice.id.0.into()),
             Cell::text(invoice.irn.as_str()),
@@ -184,7 +184,7 @@ pub fn batch_rows(batch: &Batch) -> impl Iterator<Item = Vec<Cell<'_>>> {
         }
         errors.into_iter().map(move |error| {
             let mut cells = vec![
-                Cell::index(index),
+                Cell::from_index(index),
                 Cell::optional_text(item.invoice_no.as_deref()),
                 Cell::text(item.outcome.as_str()),
                 Cell::optional_number(item.id.map(|id| id.0.into())),

@@ -22,7 +22,7 @@ pub fn payable_amount(
 ) -> Result<Amount, TotalTooLarge> {
     let sum = lines.iter().try_fold(Amount::ZERO, |sum, line| {
         let net = net(line)?;
-        let gross = net.plus(catalog.tax_percent(&line.tax_category).to_percent(net)?)?;
+        let gross = net.plus(catalog.tax_percent(&line.tax_category).percent_share(net)?)?;
         sum.plus(gross)
     });
     let sum = sum.ok_or(TotalTooLarge)?;

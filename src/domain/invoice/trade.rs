@@ -6,8 +6,8 @@ use rust_decimal::Decimal;
 use serde::Deserialize;
 use serde_json::Value;
 use trade_document::{
-    Address, Coded, ItemKind, Line, Party, PaymentMeans, Period, Reference, ReferenceKind, Tax,
-    TaxSubtotal, TradeDocument,
+    Address, CodeAndName, ItemKind, Line, Party, PaymentMeans, Period, Reference, ReferenceKind,
+    Tax, TaxSubtotal, TradeDocument,
 };
 
 use crate::domain::invoice::irn::Irn;
@@ -36,7 +36,7 @@ pub fn read_document(
     document: &Value,
     catalog: &Catalog,
 ) -> Result<TradeDocument, UnreadableDocument> {
-    let root = Node {
+    let root = DocumentNode {
         value: document,
         catalog,
     };
@@ -93,7 +93,7 @@ pub fn read_document(
         notes: root.text("note").into_iter().collect(),
         payment_means: root
             .items("payment_means")
-            .map(Node::payment_means)
+            .map(DocumentNode::payment_means)
             .collect(),
         payment_terms: root.text("payment_terms_note"),
         charges,
@@ -105,15 +105,15 @@ pub fn read_document(
 
 /// Reads a party of a document.
 pub fn read_party(party: &Value, catalog: &Catalog) -> Party {
-    Node {
+    DocumentNode {
         value: party,
         catalog,
     }
     .party()
 }
 
-/// Returns the tax of a category. It has the percentage of the document's tax subtotals, if all subtotals with this
-/// category have the same one, otherwise that of the authority's list.
+/// Returns the tax of a category. Its percentage is that of the document's subtotals with this category, if all of them
+/// state the same one; otherwise that of the authority's list.
 pub fn find_tax(category: &str, taxes: &[TaxSubtotal], catalog: &Catalog) -> Tax {
     let mut summed = taxes.iter().filter(|one| one.tax.category.code == category);
     match summed.next() {
@@ -124,12 +124,12 @@ pub fn find_tax(category: &str, taxes: &[TaxSubtotal], catalog: &Catalog) -> Tax
 
 /// A member of the document, with the reference lists that contain the names of its codes.
 #[derive(Clone, Copy)]
-pub(super) struct Node<'a> {
+pub(super) struct DocumentNode<'a> {
     pub(super) value: &'a Value,
     pub(super) catalog: &'a Catalog,
 }
 
-impl<'a> Node<'a> {
+impl<'a> DocumentNode<'a> {
     pub(super) fn member(self, name: &str) -> Option<Self> {
         let value = self.value.get(name).filter(|value| value.is_object())?;
         Some(Self { value, ..self })
@@ -162,18 +162,20 @@ impl<'a> Node<'a> {
             .map(Decimal::from)
     }
 
-    fn to_coded(self, list: ReferenceList, code: String) -> Coded {
+    fn to_coded(self, list: ReferenceList, code: String) -> CodeAndName {
         let name = self
             .catalog
             .name(list, &code)
             .unwrap_or_default()
             .to_owned();
-        Coded { code, name }
+        CodeAndName { code, name }
     }
 
     /// Returns the party in a member; an empty party if the document has none.
     fn party_in(self, name: &str) -> Party {
-        self.member(name).map(Node::party).unwrap_or_default()
+        self.member(name)
+            .map(DocumentNode::party)
+            .unwrap_or_default()
     }
 
     fn party(self) -> Party {

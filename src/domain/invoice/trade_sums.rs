@@ -5,9 +5,9 @@
 //! payable amount and the tax do not change, and the totals before and with tax include them.
 
 use rust_decimal::{Decimal, RoundingStrategy};
-use trade_document::{Charge, Coded, ROUNDING, Tax, TaxSubtotal, Totals};
+use trade_document::{Charge, CodeAndName, ROUNDING, Tax, TaxSubtotal, Totals};
 
-use crate::domain::invoice::trade::Node;
+use crate::domain::invoice::trade::DocumentNode;
 use crate::domain::money::{Amount, TOLERANCE};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 
@@ -21,7 +21,7 @@ pub(super) struct DocumentSums {
     pub(super) totals: Totals,
 }
 
-impl Node<'_> {
+impl DocumentNode<'_> {
     /// Returns charges, taxes and totals of the document. Charges that apply after the tax are added to `taxes` as
     /// exempt.
     pub(super) fn sums(self, mut taxes: Vec<TaxSubtotal>) -> Option<DocumentSums> {
@@ -30,9 +30,11 @@ impl Node<'_> {
         let lines = stated.amount("line_extension_amount")?;
         let mut tax_exclusive = stated.amount("tax_exclusive_amount")?;
         let mut tax_inclusive = stated.amount("tax_inclusive_amount").unwrap_or(payable);
-        let charges = self.items("allowance_charge").filter_map(Node::charge);
+        let charges = self
+            .items("allowance_charge")
+            .filter_map(DocumentNode::charge);
         let mut charges: Vec<_> = charges.collect();
-        let added = net(&charges)?;
+        let added = net_charges(&charges)?;
         if !added.is_zero() && lines.checked_add(added)? != tax_exclusive {
             let exempt = listed_tax(EXEMPT.to_owned(), Some(Decimal::ZERO), self.catalog);
             for charge in &mut charges {
@@ -43,7 +45,7 @@ impl Node<'_> {
             add_base(&mut taxes, exempt, added)?;
         }
         check_tax_sum(&taxes)?;
-        let (prepaid, rounding) = split_open(tax_inclusive.checked_sub(payable)?);
+        let (prepaid, rounding) = split_unpaid_difference(tax_inclusive.checked_sub(payable)?);
         Some(DocumentSums {
             charges,
             taxes,
@@ -69,7 +71,7 @@ impl Node<'_> {
     }
 
     /// Returns the discounts and fees of a line. Each is stated as a percentage, an amount, or both. They are changed
-    /// so that they lead to the amount of the line (`fit_charges`).
+    /// so that the line adds up to its amount (`fit_charges`).
     pub(super) fn line_charges(self, digits: u32) -> Vec<Charge> {
         let gross = self.gross();
         let names = [
@@ -138,7 +140,7 @@ pub(super) fn listed_tax(code: String, percent: Option<Decimal>, catalog: &Catal
     };
     Tax {
         percent: percent.or_else(listed),
-        category: Coded {
+        category: CodeAndName {
             name: tax_name(&code, catalog),
             code,
         },
@@ -146,7 +148,7 @@ pub(super) fn listed_tax(code: String, percent: Option<Decimal>, catalog: &Catal
 }
 
 /// Returns the fees less the discounts; `None` if the sum is too large.
-fn net(charges: &[Charge]) -> Option<Decimal> {
+fn net_charges(charges: &[Charge]) -> Option<Decimal> {
     let mut charges = charges.iter();
     charges.try_fold(Decimal::ZERO, |sum, charge| {
         if charge.is_fee {
@@ -183,7 +185,7 @@ fn add_base(taxes: &mut Vec<TaxSubtotal>, tax: Tax, base: Decimal) -> Option<()>
 
 /// Splits the difference between the total with tax and the payable amount into a prepaid amount and a rounding. A
 /// prepayment is not negative, and a difference of less than one unit of the currency is a rounding.
-fn split_open(open: Decimal) -> (Decimal, Decimal) {
+fn split_unpaid_difference(open: Decimal) -> (Decimal, Decimal) {
     if open >= Decimal::ONE {
         (open, Decimal::ZERO)
     } else {
@@ -191,10 +193,11 @@ fn split_open(open: Decimal) -> (Decimal, Decimal) {
     }
 }
 
-/// Makes the charges of a line lead from the rounded `gross` to `line_amount`. Each is rounded to the digits of the
-/// currency, or to those of the amount if it has more. A discount counts only as far as it takes effect. The first
-/// charge that was rounded takes the rounding difference. What then still differs by rounding, because the amounts of
-/// all lines are rounded together, becomes a charge of its own. A larger difference stays.
+/// Changes the charges of a line so that the rounded `gross` and the charges add up to `line_amount`. Each charge is
+/// rounded to the digits of the currency, or to those of the amount if it has more. A discount that is larger than the
+/// rest of the line is lowered. The first charge that was rounded absorbs the rounding difference. A difference that
+/// remains because the amounts of all lines were rounded together becomes a charge of its own. A difference that is
+/// larger than rounding stays.
 fn fit_charges(charges: &mut Vec<Charge>, gross: Decimal, line_amount: Decimal, digits: u32) {
     let tolerance = Decimal::from(TOLERANCE.max(Amount::unit(digits)));
     let digits = digits.max(line_amount.normalize().scale());
@@ -235,8 +238,8 @@ fn fit_charges(charges: &mut Vec<Charge>, gross: Decimal, line_amount: Decimal, 
     }
 }
 
-/// Lowers discounts that are larger than the rest of the line, because the amount of a line is at least zero. Those
-/// without a rate come first, so that an amount with a rate still follows from it.
+/// Lowers discounts that are larger than the rest of the line, because the amount of a line is at least zero. Discounts
+/// without a rate are lowered first, so that the amount of one with a rate still follows from its rate.
 fn limit_discounts(charges: &mut [Charge], gross: Decimal) {
     let Some(mut excess) = missing_amount(charges, gross, Decimal::ZERO) else {
         return;
@@ -251,9 +254,10 @@ fn limit_discounts(charges: &mut [Charge], gross: Decimal) {
     }
 }
 
-/// Returns what is missing from `gross` with these charges to the amount of the line; `None` if a sum is too large.
+/// Returns the amount of the line less `gross` with these charges: what a further charge would have to add. `None` if a
+/// sum is too large.
 fn missing_amount(charges: &[Charge], gross: Decimal, line_amount: Decimal) -> Option<Decimal> {
-    let whole = gross.checked_add(net(charges)?)?;
+    let whole = gross.checked_add(net_charges(charges)?)?;
     line_amount.checked_sub(whole)
 }
 
@@ -354,7 +358,7 @@ mod tests {
                 "{name}"
             );
             // The rules BR-CO-13, BR-CO-15 and BR-CO-16 of EN 16931.
-            let added = net(&found.charges).unwrap();
+            let added = net_charges(&found.charges).unwrap();
             assert_eq!(totals.tax_exclusive, totals.lines + added, "{name}");
             assert_eq!(
                 totals.tax_inclusive,
@@ -385,7 +389,7 @@ mod tests {
                 None => line[*name] = number,
             }
         }
-        let node = Node {
+        let node = DocumentNode {
             value: &line,
             catalog: &Catalog::default(),
         };

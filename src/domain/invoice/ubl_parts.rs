@@ -68,8 +68,8 @@ impl UblParts {
         });
         let kept = Self {
             parts,
-            lines: lines(document),
-            taxes: taxes(document),
+            lines: line_amount_texts(document),
+            taxes: tax_texts(document),
             customer: None,
             city: counterparty(document).address.city.clone(),
             lacks_descriptions: !has_descriptions(document),
@@ -90,24 +90,23 @@ impl UblParts {
         self.parts.is_empty()
     }
 
-    /// Returns the parts that still fit the document. If its amounts have changed since the import, parts of lines and
-    /// of taxes are left out, because they may belong to none of the present ones. If the invoice is for another
-    /// customer by now, what belonged to the first one is left out, such as its electronic address; if the customer is
-    /// in another city by now, what belonged to its address. The descriptions of lines go once lines have other ones.
-    /// Also left out are a second reference to the corrected invoice, and the numbers of the taxpayer.
+    /// Returns the parts that still fit the document. Left out are: parts of lines and taxes, if amounts have changed
+    /// since the import; parts of the customer, such as its electronic address, if the invoice now has another
+    /// customer; parts of the customer's address, if the customer is now in another city; descriptions of lines, if
+    /// lines now have other ones; a second reference to the corrected invoice; and the numbers of the taxpayer.
     pub fn fitting_parts(
         self,
         document: &TradeDocument,
         customer: CustomerId,
     ) -> Vec<UnmappedPart> {
-        let fit = PartsFit::new(&self, document, customer);
+        let fit = FitCriteria::new(&self, document, customer);
         let parts = self.parts.into_iter();
-        parts.filter(|part| fit.holds(part)).collect()
+        parts.filter(|part| fit.is_fit(part)).collect()
     }
 }
 
-/// Returns a warning if this UBL does not state the currency of the tax, because EN 16931 demands the tax in it then
-/// (BR-53), and only a file that was imported may have it.
+/// Returns a warning if this UBL leaves out the currency of the tax. With the currency, EN 16931 would demand a total
+/// of the tax in it (BR-53), which only an imported file can have.
 pub fn tax_currency_warning(tax_currency: Option<&str>, ubl: &str) -> Option<String> {
     let currency = tax_currency.filter(|_| !ubl.contains("<cbc:TaxCurrencyCode"))?;
     Some(format!(
@@ -133,7 +132,7 @@ pub fn is_number_of_taxpayer(part: &UnmappedPart, type_code: &str) -> bool {
 }
 
 /// The facts about a document that decide which parts fit it.
-struct PartsFit<'a> {
+struct FitCriteria<'a> {
     /// The children of the root whose parts belong to other lines, taxes or customers than the present ones.
     unfit: Vec<&'static str>,
     has_taxes: bool,
@@ -144,10 +143,10 @@ struct PartsFit<'a> {
     type_code: &'a str,
 }
 
-impl<'a> PartsFit<'a> {
+impl<'a> FitCriteria<'a> {
     fn new(kept: &UblParts, document: &'a TradeDocument, customer: CustomerId) -> Self {
-        let has_lines = kept.lines == lines(document);
-        let has_taxes = has_lines && kept.taxes == taxes(document);
+        let has_lines = kept.lines == line_amount_texts(document);
+        let has_taxes = has_lines && kept.taxes == tax_texts(document);
         let has_customer = kept.customer.is_none_or(|id| id == customer.0);
         let has_moved = kept.city.is_some() && kept.city != counterparty(document).address.city;
         let type_code = document.document_type.code.as_str();
@@ -178,20 +177,20 @@ impl<'a> PartsFit<'a> {
         }
     }
 
-    fn holds(&self, part: &UnmappedPart) -> bool {
+    fn is_fit(&self, part: &UnmappedPart) -> bool {
         let child = part.root_child();
         if part.is_root_child() && child == "cac:BillingReference" {
             return !self.names_corrected;
         }
         let is_of_other_tax = !self.has_taxes && part.path.contains(TAX_OF_LINE);
         !is_of_other_tax
-            && !self.is_of_old_address(part)
+            && !self.belongs_to_old_address(part)
             && !self.is_old_description(part)
             && !self.unfit.contains(&child)
             && !is_number_of_taxpayer(part, self.type_code)
     }
 
-    fn is_of_old_address(&self, part: &UnmappedPart) -> bool {
+    fn belongs_to_old_address(&self, part: &UnmappedPart) -> bool {
         let below = self
             .moved_customer
             .and_then(|customer| part.path.split_once(customer));
@@ -219,24 +218,24 @@ fn has_descriptions(document: &TradeDocument) -> bool {
     lines.any(|line| line.description.is_some())
 }
 
-fn lines(document: &TradeDocument) -> Vec<String> {
+fn line_amount_texts(document: &TradeDocument) -> Vec<String> {
     let lines = document.lines.iter();
-    lines.map(|line| digits(line.amount)).collect()
+    lines.map(|line| amount_text(line.amount)).collect()
 }
 
-fn taxes(document: &TradeDocument) -> Vec<String> {
+fn tax_texts(document: &TradeDocument) -> Vec<String> {
     let taxes = document.taxes.iter();
-    let texts = taxes.map(|one| format!("{} {}", one.tax.category.code, digits(one.amount)));
+    let texts = taxes.map(|one| format!("{} {}", one.tax.category.code, amount_text(one.amount)));
     texts.collect()
 }
 
-fn digits(amount: Decimal) -> String {
+fn amount_text(amount: Decimal) -> String {
     amount.normalize().to_string()
 }
 
 #[cfg(test)]
 mod tests {
-    use trade_document::Coded;
+    use trade_document::CodeAndName;
 
     use super::*;
 
@@ -253,7 +252,7 @@ mod tests {
         let code_of_trade =
             "<cbc:IndustryClassificationCode name=\"Mill\">7</cbc:IndustryClassificationCode>";
         for (code, own, other) in [("381", SUPPLIER, CUSTOMER), ("394", CUSTOMER, SUPPLIER)] {
-            document.document_type = Coded {
+            document.document_type = CodeAndName {
                 code: code.to_owned(),
                 name: String::new(),
             };

@@ -159,7 +159,7 @@ impl From<&ActorWithName> for NamedActor {
 impl NamedActor {
     /// Removes the name, which may be a person's name.
     #[must_use]
-    pub fn unnamed(self) -> Self {
+    pub fn without_name(self) -> Self {
         Self { name: None, ..self }
     }
 

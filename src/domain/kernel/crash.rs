@@ -96,21 +96,21 @@ impl CrashHistory {
         match self {
             Self {
                 crashes: 0, panics, ..
-            } => format!("it panicked {}", times(panics)),
+            } => format!("it panicked {}", times_in_words(panics)),
             Self {
                 crashes, panics: 0, ..
             } => {
                 format!(
                     "the process crashed {} while it was in flight",
-                    times(crashes)
+                    times_in_words(crashes)
                 )
             }
             Self {
                 crashes, panics, ..
             } => format!(
                 "it panicked {}, and the process crashed {} while it was in flight",
-                times(panics),
-                times(crashes)
+                times_in_words(panics),
+                times_in_words(crashes)
             ),
         }
     }
@@ -125,7 +125,7 @@ impl CrashHistory {
     }
 }
 
-fn times(count: u32) -> String {
+fn times_in_words(count: u32) -> String {
     if count == 1 {
         "once".to_owned()
     } else {

@@ -36,10 +36,23 @@ fn canonical_number(number: &Number) -> Number {
 
 /// Returns the number in its canonical spelling; `None` if the text is not a number in the range of `Decimal`.
 pub fn canonical_number_text(text: &str) -> Option<String> {
+    if is_zero_with_exponent(text) {
+        return Some("0".to_owned());
+    }
     let decimal = Decimal::from_str_exact(text)
         .or_else(|_| Decimal::from_scientific(text))
         .ok()?;
     Some(decimal.normalize().to_string())
+}
+
+/// True if the text is zero with an exponent, which may be outside the range of `Decimal`.
+fn is_zero_with_exponent(text: &str) -> bool {
+    text.split_once(['e', 'E'])
+        .is_some_and(|(mantissa, exponent)| {
+            let power = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+            let is_power = !power.is_empty() && power.bytes().all(|byte| byte.is_ascii_digit());
+            is_power && Decimal::from_str_exact(mantissa).is_ok_and(|value| value.is_zero())
+        })
 }
 
 #[cfg(test)]
@@ -62,6 +75,19 @@ mod tests {
             one
         );
         assert_ne!(digest(r#"{"lines":[{"quantity":"2"}],"amount":1075}"#), one);
+    }
+
+    #[test]
+    fn zero_has_one_digest_in_every_spelling() {
+        for zero in ["-0", "0.0", "-0.00", "0e0", "0e99", "-0E-99", "0.0e+400"] {
+            assert_eq!(digest(zero), digest("0"), "{zero}");
+        }
+        for other in ["1e-99", "0.1e0", "\"0e99\"", "\"0\"", "null"] {
+            assert_ne!(digest(other), digest("0"), "{other}");
+        }
+        for text in ["", "e", "0e", "0e+", "e5", "0e5x", "0x0e5"] {
+            assert_eq!(canonical_number_text(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Faults {
     }
 
     /// Adds a suggestion to the fault of the missing field `path`: the unknown field `sent` was probably meant for it.
-    pub fn name_misspelling(&mut self, path: &str, sent: &str) {
+    pub fn add_misspelling_hint(&mut self, path: &str, sent: &str) {
         let found = self.kept.iter_mut().find(|fault| {
             let is_missing = matches!(
                 fault.problem,

@@ -103,7 +103,7 @@ pub type OutageId = Uuid;
 pub type EventId = Uuid;
 
 /// Parses a positive id of decimal digits without a leading zero, so that each id has only one spelling.
-pub fn parse_number(text: &str) -> Option<i64> {
+pub fn parse_id(text: &str) -> Option<i64> {
     let is_plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok())?
 }

@@ -20,7 +20,7 @@ pub fn nearest_word<'w>(
     if written.len() > WORD_BYTES_MAX {
         return None;
     }
-    let wanted = fold(written);
+    let wanted = fold_to_letters_and_digits(written);
     let letters = wanted.chars().count();
     if letters == 0 {
         return None;
@@ -29,7 +29,7 @@ pub fn nearest_word<'w>(
     let mut best: Option<(usize, &str)> = None;
     let mut is_alone = false;
     for word in known {
-        let folded = fold(word);
+        let folded = fold_to_letters_and_digits(word);
         if folded.chars().count().abs_diff(letters) > most {
             continue;
         }
@@ -61,7 +61,7 @@ fn typos_max(letters: usize) -> usize {
     }
 }
 
-fn fold(word: &str) -> String {
+fn fold_to_letters_and_digits(word: &str) -> String {
     word.chars()
         .filter(|letter| letter.is_alphanumeric())
         .flat_map(char::to_lowercase)

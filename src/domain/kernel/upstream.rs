@@ -20,7 +20,7 @@ words! {
 }
 
 impl UpstreamCause {
-    /// True if the failure is on our side, so that the authority is not out and waiting does not help.
+    /// True if the failure is on our side: the authority has no outage, and waiting does not help.
     pub fn is_ours(self) -> bool {
         matches!(self, Self::Credentials | Self::Tls)
     }

@@ -42,7 +42,7 @@ words! {
     }
 }
 
-/// Something that people are told by mail.
+/// A message about one event, which people get by mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub scope: NoticeScope,
@@ -58,8 +58,8 @@ pub struct Notice {
 /// sent.
 pub const LINK_PLACEHOLDER: &str = "the-secret-of-the-link";
 /// The maximum number of characters of `about`; longer texts are cut, because they may come from strangers. No invoice
-/// number is longer: the invoices that are settled meanwhile are found by it. `DETAIL_CHARS_MAX` is the maximum for
-/// `detail`.
+/// number is longer, so it is never cut: by it, the mailer finds out whether the invoice is settled meanwhile.
+/// `DETAIL_CHARS_MAX` is the maximum for `detail`.
 const ABOUT_CHARS_MAX: usize = 255;
 const DETAIL_CHARS_MAX: usize = 300;
 /// The detail of a notice about a deadline. Sorted as texts, such details are in the order of their deadlines.
@@ -79,8 +79,8 @@ impl Notice {
     #[must_use]
     pub fn about(self, about: &str, detail: &str) -> Self {
         Self {
-            about: one_line(about, ABOUT_CHARS_MAX),
-            detail: one_line(detail, DETAIL_CHARS_MAX),
+            about: to_one_line(about, ABOUT_CHARS_MAX),
+            detail: to_one_line(detail, DETAIL_CHARS_MAX),
             ..self
         }
     }
@@ -102,7 +102,7 @@ impl Notice {
 
     /// Returns the notice as it applies now: a deadline that was near may meanwhile have been missed.
     #[must_use]
-    pub fn judge_deadline(self, now: Timestamp) -> Self {
+    pub fn update_deadline_kind(self, now: Timestamp) -> Self {
         let is_missed = self.kind == NoticeKind::DeadlineNear
             && self.detail < now.strftime(DEADLINE_FORM).to_string();
         if is_missed {
@@ -117,7 +117,7 @@ impl Notice {
     /// Returns a copy of the notice for the integrator of a taxpayer. It names the taxpayer.
     #[must_use]
     pub fn for_integrator(&self, integrator: IntegratorId, name: &str, tin: &str) -> Self {
-        let name = one_line(name, ABOUT_CHARS_MAX);
+        let name = to_one_line(name, ABOUT_CHARS_MAX);
         Self {
             scope: NoticeScope::Person(SessionOwner::Integrator(integrator)),
             about: format!("{} of {name}, TIN {tin}", self.about),
@@ -187,7 +187,7 @@ fn audit_scope(entry: &AuditEntry, kind: NoticeKind) -> Option<NoticeScope> {
 
 /// Returns a text of unknown origin in one line and without control characters, which a terminal or mail program would
 /// obey.
-fn one_line(text: &str, chars_max: usize) -> String {
+fn to_one_line(text: &str, chars_max: usize) -> String {
     let mut line: String = text
         .chars()
         .map(|char| if char.is_control() { ' ' } else { char })
@@ -200,7 +200,7 @@ fn one_line(text: &str, chars_max: usize) -> String {
 }
 
 impl NoticeTopic {
-    /// Returns the lowest role that a contact person of the taxpayer needs to be told.
+    /// Returns the lowest role that a contact person of the taxpayer needs to get the notice.
     pub fn least_role(self) -> ContactRole {
         match self {
             Self::Access | Self::Security | Self::Webhook => ContactRole::Owner,
@@ -241,7 +241,7 @@ impl NoticeTopic {
         !matches!(self, Self::Access | Self::Security)
     }
 
-    /// Returns the subject of a mail with several notices. `is_recovery` tells that all of them say that something
+    /// Returns the subject of a mail with several notices. `is_recovery` is true if all of them say that something
     /// works again.
     pub fn summary(self, count: usize, is_recovery: bool) -> String {
         match self {
@@ -518,13 +518,13 @@ mod tests {
             ("2027-02-01T00:00:00Z", NoticeKind::DeadlineMissed),
         ] {
             assert_eq!(
-                near.clone().judge_deadline(now.parse().unwrap()).kind,
+                near.clone().update_deadline_kind(now.parse().unwrap()).kind,
                 kind,
                 "{now}"
             );
         }
         let other = Notice::new(near.scope, NoticeKind::InvoiceRejected, deadline);
-        assert_eq!(other.clone().judge_deadline(Timestamp::MAX), other);
+        assert_eq!(other.clone().update_deadline_kind(Timestamp::MAX), other);
     }
 
     #[test]

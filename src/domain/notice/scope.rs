@@ -32,14 +32,14 @@ impl fmt::Display for NoticeScope {
 /// The error for a text that is not a scope.
 #[derive(Debug, thiserror::Error)]
 #[error("not a scope of notices")]
-pub struct NoScope;
+pub struct InvalidScope;
 
 impl FromStr for NoticeScope {
-    type Err = NoScope;
+    type Err = InvalidScope;
 
-    fn from_str(text: &str) -> Result<Self, NoScope> {
+    fn from_str(text: &str) -> Result<Self, InvalidScope> {
         let parts: Vec<_> = text.split('/').collect();
-        let number = |text: &str| text.parse::<i64>().map_err(|_| NoScope);
+        let number = |text: &str| text.parse::<i64>().map_err(|_| InvalidScope);
         let owner = match parts[..] {
             ["sign-in"] => return Ok(Self::SignIn),
             ["taxpayer", id] => return Ok(Self::Taxpayer(TaxpayerId(number(id)?))),
@@ -53,7 +53,7 @@ impl FromStr for NoticeScope {
             [kind, id] if kind == SessionKind::Operator.as_str() => {
                 SessionOwner::Operator(number(id)?)
             }
-            _ => return Err(NoScope),
+            _ => return Err(InvalidScope),
         };
         Ok(Self::Person(owner))
     }

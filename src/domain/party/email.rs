@@ -1,5 +1,7 @@
 //! The rule for email addresses: the usual form only, without the quoted local parts and comments that RFC 5322 allows.
 
+use unicode_normalization::UnicodeNormalization;
+
 use crate::domain::kernel::invisible::{is_invisible, is_unprintable};
 
 /// The maximum number of characters in an address.
@@ -13,20 +15,31 @@ pub fn is_email(text: &str) -> bool {
         return false;
     };
     text.chars().count() <= CHARS_MAX
-        && is_word(local)
+        && has_well_placed_dots(local)
         && local.chars().count() <= LOCAL_CHARS_MAX
-        && !local.contains(is_odd)
+        && !local.contains(is_forbidden_in_local_part)
         && domain.contains('.')
-        && domain.split('.').all(is_label)
+        && domain.split('.').all(is_host_name_label)
+}
+
+/// Returns the form of an address in which two spellings of one address are equal: trimmed, in lower case and in one
+/// Unicode encoding (NFC). Devices write the same letter with an accent as one character or as two.
+pub fn email_key(text: &str) -> String {
+    text.trim().to_lowercase().nfc().collect()
+}
+
+/// Returns the keys that a row with this address may have. The second is that of rows from before keys were NFC.
+pub fn stored_email_keys(text: &str) -> [String; 2] {
+    [email_key(text), text.trim().to_lowercase()]
 }
 
 /// True for a text that is not empty, has no dot at its ends and no two dots in a row.
-fn is_word(part: &str) -> bool {
+fn has_well_placed_dots(part: &str) -> bool {
     !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.contains("..")
 }
 
 /// True for a character that must not stand in a local part.
-fn is_odd(letter: char) -> bool {
+fn is_forbidden_in_local_part(letter: char) -> bool {
     letter.is_whitespace()
         || is_unprintable(letter)
         || is_invisible(letter)
@@ -34,7 +47,7 @@ fn is_odd(letter: char) -> bool {
 }
 
 /// True for one part of a host name, between two dots.
-fn is_label(label: &str) -> bool {
+fn is_host_name_label(label: &str) -> bool {
     !label.is_empty()
         && !label.starts_with('-')
         && !label.ends_with('-')
@@ -78,6 +91,19 @@ mod tests {
             &format!("a@{}.com", "x".repeat(255)),
         ] {
             assert!(!is_email(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_has_one_key_however_it_is_written() {
+        for (text, key) in [
+            (" Ada@Example.COM ", "ada@example.com"),
+            ("\u{e9}@example.com", "\u{e9}@example.com"),
+            ("e\u{301}@example.com", "\u{e9}@example.com"),
+            ("E\u{301}@example.com", "\u{e9}@example.com"),
+            ("e@example.com", "e@example.com"),
+        ] {
+            assert_eq!(email_key(text), key, "{text:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use crate::domain::kernel::invisible::is_invisible;
 
 /// Returns the text trimmed, in lower case and in one Unicode encoding (NFKC), for searches.
-pub fn fold(text: &str) -> String {
+pub fn fold_for_search(text: &str) -> String {
     if text.is_ascii() {
         return text.trim().to_ascii_lowercase();
     }
@@ -31,7 +31,7 @@ pub fn normal_tin(text: &str) -> Option<String> {
         .filter(|letter| is_significant(*letter))
         .map(to_ascii_digit)
         .collect();
-    let normal: String = fold(&written)
+    let normal: String = fold_for_search(&written)
         .chars()
         .filter(|letter| is_significant(*letter))
         .collect();
@@ -147,8 +147,8 @@ mod tests {
             ("ΟΔΟΣ", "οδος"),
             ("Ｆｕｌｌ", "full"),
         ] {
-            assert_eq!(fold(one), fold(other));
+            assert_eq!(fold_for_search(one), fold_for_search(other));
         }
-        assert_eq!(fold(" A b "), "a b");
+        assert_eq!(fold_for_search(" A b "), "a b");
     }
 }

@@ -18,7 +18,7 @@ pub struct AccountSettings {
     /// The colour of titles and lines; `None` means the colour of the template.
     pub accent: Option<Colour>,
     /// The format, size and digest of the logo. The picture is loaded only to print it.
-    pub logo: Option<LogoMark>,
+    pub logo: Option<LogoProperties>,
     /// True if Validate, Submit and Report refuse a document that differs from the stored invoice with the same IRN. If
     /// false, they only warn.
     pub strict_documents: bool,
@@ -32,7 +32,7 @@ pub struct AccountSettings {
 
 /// The properties of a stored logo, without the picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogoMark {
+pub struct LogoProperties {
     pub kind: LogoKind,
     /// The length of the file in bytes.
     pub bytes: usize,
@@ -48,8 +48,8 @@ pub struct LogoFile {
 }
 
 impl LogoFile {
-    fn logo_mark(&self) -> LogoMark {
-        LogoMark {
+    fn logo_properties(&self) -> LogoProperties {
+        LogoProperties {
             kind: self.kind,
             bytes: self.bytes.len(),
             digest: hex::encode(Sha256::digest(&self.bytes)),
@@ -59,14 +59,14 @@ impl LogoFile {
 
 /// A change of a setting that can have no value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Change<T> {
+pub enum SettingChange<T> {
     #[default]
     Keep,
     Unset,
     Set(T),
 }
 
-impl<T> Change<T> {
+impl<T> SettingChange<T> {
     pub fn apply(self, value: &mut Option<T>) {
         match self {
             Self::Keep => {}
@@ -79,10 +79,10 @@ impl<T> Change<T> {
 /// A partial change of the settings. A switch that is `None` is not changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingsChange {
-    pub registration_number: Change<String>,
-    pub template: Change<Template>,
-    pub accent: Change<Colour>,
-    pub logo: Change<LogoFile>,
+    pub registration_number: SettingChange<String>,
+    pub template: SettingChange<Template>,
+    pub accent: SettingChange<Colour>,
+    pub logo: SettingChange<LogoFile>,
     pub strict_documents: Option<bool>,
     pub strict_numbers: Option<bool>,
     pub submit_after_approval: Option<bool>,
@@ -95,14 +95,14 @@ impl SettingsChange {
             .apply(&mut settings.registration_number);
         self.accent.apply(&mut settings.accent);
         match self.template {
-            Change::Keep => {}
-            Change::Unset => settings.template = Template::default(),
-            Change::Set(template) => settings.template = template,
+            SettingChange::Keep => {}
+            SettingChange::Unset => settings.template = Template::default(),
+            SettingChange::Set(template) => settings.template = template,
         }
         match self.logo {
-            Change::Keep => {}
-            Change::Unset => settings.logo = None,
-            Change::Set(logo) => settings.logo = Some(logo.logo_mark()),
+            SettingChange::Keep => {}
+            SettingChange::Unset => settings.logo = None,
+            SettingChange::Set(logo) => settings.logo = Some(logo.logo_properties()),
         }
         let switches = [
             (&mut settings.strict_documents, self.strict_documents),
@@ -171,10 +171,10 @@ mod tests {
         SettingsChange::default().apply(&mut after);
         assert_eq!(after, before);
         let change = SettingsChange {
-            registration_number: Change::Unset,
-            template: Change::Set(Template::Compact),
+            registration_number: SettingChange::Unset,
+            template: SettingChange::Set(Template::Compact),
             strict_documents: Some(false),
-            logo: Change::Set(LogoFile {
+            logo: SettingChange::Set(LogoFile {
                 kind: LogoKind::Svg,
                 bytes: Arc::from(*b"<svg/>"),
             }),

@@ -83,7 +83,7 @@ impl AuthorityDocument {
     #[must_use]
     pub fn with_differences(self, differences: Differences) -> Self {
         Self {
-            differences: differences.first(),
+            differences: differences.keep_first(),
             ..self
         }
     }
@@ -102,7 +102,7 @@ impl AuthorityDocument {
     }
 
     /// Returns the body of a Validate request for this document, with the API's names for category and payment status.
-    pub fn callers_body(&self) -> Map<String, Value> {
+    pub fn validate_request_body(&self) -> Map<String, Value> {
         let mut body = self.json.as_object().cloned().unwrap_or_default();
         body.remove("invoice_kind");
         if let Some(category) = self.category {
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(AuthorityDocument::from_json(json.clone()), document);
         let mut expected = body();
         expected["accounting_customer_party"]["postal_address"]["country"] = json!("NG");
-        assert_eq!(document.callers_body(), expected);
+        assert_eq!(document.validate_request_body(), expected);
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(
-            AuthorityDocument::from_json(json!("text")).callers_body(),
+            AuthorityDocument::from_json(json!("text")).validate_request_body(),
             Map::new()
         );
     }

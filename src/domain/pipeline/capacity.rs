@@ -21,7 +21,8 @@ const TIMES_MAX: usize = 64;
 /// If the mean time of this many newest calls differs much from that of the calls before them, the older ones are
 /// dropped.
 const NEWEST: usize = 12;
-/// If a call gave up waiting for a slot within this time, the answers of the step within this time give its rate.
+/// If a call of a step gave up waiting for a slot within this time, the rate of the step is computed from its answers
+/// within this time.
 const RATE_WINDOW: Duration = Duration::from_mins(1);
 /// If a step takes longer than usual, it is expected to take a further quarter of the time that it has already taken.
 /// This is right at its usual time if times are spread evenly between half and one and a half of the usual time.
@@ -86,8 +87,8 @@ impl StepTimes {
         if older == 0 {
             return;
         }
-        let before = mean(times.iter().take(older));
-        let newest = mean(times.iter().skip(older));
+        let before = mean_time(times.iter().take(older));
+        let newest = mean_time(times.iter().skip(older));
         // More than one and a half times as long, or less than two thirds.
         if newest * 2 > before * 3 || newest * 3 < before * 2 {
             times.drain(..older);
@@ -100,20 +101,20 @@ impl StepTimes {
     }
 
     /// Returns the mean time of the calls of a step. For a step without calls it is the mean of the other steps.
-    fn mean(&self, step: Step) -> Duration {
+    fn mean_time(&self, step: Step) -> Duration {
         let own = &self.0[step as usize].took;
         if !own.is_empty() {
-            return mean(own.iter());
+            return mean_time(own.iter());
         }
         let all = self.0.iter().map(|of_step| &of_step.took);
         let known: Vec<Duration> = all
             .filter(|times| !times.is_empty())
-            .map(|times| mean(times.iter()))
+            .map(|times| mean_time(times.iter()))
             .collect();
         if known.is_empty() {
             STEP_TIME_DEFAULT
         } else {
-            mean(known.iter())
+            mean_time(known.iter())
         }
     }
 
@@ -130,7 +131,7 @@ impl StepTimes {
             .all
             .iter()
             .filter_map(|step| self.0[*step as usize].answer_interval(now));
-        let crowded = crowded.max().unwrap_or_default() / divisor(backlog.processes);
+        let crowded = crowded.max().unwrap_or_default() / to_divisor(backlog.processes);
         let per_run = self
             .time_per_run(steps.all, backlog, &capacity)
             .max(crowded);
@@ -142,11 +143,11 @@ impl StepTimes {
             .collect();
         let queued = match (backlog.position, steps.under_way) {
             (Some(position), _) => multiply(per_run, backlog.at_work.saturating_add(position)),
-            (None, Some(under_way)) => self.time_from(&remaining, under_way),
+            (None, Some(under_way)) => self.time_for_steps(&remaining, under_way),
             // The run is expected to end together with the other runs at work. Only its remaining steps count.
             (None, None) => {
-                multiply(per_run, backlog.at_work) * divisor(count_items(&remaining))
-                    / divisor(count_items(steps.all))
+                multiply(per_run, backlog.at_work) * to_divisor(count_items(&remaining))
+                    / to_divisor(count_items(steps.all))
             }
         };
         let is_called = backlog.position.is_none() && steps.under_way.is_some();
@@ -155,20 +156,21 @@ impl StepTimes {
             .skip(usize::from(is_called))
             .map(|step| {
                 let answer_time = capacity(*step).answer_time;
-                answer_time.unwrap_or_else(|| self.mean(*step))
+                answer_time.unwrap_or_else(|| self.mean_time(*step))
             })
             .sum();
         queued.max(alone)
     }
 
-    /// Returns the expected time until the last of these steps ends. The first one has been called for `under_way`.
-    fn time_from(&self, steps: &[Step], under_way: Duration) -> Duration {
+    /// Returns the expected time until the last of these steps ends. The call of the first step has already taken
+    /// `under_way`.
+    fn time_for_steps(&self, steps: &[Step], under_way: Duration) -> Duration {
         let Some((first, further)) = steps.split_first() else {
             return Duration::ZERO;
         };
-        let usual = self.mean(*first);
+        let usual = self.mean_time(*first);
         let rest = usual.saturating_sub(under_way);
-        let further: Duration = further.iter().map(|step| self.mean(*step)).sum();
+        let further: Duration = further.iter().map(|step| self.mean_time(*step)).sum();
         rest.max(usual.max(under_way) / LATE_SHARE) + further
     }
 
@@ -179,9 +181,9 @@ impl StepTimes {
         backlog: &Backlog,
         capacity: impl Fn(Step) -> CallCapacity,
     ) -> Duration {
-        let processes = divisor(backlog.processes);
-        let through: Duration = steps.iter().map(|step| self.mean(*step)).sum();
-        let by_workers = through / divisor(backlog.workers).saturating_mul(processes);
+        let processes = to_divisor(backlog.processes);
+        let through: Duration = steps.iter().map(|step| self.mean_time(*step)).sum();
+        let by_workers = through / to_divisor(backlog.workers).saturating_mul(processes);
         if backlog.has_busy_workers() {
             return by_workers;
         }
@@ -207,7 +209,7 @@ impl CallTimes {
         } else {
             RATE_WINDOW
         };
-        Some(within / divisor(u64::try_from(number).unwrap_or(u64::MAX)))
+        Some(within / to_divisor(u64::try_from(number).unwrap_or(u64::MAX)))
     }
 }
 
@@ -232,8 +234,8 @@ impl Backlog {
     }
 }
 
-fn mean<'a>(times: impl ExactSizeIterator<Item = &'a Duration>) -> Duration {
-    let number = divisor(u64::try_from(times.len()).unwrap_or(u64::MAX));
+fn mean_time<'a>(times: impl ExactSizeIterator<Item = &'a Duration>) -> Duration {
+    let number = to_divisor(u64::try_from(times.len()).unwrap_or(u64::MAX));
     times.sum::<Duration>() / number
 }
 
@@ -241,7 +243,7 @@ fn count_items<T>(items: &[T]) -> u64 {
     u64::try_from(items.len()).unwrap_or(u64::MAX)
 }
 
-fn divisor(number: u64) -> u32 {
+fn to_divisor(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX).max(1)
 }
 
@@ -426,24 +428,24 @@ mod tests {
         for _ in 0..NEWEST - 1 {
             times.record(Step::Sign, ms(125), NOW);
         }
-        assert!(times.mean(Step::Sign) < ms(110), "a little slower");
+        assert!(times.mean_time(Step::Sign) < ms(110), "a little slower");
         let mut times = measured(ms(100), TIMES_MAX);
         for _ in 0..NEWEST {
             times.record(Step::Sign, ms(5_000), NOW);
         }
-        assert_eq!(times.mean(Step::Sign), ms(5_000));
+        assert_eq!(times.mean_time(Step::Sign), ms(5_000));
         for _ in 0..NEWEST {
             times.record(Step::Sign, ms(100), NOW);
         }
-        assert_eq!(times.mean(Step::Sign), ms(100), "and back");
+        assert_eq!(times.mean_time(Step::Sign), ms(100), "and back");
     }
 
     #[test]
     fn a_step_without_calls_is_taken_to_be_like_the_others() {
         let mut times = StepTimes::default();
-        assert_eq!(times.mean(Step::Sign), STEP_TIME_DEFAULT);
+        assert_eq!(times.mean_time(Step::Sign), STEP_TIME_DEFAULT);
         times.record(Step::Confirm, ms(100), NOW);
         times.record(Step::IrnCheck, ms(300), NOW);
-        assert_eq!(times.mean(Step::Sign), ms(200));
+        assert_eq!(times.mean_time(Step::Sign), ms(200));
     }
 }

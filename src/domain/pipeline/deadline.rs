@@ -34,13 +34,13 @@ impl DeadlinePolicy {
         let stated = document.and_then(|document| document.category);
         let issued = document
             .and_then(|document| self.issue_moment(document.issue_date?, document.issue_time));
-        self.after(
+        self.deadline_after(
             stated.or(category),
             issued.map_or(now, |issued| issued.min(now)),
         )
     }
 
-    fn after(&self, category: Option<Category>, issued: Timestamp) -> Timestamp {
+    fn deadline_after(&self, category: Option<Category>, issued: Timestamp) -> Timestamp {
         let given = match category {
             Some(Category::B2B) => self.b2b,
             Some(Category::B2C) => self.b2c,

@@ -23,7 +23,9 @@ mod step_attempt;
 use crate::domain::invoice::lifecycle::Stage;
 pub use crate::domain::pipeline::payload::RunPayload;
 pub use crate::domain::pipeline::resolution::ResolvedBy;
-pub use crate::domain::pipeline::run::{Run, RunPhase, StepProgress, parse_run_lane, run_lane};
+pub use crate::domain::pipeline::run::{
+    Run, RunPhase, StepProgress, parse_run_lane_key, run_lane_key,
+};
 pub use crate::domain::pipeline::run_request::RunRequest;
 pub use crate::domain::pipeline::run_words::{
     Operation, OperatorAction, RunState, Step, WaitReason,

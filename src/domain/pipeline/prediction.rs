@@ -31,13 +31,13 @@ pub struct Prediction {
     pub earliest: Timestamp,
     /// `None` if the run waits for the end of an outage, which cannot be predicted.
     pub latest: Option<Timestamp>,
-    /// The time that the run needs after its start.
+    /// The time that the run needs once it can continue.
     pub takes: Duration,
 }
 
 /// The time at which a run can continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub enum ContinuationTime {
     At(Timestamp),
     /// After the end of an outage, which is not known. The times are guesses.
     AfterOutage {
@@ -78,13 +78,13 @@ pub struct PastPredictions {
 
 impl PastPredictions {
     /// Predicts the end of a run that needs the time `takes` once it can continue.
-    pub fn predict(&self, start: Start, takes: Duration) -> Prediction {
-        let (shortest, longest) = self.range(takes);
+    pub fn predict(&self, start: ContinuationTime, takes: Duration) -> Prediction {
+        let (shortest, longest) = self.time_range(takes);
         let (earliest, expected) = match start {
-            Start::At(at) => (at, at),
-            Start::AfterOutage { earliest, expected } => (earliest, expected),
+            ContinuationTime::At(at) => (at, at),
+            ContinuationTime::AfterOutage { earliest, expected } => (earliest, expected),
         };
-        let is_known = matches!(start, Start::At(_));
+        let is_known = matches!(start, ContinuationTime::At(_));
         Prediction {
             expected: add_time(expected, takes),
             earliest: add_time(earliest, shortest),
@@ -117,7 +117,7 @@ impl PastPredictions {
 
     /// Judges the prediction for a run that has ended. Returns its error in thousandths of the real time. `None` if no
     /// prediction was kept, or if the times are too short to judge it.
-    pub fn settle(&mut self, run: RunId, ended_at: Timestamp) -> Option<u64> {
+    pub fn judge_ended_run(&mut self, run: RunId, ended_at: Timestamp) -> Option<u64> {
         let at = self.pending.iter().position(|pending| pending.run == run)?;
         let PendingPrediction { made_at, takes, .. } = self.pending.remove(at)?;
         let real = time_between(made_at, ended_at);
@@ -136,7 +136,7 @@ impl PastPredictions {
     }
 
     /// Returns the error of past predictions; `None` if none has been judged.
-    pub fn error(&self) -> Option<PastError> {
+    pub fn past_error(&self) -> Option<PastError> {
         let errors = self.sorted_values(|past| past.error);
         let median = errors.get(errors.len() / 2)?;
         Some(PastError {
@@ -147,7 +147,7 @@ impl PastPredictions {
 
     /// Returns the shortest and the longest time of a run with this predicted time. The lowest and the highest factor
     /// of the past predictions are left out.
-    fn range(&self, takes: Duration) -> (Duration, Duration) {
+    fn time_range(&self, takes: Duration) -> (Duration, Duration) {
         let ratios = self.sorted_values(|past| past.ratio);
         let (low, high) = match ratios.as_slice() {
             [_, low, .., high, _] if ratios.len() >= PAST_MIN => (*low, *high),
@@ -202,9 +202,9 @@ mod tests {
         let mut past = PastPredictions::default();
         for (run, real) in real.iter().enumerate() {
             let run = RunId::from_u128(run as u128);
-            let prediction = past.predict(Start::At(at(0)), seconds(100));
+            let prediction = past.predict(ContinuationTime::At(at(0)), seconds(100));
             past.remember(run, &prediction, at(0));
-            past.settle(run, at(*real));
+            past.judge_ended_run(run, at(*real));
         }
         past
     }
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn the_range_is_that_of_the_past_without_its_extremes() {
         let range = |real: &[i64]| {
-            let found = past(real).predict(Start::At(at(0)), seconds(10));
+            let found = past(real).predict(ContinuationTime::At(at(0)), seconds(10));
             assert_eq!(found.expected, at(10));
             (found.earliest, found.latest.unwrap())
         };
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_end_of_an_outage_is_open() {
-        let start = Start::AfterOutage {
+        let start = ContinuationTime::AfterOutage {
             earliest: at(5),
             expected: at(60),
         };
@@ -241,7 +241,7 @@ mod tests {
         let mut past = past(&[]);
         past.remember(RunId::nil(), &prediction, at(0));
         assert_eq!(
-            past.settle(RunId::nil(), at(500)),
+            past.judge_ended_run(RunId::nil(), at(500)),
             None,
             "it promised nothing"
         );
@@ -249,10 +249,10 @@ mod tests {
 
     #[test]
     fn the_error_is_the_median_of_the_last_twenty() {
-        assert_eq!(past(&[]).error(), None);
+        assert_eq!(past(&[]).past_error(), None);
         let error = |real: &[i64]| {
             past(real)
-                .error()
+                .past_error()
                 .map(|one| (one.predictions, one.median_percent))
         };
         assert_eq!(
@@ -269,31 +269,31 @@ mod tests {
         let mut past = PastPredictions::default();
         let run = RunId::nil();
         for (made, takes) in [(0, 10), (4, 60)] {
-            let prediction = past.predict(Start::At(at(made)), seconds(takes));
+            let prediction = past.predict(ContinuationTime::At(at(made)), seconds(takes));
             past.remember(run, &prediction, at(made));
         }
-        assert_eq!(past.settle(run, at(8)), Some(250), "2 s of 8 s");
-        assert_eq!(past.settle(run, at(8)), None, "once");
-        let soon = past.predict(Start::At(at(0)), seconds(1));
+        assert_eq!(past.judge_ended_run(run, at(8)), Some(250), "2 s of 8 s");
+        assert_eq!(past.judge_ended_run(run, at(8)), None, "once");
+        let soon = past.predict(ContinuationTime::At(at(0)), seconds(1));
         past.remember(run, &soon, at(0));
         assert_eq!(
-            past.settle(run, at(4)),
+            past.judge_ended_run(run, at(4)),
             None,
             "a few seconds are not judged"
         );
         past.remember(run, &soon, at(0));
         past.forget(run);
-        assert_eq!(past.settle(run, at(60)), None, "it was cancelled");
+        assert_eq!(past.judge_ended_run(run, at(60)), None, "it was cancelled");
     }
 
     #[test]
     fn runs_that_end_elsewhere_are_forgotten_in_time() {
         let mut past = PastPredictions::default();
-        let prediction = past.predict(Start::At(at(0)), seconds(100));
+        let prediction = past.predict(ContinuationTime::At(at(0)), seconds(100));
         for run in 0..=PENDING_MAX {
             past.remember(RunId::from_u128(run as u128), &prediction, at(0));
         }
-        assert_eq!(past.settle(RunId::nil(), at(100)), None);
-        assert_eq!(past.settle(RunId::from_u128(1), at(100)), Some(0));
+        assert_eq!(past.judge_ended_run(RunId::nil(), at(100)), None);
+        assert_eq!(past.judge_ended_run(RunId::from_u128(1), at(100)), Some(0));
     }
 }

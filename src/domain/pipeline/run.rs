@@ -71,7 +71,7 @@ pub struct StepProgress {
 }
 
 impl StepProgress {
-    fn with_history(self, crash_history: CrashHistory) -> Self {
+    fn with_crash_history(self, crash_history: CrashHistory) -> Self {
         Self {
             crash_history,
             ..self
@@ -258,7 +258,7 @@ impl Run {
             ..self.progress.crash_history
         };
         Self {
-            progress: self.progress.with_history(crash_history),
+            progress: self.progress.with_crash_history(crash_history),
             ..self
         }
     }
@@ -269,7 +269,7 @@ impl Run {
         Self {
             progress: self
                 .progress
-                .with_history(self.progress.crash_history.after_crash()),
+                .with_crash_history(self.progress.crash_history.after_crash()),
             ..self
         }
     }
@@ -280,7 +280,7 @@ impl Run {
         Self {
             progress: self
                 .progress
-                .with_history(self.progress.crash_history.after_panic()),
+                .with_crash_history(self.progress.crash_history.after_panic()),
             ..self
         }
     }
@@ -340,12 +340,12 @@ impl Run {
 }
 
 /// Returns the key of a run's lane.
-pub fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
+pub fn run_lane_key(taxpayer: TaxpayerId, run: RunId) -> String {
     format!("{taxpayer}/{run}")
 }
 
-/// Parses a key that `run_lane` made into taxpayer and run; `None` for another text.
-pub fn parse_run_lane(key: &str) -> Option<(TaxpayerId, RunId)> {
+/// Parses a key that `run_lane_key` made into taxpayer and run; `None` for another text.
+pub fn parse_run_lane_key(key: &str) -> Option<(TaxpayerId, RunId)> {
     let (taxpayer, run) = key.split_once('/')?;
     Some((TaxpayerId(taxpayer.parse().ok()?), run.parse().ok()?))
 }

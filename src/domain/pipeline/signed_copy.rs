@@ -12,6 +12,10 @@ use crate::domain::pipeline::authority_document::{AuthorityDocument, parse_date_
 pub const SIGNED_OTHERWISE_MESSAGE: &str = "the authority has signed another document under this IRN, so this one was not \
     signed and will not be: issue it under another invoice number, or download the IRN to see what was signed";
 
+/// The beginning of the message of a run that is paused because the authority's signed copy cannot be read.
+pub const UNREADABLE_COPY_MESSAGE: &str =
+    "the authority has signed a document under this IRN that cannot be read";
+
 /// The only field that is not compared, because its value changes over time.
 const CHANGING_FIELD: &str = "payment_status";
 /// The names of identifiers that are compared ignoring case.
@@ -61,6 +65,13 @@ fn is_same_date(reported: Option<&str>, sent: Option<Date>) -> Option<bool> {
 /// True if the run ended because another document was signed under its IRN.
 pub fn is_signed_otherwise(run: &Run) -> bool {
     run.last_error.as_deref() == Some(SIGNED_OTHERWISE_MESSAGE)
+}
+
+/// True if the run stopped because the authority's signed copy could not be read.
+pub fn has_unreadable_copy(run: &Run) -> bool {
+    run.last_error
+        .as_deref()
+        .is_some_and(|error| error.starts_with(UNREADABLE_COPY_MESSAGE))
 }
 
 /// Returns the value of a field in `CASELESS_FIELDS` in lower case, and any other value unchanged.

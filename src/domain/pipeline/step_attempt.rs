@@ -1,4 +1,4 @@
-//! An attempt at a step of a run: its begin, its result, the state of the run after it, and its entry in the log of
+//! An attempt at a step of a run: its beginning, its result, the state of the run after it, and its entry in the log of
 //! steps. Changes by callers, operators and crashes are in `run`.
 
 use jiff::{SignedDuration, Timestamp};
@@ -90,7 +90,7 @@ impl Run {
             attempt: before.attempt + 1,
             failing_since: before
                 .failing_since
-                .map(|since| self.without_queueing(since, now)),
+                .map(|since| self.without_queue_time(since, now)),
             ..before
         };
         Self {
@@ -113,7 +113,7 @@ impl Run {
 
     /// Returns `since`, the time at which failures began, moved forward by the time from `next_attempt_at` to `now`.
     /// During this time the run waited in a queue or its calls were blocked, so it does not count as failing.
-    fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
+    fn without_queue_time(&self, since: Timestamp, now: Timestamp) -> Timestamp {
         let late = self
             .next_attempt_at()
             .map(|at| now.duration_since(at))
@@ -132,24 +132,24 @@ impl Run {
             StepResult::Done {
                 resolved_by,
                 qr_code,
-            } => self.finish(step, *resolved_by, qr_code.clone()),
-            StepResult::Unchanged(resolved_by) => self.finish(step, *resolved_by, None),
+            } => self.finish_step(step, *resolved_by, qr_code.clone()),
+            StepResult::Unchanged(resolved_by) => self.finish_step(step, *resolved_by, None),
             StepResult::Refused { .. } => self.end(RunPhase::Refused),
             StepResult::Wait { reason, until, .. } => {
                 self.progress.failing_since.get_or_insert(now);
-                self.wait(*reason, *until);
+                self.enter_waiting(*reason, *until);
             }
             StepResult::Deferred { until, .. } => {
                 let attempt = &mut self.progress.attempt;
                 *attempt = attempt.saturating_sub(1);
-                self.wait(WaitReason::AuthorityUnavailable, *until);
+                self.enter_waiting(WaitReason::AuthorityUnavailable, *until);
             }
             StepResult::Pause { .. } => self.phase = RunPhase::Paused,
         }
         self
     }
 
-    fn finish(&mut self, step: Step, resolved_by: ResolvedBy, qr_code: Option<String>) {
+    fn finish_step(&mut self, step: Step, resolved_by: ResolvedBy, qr_code: Option<String>) {
         if step.has_effect() {
             self.finish_momentary_steps();
         }
@@ -187,7 +187,7 @@ impl Run {
     }
 
     /// Makes the run wait. Its intent stays, because an unknown outcome must be queried before the next call.
-    fn wait(&mut self, reason: WaitReason, until: Timestamp) {
+    fn enter_waiting(&mut self, reason: WaitReason, until: Timestamp) {
         self.phase = RunPhase::Waiting { reason, until };
         self.done.retain(|step| !step.is_momentary());
     }

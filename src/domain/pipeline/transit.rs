@@ -6,13 +6,13 @@ use crate::domain::kernel::codes::AuthorityStatus;
 use crate::domain::pipeline::{Operation, Run, Step};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Transit {
+pub struct TransmissionState {
     /// True if our records say that the invoice was transmitted.
     pub is_transmitted: bool,
     pub is_acknowledged: bool,
 }
 
-impl Transit {
+impl TransmissionState {
     /// Derives the state from all runs of the IRN and from the invoice, if it is stored.
     pub fn from_runs(invoice: Option<&Invoice>, runs: &[Run]) -> Self {
         let did = |step| runs.iter().any(|run: &Run| run.done.contains(&step));

@@ -6,14 +6,14 @@ use std::collections::HashMap;
 
 /// The runs that wait for a worker.
 #[derive(Debug, Clone, Default)]
-pub struct Turns {
+pub struct WaitingRuns {
     /// The number of waiting runs of each taxpayer.
     pub due: HashMap<i64, u64>,
     /// The taxpayer that was served last. The taxpayer with the next higher id is served next.
     pub last_served: i64,
 }
 
-impl Turns {
+impl WaitingRuns {
     /// Returns the position of a run; the run that is taken next has position 1. `more_urgent` is the number of more
     /// urgent runs of the same taxpayer, which are taken before it, one in each round.
     pub fn position(&self, taxpayer: i64, more_urgent: u64) -> u64 {
@@ -45,8 +45,8 @@ impl Turns {
 mod tests {
     use super::*;
 
-    fn turns(due: impl Into<HashMap<i64, u64>>, last_served: i64) -> Turns {
-        Turns {
+    fn turns(due: impl Into<HashMap<i64, u64>>, last_served: i64) -> WaitingRuns {
+        WaitingRuns {
             due: due.into(),
             last_served,
         }
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(turns.position(3, 9), 10 + 10 + 1);
         assert_eq!(turns.position(1, 99_999), 100_000 + 1 + 40);
         assert_eq!(turns.total(), 100_041);
-        assert_eq!(Turns::default().position(7, 0), 1);
+        assert_eq!(WaitingRuns::default().position(7, 0), 1);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::upstream::{CallFailure, UpstreamCause};
 use crate::domain::pipeline::prediction::{PastError, Prediction};
-use crate::domain::pipeline::{Run, RunPhase, RunState, Step, WaitReason};
+use crate::domain::pipeline::{Operation, Run, RunPhase, RunState, Step, WaitReason};
 
 words! {
     /// The reason why a due run is not taken although workers are free.
@@ -128,10 +128,11 @@ impl Run {
         self.progress.intent.or_else(|| self.next_step())
     }
 
-    /// True if the run has not ended and its legal deadline has passed.
+    /// True if the run is a submission that has not ended and its legal deadline has passed. The invoices of other runs
+    /// are signed already, so they have met theirs.
     pub fn is_overdue(&self, now: Timestamp) -> bool {
         let has_ended = !self.state().is_open() && self.state() != RunState::Paused;
-        !has_ended && self.deadline_at <= now
+        self.operation() == Operation::Submit && !has_ended && self.deadline_at <= now
     }
 
     /// Returns a text that says what the run waits for, the start and the end of the wait, and what would end it.
@@ -147,7 +148,7 @@ impl Run {
                 "It waits for nothing: it was cancelled at {since}. A new request of the taxpayer or a retry starts it again."
             ),
             RunState::Paused => self.explain_pause(context),
-            RunState::Running | RunState::Waiting => self.explain_open(context, now),
+            RunState::Running | RunState::Waiting => self.explain_open_run(context, now),
         }
     }
 
@@ -203,7 +204,7 @@ impl Run {
         format!("It has been in quarantine since {since}, because {cause}. {end}")
     }
 
-    fn explain_open(&self, context: &WaitContext, now: Timestamp) -> String {
+    fn explain_open_run(&self, context: &WaitContext, now: Timestamp) -> String {
         if let Some(worker) = &context.worker {
             return self.explain_work(worker, context.queue.as_ref());
         }
@@ -382,7 +383,7 @@ mod tests {
     use super::*;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::kernel::upstream::Blame;
-    use crate::domain::pipeline::{Operation, RunRequest, StepResult};
+    use crate::domain::pipeline::{RunRequest, StepResult};
 
     fn second(second: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
@@ -422,6 +423,12 @@ mod tests {
             "an operator paused it"
         );
         assert!(!due.cancel(second(5)).is_overdue(second(6)));
+        for operation in Operation::ALL {
+            let request = RunRequest::sample("INV001-94AD90FB-20261121", *operation);
+            let run = Run::new(RunId::nil(), TaxpayerId(7), request, second(0));
+            let is_submission = *operation == Operation::Submit;
+            assert_eq!(run.is_overdue(second(6)), is_submission, "{operation}");
+        }
     }
 
     fn queue_end(latest: Option<Timestamp>, median_percent: Option<u64>) -> QueueEnd {

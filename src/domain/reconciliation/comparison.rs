@@ -3,7 +3,7 @@
 
 use crate::domain::kernel::codes::{PaymentStatus, WorkflowStatus};
 use crate::domain::pipeline::RunState;
-use crate::domain::pipeline::transit::Transit;
+use crate::domain::pipeline::transit::TransmissionState;
 use crate::domain::reconciliation::finding_kind::FindingKind;
 use crate::domain::reconciliation::records::{LocalRecord, RemoteRecord, RunSnapshot};
 
@@ -88,7 +88,7 @@ impl LocalRecord {
                 RunState::Paused if run.is_held => {
                     ComparisonResult::without_repair(FindingKind::HeldLocally)
                 }
-                RunState::Paused if run.is_quarantined => {
+                RunState::Paused if run.is_quarantined || run.has_unreadable_copy => {
                     ComparisonResult::without_repair(FindingKind::UnfinishedLocally)
                 }
                 RunState::Waiting | RunState::Paused => {
@@ -126,7 +126,7 @@ impl LocalRecord {
         let is_transmitted = remote.is_transmitted || remote.is_delivered;
         let (kind, repair) = match (self.transit, remote.is_delivered) {
             (
-                Transit {
+                TransmissionState {
                     is_acknowledged: false,
                     ..
                 },
@@ -136,14 +136,14 @@ impl LocalRecord {
                 self.transmission_repair(true),
             ),
             (
-                Transit {
+                TransmissionState {
                     is_acknowledged: true,
                     ..
                 },
                 false,
             ) => (FindingKind::NotDeliveredRemotely, None),
             (
-                Transit {
+                TransmissionState {
                     is_transmitted: false,
                     ..
                 },
@@ -160,7 +160,7 @@ impl LocalRecord {
                 (FindingKind::TransmittedRemotely, repair)
             }
             (
-                Transit {
+                TransmissionState {
                     is_transmitted: true,
                     ..
                 },
@@ -209,8 +209,8 @@ impl LocalRecord {
         let here = self.payment?;
         match (payment_rank(here), payment_rank(there)) {
             _ if here == there => None,
-            // The authority has what it was told. What was recorded here since, by the taxpayer or by a correction, was
-            // never relayed, which is the taxpayer's choice.
+            // The authority has the status that it was last told. A later payment that the taxpayer or a correction
+            // recorded here was not relayed, which is the taxpayer's choice.
             (here, there_rank) if there_rank < here && self.told_payment == Some(there) => None,
             (here, there) if there > here => listed(FindingKind::PaymentAheadRemotely),
             (here, there) if there < here => listed(FindingKind::PaymentBehindRemotely),
@@ -235,7 +235,8 @@ mod tests {
     use super::*;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
-    use crate::domain::pipeline::{Operation, Run, RunRequest};
+    use crate::domain::pipeline::signed_copy::UNREADABLE_COPY_MESSAGE;
+    use crate::domain::pipeline::{Operation, Run, RunPhase, RunRequest};
 
     fn irn() -> Irn {
         Irn::parse("INV001-94AD90FB-20261121").unwrap()
@@ -248,6 +249,7 @@ mod tests {
             run_updated_at: Timestamp::UNIX_EPOCH,
             is_held,
             is_quarantined: false,
+            has_unreadable_copy: false,
         }
     }
 
@@ -270,7 +272,7 @@ mod tests {
             transmission: None,
             relay: None,
             stored_status: Some(WorkflowStatus::Submitted),
-            transit: Transit::default(),
+            transit: TransmissionState::default(),
             payment: Some(PaymentStatus::Pending),
             told_payment: Some(PaymentStatus::Pending),
         }
@@ -413,6 +415,36 @@ mod tests {
         }
     }
 
+    /// Otherwise each comparison would reopen the run, and its taxpayer would be told of each failure.
+    #[test]
+    fn a_run_whose_signed_copy_cannot_be_read_is_listed() {
+        let unreadable = format!("{UNREADABLE_COPY_MESSAGE} (odd), so it is not known");
+        for (state, error, expected) in [
+            (RunState::Paused, None, "unfinished_locally asks"),
+            (RunState::Paused, Some("down"), "unfinished_locally asks"),
+            (
+                RunState::Paused,
+                Some(&*unreadable),
+                "unfinished_locally listed",
+            ),
+            (
+                RunState::Waiting,
+                Some(&*unreadable),
+                "unfinished_locally asks",
+            ),
+        ] {
+            let request = RunRequest::sample(irn().as_str(), Operation::Submit);
+            let run = Run {
+                phase: RunPhase::sample(state),
+                last_error: error.map(str::to_owned),
+                ..Run::new(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+            };
+            let local = LocalRecord::from_runs(None, &[run], |_| false).unwrap();
+            let found = comparison_text(Some(&local), Some(&remote()));
+            assert_eq!(found, expected, "{state} {error:?}");
+        }
+    }
+
     #[test]
     fn every_place_of_a_transmission_beside_every_other() {
         let mut table = Vec::new();
@@ -427,7 +459,7 @@ mod tests {
         };
         for here in places {
             for there in places {
-                let transit = Transit {
+                let transit = TransmissionState {
                     is_transmitted: here.0,
                     is_acknowledged: here.1,
                 };

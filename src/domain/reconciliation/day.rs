@@ -104,18 +104,18 @@ impl Finding {
     }
 }
 
-/// The findings of the comparison of a day, and the invoices of which it had a definite result.
+/// The findings of the comparison of a day, and the invoices for which it had a definite result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DayFindings {
     pub findings: Vec<Finding>,
-    /// The keys of the IRNs that agree or whose differences all are findings. An invoice with work in progress is not
-    /// among them.
+    /// The keys of the IRNs whose records agree, or whose differences are all among `findings`. An invoice with work in
+    /// progress is not among them.
     pub compared_keys: BTreeSet<String>,
 }
 
 /// An operator's decision that a listed difference needs no further action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct OperatorDecision {
     pub operator_id: i64,
     pub reason: String,
     pub decided_at: Timestamp,
@@ -127,11 +127,11 @@ pub struct RecordedFinding {
     /// The number of the finding within its reconciliation, from 1.
     pub number: u32,
     pub finding: Finding,
-    pub decision: Option<Decision>,
+    pub decision: Option<OperatorDecision>,
 }
 
-/// Numbers the findings of a comparison. A finding that describes the same difference as one of `before`, the findings
-/// of earlier comparisons that this one replaces, takes over the operator's decision on it.
+/// Numbers the findings of a comparison. `before` holds the findings of the earlier comparisons that this one replaces.
+/// If one of them describes the same difference, the operator's decision on it is kept.
 pub fn number_findings(findings: Vec<Finding>, before: &[RecordedFinding]) -> Vec<RecordedFinding> {
     (1..)
         .zip(findings)
@@ -143,7 +143,7 @@ pub fn number_findings(findings: Vec<Finding>, before: &[RecordedFinding]) -> Ve
         .collect()
 }
 
-fn earlier_decision(finding: &Finding, before: &[RecordedFinding]) -> Option<Decision> {
+fn earlier_decision(finding: &Finding, before: &[RecordedFinding]) -> Option<OperatorDecision> {
     if finding.action != FindingAction::Listed {
         return None;
     }
@@ -214,7 +214,7 @@ impl Reconciliation {
     /// Records that an error interrupted the reconciliation. If the error is final, or if this was attempt
     /// `ATTEMPTS_MAX`, the reconciliation has failed.
     #[must_use]
-    pub fn break_off(self, error: String, is_final: bool, now: Timestamp) -> Self {
+    pub fn record_failure(self, error: String, is_final: bool, now: Timestamp) -> Self {
         let state = if is_final || self.attempts >= ATTEMPTS_MAX {
             ReconciliationState::Failed
         } else {
@@ -334,7 +334,7 @@ mod tests {
         let mut one = asked();
         let mut states = Vec::new();
         while one.state.is_open() {
-            one = one.begin(now).break_off("down".to_owned(), false, now);
+            one = one.begin(now).record_failure("down".to_owned(), false, now);
             states.push(one.state);
         }
         assert_eq!(
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(states[0], ReconciliationState::Interrupted);
         let refused = asked()
             .begin(now)
-            .break_off("unknown".to_owned(), true, now);
+            .record_failure("unknown".to_owned(), true, now);
         assert_eq!(
             (refused.state, refused.attempts),
             (ReconciliationState::Failed, 1)

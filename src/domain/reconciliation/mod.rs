@@ -10,7 +10,7 @@
 //! | running | in progress | in progress |
 //! | waiting | `unfinished_locally`, resumed with a query | in progress |
 //! | paused by itself | `unfinished_locally`, resumed with a query | agreed; `missing_remotely` if our run has signed it |
-//! | paused in quarantine | `unfinished_locally`, listed | agreed; `missing_remotely` if our run has signed it |
+//! | paused in quarantine, or because the signed copy cannot be read | `unfinished_locally`, listed | agreed; `missing_remotely` if our run has signed it |
 //! | paused by an operator | `held_locally`, listed | agreed; `missing_remotely` if our run has signed it |
 //! | refused | `refused_locally`, listed | agreed; `missing_remotely` if our run has signed it |
 //! | cancelled | `cancelled_locally`, listed | agreed; `missing_remotely` if our run has signed it |

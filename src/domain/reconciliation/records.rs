@@ -7,8 +7,8 @@ use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::RunId;
-use crate::domain::pipeline::transit::Transit;
-use crate::domain::pipeline::{Operation, Run, RunState, Step};
+use crate::domain::pipeline::transit::TransmissionState;
+use crate::domain::pipeline::{Operation, Run, RunState, Step, signed_copy};
 
 /// An invoice as the authority lists it. The authority lists only signed invoices.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +29,10 @@ pub struct RunSnapshot {
     pub run_updated_at: Timestamp,
     /// True if an operator paused the run and nobody has resumed it.
     pub is_held: bool,
-    /// True if the run is paused in quarantine. Only an operator or the end of the quarantine makes it go on.
+    /// True if the run is paused in quarantine. It continues only when an operator acts or when the quarantine ends.
     pub is_quarantined: bool,
+    /// True if the run is paused because the authority's signed copy cannot be read. A query would find the same.
+    pub has_unreadable_copy: bool,
 }
 
 /// An invoice as our records describe it.
@@ -44,7 +46,7 @@ pub struct LocalRecord {
     /// The payment run, and the payment status that it relays.
     pub relay: Option<(RunSnapshot, PaymentStatus)>,
     pub stored_status: Option<WorkflowStatus>,
-    pub transit: Transit,
+    pub transit: TransmissionState,
     pub payment: Option<PaymentStatus>,
     /// The payment status that the authority was last told: by the payment run, else by the submission. `None` if it was
     /// told nothing, or if the payment run has not succeeded.
@@ -52,7 +54,7 @@ pub struct LocalRecord {
 }
 
 impl RunSnapshot {
-    /// Returns the state, after the name of what the run does.
+    /// Returns `name`, which says what the run does, followed by the state of the run.
     fn describe(&self, name: &str) -> String {
         let why = match (self.is_held, self.is_quarantined) {
             (true, _) => " (held)",
@@ -76,6 +78,8 @@ impl LocalRecord {
             run_updated_at: run.updated_at,
             is_held: run.state() == RunState::Paused && is_held(run),
             is_quarantined: run.state() == RunState::Paused && run.is_quarantined(),
+            has_unreadable_copy: run.state() == RunState::Paused
+                && signed_copy::has_unreadable_copy(run),
         };
         let submission = Run::find_in(runs, Operation::Submit);
         let relay = Run::find_in(runs, Operation::Payment);
@@ -106,7 +110,7 @@ impl LocalRecord {
             transmission: Run::find_in(runs, Operation::Transmit).map(standing),
             relay,
             stored_status: invoice.map(|invoice| invoice.status),
-            transit: Transit::from_runs(invoice, runs),
+            transit: TransmissionState::from_runs(invoice, runs),
             payment,
             told_payment,
         })

@@ -51,7 +51,7 @@ impl ReferenceList {
     /// Returns the texts by which the search for a misspelt code finds this item; none for an item without a name.
     fn search_terms(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
         let word = |text: &str, is_code| CatalogTerm {
-            folded: fold(text),
+            folded: letters_and_digits(text),
             code: code.to_owned(),
             is_code,
         };
@@ -187,7 +187,7 @@ impl SharedCatalog {
 }
 
 /// Returns the letters and digits of a text in lower case, so that `Kilo-Gram` and `kilogram` become equal.
-pub fn fold(text: &str) -> String {
+pub fn letters_and_digits(text: &str) -> String {
     text.chars()
         .filter(|letter| letter.is_alphanumeric())
         .flat_map(char::to_lowercase)

@@ -1,9 +1,10 @@
 //! Finds the code of a country by its code of two letters, its name, or its code of three letters.
 
-use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
+use crate::domain::reference::catalog::{Catalog, ReferenceList, letters_and_digits};
 use crate::domain::reference::fuzzy_code::code_in_another_spelling;
 
-/// Usual names of countries that have other names in the authority's list, as folded text.
+/// Usual names of countries that have other names in the authority's list, in the form that `letters_and_digits`
+/// returns.
 const COUNTRY_WORDS: [(&str, &str); 8] = [
     ("greatbritain", "GB"),
     ("ivorycoast", "CI"),
@@ -24,7 +25,7 @@ pub fn country_code(catalog: &Catalog, text: &str) -> Option<String> {
     if has_two_letters && is_listed != Some(false) {
         return Some(code);
     }
-    let folded = fold(text);
+    let folded = letters_and_digits(text);
     let word = COUNTRY_WORDS
         .iter()
         .find(|(word, code)| {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strsim::osa_distance;
 
-use crate::domain::reference::catalog::{Catalog, CatalogTerm, ReferenceList, fold};
+use crate::domain::reference::catalog::{Catalog, CatalogTerm, ReferenceList, letters_and_digits};
 
 /// The maximum length of a text, in bytes. There is no guess for a longer text.
 const TEXT_BYTES_MAX: usize = 128;
@@ -44,7 +44,7 @@ pub fn nearest_code(catalog: &Catalog, list: ReferenceList, text: &str) -> Optio
     if is_listed || text.len() > TEXT_BYTES_MAX {
         return None;
     }
-    let wanted = fold(text);
+    let wanted = letters_and_digits(text);
     let matching_terms = matching_terms(catalog, list, &wanted);
     if matching_terms.is_empty() {
         return code_with_typos(catalog, list, &wanted);
@@ -70,7 +70,7 @@ pub fn code_in_another_spelling(
     if text.len() > TEXT_BYTES_MAX {
         return None;
     }
-    let matching_terms = matching_terms(catalog, list, &fold(text));
+    let matching_terms = matching_terms(catalog, list, &letters_and_digits(text));
     single_match(&codes(&matching_terms), MatchKind::Spelling).map(|found| found.code)
 }
 
@@ -103,14 +103,14 @@ fn code_with_typos(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Opti
     } else {
         2
     };
-    let distances = distances(catalog, list, wanted);
-    let nearest = *distances
+    let typo_counts = typo_counts(catalog, list, wanted);
+    let nearest = *typo_counts
         .values()
         .min()
         .filter(|distance| **distance <= most)?;
     // A short text has no margin: it is near to many codes, so with a margin it would never match.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
-    let near = distances
+    let near = typo_counts
         .into_iter()
         .filter(|(_, distance)| *distance <= nearest + margin);
     single_match(&near.map(|(code, _)| code).collect(), MatchKind::Typo)
@@ -128,7 +128,7 @@ fn typo_letters_min(list: ReferenceList) -> usize {
 
 /// Returns, for each code, the number of typos between the text and the nearest term of the code. Leaves out codes whose
 /// terms are all much shorter or longer.
-fn distances<'c>(
+fn typo_counts<'c>(
     catalog: &'c Catalog,
     list: ReferenceList,
     wanted: &str,
@@ -139,7 +139,7 @@ fn distances<'c>(
         ReferenceList::Currencies | ReferenceList::TaxCategories
     );
     let wanted_letters = wanted.chars().count();
-    let mut distances = BTreeMap::new();
+    let mut typo_counts = BTreeMap::new();
     for word in catalog
         .search_terms(list)
         .filter(|word| codes_may_have_typos || !word.is_code)
@@ -150,10 +150,10 @@ fn distances<'c>(
             continue;
         }
         let distance = osa_distance(&word.folded, wanted);
-        let least = distances.entry(word.code.as_str()).or_insert(distance);
+        let least = typo_counts.entry(word.code.as_str()).or_insert(distance);
         *least = distance.min(*least);
     }
-    distances
+    typo_counts
 }
 
 fn single_match(found: &BTreeSet<&str>, kind: MatchKind) -> Option<CodeMatch> {

@@ -32,7 +32,7 @@ pub fn parse_day(text: &str, zone: Offset) -> Option<Date> {
         return None;
     }
     let found = parse_timestamp_day(text, zone)
-        .or_else(|| parse_digits(text))
+        .or_else(|| parse_eight_digits(text))
         .or_else(|| parse_parts(text));
     found.filter(|date| ACCEPTED_YEARS.contains(&date.year()))
 }
@@ -52,9 +52,9 @@ fn parse_timestamp_day(text: &str, zone: Offset) -> Option<Date> {
 }
 
 /// Parses eight digits, such as `20260115`.
-fn parse_digits(text: &str) -> Option<Date> {
+fn parse_eight_digits(text: &str) -> Option<Date> {
     let is_compact = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_compact.then(|| parse_numbers(text.get(..4)?, text.get(4..6)?, text.get(6..)?))?
+    is_compact.then(|| date_from_numbers(text.get(..4)?, text.get(4..6)?, text.get(6..)?))?
 }
 
 /// Parses three parts that are separated by hyphens, slashes, points, commas or blanks.
@@ -73,10 +73,10 @@ fn parse_parts(text: &str) -> Option<Date> {
         return None;
     };
     match (month_number(first), month_number(second)) {
-        (Some(month), None) => parse_numbers(third, month, without_ordinal_ending(second)),
-        (None, Some(month)) => parse_numbers(third, month, without_ordinal_ending(first)),
+        (Some(month), None) => date_from_numbers(third, month, without_ordinal_ending(second)),
+        (None, Some(month)) => date_from_numbers(third, month, without_ordinal_ending(first)),
         (Some(_), Some(_)) => None,
-        (None, None) if first.len() == 4 => parse_numbers(first, second, third),
+        (None, None) if first.len() == 4 => date_from_numbers(first, second, third),
         (None, None) => parse_ambiguous(first, second, third),
     }
 }
@@ -88,8 +88,8 @@ fn is_blank(letter: char) -> bool {
 /// Parses a day and a month in either order, and a year. A number above 12 is the day. Returns `None` if both numbers
 /// can be the month and they differ.
 fn parse_ambiguous(first: &str, second: &str, year: &str) -> Option<Date> {
-    let day_first = parse_numbers(year, second, first);
-    let month_first = parse_numbers(year, first, second);
+    let day_first = date_from_numbers(year, second, first);
+    let month_first = date_from_numbers(year, first, second);
     match (day_first, month_first) {
         (Some(one), Some(other)) => (one == other).then_some(one),
         (one, other) => one.or(other),
@@ -119,7 +119,7 @@ fn without_ordinal_ending(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-fn parse_numbers(year: &str, month: &str, day: &str) -> Option<Date> {
+fn date_from_numbers(year: &str, month: &str, day: &str) -> Option<Date> {
     if year.len() != 4 {
         return None;
     }

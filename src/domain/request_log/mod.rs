@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
-pub use redaction::{Redacted, redact};
+pub use redaction::{RedactedText, redact};
 
 /// The maximum number of bytes of a body that are stored. A longer body is cut.
 pub const BODY_BYTES_MAX: usize = 8 * 1024;
@@ -89,11 +89,11 @@ impl LoggedBody {
     }
 
     /// Creates a JSON body and hides its secrets. `start` holds the first bytes of the body, or all.
-    pub fn json(start: &[u8], bytes: u64) -> Self {
+    pub fn from_json(start: &[u8], bytes: u64) -> Self {
         let start = start.get(..BODY_BYTES_MAX).unwrap_or(start);
         // The last character may be cut, and PostgreSQL stores no NUL.
         let text = String::from_utf8_lossy(start).replace('\0', "\u{fffd}");
-        let Redacted { text, hides } = redact(&text);
+        let RedactedText { text, hides } = redact(&text);
         let is_whole = u64::try_from(start.len()).is_ok_and(|length| length == bytes);
         let extent = match (is_whole, hides) {
             (false, _) => BodyExtent::Cut,
@@ -131,7 +131,7 @@ mod tests {
             ("{\"password\":\"a secret\"}", BodyExtent::Redacted),
             (long.as_str(), BodyExtent::Cut),
         ] {
-            let body = LoggedBody::json(text.as_bytes(), text.len() as u64);
+            let body = LoggedBody::from_json(text.as_bytes(), text.len() as u64);
             assert_eq!(
                 (body.extent, body.bytes),
                 (extent, text.len() as u64),
@@ -146,8 +146,8 @@ mod tests {
     #[test]
     fn a_character_that_the_cut_divides_and_a_nul_are_replaced() {
         let text = format!("{}\u{e9}", "x".repeat(BODY_BYTES_MAX - 1));
-        let body = LoggedBody::json(text.as_bytes(), text.len() as u64);
+        let body = LoggedBody::from_json(text.as_bytes(), text.len() as u64);
         assert!(body.text.ends_with("x\u{fffd}"), "{}", body.text.len());
-        assert_eq!(LoggedBody::json(b"\0", 1).text, "\u{fffd}");
+        assert_eq!(LoggedBody::from_json(b"\0", 1).text, "\u{fffd}");
     }
 }

@@ -43,15 +43,15 @@ const BACKSLASHES_MAX: usize = 7;
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redacted {
+pub struct RedactedText {
     pub text: String,
     /// True if something was hidden.
     pub hides: bool,
 }
 
 /// Returns the text in which the values of secret fields, keys, secret links and the credentials of URLs are replaced.
-pub fn redact(text: &str) -> Redacted {
-    let mut redacted = Redacted {
+pub fn redact(text: &str) -> RedactedText {
+    let mut redacted = RedactedText {
         text: String::with_capacity(text.len()),
         hides: false,
     };
@@ -62,7 +62,7 @@ pub fn redact(text: &str) -> Redacted {
     redacted
 }
 
-impl Redacted {
+impl RedactedText {
     /// Processes the next piece of the text: a secret, which is replaced, a name, or a single character. Returns the
     /// rest.
     fn take_piece<'a>(&mut self, rest: &'a str) -> &'a str {
@@ -81,13 +81,13 @@ impl Redacted {
         }
         let length = name_length(rest);
         if length == 0 {
-            let first = first_step(rest).map_or(0, |step| step.length);
+            let first = first_character(rest).map_or(0, |step| step.length);
             let (sign, follows) = rest.split_at(first);
             self.text.push_str(sign);
             return follows;
         }
         // The name may contain the beginning of a key. The piece then ends before it.
-        let key = steps(&rest[..length])
+        let key = decoded_characters(&rest[..length])
             .map(|(at, _)| at)
             .find(|at| secret_beginning(&rest[*at..]).is_some());
         let (name, follows) = rest.split_at(key.unwrap_or(length));
@@ -127,21 +127,21 @@ impl Redacted {
 
 /// A character of the text, with the number of bytes that it takes. An escaped character takes several.
 #[derive(Clone, Copy)]
-struct Step {
+struct DecodedCharacter {
     letter: char,
     length: usize,
     is_percent: bool,
 }
 
 /// Returns the first character of the text; `None` if the text is empty.
-fn first_step(text: &str) -> Option<Step> {
+fn first_character(text: &str) -> Option<DecodedCharacter> {
     let letter = text.chars().next()?;
     let escaped = match letter {
-        '\\' => backslash_step(text),
-        '%' => percent_step(text),
+        '\\' => decode_backslash_escape(text),
+        '%' => decode_percent_escape(text),
         _ => None,
     };
-    Some(escaped.unwrap_or(Step {
+    Some(escaped.unwrap_or(DecodedCharacter {
         letter,
         length: letter.len_utf8(),
         is_percent: false,
@@ -149,14 +149,14 @@ fn first_step(text: &str) -> Option<Step> {
 }
 
 /// Decodes `\/` and `\u0041`. In JSON text inside JSON, several backslashes stand before them.
-fn backslash_step(text: &str) -> Option<Step> {
+fn decode_backslash_escape(text: &str) -> Option<DecodedCharacter> {
     let backslashes = text.bytes().take(BACKSLASHES_MAX);
     let escape = &text[backslashes.take_while(|byte| *byte == b'\\').count()..];
     let (letter, length) = match escape.strip_prefix('u') {
         Some(code) => (hex_letter(code.get(..4)?)?, 5),
         None => (escape.chars().next().filter(|sign| *sign == '/')?, 1),
     };
-    Some(Step {
+    Some(DecodedCharacter {
         letter,
         length: text.len() - escape.len() + length,
         is_percent: false,
@@ -164,14 +164,14 @@ fn backslash_step(text: &str) -> Option<Step> {
 }
 
 /// Decodes `%41`. In a URL inside a URL, the percent sign itself is escaped: `%2541`.
-fn percent_step(text: &str) -> Option<Step> {
+fn decode_percent_escape(text: &str) -> Option<DecodedCharacter> {
     let mut code = text.strip_prefix('%')?;
     while let Some(inner) = code.strip_prefix("25")
         && inner.get(..2).and_then(hex_letter).is_some()
     {
         code = inner;
     }
-    Some(Step {
+    Some(DecodedCharacter {
         letter: hex_letter(code.get(..2)?)?,
         length: text.len() - code.len() + 2,
         is_percent: true,
@@ -185,10 +185,10 @@ fn hex_letter(digits: &str) -> Option<char> {
 }
 
 /// Returns the characters of the text, each with the byte at which it begins.
-fn steps(text: &str) -> impl Iterator<Item = (usize, Step)> {
+fn decoded_characters(text: &str) -> impl Iterator<Item = (usize, DecodedCharacter)> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let step = first_step(&text[at..])?;
+        let step = first_character(&text[at..])?;
         at += step.length;
         Some((at - step.length, step))
     })
@@ -198,7 +198,7 @@ fn steps(text: &str) -> impl Iterator<Item = (usize, Step)> {
 fn beginning_length(text: &str, beginning: &str) -> Option<usize> {
     let mut length = 0;
     for expected in beginning.chars() {
-        let step = first_step(&text[length..])?;
+        let step = first_character(&text[length..])?;
         // In a query string a plus sign is a space.
         let is_space = expected == ' ' && step.letter == '+';
         if !is_space && !step.letter.eq_ignore_ascii_case(&expected) {
@@ -211,7 +211,7 @@ fn beginning_length(text: &str, beginning: &str) -> Option<usize> {
 
 /// If the text begins with one of `SECRET_BEGINNINGS`, returns its length. The secret follows after it.
 fn secret_beginning(text: &str) -> Option<usize> {
-    let first = first_step(text)?.letter;
+    let first = first_character(text)?.letter;
     SECRET_BEGINNINGS
         .iter()
         .filter(|beginning| beginning.starts_with(|letter| first.eq_ignore_ascii_case(&letter)))
@@ -220,7 +220,8 @@ fn secret_beginning(text: &str) -> Option<usize> {
 
 /// Returns the length of the key or token at the beginning of the text. Percent-encoded characters belong to it.
 fn secret_length(text: &str) -> usize {
-    let end = steps(text).find(|(_, step)| !step.is_percent && ends_secret(step.letter));
+    let end =
+        decoded_characters(text).find(|(_, step)| !step.is_percent && ends_secret(step.letter));
     end.map_or(text.len(), |(at, _)| at)
 }
 
@@ -240,7 +241,7 @@ fn scheme_end(text: &str) -> Option<(usize, usize)> {
 /// `slash_length` is the length of an escaped slash in this URL. `None` if the URL has no credentials.
 fn credentials_length(text: &str, slash_length: usize) -> Option<usize> {
     let mut length = None;
-    for (at, step) in steps(text) {
+    for (at, step) in decoded_characters(text) {
         // A character that is escaped more than the slashes of the URL belongs to the user or the password.
         if step.is_percent && step.length != slash_length {
             continue;
@@ -257,19 +258,19 @@ fn credentials_length(text: &str, slash_length: usize) -> Option<usize> {
 /// Returns the length of the field name at the beginning of the text; 0 if there is none. Escaped characters may be
 /// part of it.
 fn name_length(text: &str) -> usize {
-    let end = steps(text).find(|(_, step)| !is_in_name(*step));
+    let end = decoded_characters(text).find(|(_, step)| !is_in_name(*step));
     end.map_or(text.len(), |(at, _)| at)
 }
 
-fn is_in_name(step: Step) -> bool {
-    let Step { letter, length, .. } = step;
+fn is_in_name(step: DecodedCharacter) -> bool {
+    let DecodedCharacter { letter, length, .. } = step;
     let is_escaped = length > letter.len_utf8();
     let is_plain = letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     is_plain || (is_escaped && !"/:?#&=,;\"'{}".contains(letter))
 }
 
 fn is_secret_name(name: &str) -> bool {
-    let plain: String = steps(name)
+    let plain: String = decoded_characters(name)
         .map(|(_, step)| step.letter.to_ascii_lowercase())
         .filter(char::is_ascii_alphanumeric)
         .collect();
@@ -286,7 +287,7 @@ struct ValueStart {
 /// Returns the byte at which a field's value begins. The text follows the name of the field. `None` if no value
 /// follows.
 fn value_start(text: &str) -> Option<ValueStart> {
-    let mut signs = steps(text)
+    let mut signs = decoded_characters(text)
         .skip_while(|(_, step)| "\\\"'".contains(step.letter))
         .skip_while(|(_, step)| step.letter.is_whitespace());
     let (_, sign) = signs

@@ -38,14 +38,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .gives::<Enums>(200, "Enums retrieved successfully")
         }),
         path("/v1/core/resources/{list}")
-            .relays()
+            .waits_for_other_systems()
             .get(fetch_resources, || {
                 doc("resources", "A reference list, live from the authority")
                     .with_note(
                         "A code list of the authority, such as its currencies, \
                          which invoices may use.",
                     )
-                    .shows(
+                    .gives_schema(
                         200,
                         "Resources retrieved successfully",
                         schema::envelope(schema::objects()),
@@ -79,22 +79,22 @@ async fn list_enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse
             .settings
             .erp_systems
             .iter()
-            .map(|value| select_option(value))
+            .map(|value| to_select_option(value))
             .collect(),
         auth_types: AuthType::ALL
             .iter()
-            .map(|kind| select_option(kind.as_str()))
+            .map(|kind| to_select_option(kind.as_str()))
             .collect(),
         data_formats: DataFormat::ALL
             .iter()
-            .map(|kind| select_option(kind.as_str()))
+            .map(|kind| to_select_option(kind.as_str()))
             .collect(),
     };
     Ok(ApiResponse::ok("Enums retrieved successfully", data))
 }
 
 /// Returns the option with this value. The label is usually the value in upper case with spaces for underscores.
-fn select_option(value: &str) -> SelectOption {
+fn to_select_option(value: &str) -> SelectOption {
     let label = match value {
         "custom" => "BESPOKE".to_owned(),
         "jsonrpc" => "JSON RPC".to_owned(),

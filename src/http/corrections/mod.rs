@@ -13,6 +13,6 @@ mod wish;
 mod worker;
 
 pub(crate) use received::with_received_amount;
-pub(crate) use undo::{Undo, UndoAct, UndoItem, refund_words, undo_batch_invoices};
+pub(crate) use undo::{Undo, UndoAct, UndoItem, refund_sentence, undo_batch_invoices};
 pub(crate) use wish::{ComparedOriginal, correct_command, read_body, read_standard_body};
 pub use worker::{CORRECTIONS_MAX, CorrectionWorker};

@@ -1,5 +1,5 @@
 //! The amounts that were received for a corrected invoice. They are computed whenever a correction is read, because
-//! payments go on after it has begun.
+//! payments may arrive after the correction has begun.
 
 use database::StoreError;
 
@@ -10,19 +10,19 @@ use crate::domain::money::Amount;
 use crate::store::Store;
 use crate::store::invoices;
 
-/// Returns the correction with the amount that was received by now, for the invoice and for its replacement.
+/// Returns the correction with the amount received so far, for the invoice and its replacement together.
 pub(crate) async fn with_received_amount(
     store: &Store,
     taxpayer: TaxpayerId,
     correction: Correction,
 ) -> Result<Correction, StoreError> {
     let for_original = received_amount(store, taxpayer, correction.original).await?;
-    let for_replacement = match correction.replacement() {
+    let for_replacement = match correction.replacement_id() {
         Some(replacement) => received_amount(store, taxpayer, replacement).await?,
         None => Amount::ZERO,
     };
     let sum = for_original.plus(for_replacement).unwrap_or(for_original);
-    Ok(correction.with_received(sum))
+    Ok(correction.with_amount_received(sum))
 }
 
 async fn received_amount(

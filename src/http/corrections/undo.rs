@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use sha2::{Digest, Sha256};
 
-use crate::actors::taxpayer::commands::CancelOnce;
+use crate::actors::taxpayer::commands::CancelUnlessCancelled;
 use crate::domain::access::payer::Payer;
 use crate::domain::correction::plan::CorrectionWish;
 use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
@@ -25,7 +25,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::corrections;
 use crate::store::invoices::list::{
-    Fields, InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart,
+    InvoiceFilter, InvoiceList, InvoiceSort, PageBounds, PageFields, PageStart,
 };
 
 /// The maximum number of invoices that one call undoes. A repeated call continues with the others.
@@ -42,7 +42,7 @@ words! {
     UndoAct { Credit = "credit", Cancel = "cancel", None = "none" }
 }
 
-/// The outcome for one invoice; in a preview, the outcome that it would have.
+/// The outcome of the undo for one invoice; in a preview, the outcome that it would have.
 #[derive(Debug)]
 pub(crate) struct UndoItem {
     pub(crate) id: InvoiceId,
@@ -61,7 +61,7 @@ pub(crate) struct Undo {
     pub(crate) items: Vec<UndoItem>,
     /// The number of invoices that were undone before.
     pub(crate) done_before: usize,
-    /// The number of invoices that another call has to undo.
+    /// The number of invoices that are left for a further call.
     pub(crate) left: usize,
 }
 
@@ -102,8 +102,8 @@ impl Undo {
     }
 }
 
-/// Undoes the invoices of a batch. With `is_preview`, only returns what would be done. The invoices are read page by page,
-/// and the memory of a page counts for the taxpayer and the `payer`.
+/// Undoes the invoices of a batch. With `is_preview`, only returns what would be done. The invoices are read page by
+/// page, and the memory of a page counts for the taxpayer and the `payer`.
 pub(crate) async fn undo_batch_invoices(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -127,18 +127,19 @@ pub(crate) async fn undo_batch_invoices(
         list.count(&state.store).await?
     };
     if total == 0 {
-        // The batch of a large file has invoices, and no record of its own.
+        // The invoices of a large imported file have a batch number, but no record of the batch. So the record is
+        // required only if there are no invoices: an unknown batch is "not found".
         path_ids::find_batch(state, taxpayer, batch_no).await?;
     }
     let mut done = Undo::default();
     let mut start = PageStart::At(0);
     loop {
-        let part = PagePart {
+        let part = PageBounds {
             start,
             limit: PAGE_INVOICES,
         };
         let page = list
-            .counted_page(&state.store, part, total, Fields::Shown)
+            .counted_page(&state.store, part, total, PageFields::Shown)
             .await?;
         let ids: Vec<_> = page.invoices.iter().map(|invoice| invoice.id).collect();
         let known =
@@ -216,17 +217,17 @@ async fn undo_invoice(
     match done {
         Ok(None) => {
             item.act = UndoAct::Cancel;
-            item.message = refund_words(&item.currency, invoice.payment.paid);
+            item.message = refund_sentence(&item.currency, invoice.payment.paid);
         }
         Ok(Some(correction)) if correction.documents.is_empty() => {
             item.message = Some("It is credited already.".to_owned());
         }
         Ok(Some(correction)) => {
             item.act = UndoAct::Credit;
-            let balance = correction.balance();
+            let balance = correction.amount_left_to_pay();
             item.message = balance
                 .is_negative()
-                .then(|| refund_words(&item.currency, balance.abs()))
+                .then(|| refund_sentence(&item.currency, balance.abs()))
                 .flatten();
             item.payable = correction.before;
             item.correction_no = Some(correction.correction_no).filter(|number| !number.is_empty());
@@ -254,7 +255,7 @@ async fn is_credited_now(
 }
 
 /// Returns a sentence about money that was paid for an undone invoice; `None` if nothing was paid.
-pub(crate) fn refund_words(currency: &str, paid: Amount) -> Option<String> {
+pub(crate) fn refund_sentence(currency: &str, paid: Amount) -> Option<String> {
     (!paid.is_zero()).then(|| format!("{currency} {paid} was paid and has to be paid back."))
 }
 
@@ -282,7 +283,7 @@ async fn cancel_invoice(
     if is_preview {
         return Ok(true);
     }
-    let command = CancelOnce {
+    let command = CancelUnlessCancelled {
         invoice: InvoiceRef {
             kind: UniqueNoType::PortalId,
             text: invoice.id.to_string(),

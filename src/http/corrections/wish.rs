@@ -5,7 +5,7 @@ use database::StoreError;
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::commands::{CorrectInvoice, CorrectedNames};
+use crate::actors::taxpayer::commands::{CorrectInvoice, CorrectedInvoiceNames};
 use crate::domain::correction::plan::CorrectionWish;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Invoice};
@@ -109,9 +109,9 @@ pub(crate) async fn correct_command(
     let references = original.own_references();
     let reader = state.store.reader();
     let correcting_bytes =
-        invoices::correcting_bytes(reader, original.taxpayer_id, &references).await?;
+        invoices::correcting_documents_size(reader, original.taxpayer_id, &references).await?;
     Ok(CorrectInvoice {
-        original: CorrectedNames::from(original),
+        original: CorrectedInvoiceNames::from(original),
         wish,
         today: state.today(),
         catalog: state.catalog.get(),

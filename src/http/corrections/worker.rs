@@ -210,12 +210,12 @@ impl CorrectionWorker {
         document: Invoice,
     ) -> Result<Correction, StepError> {
         let supplier = taxpayers::with_id(self.store.reader(), taxpayer).await?;
-        let supplier = supplier.ok_or_else(|| document_error(ApiError::taxpayer_not_found()))?;
+        let supplier = supplier.ok_or_else(|| to_step_error(ApiError::taxpayer_not_found()))?;
         let number = document.invoice_no.clone();
         let stored = StoredInvoice::load(&self.store, supplier, document)
             .await
-            .map_err(document_error)?;
-        let read = read_submission(&stored, &self.catalog.get()).map_err(document_error)?;
+            .map_err(to_step_error)?;
+        let read = read_submission(&stored, &self.catalog.get()).map_err(to_step_error)?;
         let form = match read {
             Ok(form) => form.value,
             Err(faults) => {
@@ -234,7 +234,7 @@ impl CorrectionWorker {
             command: OpenRun(submission_request(form)),
         };
         match self.taxpayers.send(taxpayer, command).await {
-            // Somebody has edited the document meanwhile. The next look submits what is stored then.
+            // Somebody has edited the document meanwhile. The next step submits the edited document.
             Err(TaxpayerError::Refused(Refusal::InvoiceChanged)) => return Ok(correction),
             sent => sent?,
         };
@@ -269,7 +269,7 @@ impl CorrectionWorker {
 }
 
 /// A server error becomes a store error, so that the step is tried again. Any other error stops the correction.
-fn document_error(error: ApiError) -> StepError {
+fn to_step_error(error: ApiError) -> StepError {
     if error.code.status().is_server_error() {
         return StepError::Store(StoreError::NotCommitted);
     }

@@ -70,13 +70,13 @@ impl Path {
     }
 
     /// Marks a path whose handlers wait for the authority or for a webhook receiver.
-    pub(crate) fn relays(mut self) -> Self {
+    pub(crate) fn waits_for_other_systems(mut self) -> Self {
         self.policy.relays = true;
         self
     }
 
     /// Marks a path whose body contains many invoices.
-    pub(crate) fn takes_bulk(mut self) -> Self {
+    pub(crate) fn takes_many_invoices(mut self) -> Self {
         self.policy.is_bulk = true;
         self
     }
@@ -84,7 +84,7 @@ impl Path {
     /// Marks a path whose body is a file of many invoices, in JSON or another format.
     pub(crate) fn takes_file(mut self) -> Self {
         self.policy.body_kind = BodyKind::File;
-        self.takes_bulk()
+        self.takes_many_invoices()
     }
 
     /// Gives the path a rate limit of its own, counted for each taxpayer.

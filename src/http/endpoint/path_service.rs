@@ -4,8 +4,8 @@ use std::future::ready;
 use std::rc::Rc;
 
 use actix_web::dev::{AppService, HttpServiceFactory, ServiceRequest};
-use actix_web::http::Method;
 use actix_web::http::header::LOCATION;
+use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::{Compat, Compress, Condition, from_fn};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
@@ -13,9 +13,10 @@ use crate::http::endpoint::api_path::{Doc, Path};
 use crate::http::known_paths::KnownPaths;
 use crate::http::listener::Listener;
 use crate::http::middleware::encodings::ignore_unknown_encodings;
-use crate::http::middleware::held_answer::tag_answer;
+use crate::http::middleware::held_answer::tag_or_answer_not_modified;
 use crate::http::middleware::ignored_body::warn_of_ignored_body;
-use crate::http::middleware::query_names::check_query_names;
+use crate::http::middleware::query_names::{QueryRules, check_query_names};
+use crate::http::openapi::OperationDoc;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -47,7 +48,7 @@ impl HttpServiceFactory for Path {
         let is_documented = !docs.is_empty();
         let check_query = from_fn(move |request: ServiceRequest, next| {
             let docs = Rc::clone(&docs);
-            check_query_names(request, next, move || query_parameter_names(&docs))
+            check_query_names(request, next, move || query_rules(&docs))
         });
         let resource = routes
             .into_iter()
@@ -61,7 +62,7 @@ impl HttpServiceFactory for Path {
             .wrap(Compat::new(Condition::new(is_documented, check_query)))
             .wrap(Compat::new(Condition::new(
                 policy.surface.is_some(),
-                from_fn(tag_answer),
+                from_fn(tag_or_answer_not_modified),
             )))
             .wrap(admit)
             .wrap(Compat::new(Condition::new(
@@ -73,14 +74,20 @@ impl HttpServiceFactory for Path {
     }
 }
 
-/// Returns the names of all parameters that the query strings of these operations may have.
-fn query_parameter_names(docs: &[Doc]) -> Vec<String> {
-    docs.iter()
-        .flat_map(|doc| doc().query_parameter_names())
-        .collect()
+/// Returns the rules for the query strings of these operations.
+fn query_rules(docs: &[Doc]) -> QueryRules {
+    let docs: Vec<_> = docs.iter().map(|doc| doc()).collect();
+    let invalid_status = docs.iter().map(OperationDoc::invalid_status).min();
+    QueryRules {
+        invalid_status: invalid_status.unwrap_or(StatusCode::UNPROCESSABLE_ENTITY),
+        names: docs
+            .into_iter()
+            .flat_map(OperationDoc::query_parameter_names)
+            .collect(),
+    }
 }
 
-/// Returns the beginning of a path. Before its first slash stands an empty segment.
+/// Returns the first `segments` segments of a path. The empty text before the first slash counts as a segment.
 fn first_segments(path: &str, segments: usize) -> &str {
     let end = path.match_indices('/').nth(segments - 1);
     end.map_or(path, |(end, _)| &path[..end])

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use crate::domain::pipeline::NO_CUSTOMER_MESSAGE;
 use crate::http::explain::explanation::{
-    AUTHORITY_SOURCE, EINVOICE_SOURCE, Explanation, UNTRANSLATED_RULE, details, faults,
+    AUTHORITY_SOURCE, EINVOICE_SOURCE, Explanation, UNTRANSLATED_RULE, to_details, to_faults,
 };
 use crate::http::explain::field_names::{caller_path, translate_paths};
-use crate::http::explain::phrases::{self, meaning, tag_sentence};
+use crate::http::explain::phrases::{self, find_meaning, validator_tag_sentence};
 use crate::http::explain::received_value;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, capitalize};
@@ -21,7 +21,7 @@ struct SentencePattern {
     expected: &'static str,
 }
 
-const fn pattern(
+const fn sentence_pattern(
     begins: &'static str,
     ends: &'static str,
     path: Option<&'static str>,
@@ -43,20 +43,20 @@ const CUSTOMER_FIELD: Option<&str> = Some("accounting_customer_party");
 /// Known sentences that do not begin with the path of a field.
 #[rustfmt::skip]
 const SENTENCE_PATTERNS: &[SentencePattern] = &[
-    pattern("payment status cannot be set to ", "", STATUS_FIELD, "transition", "a status that may follow the present one"),
-    pattern("payment status is already ", " and cannot be changed", STATUS_FIELD, "transition", "no further payment status"),
-    pattern("reference is required for a ", " payment", Some("reference"), "required", "a value"),
-    pattern("invoice has no customer to transmit to", "", CUSTOMER_FIELD, "required", "a customer"),
-    pattern(NO_CUSTOMER_MESSAGE, "", CUSTOMER_FIELD, "required", "a customer"),
-    pattern("invoice already transmitted", "", None, "state", "an invoice that was not transmitted yet"),
-    pattern("invoice already reported", "", None, "state", "an invoice that was not reported yet"),
-    pattern("invoice has not been transmitted", "", None, "state", "an invoice that was transmitted"),
-    pattern("invoice transmission already acknowledged", "", None, "state", "a transmission that was not acknowledged yet"),
-    pattern("invoice not found", "", Some("irn"), "exists", "the IRN of a signed invoice"),
-    pattern("the access point of the ", " is offline", None, "offline", "both access points online"),
-    pattern("unable to parse the request body", "", None, "malformed", "a JSON object"),
-    pattern("unable to complete this operation at this time", "", None, "busy", "the same call again later"),
-    pattern("too many requests", "", None, "busy", "the same call again later"),
+    sentence_pattern("payment status cannot be set to ", "", STATUS_FIELD, "transition", "a status that may follow the present one"),
+    sentence_pattern("payment status is already ", " and cannot be changed", STATUS_FIELD, "transition", "no further payment status"),
+    sentence_pattern("reference is required for a ", " payment", Some("reference"), "required", "a value"),
+    sentence_pattern("invoice has no customer to transmit to", "", CUSTOMER_FIELD, "required", "a customer"),
+    sentence_pattern(NO_CUSTOMER_MESSAGE, "", CUSTOMER_FIELD, "required", "a customer"),
+    sentence_pattern("invoice already transmitted", "", None, "state", "an invoice that was not transmitted yet"),
+    sentence_pattern("invoice already reported", "", None, "state", "an invoice that was not reported yet"),
+    sentence_pattern("invoice has not been transmitted", "", None, "state", "an invoice that was transmitted"),
+    sentence_pattern("invoice transmission already acknowledged", "", None, "state", "a transmission that was not acknowledged yet"),
+    sentence_pattern("invoice not found", "", Some("irn"), "exists", "the IRN of a signed invoice"),
+    sentence_pattern("the access point of the ", " is offline", None, "offline", "both access points online"),
+    sentence_pattern("unable to parse the request body", "", None, "malformed", "a JSON object"),
+    sentence_pattern("unable to complete this operation at this time", "", None, "busy", "the same call again later"),
+    sentence_pattern("too many requests", "", None, "busy", "the same call again later"),
 ];
 
 /// Returns the error for a document that the authority refused. `words` is the authority's reason.
@@ -73,8 +73,8 @@ pub(crate) fn refusal_error(words: &str, document: &Value) -> ApiError {
         capitalize(words)
     };
     let error =
-        ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(faults(&explanations));
-    error.with_details(details(&explanations))
+        ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(to_faults(&explanations));
+    error.with_details(to_details(&explanations))
 }
 
 /// Explains a refusal. If each part between line ends and semicolons is about a field, each gets an explanation;
@@ -99,7 +99,7 @@ fn explain_field_sentence(said: &str, document: &Value) -> Option<Explanation> {
     let (name, what) = split_validator_message(said).or_else(|| split_path(said))?;
     let path = caller_path(name, document)?;
     let what = translate_paths(what.trim_end_matches('.'), document);
-    let found = meaning(&what);
+    let found = find_meaning(&what);
     // The first word may be an ordinary word and the name of a field, such as `reference`. Only a known phrase or a
     // colon after it makes it a field name.
     if found.is_none() && !name.contains('.') && !said.starts_with(&format!("{name}:")) {
@@ -156,7 +156,7 @@ fn split_validator_message(said: &str) -> Option<(&str, &str)> {
     let (_, tag) = rest.split_once("failed on the '")?;
     Some((
         name,
-        tag_sentence(tag.split_once('\'')?.0).unwrap_or("is not valid"),
+        validator_tag_sentence(tag.split_once('\'')?.0).unwrap_or("is not valid"),
     ))
 }
 

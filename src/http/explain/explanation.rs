@@ -63,7 +63,7 @@ impl Explanation {
 }
 
 /// Returns the details of a failure with these explanations.
-pub(super) fn details(explanations: &[Explanation]) -> Details {
+pub(super) fn to_details(explanations: &[Explanation]) -> Details {
     Details {
         explanations: explanations
             .iter()
@@ -78,7 +78,7 @@ pub(super) fn details(explanations: &[Explanation]) -> Details {
 }
 
 /// Returns one fault for each explanation that names a field.
-pub(super) fn faults(explanations: &[Explanation]) -> Faults {
+pub(super) fn to_faults(explanations: &[Explanation]) -> Faults {
     explanations
         .iter()
         .filter_map(|why| {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::http::explain::explanation::{EINVOICE_SOURCE, Explanation, details};
+use crate::http::explain::explanation::{EINVOICE_SOURCE, Explanation, to_details};
 use crate::http::explain::received_value;
 use crate::http::respond::error::ApiError;
 
@@ -12,11 +12,11 @@ const EXPLAINED_FAULTS_MAX: usize = 100;
 
 /// Returns the error for a body with these faults. The response explains each fault.
 pub(crate) fn refusal_error(faults: Faults, body: &Map<String, Value>) -> ApiError {
-    let details = details(&explanations(&faults, body));
+    let details = to_details(&explain_faults(&faults, body));
     ApiError::invalid(faults).with_details(details)
 }
 
-fn explanations(faults: &Faults, body: &Map<String, Value>) -> Vec<Explanation> {
+fn explain_faults(faults: &Faults, body: &Map<String, Value>) -> Vec<Explanation> {
     let document = Value::Object(body.clone());
     faults
         .iter()
@@ -47,7 +47,7 @@ mod tests {
         let body = object(body);
         let faults = submission::read(submission::DocumentSource::Caller, &body, None, &catalog())
             .unwrap_err();
-        explanations(&faults, &body)
+        explain_faults(&faults, &body)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 /// The meaning of a sentence: the violated rule and the expected value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Meaning {
+pub(super) struct SentenceMeaning {
     pub(super) rule: &'static str,
     pub(super) expected: String,
 }
@@ -258,14 +258,14 @@ const TAG_SENTENCES: [(&str, &str); 13] = [
 ];
 
 /// Finds the meaning of a sentence without its field name, such as `must be a number`.
-pub(super) fn meaning(what: &str) -> Option<Meaning> {
+pub(super) fn find_meaning(what: &str) -> Option<SentenceMeaning> {
     let what = what.trim().trim_end_matches('.');
     PHRASE_TABLES
         .iter()
         .flat_map(|table| table.iter())
         .find_map(|(phrase, rule, expected)| {
-            let found = capture(phrase, what)?;
-            Some(Meaning {
+            let found = match_phrase(phrase, what)?;
+            Some(SentenceMeaning {
                 rule,
                 expected: expected.replacen('*', found, 1),
             })
@@ -275,12 +275,12 @@ pub(super) fn meaning(what: &str) -> Option<Meaning> {
 /// Returns the expected value that a sentence names: from a known phrase, else the text after `must be`.
 pub(super) fn expected_value(what: &str) -> Option<String> {
     let what = what.trim().trim_end_matches('.');
-    let found = meaning(what).map(|meaning| meaning.expected);
+    let found = find_meaning(what).map(|meaning| meaning.expected);
     found.or_else(|| what.strip_prefix("must be ").map(str::to_owned))
 }
 
 /// Returns the sentence for a tag of Go's validator; `None` if the tag is unknown.
-pub(super) fn tag_sentence(tag: &str) -> Option<&'static str> {
+pub(super) fn validator_tag_sentence(tag: &str) -> Option<&'static str> {
     TAG_SENTENCES
         .iter()
         .find(|(name, _)| *name == tag)
@@ -289,7 +289,7 @@ pub(super) fn tag_sentence(tag: &str) -> Option<&'static str> {
 
 /// Returns the part of the text at the first `*` of the phrase, empty if the phrase has no `*`. Returns `None` if the
 /// text does not match the phrase. A second `*` may only be at the end.
-fn capture<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
+fn match_phrase<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     let (before, after) = phrase.split_once('*').unwrap_or((phrase, ""));
     if !text.get(..before.len())?.eq_ignore_ascii_case(before) {
         return None;
@@ -411,11 +411,11 @@ mod tests {
     #[test]
     fn every_sentence_of_the_authority_has_a_rule_and_what_it_expects() {
         for (what, rule, expected) in AUTHORITY_SENTENCES {
-            let expected = Meaning {
+            let expected = SentenceMeaning {
                 rule,
                 expected: expected.to_owned(),
             };
-            assert_eq!(meaning(what), Some(expected), "{what}");
+            assert_eq!(find_meaning(what), Some(expected), "{what}");
         }
     }
 
@@ -433,13 +433,13 @@ mod tests {
             ("is unknown to us", "exists"),
         ] {
             assert_eq!(
-                meaning(what).map(|meaning| meaning.rule),
+                find_meaning(what).map(|meaning| meaning.rule),
                 Some(rule),
                 "{what}"
             );
         }
         for (tag, what) in TAG_SENTENCES {
-            assert!(meaning(what).is_some(), "{tag}");
+            assert!(find_meaning(what).is_some(), "{tag}");
         }
     }
 
@@ -455,7 +455,7 @@ mod tests {
             "mu\u{301}st be one of",
             "must be one of",
         ] {
-            assert_eq!(meaning(what), None, "{what}");
+            assert_eq!(find_meaning(what), None, "{what}");
         }
         assert_eq!(expected_value("must be blue.").as_deref(), Some("blue"));
         assert_eq!(expected_value("is odd"), None);

@@ -32,7 +32,12 @@ pub(crate) async fn batch_file(
             }
             text
         }
-        TableFormat::Xlsx => state.workbooks.compute(move || workbook(&batch)).await??,
+        TableFormat::Xlsx => {
+            state
+                .workbooks
+                .compute(move || batch_workbook(&batch))
+                .await??
+        }
     };
     Ok(FileAnswer {
         media_type: format.content_type(),
@@ -43,7 +48,7 @@ pub(crate) async fn batch_file(
     })
 }
 
-fn workbook(batch: &Batch) -> Result<Vec<u8>, WorkbookError> {
+fn batch_workbook(batch: &Batch) -> Result<Vec<u8>, WorkbookError> {
     let mut book = WorkbookWriter::new("Batch", &BATCH_COLUMNS, batch.created_at)?;
     for row in batch_rows(batch) {
         book.add_row(&row)?;

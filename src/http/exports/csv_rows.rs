@@ -8,7 +8,7 @@ use csv::{QuoteStyle, Terminator, WriterBuilder};
 use crate::domain::invoice::table_rows::Cell;
 use crate::domain::kernel::formula_mark;
 
-/// Appends rows to a text.
+/// Appends rows to a CSV text, one line for each row.
 pub(super) fn append_rows<'a>(
     text: &mut Vec<u8>,
     rows: impl IntoIterator<Item = Vec<Cell<'a>>>,
@@ -24,7 +24,7 @@ pub(super) fn append_rows<'a>(
     Ok(())
 }
 
-/// Appends the names of the columns.
+/// Appends the header line, which names the columns.
 pub(super) fn append_header<N: AsRef<str>>(text: &mut Vec<u8>, names: &[N]) -> csv::Result<()> {
     let cells = names
         .iter()

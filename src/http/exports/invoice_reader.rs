@@ -14,7 +14,7 @@ use crate::http::invoice_page::{PAGE_INVOICES, reserve_bytes, reserve_page};
 use crate::http::limits::{AnswerHolder, AnswerPermit};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::invoices::list::{Fields, InvoiceList, PagePart, PageStart};
+use crate::store::invoices::list::{InvoiceList, PageBounds, PageFields, PageStart};
 use crate::store::invoices::{self, customers};
 
 /// A loaded invoice takes this many times the memory of its text.
@@ -39,9 +39,9 @@ pub(crate) struct InvoiceReader {
     page: vec::IntoIter<Invoice>,
     long_invoices: HashMap<InvoiceId, usize>,
     customers: HashMap<CustomerId, CustomerDetails>,
-    /// The memory of a long invoice, until the next one is read.
+    /// The memory reserved for a long invoice. It is held until the next invoice is read.
     long_room: Option<AnswerPermit>,
-    _page_room: AnswerPermit,
+    page_room: AnswerPermit,
 }
 
 impl InvoiceReader {
@@ -66,7 +66,7 @@ impl InvoiceReader {
             long_invoices: HashMap::new(),
             customers: HashMap::new(),
             long_room: None,
-            _page_room: room,
+            page_room: room,
         })
     }
 
@@ -77,6 +77,12 @@ impl InvoiceReader {
 
     pub(super) fn state(&self) -> &web::Data<ApiState> {
         &self.state
+    }
+
+    /// Returns the memory of a page, which bounds how many lists are read, and how many of their files are sent, at the
+    /// same time.
+    pub(super) fn into_page_room(self) -> AnswerPermit {
+        self.page_room
     }
 
     /// True if the invoice that was read last is so long that memory is reserved for it until the next one is read.
@@ -107,13 +113,13 @@ impl InvoiceReader {
     async fn load_page(&mut self, start: PageStart) -> Result<(), ApiError> {
         self.right.require().await?;
         let store = &self.state.store;
-        let part = PagePart {
+        let part = PageBounds {
             start,
             limit: PAGE_INVOICES,
         };
         let page = self
             .list
-            .counted_page(store, part, self.total, Fields::All)
+            .counted_page(store, part, self.total, PageFields::All)
             .await?;
         if self.parties == LoadedParties::Customers {
             let invoices = page.invoices.iter();

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::web::{self, Bytes};
 use futures_util::{Stream, stream};
-use jiff::tz::Offset;
 use tokio::task::spawn_blocking;
 
 use crate::domain::invoice::table_columns::export_header;
@@ -22,7 +21,7 @@ use crate::http::exports::workbook::{
     ROWS_MAX, WorkbookError, WorkbookWriter, too_many_rows_error,
 };
 use crate::http::extract::reading_right::ReadingRight;
-use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder};
+use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder, AnswerPermit};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::streamed_download;
@@ -30,13 +29,13 @@ use crate::http::state::ApiState;
 use crate::http::views::invoice::{IncludedParts, InvoiceView};
 use crate::store::invoices::list::InvoiceList;
 
-/// The number of rows that are written to a workbook in one piece of work.
+/// The number of rows that one task on a blocking thread writes to a workbook.
 const ROWS_AT_ONCE: usize = 500;
 /// The maximum number of rows of one invoice that are appended before the size of the text is checked.
 const TEXT_ROWS_AT_ONCE: usize = 50;
 
-/// Makes the file of a whole list. Fails if the start of the list cannot be read; a later failure breaks the download
-/// off, also when the reader loses the right to read.
+/// Makes the file of a whole list. Fails if the start of the list cannot be read. A later failure breaks the download
+/// off, and so does the loss of the right to read.
 pub(crate) async fn invoices_file(
     state: &web::Data<ApiState>,
     holder: AnswerHolder,
@@ -49,13 +48,12 @@ pub(crate) async fn invoices_file(
         TableFormat::Ndjson => LoadedParties::None,
     };
     let reader = InvoiceReader::new(state.clone(), holder, right, list, parties).await?;
-    let today = Offset::UTC.to_datetime(state.now()).date();
-    let name = format!("invoices-{today}.{}", format.extension());
+    let name = format!("invoices-{}.{}", state.today(), format.extension());
     let kind = format.content_type();
     Ok(match format {
         TableFormat::Xlsx => {
-            let file = write_workbook(reader).await?;
-            streamed_download(kind, &name, stream_file(file))
+            let (file, room) = write_workbook(reader).await?;
+            streamed_download(kind, &name, stream_file(file, room))
         }
         TableFormat::Csv => {
             let text = stream_text(TextSource::csv(reader)?).await?;
@@ -95,12 +93,12 @@ impl TextSource {
         })))
     }
 
-    /// Returns the next part of the text, of about the size in which answers are sent; empty at the end. A large
-    /// invoice is a part of its own.
+    /// Returns the next part of the text, of about `ANSWER_PART_BYTES`; empty at the end. A large invoice may make its
+    /// part larger.
     async fn next_text(&mut self) -> Result<Vec<u8>, ApiError> {
         match self {
             Self::Csv(source) => source.next_text().await,
-            Self::Ndjson(reader) => next_lines(reader).await,
+            Self::Ndjson(reader) => next_ndjson_lines(reader).await,
         }
     }
 }
@@ -130,7 +128,7 @@ impl CsvSource {
     }
 }
 
-async fn next_lines(reader: &mut InvoiceReader) -> Result<Vec<u8>, ApiError> {
+async fn next_ndjson_lines(reader: &mut InvoiceReader) -> Result<Vec<u8>, ApiError> {
     let included = IncludedParts {
         lines: true,
         ..IncludedParts::default()
@@ -179,7 +177,8 @@ pub(crate) fn log_broken_download(error: &ApiError) {
     }
 }
 
-async fn write_workbook(mut reader: InvoiceReader) -> Result<File, ApiError> {
+/// Writes the list to a temporary file. Returns the file, and the memory of a page of the list.
+async fn write_workbook(mut reader: InvoiceReader) -> Result<(File, AnswerPermit), ApiError> {
     if reader.total() > u64::from(ROWS_MAX) {
         return Err(too_many_rows_error());
     }
@@ -218,12 +217,13 @@ async fn write_workbook(mut reader: InvoiceReader) -> Result<File, ApiError> {
         });
         book = extended_book.await??;
     }
-    Ok(state.workbooks.compute(move || book.save()).await??)
+    let file = state.workbooks.compute(move || book.save()).await??;
+    Ok((file, reader.into_page_room()))
 }
 
-/// Returns a file in parts.
-fn stream_file(file: File) -> impl Stream<Item = Result<Bytes, ApiError>> {
-    stream::try_unfold(file, |mut file| async {
+/// Streams the contents of a file.
+fn stream_file(file: File, room: AnswerPermit) -> impl Stream<Item = Result<Bytes, ApiError>> {
+    stream::try_unfold((file, room), |(mut file, room)| async {
         let read = spawn_blocking(move || {
             let mut part = vec![0; ANSWER_PART_BYTES];
             let length = file.read(&mut part)?;
@@ -234,6 +234,39 @@ fn stream_file(file: File) -> impl Stream<Item = Result<Bytes, ApiError>> {
         let (file, part) = read
             .map_err(ApiError::internal)
             .inspect_err(log_broken_download)?;
-        Ok((!part.is_empty()).then(|| (Bytes::from(part), file)))
+        Ok((!part.is_empty()).then(|| (Bytes::from(part), (file, room))))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::http::testing::{TAXPAYER, start_app};
+    use crate::store::invoices::list::{InvoiceFilter, InvoiceSort};
+
+    #[actix_web::test]
+    async fn a_file_that_is_not_read_holds_the_memory_of_a_page() {
+        let app = start_app().await;
+        let holder = AnswerHolder::for_taxpayer(TAXPAYER, None);
+        for format in [TableFormat::Xlsx, TableFormat::Csv, TableFormat::Ndjson] {
+            let list = InvoiceList {
+                taxpayer: TAXPAYER,
+                filters: InvoiceFilter::default(),
+                sort: InvoiceSort::BY_INVOICE_DATE,
+            };
+            let right = ReadingRight::unchecked();
+            let file = invoices_file(&app.state, holder, right, list, format).await;
+            let file = file.unwrap();
+            let all = app.state.answers.reserve(holder, usize::MAX);
+            let early = timeout(Duration::from_millis(100), all).await;
+            assert!(early.is_err(), "{format:?}");
+            drop(file);
+            let all = app.state.answers.reserve(holder, usize::MAX).await;
+            assert!(all.is_some(), "{format:?}");
+        }
+    }
 }

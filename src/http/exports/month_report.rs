@@ -1,5 +1,5 @@
-//! The invoices of a month in sums, and their tables as files. The invoices are read page by page and added up, so that
-//! every amount is exact and memory does not grow with them.
+//! Sums up the invoices of a month, and writes the tables of the sums as files. The invoices are read page by page and
+//! added up, so that every amount is exact and memory does not grow with their number.
 
 use actix_web::web;
 use jiff::Timestamp;
@@ -25,7 +25,7 @@ use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort};
 /// The maximum number of missing numbers that are looked up among the invoices of other months. Any further number
 /// counts as missing without this check.
 const NUMBERS_LOOKED_FOR_MAX: usize = 10_000;
-/// The maximum number of them in one query.
+/// The maximum number of missing numbers that one query looks up.
 const NUMBERS_OF_QUERY_MAX: usize = 1_000;
 
 /// Sums up the invoices with a date in this month.
@@ -83,7 +83,7 @@ pub(crate) fn month_file(
 ) -> Result<FileAnswer, ApiError> {
     let catalog = state.catalog.get();
     let bytes = if format == TableFormat::Xlsx {
-        workbook(summary, table, &catalog, state.now())?
+        month_workbook(summary, table, &catalog, state.now())?
     } else {
         let mut text = Vec::new();
         csv_rows::append_header(&mut text, table.columns()).map_err(ApiError::internal)?;
@@ -105,7 +105,7 @@ pub(crate) fn month_file(
     })
 }
 
-fn workbook(
+fn month_workbook(
     summary: &MonthSummary,
     table: ReportTable,
     catalog: &Catalog,

@@ -25,7 +25,7 @@ const COLUMNS: [&str; 10] = [
 pub(crate) fn usage_file(name: String, rows: &[ListedTaxpayer]) -> Result<FileAnswer, ApiError> {
     let mut bytes = Vec::new();
     csv_rows::append_header(&mut bytes, &COLUMNS).map_err(ApiError::internal)?;
-    csv_rows::append_rows(&mut bytes, rows.iter().map(cells)).map_err(ApiError::internal)?;
+    csv_rows::append_rows(&mut bytes, rows.iter().map(usage_cells)).map_err(ApiError::internal)?;
     Ok(FileAnswer {
         media_type: TableFormat::Csv.content_type(),
         name,
@@ -35,7 +35,7 @@ pub(crate) fn usage_file(name: String, rows: &[ListedTaxpayer]) -> Result<FileAn
     })
 }
 
-fn cells(row: &ListedTaxpayer) -> Vec<Cell<'_>> {
+fn usage_cells(row: &ListedTaxpayer) -> Vec<Cell<'_>> {
     let taxpayer = &row.taxpayer;
     let last = row.last_invoice_at.map(plain_time);
     let webhook = row.webhook.map_or("none", |health| health.as_str());

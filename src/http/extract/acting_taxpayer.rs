@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::access::caller::Caller;
 use crate::domain::invoice::irn::{Irn, is_service_id};
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_id};
 use crate::domain::party::Taxpayer;
 use crate::http::forms::taxpayer::is_uuid;
 use crate::http::respond::error::ApiError;
@@ -35,12 +35,12 @@ impl FromRequest for TaxpayerHint {
             .headers()
             .get(TAXPAYER_ID_HEADER)
             .and_then(|value| value.to_str().ok());
-        ready(Ok(Self(text.and_then(parse_number).map(TaxpayerId))))
+        ready(Ok(Self(text.and_then(parse_id).map(TaxpayerId))))
     }
 }
 
 /// Returns the taxpayer whose service id is in the IRN. Fails with "Invoice not found" if the caller may not act for
-/// it.
+/// that taxpayer.
 pub(crate) async fn for_irn(
     state: &ApiState,
     caller: Caller,

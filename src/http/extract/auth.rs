@@ -7,7 +7,7 @@ use actix_web::http::header::HeaderMap;
 use actix_web::{HttpMessage, HttpRequest};
 use database::StoreError;
 
-use crate::actors::taxpayer::acting::name_actor;
+use crate::actors::taxpayer::acting::set_request_actor;
 use crate::domain::access::api_key::{KeyOwner, KeyScope};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::payer::PayingAccount;
@@ -84,7 +84,8 @@ impl ApiSurface {
         )
     }
 
-    /// Returns the error for a refused key of this kind; the kind is `None` if no key of this service begins like it.
+    /// Returns the error for a refused key. `sent` is the kind of the key; `None` if no key of this service begins like
+    /// it.
     fn refuse_key(self, sent: Option<KeyKind>) -> ApiError {
         ApiError::new(self.refused_key_code, refused_key_message(self.kinds, sent))
     }
@@ -141,7 +142,7 @@ fn grant_page_rights(request: &HttpRequest, page: SentFromPage) -> KeyRights {
     let mut extensions = request.extensions_mut();
     extensions.insert(KeyName(name));
     extensions.insert(page.account);
-    name_actor(page.person);
+    set_request_actor(page.person);
     KeyRights {
         account: page.account.owner,
         scope: KeyScope::Full,
@@ -161,19 +162,19 @@ pub(super) async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRight
         request.extensions_mut().insert(ResolvedKey(account));
         return Ok(account);
     }
-    let account = match header_key(request.headers())
+    let account = match key_from_header(request.headers())
         .ok()
         .and_then(|key| KeyKind::from_key(key).map(|kind| (kind, key)))
     {
         None => None,
         Some((kind, key)) => {
             let state = ApiState::from_request(request)?;
-            let found = stored_key(request, state, kind, key).await?;
+            let found = find_key(request, state, kind, key).await?;
             if let Some(key) = &found {
-                state.key_usage.note(key, client_address(request));
+                state.key_usage.record_use(key, client_address(request));
                 request.extensions_mut().insert(key.account);
                 request.extensions_mut().insert(KeyName(key.name.clone()));
-                name_actor(key_actor(key, client_address(request)));
+                set_request_actor(key_actor(key, client_address(request)));
             }
             found.map(|key| KeyRights {
                 account: key.account.owner,
@@ -188,7 +189,7 @@ pub(super) async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRight
 
 /// Looks a key up in the database. If the database does not answer, a read with a remembered operator key still
 /// succeeds.
-async fn stored_key(
+async fn find_key(
     request: &HttpRequest,
     state: &ApiState,
     kind: KeyKind,
@@ -231,7 +232,7 @@ fn key_actor(key: &ValidKey, address: Option<IpAddr>) -> ActorWithName {
 
 /// Marks a request that changes nothing, so a read-only key is enough. The policy of the path adds this mark.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ChangesNothing;
+pub(crate) struct ReadOnlyRequest;
 
 /// Refuses a write whose key may only read.
 async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
@@ -239,7 +240,7 @@ async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
         Some(KeyRights {
             scope: KeyScope::ReadOnly,
             ..
-        }) if request.extensions().get::<ChangesNothing>().is_none() => Err(ApiError::new(
+        }) if request.extensions().get::<ReadOnlyRequest>().is_none() => Err(ApiError::new(
             ErrorCode::KeyReadOnly,
             "This API key may only read",
         )),
@@ -258,7 +259,7 @@ enum UnusableKey {
 }
 
 /// Returns the API key in the headers of a request.
-fn header_key(headers: &HeaderMap) -> Result<&str, UnusableKey> {
+fn key_from_header(headers: &HeaderMap) -> Result<&str, UnusableKey> {
     let mut keys = headers.get_all(API_KEY_HEADER);
     match (keys.next(), keys.next()) {
         (None, _) => Err(UnusableKey::Missing),
@@ -270,19 +271,19 @@ fn header_key(headers: &HeaderMap) -> Result<&str, UnusableKey> {
 
 /// Returns the API key of a request, if it has one.
 pub(crate) fn sent_key(request: &HttpRequest) -> Option<&str> {
-    header_key(request.headers()).ok()
+    key_from_header(request.headers()).ok()
 }
 
 /// Logs a failed authentication, at a limited rate. The line names the kind of the key, never the key itself.
-fn log_failure(request: &HttpRequest, state: &ApiState) {
-    let Some(suppressed) = state.limits.admit_failure_line(state.now()) else {
+fn log_failed_authentication(request: &HttpRequest, state: &ApiState) {
+    let Some(suppressed) = state.limits.admit_failure_log_line(state.now()) else {
         return;
     };
     let known = request
         .extensions()
         .get::<ResolvedKey>()
         .and_then(|ResolvedKey(found)| found.map(|key| key.account));
-    let (reason, kind) = match header_key(request.headers()) {
+    let (reason, kind) = match key_from_header(request.headers()) {
         Err(UnusableKey::Missing) => ("no key", None),
         Err(UnusableKey::Twice) => ("two keys", None),
         Err(UnusableKey::Garbled) => ("malformed key", None),
@@ -303,19 +304,19 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
     );
 }
 
-/// True if the request has a key, and nobody has this key. A request without a key, and one with a valid key for other
-/// paths, guess nothing.
+/// True if the request has a key that nobody has. A request without a key, or with a valid key for other paths, is no
+/// attempt to guess a key.
 fn is_wrong_key(request: &HttpRequest) -> bool {
-    let is_sent = header_key(request.headers()) != Err(UnusableKey::Missing);
+    let is_sent = key_from_header(request.headers()) != Err(UnusableKey::Missing);
     let resolved = request.extensions().get::<ResolvedKey>().copied();
     is_sent && resolved.is_none_or(|ResolvedKey(found)| found.is_none())
 }
 
-/// Logs a failed authentication, and counts a wrong key. Returns the error for a missing or refused key, or for too many
-/// wrong keys from the client's address.
+/// Logs a failed authentication, and counts a wrong key. Returns the error for a missing or refused key, or for too
+/// many wrong keys from the client's address.
 fn authentication_error(request: &HttpRequest, surface: ApiSurface) -> ApiError {
     let counted = ApiState::from_request(request).map(|state| {
-        log_failure(request, state);
+        log_failed_authentication(request, state);
         if !is_wrong_key(request) {
             return Ok(None);
         }
@@ -329,7 +330,7 @@ fn authentication_error(request: &HttpRequest, surface: ApiSurface) -> ApiError 
     if let Err(error) = counted.and_then(|counted| limits::note_allowance(request, counted)) {
         return error;
     }
-    match header_key(request.headers()) {
+    match key_from_header(request.headers()) {
         Err(UnusableKey::Missing) => ApiError::new(
             ErrorCode::Unauthenticated,
             missing_key_message(request.headers()),

@@ -43,14 +43,14 @@ enum BodySource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyKind {
     Json,
-    /// A file of any type, which its handler judges.
+    /// A file of any type. The handler decides which types it takes.
     File,
 }
 
 /// The properties of a body according to the headers of the request.
 #[derive(Debug)]
 struct ContentHeaders {
-    /// The header that names a type or an encoding that the path does not take; `None` if it takes the body.
+    /// The header with the type or encoding that the path does not accept; `None` if the path accepts both.
     refused: Option<Box<str>>,
     length: Option<usize>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct JsonObject {
 }
 
 impl From<Map<String, Value>> for JsonObject {
-    /// Makes the object that a request could have sent. It has no reserved memory.
+    /// Makes an object from members that did not come from a request. It has no reserved memory.
     fn from(members: Map<String, Value>) -> Self {
         Self {
             members,

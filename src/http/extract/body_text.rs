@@ -3,7 +3,7 @@
 
 use actix_web::web;
 
-use crate::actors::turn_gate::Portion;
+use crate::actors::turn_gate::BudgetPortion;
 use crate::domain::access::payer::PayingAccount;
 use crate::http::limits::{BodyPermit, SMALL_BODY_BYTES_MAX};
 use crate::http::respond::error::ApiError;
@@ -13,8 +13,8 @@ use crate::http::state::ApiState;
 #[derive(Debug)]
 pub(crate) struct BodyText {
     pub(crate) bytes: Vec<u8>,
-    /// The size of a packed file after unpacking; 0 for any other body. It counts because the unpacked text is what is
-    /// read.
+    /// The size of a packed file after unpacking; 0 for any other body. It counts towards the size of the body, because
+    /// the unpacked text is what is read.
     pub(crate) unpacked_bytes: usize,
     account: Option<PayingAccount>,
     /// `None` if the body is empty.
@@ -22,7 +22,7 @@ pub(crate) struct BodyText {
 }
 
 impl BodyText {
-    /// `room` is the permit for the memory of the text; `None` if it is empty.
+    /// `room` is the permit for the memory of the text; `None` if the text is empty.
     pub(super) fn new(
         bytes: Vec<u8>,
         account: Option<PayingAccount>,
@@ -68,7 +68,7 @@ impl BodyText {
         done.await.map_err(ApiError::internal)
     }
 
-    /// Reserves memory for what is made of the text.
+    /// Reserves `bytes` of memory for the values that are made from the text.
     pub(crate) async fn reserve(
         &self,
         state: &ApiState,
@@ -108,13 +108,16 @@ impl BodyText {
         read.await.map_err(ApiError::internal)
     }
 
-    /// True if reading it here delays nobody.
+    /// True if the text is so small that reading it on this thread does not delay other requests.
     fn is_small(&self) -> bool {
         self.bytes.len().max(self.unpacked_bytes) <= SMALL_BODY_BYTES_MAX
     }
 
     /// Waits until the bulk request with this text may be processed.
-    pub(crate) async fn wait_for_bulk_turn(&self, state: &ApiState) -> Result<Portion, ApiError> {
+    pub(crate) async fn wait_for_bulk_turn(
+        &self,
+        state: &ApiState,
+    ) -> Result<BudgetPortion, ApiError> {
         state.bodies.wait_for_bulk_turn(self.account).await
     }
 }

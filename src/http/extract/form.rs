@@ -36,7 +36,7 @@ impl PostedForm {
     }
 }
 
-/// The memory of a form that carries a file, held until the request is answered.
+/// The memory reserved for a form that carries a file. It is held until the request is answered.
 struct FormPermit {
     _permit: Option<BodyPermit>,
 }

@@ -1,6 +1,7 @@
-//! NUL in the address and the form of a request, where it may stand as `%00`. PostgreSQL takes no text with a NUL, so a
-//! query with one fails. Each NUL becomes SUB (U+001A), the control character for one that cannot be represented, before
-//! anything reads it. A text with a SUB finds nothing, and is refused wherever control characters are refused.
+//! Replaces NUL in the address and the form of a request, where it may stand as `%00`. PostgreSQL takes no text with a
+//! NUL, so a query with one fails. Each NUL becomes SUB (U+001A), the control character that stands for an invalid
+//! character, before anything reads the text. A text with a SUB finds nothing, and is refused wherever control
+//! characters are refused.
 
 use actix_web::dev::ServiceRequest;
 use actix_web::http::Uri;

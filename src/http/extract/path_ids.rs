@@ -7,7 +7,7 @@ use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
-use crate::domain::kernel::ids::{ContactId, IntegratorId, InvoiceId, TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, InvoiceId, TaxpayerId, parse_id};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::Run;
@@ -19,21 +19,22 @@ use crate::store::invoices::batches;
 use crate::store::runs;
 use crate::store::webhooks::{self, EndpointWithStreak, delivery_log};
 
-pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
-    parse_number(text)
+pub(crate) fn parse_invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
+    parse_id(text)
         .map(InvoiceId)
         .ok_or_else(ApiError::invoice_not_found)
 }
 
-/// Refuses a malformed portal id with "invoice not found". Returns any other reference unchanged.
+/// Fails with "invoice not found" if the reference is an id of this service (`PortalId`) that is malformed. Returns any
+/// other reference unchanged.
 pub(crate) fn check_invoice_ref(which: InvoiceRef) -> Result<InvoiceRef, ApiError> {
-    let may_be = which.kind != UniqueNoType::PortalId || parse_number(&which.text).is_some();
+    let may_be = which.kind != UniqueNoType::PortalId || parse_id(&which.text).is_some();
     may_be
         .then_some(which)
         .ok_or_else(ApiError::invoice_not_found)
 }
 
-pub(crate) fn irn(text: &str) -> Result<Irn, ApiError> {
+pub(crate) fn parse_irn(text: &str) -> Result<Irn, ApiError> {
     Irn::parse(text).map_err(|_| ApiError::invoice_not_found())
 }
 
@@ -57,7 +58,7 @@ pub(crate) async fn find_taxpayer(
     integrator: IntegratorId,
     text: &str,
 ) -> Result<Taxpayer, ApiError> {
-    let id = parse_number(text)
+    let id = parse_id(text)
         .map(TaxpayerId)
         .ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::find_owned_by_id(&state.store, integrator, id).await?;
@@ -69,7 +70,7 @@ pub(crate) async fn existing_taxpayer_id(
     state: &ApiState,
     text: &str,
 ) -> Result<TaxpayerId, ApiError> {
-    let id = parse_number(text)
+    let id = parse_id(text)
         .map(TaxpayerId)
         .ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::with_id(state.store.reader(), id).await?;
@@ -96,27 +97,27 @@ pub(crate) async fn find_delivery(
     ids: &(String, String),
 ) -> Result<Delivery, ApiError> {
     let taxpayer = find_taxpayer(state, integrator, &ids.0).await?;
-    let id = uuid(&ids.1).ok_or(Refusal::DeliveryNotFound)?;
+    let id = parse_uuid(&ids.1).ok_or(Refusal::DeliveryNotFound)?;
     let found = delivery_log::find_owned_by_id(&state.store, taxpayer.id, id).await?;
     Ok(found.ok_or(Refusal::DeliveryNotFound)?)
 }
 
 /// Returns the id of a contact person in the path.
-pub(crate) fn contact_id(text: &str) -> Result<ContactId, ApiError> {
-    parse_number(text)
+pub(crate) fn parse_contact_id(text: &str) -> Result<ContactId, ApiError> {
+    parse_id(text)
         .map(ContactId)
         .ok_or_else(ApiError::contact_not_found)
 }
 
 /// Parses a UUID that is written with hyphens. Any other form gives `None`.
-pub(crate) fn uuid(text: &str) -> Option<Uuid> {
+pub(crate) fn parse_uuid(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
 }
 
 /// Returns the run with the id in the path, whichever taxpayer it belongs to.
 pub(crate) async fn find_run(state: &ApiState, text: &str) -> Result<Run, ApiError> {
     let not_found = || ApiError::new(ErrorCode::RunNotFound, "Pipeline run not found");
-    let id = uuid(text).ok_or_else(not_found)?;
+    let id = parse_uuid(text).ok_or_else(not_found)?;
     runs::with_id(&state.store, id).await?.ok_or_else(not_found)
 }
 
@@ -146,13 +147,13 @@ mod tests {
             "0x1",
         ] {
             assert_eq!(
-                invoice_id(text).unwrap_err().status.as_u16(),
+                parse_invoice_id(text).unwrap_err().status.as_u16(),
                 404,
                 "{text:?}"
             );
             assert_eq!(portal(text).unwrap_err().status.as_u16(), 404, "{text:?}");
         }
-        assert_eq!(invoice_id("42").unwrap(), InvoiceId(42));
+        assert_eq!(parse_invoice_id("42").unwrap(), InvoiceId(42));
         assert_eq!(portal("42").unwrap().text, "42");
         let number = InvoiceRef {
             kind: UniqueNoType::InternalInvoiceNo,

@@ -1,5 +1,5 @@
-//! The right to read an answer that is loaded while it is sent. A slow reader takes hours for a long list, so the right is
-//! checked again before more of the list is loaded.
+//! The right to read an answer that is loaded while it is sent. A slow reader takes hours for a long list, so the right
+//! is checked again before more of the list is loaded.
 
 use actix_web::HttpRequest;
 use actix_web::web;
@@ -27,12 +27,13 @@ impl ReadingRight {
         Self(Some(Box::new(check)))
     }
 
-    /// Returns the right of one who gets the whole answer at once.
+    /// Returns a right that is never checked again, for a reader who gets the whole answer at once.
     pub(crate) fn unchecked() -> Self {
         Self(None)
     }
 
-    /// Returns the right that the key of the request gives. A request that a page sends has no key; it is unchecked.
+    /// Returns the right that the key of the request gives. A request that a page sends has no key, so its right is not
+    /// checked again.
     pub(crate) fn from_key(request: &HttpRequest, state: &web::Data<ApiState>) -> Self {
         let key = auth::sent_key(request);
         let Some((kind, key)) = key.and_then(|key| Some((KeyKind::from_key(key)?, key))) else {
@@ -48,7 +49,7 @@ impl ReadingRight {
                 let now = state.now();
                 let found = keys::find_valid(&state.store, kind, key.expose_secret(), now).await?;
                 if let Some(found) = &found {
-                    state.key_usage.note(found, address);
+                    state.key_usage.record_use(found, address);
                 }
                 Ok(found.is_some())
             })
@@ -99,7 +100,7 @@ mod tests {
                 assert_eq!(right.require().await.is_ok(), may_read);
             }
             let tx = state.store.begin().await.unwrap();
-            keys::revoke(&tx, owner).await.unwrap();
+            keys::revoke_all(&tx, owner).await.unwrap();
             tx.commit().await.unwrap();
         }
     }

@@ -9,14 +9,14 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use invoice_pdf::{Colour, LOGO_BYTES_MAX, Logo, LogoKind, PdfError, Template};
 
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::party::settings::{Change, LogoFile, SettingsChange};
+use crate::domain::party::settings::{LogoFile, SettingChange, SettingsChange};
 use crate::http::forms::form_schema::FieldType;
 use crate::http::forms::reader::Reader;
 
 const REGISTRATION_CHARS_MAX: usize = 100;
 const LOGO_FORM: &str = "a PNG, JPEG or SVG picture in base64, of 512 KiB at most";
 const COLOUR_FORM: &str = "a colour of the form #rrggbb";
-/// Some programs leave out the padding.
+/// Accepts base64 with or without padding, because some programs leave the padding out.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -34,9 +34,9 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> SettingsChange {
                 .word(template_with_name, || template_names().join(", "))
         }),
         accent: read_change(reader, "colours", |reader| {
-            reader.optional("colours").object(accent)
+            reader.optional("colours").object(read_accent)
         }),
-        logo: read_change(reader, "logo", logo),
+        logo: read_change(reader, "logo", read_logo),
         strict_documents: reader.optional("strict_documents").boolean(),
         strict_numbers: reader.optional("strict_numbers").boolean(),
         submit_after_approval: reader.optional("submit_after_approval").boolean(),
@@ -44,17 +44,17 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> SettingsChange {
     }
 }
 
-/// Reads a field whose value null removes.
+/// Reads a setting. Null removes the setting, and an absent field leaves it unchanged.
 fn read_change<T>(
     reader: &mut Reader<'_>,
     name: &str,
     read: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Change<T> {
+) -> SettingChange<T> {
     let is_null = reader.is_null(name);
     match read(reader) {
-        Some(value) => Change::Set(value),
-        None if is_null => Change::Unset,
-        None => Change::Keep,
+        Some(value) => SettingChange::Set(value),
+        None if is_null => SettingChange::Unset,
+        None => SettingChange::Keep,
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn template_names() -> [&'static str; 2] {
     Template::ALL.map(Template::name)
 }
 
-fn accent(reader: &mut Reader<'_>) -> Option<Colour> {
+fn read_accent(reader: &mut Reader<'_>) -> Option<Colour> {
     let field = reader
         .required("accent")
         .record_type(|| FieldType::Formatted {
@@ -79,18 +79,18 @@ fn accent(reader: &mut Reader<'_>) -> Option<Colour> {
     })
 }
 
-fn logo(reader: &mut Reader<'_>) -> Option<LogoFile> {
+fn read_logo(reader: &mut Reader<'_>) -> Option<LogoFile> {
     let field = reader
         .optional("logo")
         .record_type(|| FieldType::Formatted {
             rule: "logo",
             what: LOGO_FORM.to_owned(),
         });
-    field.check_trimmed(read_logo)
+    field.check_trimmed(decode_logo)
 }
 
 /// Decodes a picture and checks its first bytes. Other damage is found later, when the picture is printed on trial.
-fn read_logo(text: &str) -> Result<LogoFile, FieldRule> {
+fn decode_logo(text: &str) -> Result<LogoFile, FieldRule> {
     let digits = match text.split_once(";base64,") {
         Some((start, digits)) if start.starts_with("data:") => digits,
         _ => text,
@@ -149,18 +149,24 @@ mod tests {
         let unset =
             json!({ "registration_number": null, "template": null, "colours": null, "logo": null });
         let change = read_one(unset);
-        assert_eq!(change.registration_number, Change::Unset);
-        assert_eq!(change.template, Change::Unset);
-        assert_eq!(change.accent, Change::Unset);
-        assert_eq!(change.logo, Change::Unset);
+        assert_eq!(change.registration_number, SettingChange::Unset);
+        assert_eq!(change.template, SettingChange::Unset);
+        assert_eq!(change.accent, SettingChange::Unset);
+        assert_eq!(change.logo, SettingChange::Unset);
         let set = json!({
             "registration_number": " RC 12 ", "template": "Compact", "colours": { "accent": "#0F4C5C" },
             "strict_numbers": true, "strict_documents": false,
         });
         let change = read_one(set);
-        assert_eq!(change.registration_number, Change::Set("RC 12".to_owned()));
-        assert_eq!(change.template, Change::Set(Template::Compact));
-        assert_eq!(change.accent, Change::Set("#0f4c5c".parse().unwrap()));
+        assert_eq!(
+            change.registration_number,
+            SettingChange::Set("RC 12".to_owned())
+        );
+        assert_eq!(change.template, SettingChange::Set(Template::Compact));
+        assert_eq!(
+            change.accent,
+            SettingChange::Set("#0f4c5c".parse().unwrap())
+        );
         assert_eq!(change.strict_numbers, Some(true));
         assert_eq!(change.strict_documents, Some(false));
         assert_eq!(change.submit_after_approval, None);
@@ -204,7 +210,7 @@ mod tests {
             digits.trim_end_matches('=').to_owned(),
             format!("data:image/svg+xml;base64,{digits}"),
         ] {
-            let Change::Set(logo) = read_one(json!({ "logo": good })).logo else {
+            let SettingChange::Set(logo) = read_one(json!({ "logo": good })).logo else {
                 panic!("{good}")
             };
             assert_eq!(logo.kind, LogoKind::Svg);

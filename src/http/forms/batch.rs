@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::domain::invoice::batch::{Candidate, INVOICES_MAX};
+use crate::domain::invoice::batch::{BatchCandidate, INVOICES_MAX};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::invisible::is_unprintable;
 use crate::http::forms::field::TEXT_CHARS_MAX;
@@ -18,7 +18,7 @@ const WARNED_INVOICES_MAX: usize = 10;
 /// of all invoices must fit in the response headers.
 const WARNING_CHARS_MAX: usize = 200;
 
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<BatchCandidate>> {
     let items = reader
         .required("invoices")
         .independent_objects(INVOICES_MAX, standard_invoice::read_in_batch)?;
@@ -31,7 +31,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
             }
             Box::new(form.value.draft)
         });
-        candidates.push(Candidate {
+        candidates.push(BatchCandidate {
             invoice_no: sent.as_object().and_then(invoice_no),
             draft,
         });
@@ -42,7 +42,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
 
 /// Refuses the items whose JSON has a duplicate or reserved key. An item with two `invoice_no` keys gets no invoice
 /// number, because either of the two could be meant.
-pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usize, Faults>) {
+pub(crate) fn fail_items(candidates: &mut [BatchCandidate], key_faults: BTreeMap<usize, Faults>) {
     for (index, faults) in key_faults {
         if let Some(candidate) = candidates.get_mut(index) {
             if faults.iter().any(|fault| fault.path == "invoice_no") {

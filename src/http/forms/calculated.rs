@@ -23,7 +23,7 @@ pub(crate) fn compute_amounts(
     catalog: &Catalog,
 ) -> ComputedBody {
     let mut fields = body.clone();
-    let outcome = calculation::complete(&mut fields, form, catalog);
+    let outcome = calculation::complete_amounts(&mut fields, form, catalog);
     ComputedBody { fields, outcome }
 }
 
@@ -42,8 +42,8 @@ pub(crate) fn read_full_invoice(
     combine_results(body, form, Some(outcome))
 }
 
-/// Joins what the form found with what was computed; `outcome` is `None` if nothing was to be computed. `sent` is the
-/// body without the computed amounts.
+/// Combines the result of the form with the outcome of the computation, which is `None` if nothing was to be computed.
+/// `sent` is the body without the computed amounts.
 pub(crate) fn combine_results<T>(
     sent: &Map<String, Value>,
     read: Result<AcceptedForm<T>, Faults>,
@@ -57,9 +57,8 @@ pub(crate) fn combine_results<T>(
     }
 }
 
-/// Joins the faults of the form with those of the computation, which are `None` if everything was computed. Leaves out
-/// what follows from other faults: the caller is told nothing about a field that was to be computed if what was sent is
-/// the reason.
+/// Joins the faults of the form (`of_form`) with those of the computation (`of_sums`; `None` if everything was
+/// computed). Leaves out faults of computed fields that only follow from faults of the fields that the caller sent.
 fn join_faults(sent: &Map<String, Value>, of_form: &Faults, of_sums: Option<&Faults>) -> Faults {
     let mut causes: Vec<_> = of_form
         .iter()
@@ -67,36 +66,36 @@ fn join_faults(sent: &Map<String, Value>, of_form: &Faults, of_sums: Option<&Fau
         .collect();
     let sums = of_sums.into_iter().flat_map(Faults::iter);
     let sums: Vec<_> = sums
-        .filter(|fault| !causes.iter().any(|known| covers(known, fault)))
+        .filter(|fault| !causes.iter().any(|known| makes_redundant(known, fault)))
         .collect();
     causes.extend(&sums);
     let told = of_form.iter().filter(|fault| {
         let is_cause = !is_left_to_compute(sent, &fault.path);
-        is_cause || !is_consequence(fault, &causes, of_sums.is_some())
+        is_cause || !follows_from_other_fault(fault, &causes, of_sums.is_some())
     });
     told.chain(sums).cloned().collect()
 }
 
-/// True if the fault of a computed field follows from another: the field is missing because nothing could be computed,
-/// or it was computed from a line that has a fault.
-fn is_consequence(fault: &Fault, causes: &[&Fault], has_failed: bool) -> bool {
+/// True if the fault of a computed field only follows from another fault: the field is missing because the computation
+/// failed, or the field was computed from a line that has a fault.
+fn follows_from_other_fault(fault: &Fault, causes: &[&Fault], has_failed: bool) -> bool {
     if fault.rule() == "required" {
         return has_failed;
     }
-    line_start(&fault.path)
+    line_path_prefix(&fault.path)
         .is_some_and(|line| causes.iter().any(|cause| cause.path.starts_with(line)))
 }
 
-/// Returns the beginning of a path in a line, such as `invoice_line.0.`.
-fn line_start(path: &str) -> Option<&str> {
+/// Returns the part of a path that names its line, such as `invoice_line.0.`; `None` if the path is not within a line.
+fn line_path_prefix(path: &str) -> Option<&str> {
     let rest = path.strip_prefix("invoice_line.")?;
     let (_, in_line) = rest.split_once('.')?;
     path.strip_suffix(in_line)
 }
 
-/// True if a fault leaves nothing to say with `other`: both are of one field, or the object around the field is missing
-/// or is no object.
-fn covers(known: &Fault, other: &Fault) -> bool {
+/// True if `other` adds nothing to the fault `known`: both are faults of the same field, or `known` says that the
+/// object around the field is missing or is no object.
+fn makes_redundant(known: &Fault, other: &Fault) -> bool {
     let is_missing = matches!(known.rule(), "required" | "type");
     let rest = other.path.strip_prefix(known.path.as_str());
     rest.is_some_and(|rest| rest.is_empty() || is_missing && rest.starts_with('.'))

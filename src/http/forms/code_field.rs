@@ -10,7 +10,7 @@ use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
 use crate::http::forms::form_schema::FieldType;
 use crate::http::forms::json_path::JsonPath;
 use crate::http::forms::reader::Report;
-use crate::http::forms::text_checks::{self, check_chars, check_pattern, is_letters};
+use crate::http::forms::text_checks::{self, check_char_count, check_pattern, is_letters};
 
 impl Field<'_> {
     /// Reads a code of one of the authority's lists.
@@ -23,7 +23,7 @@ impl Field<'_> {
         let report = self.report;
         self.record_type(|| FieldType::Code { max, list })
             .check_trimmed(|text| {
-                check_chars(text, 0, max)?;
+                check_char_count(text, 0, max)?;
                 check_listed(report, list, text)
             })
     }
@@ -56,7 +56,7 @@ impl Field<'_> {
             })
     }
 
-    /// Reads a country as its sender calls it. Warns if the authority lists no such country.
+    /// Reads a country, written as its sender likes. Warns if the authority lists no such country.
     pub(crate) fn country_text(self, max: usize) -> Option<String> {
         let report = self.report;
         let path = JsonPath::Field(self.parent, self.name).dotted_path();

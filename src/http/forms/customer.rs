@@ -29,7 +29,7 @@ pub(crate) fn read_with_tin_requirement(
     let business_description = reader
         .required_if(is_business, "business_description")
         .long_text(DESCRIPTION_CHARS_MIN, LONG_TEXT_CHARS_MAX);
-    let address = address(reader);
+    let address = read_address(reader);
     Some(CustomerDetails {
         no: no?,
         name: name?,
@@ -41,7 +41,7 @@ pub(crate) fn read_with_tin_requirement(
     })
 }
 
-fn address(reader: &mut Reader<'_>) -> Option<Address> {
+fn read_address(reader: &mut Reader<'_>) -> Option<Address> {
     let street_name = reader.required("address_street_name").text(TEXT_CHARS_MAX);
     let city = reader.required("address_city").text(TEXT_CHARS_MAX);
     let state = reader.required("address_state").text(TEXT_CHARS_MAX);

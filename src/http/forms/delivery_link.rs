@@ -1,4 +1,4 @@
-//! Reads for how long a link to a delivery is valid. By default it is 7 days.
+//! Reads the time for which a link to a delivery is valid.
 
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::reader::Reader;
@@ -7,7 +7,7 @@ const FIELD: &str = "valid_for_s";
 /// The shortest time, in seconds. A shorter one would be over before anybody opens the link.
 const VALID_FOR_S_MIN: u32 = 60;
 
-/// `max` and `default` are in seconds.
+/// Returns the time in seconds: `default` if it was not sent. More than `max` seconds is a fault.
 pub(crate) fn read(reader: &mut Reader<'_>, max: u32, default: u32) -> Option<u32> {
     let asked = reader.optional(FIELD).whole_number(max);
     if asked.is_some_and(|seconds| seconds < VALID_FOR_S_MIN) {

@@ -34,7 +34,9 @@ pub(crate) struct MatchForm {
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<SelectionForm> {
     let has_matching = reader.has(MATCHING);
     // Not required by its presence alone: the fault of a body without a choice names both ways to choose.
-    let ids = reader.required_if(false, IDS).texts(ID_CHARS);
+    let ids = reader
+        .required_if(false, IDS)
+        .limited_texts(IDS_MAX, ID_CHARS);
     let matching = reader.optional(MATCHING).object(read_match);
     let is_empty = ids.as_ref().is_some_and(Vec::is_empty);
     let is_absent = reader.is_null(IDS) || reader.names().all(|name| name != IDS);
@@ -61,10 +63,6 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<SelectionForm> {
 }
 
 fn read_selection(reader: &Reader<'_>, ids: &[String]) -> Option<SelectionForm> {
-    if ids.len() > IDS_MAX {
-        reader.report_fault(IDS, FieldRule::MaxItems(IDS_MAX));
-        return None;
-    }
     let ids = ids.iter().enumerate().map(|(index, text)| {
         let id = Uuid::parse_str(text).ok();
         if id.is_none() {
@@ -73,7 +71,8 @@ fn read_selection(reader: &Reader<'_>, ids: &[String]) -> Option<SelectionForm> 
         }
         id
     });
-    // Collected twice, so that the caller sees the faults of all ids.
+    // The first `collect` checks all ids, so that the caller sees the faults of all of them. The second gives `None` if
+    // an id is invalid.
     let ids: Vec<_> = ids.collect();
     ids.into_iter()
         .collect::<Option<_>>()

@@ -8,7 +8,7 @@ use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
-use crate::http::forms::line::unit;
+use crate::http::forms::line::read_unit;
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 
@@ -22,8 +22,8 @@ pub(crate) struct ValidDocument {
     pub(crate) document: AuthorityDocument,
 }
 
-/// Reads the supplier or the customer of a document. If `taxpayer` is given, the tax number must be that taxpayer's.
-pub(crate) fn party(
+/// Checks the supplier or the customer of a document. If `taxpayer` is given, the tax number must be that taxpayer's.
+pub(crate) fn check_party(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
     needs_zone: bool,
@@ -40,7 +40,7 @@ pub(crate) fn party(
         .long_text(0, LONG_TEXT_CHARS_MAX);
     reader
         .required("postal_address")
-        .object(|reader| address(reader, needs_zone))
+        .object(|reader| check_address(reader, needs_zone))
 }
 
 pub(crate) fn is_telephone(text: &str) -> bool {
@@ -48,7 +48,7 @@ pub(crate) fn is_telephone(text: &str) -> bool {
     PHONE_DIGITS.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
+pub(crate) fn check_address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
     reader.required("street_name").text(TEXT_CHARS_MAX);
     reader.required("city_name").text(TEXT_CHARS_MAX);
     reader
@@ -66,7 +66,7 @@ pub(crate) struct Totals {
     pub(crate) payable: Amount,
 }
 
-pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
+pub(crate) fn read_totals(reader: &mut Reader<'_>) -> Option<Totals> {
     let lines = reader
         .required("line_extension_amount")
         .amount(Bounds::NOT_NEGATIVE);
@@ -98,8 +98,9 @@ pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     Some(totals)
 }
 
-/// Reads the lines of a document. Reports a fault if their amounts do not add up to the stated total.
-pub(crate) fn lines(
+/// Reads the lines of a document with `line`, which returns the amount of a line. Reports a fault if the amounts do not
+/// add up to the stated total.
+pub(crate) fn check_lines(
     reader: &mut Reader<'_>,
     totals: Option<Totals>,
     line: fn(&mut Reader<'_>) -> Option<Amount>,
@@ -113,7 +114,7 @@ pub(crate) fn lines(
 
 /// Reports a fault if the amounts of the lines do not add up to the stated total. `sum` is `None` if it is too large.
 pub(crate) fn check_lines_sum(reader: &Reader<'_>, sum: Option<Amount>, totals: Totals) {
-    if sum.is_some_and(|sum| sum.is_about(totals.lines)) {
+    if sum.is_some_and(|sum| sum.is_within_tolerance(totals.lines)) {
         return;
     }
     let numbers = sum.map(|sum| {
@@ -136,16 +137,16 @@ pub(crate) fn check_lines_sum(reader: &Reader<'_>, sum: Option<Amount>, totals: 
 }
 
 /// Reads a line of Submit and returns its amount.
-pub(crate) fn line_with_description(reader: &mut Reader<'_>) -> Option<Amount> {
-    document_line(reader, true)
+pub(crate) fn read_line_with_description(reader: &mut Reader<'_>) -> Option<Amount> {
+    read_line(reader, true)
 }
 
 /// Reads a line of Validate and returns its amount. Unlike Submit, Validate does not require an item description.
-pub(crate) fn line_with_optional_description(reader: &mut Reader<'_>) -> Option<Amount> {
-    document_line(reader, false)
+pub(crate) fn read_line_with_optional_description(reader: &mut Reader<'_>) -> Option<Amount> {
+    read_line(reader, false)
 }
 
-fn document_line(reader: &mut Reader<'_>, needs_description: bool) -> Option<Amount> {
+fn read_line(reader: &mut Reader<'_>, needs_description: bool) -> Option<Amount> {
     let is_service = reader.has("isic_code") || reader.has("service_category");
     let is_product = !is_service || reader.has("hsn_code") || reader.has("product_category");
     reader
@@ -171,14 +172,14 @@ fn document_line(reader: &mut Reader<'_>, needs_description: bool) -> Option<Amo
     }
     reader
         .required("item")
-        .object(|reader| item(reader, needs_description));
-    reader.required("price").object(price);
+        .object(|reader| check_item(reader, needs_description));
+    reader.required("price").object(check_price);
     reader
         .required("line_extension_amount")
         .amount(Bounds::NOT_NEGATIVE)
 }
 
-fn item(reader: &mut Reader<'_>, needs_description: bool) -> Option<()> {
+fn check_item(reader: &mut Reader<'_>, needs_description: bool) -> Option<()> {
     let name = reader.required("name").text(TEXT_CHARS_MAX);
     reader
         .optional("sellers_item_identification")
@@ -189,18 +190,20 @@ fn item(reader: &mut Reader<'_>, needs_description: bool) -> Option<()> {
     name.map(drop)
 }
 
-fn price(reader: &mut Reader<'_>) -> Option<()> {
+fn check_price(reader: &mut Reader<'_>) -> Option<()> {
     reader.required("price_amount").amount(Bounds::NOT_NEGATIVE);
     reader.required("base_quantity").amount(Bounds::POSITIVE);
-    unit(reader.required("price_unit")).map(drop)
+    read_unit(reader.required("price_unit")).map(drop)
 }
 
-pub(crate) fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
+pub(crate) fn check_tax_total(reader: &mut Reader<'_>) -> Option<()> {
     let amount = reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE);
-    let parts = reader.required("tax_subtotal").objects(1, tax_subtotal);
+    let parts = reader
+        .required("tax_subtotal")
+        .objects(1, read_tax_subtotal);
     let amount = amount?;
     let sum = Amount::sum(parts?)?;
-    if !sum.is_about(amount) {
+    if !sum.is_within_tolerance(amount) {
         let sentence = format!(
             "must be the sum of its tax subtotals: {} ≠ {}",
             amount.to_grouped_text(),
@@ -216,15 +219,15 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     Some(())
 }
 
-pub(crate) fn tax_subtotal(reader: &mut Reader<'_>) -> Option<Amount> {
+pub(crate) fn read_tax_subtotal(reader: &mut Reader<'_>) -> Option<Amount> {
     reader
         .required("taxable_amount")
         .amount(Bounds::NOT_NEGATIVE);
-    reader.required("tax_category").object(tax_category);
+    reader.required("tax_category").object(check_tax_category);
     reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE)
 }
 
-fn tax_category(reader: &mut Reader<'_>) -> Option<()> {
+fn check_tax_category(reader: &mut Reader<'_>) -> Option<()> {
     reader.required("percent").amount(Bounds::NOT_NEGATIVE);
     reader
         .required("id")

@@ -24,7 +24,7 @@ pub(crate) struct Dates {
 
 /// Reads the dates. The issue date is always required. Validate sets `all_required`, which also requires the due date
 /// and the tax point date.
-pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
+pub(crate) fn read_dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     let issued = reader.required("issue_date").date();
     let due = reader.required_if(all_required, "due_date").date();
     warn_of_old_date(reader, "issue_date", issued);

@@ -15,7 +15,7 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property, SchemaRecorder};
 use crate::http::forms::json_path::{JsonPath, is_blank};
 use crate::http::forms::reader::{Reader, Report};
-use crate::http::forms::text_checks::{self, check_chars, check_line, check_pattern};
+use crate::http::forms::text_checks::{self, check_char_count, check_pattern, check_single_line};
 
 /// The maximum length, in characters, of a text for which the specification gives no limit.
 pub(crate) const TEXT_CHARS_MAX: usize = 255;
@@ -41,7 +41,7 @@ impl<'f> Field<'f> {
     /// Reads a single line of text.
     pub(crate) fn text(self, max: usize) -> Option<String> {
         self.record_type(|| FieldType::Text { min: 0, max })
-            .check_trimmed(|text| check_line(text, 0, max))
+            .check_trimmed(|text| check_single_line(text, 0, max))
     }
 
     /// Reads an identifier, such as an invoice number: a single line of text without invisible characters.
@@ -53,13 +53,13 @@ impl<'f> Field<'f> {
     /// Reads a password. Leading and trailing blanks are part of a password, so they are not trimmed.
     pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
         self.record_type(|| FieldType::Text { min, max })
-            .check_untrimmed(|text| check_line(text, min, max))
+            .check_untrimmed(|text| check_single_line(text, min, max))
     }
 
     /// Reads a text that may have several lines.
     pub(crate) fn long_text(self, min: usize, max: usize) -> Option<String> {
         self.record_type(|| FieldType::Text { min, max })
-            .check_trimmed(|text| text_checks::check_lines(text, min, max))
+            .check_trimmed(|text| text_checks::check_multiline(text, min, max))
     }
 
     pub(crate) fn email(self) -> Option<String> {
@@ -174,7 +174,7 @@ impl<'f> Field<'f> {
     pub(crate) fn irn_up_to(self, max: usize) -> Option<Irn> {
         self.record_type(|| FieldType::Irn { max })
             .check_trimmed(|text| {
-                check_chars(text, 0, max)?;
+                check_char_count(text, 0, max)?;
                 Irn::parse(text).map_err(|_| FieldRule::Written {
                     id: "irn_malformed",
                     format: IRN_FORMAT,

@@ -72,9 +72,10 @@ pub(crate) enum FieldType {
     Number(Bounds),
     Boolean,
     Object(FormSchema),
-    /// A list of at least `min` objects. `of` is the schema of one object.
+    /// A list of `min` to `items_max` objects. `of` is the schema of one object.
     Objects {
         min: usize,
+        items_max: usize,
         of: FormSchema,
     },
     /// A whole number from 0 to `max`.
@@ -88,15 +89,17 @@ pub(crate) enum FieldType {
         items_max: usize,
         max: u32,
     },
-    /// A list of texts, each of at most `max` characters.
+    /// A list of at most `items_max` texts, each of at most `max` characters.
     Texts {
+        items_max: usize,
         max: usize,
     },
     /// An object with any names, whose values are texts of at most `max` characters.
     TextsByName {
         max: usize,
     },
-    /// An object with any names, whose values are such objects.
+    /// An object with any names, whose values are again objects with any names, whose values are texts of at most `max`
+    /// characters.
     TextsByNames {
         max: usize,
     },
@@ -223,7 +226,11 @@ mod tests {
     #[test]
     fn parts_and_lists_are_told_with_their_fields() {
         let form = FormSchema::for_form(standard_invoice::read);
-        let FieldType::Objects { min: 1, of: lines } = &find_property(&form, "invoice_lines").shape
+        let FieldType::Objects {
+            min: 1,
+            items_max: 10_000,
+            of: lines,
+        } = &find_property(&form, "invoice_lines").shape
         else {
             panic!("{form:?}")
         };

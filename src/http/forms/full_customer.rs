@@ -31,7 +31,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Optio
     let telephone = reader
         .optional("telephone")
         .fitting_text(rule, is_telephone);
-    let address = reader.required("postal_address").object(address);
+    let address = reader.required("postal_address").object(read_address);
     Some(CustomerDetails {
         no: no?,
         name: name?,
@@ -43,7 +43,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Optio
     })
 }
 
-fn address(reader: &mut Reader<'_>) -> Option<Address> {
+fn read_address(reader: &mut Reader<'_>) -> Option<Address> {
     let street_name = reader.required("street_name").text(TEXT_CHARS_MAX);
     let city = reader.required("city_name").text(CITY_CHARS_MAX);
     let postal_code = reader.required("postal_zone").text(POSTAL_ZONE_CHARS_MAX);

@@ -59,23 +59,27 @@ pub(crate) fn read_completed(
     account: InvoiceContext<'_>,
     catalog: &Catalog,
 ) -> Result<AcceptedForm<Draft>, Faults> {
-    let (mut form, unknown) =
-        reader::read_with_unknown_paths(body, catalog, |reader| full_invoice(reader, account))?;
-    form.value.extras = extras(body, &form.value, &unknown);
+    let (mut form, unknown) = reader::read_with_unknown_paths(body, catalog, |reader| {
+        read_with_context(reader, account)
+    })?;
+    form.value.extras = fields_without_column(body, &form.value, &unknown);
     form.warnings
         .extend(full_sums::warnings(&form.value, sent, catalog));
     Ok(form)
 }
 
 /// Reads the draft without its extras. The function `read` adds them.
-pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: InvoiceContext<'_>) -> Option<Draft> {
+pub(crate) fn read_with_context(
+    reader: &mut Reader<'_>,
+    account: InvoiceContext<'_>,
+) -> Option<Draft> {
     let invoice_no = reader.required("invoice_no").identifier(TEXT_CHARS_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader
         .required("invoice_category")
         .word(Category::parse, Category::allowed_words);
     let irn = reader.required("irn").irn();
-    let dates = document_header::dates(reader, false);
+    let dates = document_header::read_dates(reader, false);
     check_irn(
         reader,
         irn.as_ref(),
@@ -111,16 +115,16 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: InvoiceContext<'_>)
     references::read(reader, false);
     reader
         .optional("payment_means")
-        .objects(0, references::payment_means);
+        .objects(0, references::check_payment_means);
     let is_correction = invoice_type.as_deref().is_some_and(is_correction);
     if is_correction && !reader.has("billing_reference") {
         reader.warn(
             "the authority wants the billing_reference of a credit or debit note when it is submitted",
         );
     }
-    let totals = reader.required("legal_monetary_total").object(totals);
-    let lines = lines(reader, totals);
-    reader.optional("tax_total").objects(0, tax_total);
+    let totals = reader.required("legal_monetary_total").object(read_totals);
+    let lines = read_lines(reader, totals);
+    reader.optional("tax_total").objects(0, check_tax_total);
     Some(Draft {
         invoice_no: invoice_no?,
         irn: Some(irn?),
@@ -167,9 +171,9 @@ fn check_irn(
     }
 }
 
-fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
-    let totals = document::totals(reader)?;
-    if !totals.tax_exclusive.is_about(totals.lines) {
+fn read_totals(reader: &mut Reader<'_>) -> Option<Totals> {
+    let totals = document::read_totals(reader)?;
+    if !totals.tax_exclusive.is_within_tolerance(totals.lines) {
         reader.report_fault(
             "tax_exclusive_amount",
             FieldRule::with_expected(
@@ -182,7 +186,7 @@ fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     Some(totals)
 }
 
-fn lines(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Vec<Line>> {
+fn read_lines(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Vec<Line>> {
     let lines = reader
         .required("invoice_line")
         .objects(1, full_line::read)?;
@@ -198,16 +202,20 @@ fn lines(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Vec<Line>> {
     )
 }
 
-fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
+fn check_tax_total(reader: &mut Reader<'_>) -> Option<()> {
     let amount = reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE);
     let parts = reader
         .required("tax_subtotal")
-        .objects(0, document::tax_subtotal);
+        .objects(0, document::read_tax_subtotal);
     amount.zip(parts).map(drop)
 }
 
 /// Returns the fields that have no database column. Adds the payment status, and defaults for absent fields.
-fn extras(body: &Map<String, Value>, draft: &Draft, unknown: &[Vec<String>]) -> Map<String, Value> {
+fn fields_without_column(
+    body: &Map<String, Value>,
+    draft: &Draft,
+    unknown: &[Vec<String>],
+) -> Map<String, Value> {
     let kept = body
         .iter()
         .filter(|(name, _)| !COLUMN_FIELDS.contains(&name.as_str()));
@@ -246,13 +254,13 @@ mod tests {
 
     fn check(cases: &[(&str, Option<Value>, &str)]) {
         testing::check(&testing::full_invoice(), cases, |reader| {
-            full_invoice(reader, account())
+            read_with_context(reader, account())
         });
     }
 
     fn check_refused(cases: &[(&str, &str, Vec<Value>)]) {
         testing::check_refused(&testing::full_invoice(), cases, |reader| {
-            full_invoice(reader, account())
+            read_with_context(reader, account())
         });
     }
 
@@ -300,7 +308,7 @@ mod tests {
             "/invoice_line/0/tax_category",
             "/invoice_line/0/total_tax",
         ];
-        let form = |reader: &mut Reader<'_>| full_invoice(reader, account());
+        let form = |reader: &mut Reader<'_>| read_with_context(reader, account());
         testing::check_required(&testing::full_invoice(), &fields, form);
     }
 
@@ -334,7 +342,7 @@ mod tests {
             ("/invoice_line/0/item/description", 1, 1_000),
             ("/invoice_line/0/item/sellers_item_identification", 1, 255),
         ];
-        let form = |reader: &mut Reader<'_>| full_invoice(reader, account());
+        let form = |reader: &mut Reader<'_>| read_with_context(reader, account());
         testing::check_texts(&testing::full_invoice(), &limits, form);
         let identifiers = [
             "/invoice_no",

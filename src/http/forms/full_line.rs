@@ -9,7 +9,9 @@ use crate::domain::money::Amount;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
-use crate::http::forms::line::{PRODUCT_CODE, SERVICE_CODE, product_code, service_code, unit};
+use crate::http::forms::line::{
+    PRODUCT_CODE, SERVICE_CODE, read_product_code, read_service_code, read_unit,
+};
 use crate::http::forms::reader::Reader;
 
 /// A line, and the amount that the line adds to the sum of the lines.
@@ -36,8 +38,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
     let mut kind = None;
     let item = reader
         .required("item")
-        .object(|reader| item(reader, &mut kind));
-    let price = reader.required("price").object(price);
+        .object(|reader| read_item(reader, &mut kind));
+    let price = reader.required("price").object(read_price);
     let quantity = reader
         .required("invoiced_quantity")
         .amount(Bounds::HUNDREDTH);
@@ -52,8 +54,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
     let service_category = reader
         .required_if(is_service, "service_category")
         .patterned_code(SERVICE_CODE, ReferenceList::ServiceCodes);
-    let hsn_code = product_code(reader.optional("hsn_code"));
-    let isic_code = service_code(reader.optional("isic_code"));
+    let hsn_code = read_product_code(reader.optional("hsn_code"));
+    let isic_code = read_service_code(reader.optional("isic_code"));
     let tax_category = reader
         .required("tax_category")
         .code(ReferenceList::TaxCategories);
@@ -104,7 +106,7 @@ fn given_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<Strin
 }
 
 /// Reads the item of a line. Sets `kind` even if another field is invalid, because a later check needs it.
-fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem> {
+fn read_item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem> {
     let name = reader.required("name").text(TEXT_CHARS_MAX);
     let description = reader
         .required("description")
@@ -123,10 +125,10 @@ fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem
     })
 }
 
-fn price(reader: &mut Reader<'_>) -> Option<Price> {
+fn read_price(reader: &mut Reader<'_>) -> Option<Price> {
     let amount = reader.required("price_amount").amount(Bounds::NOT_NEGATIVE);
     let base_quantity = reader.required("base_quantity").amount(Bounds::HUNDREDTH);
-    let unit = unit(reader.required("price_unit"));
+    let unit = read_unit(reader.required("price_unit"));
     Some(Price {
         amount: amount?,
         base_quantity: base_quantity?,

@@ -24,7 +24,7 @@ const AMOUNTS: [&str; 7] = [
 
 /// Returns the warnings about a draft. `sent` is the body without the amounts that were computed for it.
 pub(crate) fn warnings(draft: &Draft, sent: &Map<String, Value>, catalog: &Catalog) -> Vec<String> {
-    let payable = payable_warning(draft).filter(|_| states_payable(sent));
+    let payable = payable_warning(draft).filter(|_| states_payable_amount(sent));
     let all = [
         payable,
         tax_warning(draft, catalog),
@@ -34,7 +34,7 @@ pub(crate) fn warnings(draft: &Draft, sent: &Map<String, Value>, catalog: &Catal
     all.into_iter().flatten().collect()
 }
 
-fn states_payable(body: &Map<String, Value>) -> bool {
+fn states_payable_amount(body: &Map<String, Value>) -> bool {
     let totals = body.get("legal_monetary_total");
     let payable = totals.and_then(|totals| totals.get("payable_amount"));
     payable.is_some_and(|payable| !payable.is_null())
@@ -42,8 +42,8 @@ fn states_payable(body: &Map<String, Value>) -> bool {
 
 /// Returns a warning if the payable amount is not the amount with tax plus the charges on the whole document.
 fn payable_warning(draft: &Draft) -> Option<String> {
-    let inclusive = total(draft, "tax_inclusive_amount")?;
-    let charges = charges(draft)?;
+    let inclusive = stated_total(draft, "tax_inclusive_amount")?;
+    let charges = summed_charges(draft)?;
     let payable = draft.payable;
     let due = inclusive.plus(charges)?;
     let with_charges = if charges.is_zero() {
@@ -61,13 +61,13 @@ fn payable_warning(draft: &Draft) -> Option<String> {
 
 /// Returns a warning if the tax between the two totals is neither that of the lines nor that of `tax_total`.
 fn tax_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
-    let inclusive = total(draft, "tax_inclusive_amount")?;
-    let tax = inclusive.minus(total(draft, "tax_exclusive_amount")?)?;
+    let inclusive = stated_total(draft, "tax_inclusive_amount")?;
+    let tax = inclusive.minus(stated_total(draft, "tax_exclusive_amount")?)?;
     let of_lines = Amount::sum(
         draft
             .lines
             .iter()
-            .filter_map(|line| amount(line.extras.get("total_tax"))),
+            .filter_map(|line| parse_amount(line.extras.get("total_tax"))),
     )?;
     let parts = [
         (
@@ -102,10 +102,10 @@ fn percent_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     totals.iter().enumerate().find_map(|(at, total)| {
         let parts = total.get("tax_subtotal")?.as_array()?;
         parts.iter().enumerate().find_map(|(index, part)| {
-            let percent = amount(part.get("tax_category")?.get("percent"))?;
-            let base = amount(part.get("taxable_amount"))?;
-            let tax = amount(part.get("tax_amount"))?;
-            let due = percent.to_percent(base)?;
+            let percent = parse_amount(part.get("tax_category")?.get("percent"))?;
+            let base = parse_amount(part.get("taxable_amount"))?;
+            let tax = parse_amount(part.get("tax_amount"))?;
+            let due = percent.percent_share(base)?;
             let shown = due.round_half_up(digits).with_digits(digits);
             (!tax.is_within(tolerance, due)).then(|| {
                 format!(
@@ -124,9 +124,11 @@ fn subtotal_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     let totals = draft.extras.get("tax_total")?.as_array()?;
     totals.iter().enumerate().find_map(|(at, total)| {
         let parts = total.get("tax_subtotal")?.as_array()?;
-        let taxes = parts.iter().map(|part| amount(part.get("tax_amount")));
+        let taxes = parts
+            .iter()
+            .map(|part| parse_amount(part.get("tax_amount")));
         let sum = Amount::sum(taxes.collect::<Option<Vec<_>>>()?)?;
-        let stated = amount(total.get("tax_amount"))?;
+        let stated = parse_amount(total.get("tax_amount"))?;
         let is_whole = parts.is_empty() || sum.is_within(tolerance, stated);
         (!is_whole).then(|| {
             format!(
@@ -142,14 +144,14 @@ fn summed_tax(draft: &Draft) -> Option<Amount> {
     let sums = draft.extras.get("tax_total")?.as_array()?;
     let stated: Vec<_> = sums
         .iter()
-        .filter_map(|sum| amount(sum.get("tax_amount")))
+        .filter_map(|sum| parse_amount(sum.get("tax_amount")))
         .collect();
     let is_stated = !stated.is_empty();
     Amount::sum(stated).filter(|_| is_stated)
 }
 
 /// Returns the charges on the whole document less its allowances; `None` if the sum is too large.
-fn charges(draft: &Draft) -> Option<Amount> {
+fn summed_charges(draft: &Draft) -> Option<Amount> {
     let all = draft
         .extras
         .get("allowance_charge")
@@ -157,7 +159,7 @@ fn charges(draft: &Draft) -> Option<Amount> {
     all.into_iter()
         .flatten()
         .try_fold(Amount::ZERO, |sum, one| {
-            let part = amount(one.get("amount")).unwrap_or_default();
+            let part = parse_amount(one.get("amount")).unwrap_or_default();
             if one.get("charge_indicator") == Some(&Value::Bool(true)) {
                 sum.plus(part)
             } else {
@@ -192,8 +194,8 @@ pub(crate) fn document_fraction_warning(
     ))
 }
 
-/// Returns the beginning of a warning, up to `has`, that names the amounts with more than `digits` digits after the
-/// point; `None` if there are none.
+/// Returns the beginning of a warning about the amounts with more than `digits` digits after the point: their names and
+/// the verb `has`. The caller appends the rest. `None` if there are no such amounts.
 fn fraction_warning_start<'a>(
     document: &Map<String, Value>,
     lines: impl Iterator<Item = &'a Map<String, Value>>,
@@ -207,7 +209,7 @@ fn fraction_warning_start<'a>(
     }
     for (index, line) in lines.enumerate() {
         for name in ["line_extension_amount", "total_tax"] {
-            if amount(line.get(name)).is_some_and(|sum| sum.has_more_digits(digits)) {
+            if parse_amount(line.get(name)).is_some_and(|sum| sum.has_more_digits(digits)) {
                 paths.push(format!("invoice_line.{index}.{name}"));
             }
         }
@@ -227,7 +229,7 @@ fn push_fraction_paths(value: &Value, path: &str, digits: u32, paths: &mut Vec<S
             for (name, value) in members {
                 let path = format!("{path}.{name}");
                 let is_amount = AMOUNTS.contains(&name.as_str());
-                let sum = amount(Some(value)).filter(|_| is_amount);
+                let sum = parse_amount(Some(value)).filter(|_| is_amount);
                 if sum.is_some_and(|sum| sum.has_more_digits(digits)) {
                     paths.push(path);
                 } else if !is_amount {
@@ -244,11 +246,11 @@ fn push_fraction_paths(value: &Value, path: &str, digits: u32, paths: &mut Vec<S
     }
 }
 
-fn total(draft: &Draft, name: &str) -> Option<Amount> {
-    amount(draft.extras.get("legal_monetary_total")?.get(name))
+fn stated_total(draft: &Draft, name: &str) -> Option<Amount> {
+    parse_amount(draft.extras.get("legal_monetary_total")?.get(name))
 }
 
-fn amount(value: Option<&Value>) -> Option<Amount> {
+fn parse_amount(value: Option<&Value>) -> Option<Amount> {
     Amount::deserialize(value?).ok()
 }
 

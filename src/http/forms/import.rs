@@ -11,7 +11,7 @@ use crate::domain::import::stated_sums::{ComputedSums, SUM_RULE};
 use crate::domain::import::ubl_parties::ImportAccount;
 use crate::domain::import::{ubl_document, warnings};
 use crate::domain::invoice::Draft;
-use crate::domain::invoice::batch::{Candidate, ITEM_FAULTS_MAX};
+use crate::domain::invoice::batch::{BatchCandidate, ITEM_FAULTS_MAX};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
@@ -35,7 +35,7 @@ pub(crate) fn read(
     file: SourceFile,
     import_no: String,
     context: &ImportContext<'_>,
-) -> (Vec<Candidate>, ImportedFile) {
+) -> (Vec<BatchCandidate>, ImportedFile) {
     let documents = file.documents.into_iter();
     let (candidates, documents) = documents
         .map(|document| read_document(document, context))
@@ -54,9 +54,10 @@ pub(crate) fn read(
 fn read_document(
     mut document: SourceDocument,
     context: &ImportContext<'_>,
-) -> (Candidate, ImportedDocument) {
+) -> (BatchCandidate, ImportedDocument) {
     let form = context.form;
-    // The customer as the file names it: the profile looks for its entry by these names, not by those that it gives.
+    // The names that the file itself gives the customer. The profile finds its entry for a customer by them, so they
+    // are read before the profile adds names.
     let customer = document
         .body
         .as_ref()
@@ -65,9 +66,9 @@ fn read_document(
     if let Some(body) = &mut document.body {
         document
             .warnings
-            .extend(context.profile.complete(form, body, context.catalog));
+            .extend(context.profile.complete_body(form, body, context.catalog));
     }
-    ubl_document::complete(&mut document, form, context.account);
+    ubl_document::fill_from_account(&mut document, form, context.account);
     let body = document.body.take().unwrap_or_default();
     let read = if document.faults.is_empty() || !body.is_empty() {
         read_body(&body, context)
@@ -86,7 +87,7 @@ fn read_document(
         .stated
         .map(|stated| stated.with_tax)
         .or_else(|| stated_amount(form, &body));
-    let candidate = Candidate {
+    let candidate = BatchCandidate {
         invoice_no: batch::invoice_no(&body),
         draft: draft.map(Box::new),
     };
@@ -160,7 +161,7 @@ fn check_draft(
         match stated.compare(own) {
             Ok(warning) => drop(document.warnings.splice(0..0, warning)),
             Err(message) => {
-                let place = document.places.source();
+                let place = document.places.document_place();
                 let path = format!("{place}/cac:LegalMonetaryTotal/cbc:TaxExclusiveAmount");
                 faults.push(Fault::new(path, SUM_RULE, message));
             }
@@ -199,10 +200,10 @@ fn stated_amount(form: ImportForm, body: &Map<String, Value>) -> Option<Amount> 
             let amounts = lines.iter().filter_map(|line| {
                 let whole = amount(line, "unit_price")?.times(amount(line, "quantity")?)?;
                 let rate = amount(line, "discount_rate").filter(|rate| is_percentage(*rate));
-                let discount = rate.unwrap_or_default().to_percent(whole)?;
+                let discount = rate.unwrap_or_default().percent_share(whole)?;
                 let flat = amount(line, "discount_amount").unwrap_or_default();
                 let net = whole.minus(discount)?.minus(flat)?;
-                // A discount takes off no more than the line comes to.
+                // A discount cannot be larger than the amount of its line.
                 Some(net.max(whole.min(Amount::ZERO)))
             });
             let amounts: Vec<_> = amounts.collect();
@@ -251,14 +252,18 @@ mod tests {
         list_outcomes(&candidates, &imported)
     }
 
-    fn list_outcomes(candidates: &[Candidate], imported: &ImportedFile) -> Vec<String> {
+    fn list_outcomes(candidates: &[BatchCandidate], imported: &ImportedFile) -> Vec<String> {
         let documents = candidates.iter().zip(&imported.documents);
         documents
             .map(|(candidate, document)| match &candidate.draft {
                 Ok(draft) => format!("{} {}", draft.invoice_no, draft.payable),
                 Err(faults) => {
                     let faults = faults.iter().map(|fault| {
-                        format!("{}: {}", document.places.place(&fault.path), fault.rule())
+                        format!(
+                            "{}: {}",
+                            document.places.field_place(&fault.path),
+                            fault.rule()
+                        )
                     });
                     faults.collect::<Vec<_>>().join(", ")
                 }

@@ -1,5 +1,5 @@
-//! Imports the public UBL examples (`crates/ubl/tests/examples/SOURCES.md`) in both forms, with a profile that answers what
-//! UBL lacks. docs/import.md is written from the outcome: `EINVOICE_WRITE_DOCS=1 cargo test --lib import_corpus`.
+//! Imports the public UBL examples (`crates/ubl/tests/examples/SOURCES.md`) in both forms, with a profile that answers
+//! what UBL lacks. docs/import.md is written from the outcome: `EINVOICE_WRITE_DOCS=1 cargo test --lib import_corpus`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -19,13 +19,13 @@ use crate::http::forms::line::{PRODUCT_CODE, SERVICE_CODE};
 use crate::http::forms::map_field::TextRules;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::text_checks::{
-    check_email, check_identifier, check_line, check_pattern, parse_word,
+    check_email, check_identifier, check_pattern, check_single_line, parse_word,
 };
 
 /// The maximum length of the authority's code for a unit of quantity, in characters.
 const UNIT_CHARS_MAX: usize = 3;
-/// A warning shows at most this many of the column headers that stand for one field. The others are counted, because the
-/// warnings must fit in the response headers.
+/// A warning shows at most this many of the column headers that stand for one field. The others are counted, because
+/// the warnings must fit in the response headers.
 const HEADERS_SHOWN_MAX: usize = 3;
 /// A warning shows at most this many characters of a column header.
 const HEADER_CHARS_SHOWN_MAX: usize = 50;
@@ -37,7 +37,7 @@ const HEADER_CHARS_SHOWN_MAX: usize = 50;
 )]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ImportProfile> {
     let catalog = reader.catalog();
-    let answer = |name: &str, text: &str| check_answer(catalog, name, text);
+    let answer = |name: &str, text: &str| check_profile_value(catalog, name, text);
     let unit = |_: &str, text: &str| check_unit(catalog, text);
     let answers = TextRules {
         name: check_name,
@@ -107,11 +107,11 @@ fn check_name(name: &str) -> Result<(), FieldRule> {
 }
 
 /// Checks a value as the create requests check the field with this name.
-fn check_answer(catalog: &Catalog, name: &str, text: &str) -> Result<(), FieldRule> {
+fn check_profile_value(catalog: &Catalog, name: &str, text: &str) -> Result<(), FieldRule> {
     let checked = match name {
         "no" | "tin" => check_identifier(text, TEXT_CHARS_MAX),
         "email" => check_email(text, TEXT_CHARS_MAX),
-        "business_description" => check_line(text, DESCRIPTION_CHARS_MIN, TEXT_CHARS_MAX),
+        "business_description" => check_single_line(text, DESCRIPTION_CHARS_MIN, TEXT_CHARS_MAX),
         "address_country" if country_code(catalog, text).is_some() => return Ok(()),
         "address_country" => return check_code(catalog, ReferenceList::Countries, text),
         "invoice_category" => {

@@ -49,7 +49,7 @@ pub(crate) fn read(
     let erp_system = reader
         .optional("erp_system")
         .fitting_text(rule, |text| erp_systems.iter().any(|known| known == text));
-    let allowed_networks = networks(reader, policy);
+    let allowed_networks = read_networks(reader, policy);
     let policy = &policy.with_networks(&allowed_networks);
     let auth_type = reader
         .required("auth_type")
@@ -60,8 +60,8 @@ pub(crate) fn read(
     let has_auth = auth_type.is_some_and(|kind| kind != AuthType::None);
     let auth = reader
         .required_if(has_auth, "auth")
-        .object(|reader| auth(reader, auth_type, policy));
-    let origin = origin(reader.optional("origin"), policy);
+        .object(|reader| read_auth(reader, auth_type, policy));
+    let origin = read_origin(reader.optional("origin"), policy);
     if auth_type == Some(AuthType::None) && reader.has("origin") {
         reader.report_fault(
             "origin",
@@ -73,7 +73,7 @@ pub(crate) fn read(
     }
     let settings = reader
         .optional("format")
-        .object(|reader| format(reader, data_format));
+        .object(|reader| read_format(reader, data_format));
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     let format = settings.or_else(|| data_format.map(default_format))?;
     let auth = if has_auth { auth? } else { Auth::None };
@@ -88,7 +88,7 @@ pub(crate) fn read(
 }
 
 /// Reads the networks, such as private ones, in which this taxpayer's ERP may be called.
-fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwork> {
+fn read_networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwork> {
     let texts = reader
         .optional(NETWORKS_FIELD)
         .texts(TEXT_CHARS_MAX)
@@ -114,7 +114,7 @@ fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwo
 
 /// Reads the origin (scheme, host and port), the only one to which credentials are sent. The address policy must allow
 /// it.
-fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
+fn read_origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     let bare = "a scheme, host and port alone, such as https://erp.example.com:8443";
     let text = field.checked_text("origin", "a scheme, host and port", |text| {
         match policy.check_url(text) {
@@ -128,7 +128,7 @@ fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     Origin::from_url(&text)
 }
 
-fn auth(
+fn read_auth(
     reader: &mut Reader<'_>,
     kind: Option<AuthType>,
     policy: &AddressPolicy,
@@ -141,7 +141,7 @@ fn auth(
         refuse_other_fields(reader, &all, auth_fields(kind));
     }
     if kind == Some(AuthType::Basic) {
-        refuse_colon(reader, fields.username.as_deref());
+        refuse_colon_in_username(reader, fields.username.as_deref());
     }
     require_visible_ascii(reader, fields.value.as_ref());
     fields.into_auth(kind?)
@@ -159,24 +159,26 @@ struct SentAuth {
 }
 
 impl SentAuth {
-    /// Reads the fields of all types, so that the API document has them all. `own` are those of the chosen type.
+    /// Reads the fields of all types of authentication, so that the API document has them all. Only the fields of the
+    /// chosen type, `own`, can be required.
     fn read(reader: &mut Reader<'_>, own: &[&str], policy: &AddressPolicy) -> Self {
         let has = |name: &str| own.contains(&name);
         let username = reader
             .required_if(has("username"), "username")
             .text(TEXT_CHARS_MAX);
-        let password = secret(reader, "password");
+        let password = read_secret(reader, "password");
         let domain = reader.optional("domain").text(TEXT_CHARS_MAX);
         let value = "a header name, and none that requests have a meaning of their own for";
         let rule = FieldRule::must_be("header", value);
         let header = reader.optional("header").fitting_text(rule, is_free_header);
-        let value = secret(reader, "value");
-        let token_url = webhook::url(reader.required_if(has("token_url"), "token_url"), policy);
+        let value = read_secret(reader, "value");
+        let token_url =
+            webhook::read_url(reader.required_if(has("token_url"), "token_url"), policy);
         let client_id = reader
             .required_if(has("client_id"), "client_id")
             .text(TEXT_CHARS_MAX);
-        let client_secret = secret(reader, "client_secret");
-        let refresh_token = secret(reader, "refresh_token");
+        let client_secret = read_secret(reader, "client_secret");
+        let refresh_token = read_secret(reader, "refresh_token");
         let scope = reader.optional("scope").text(LONG_TEXT_CHARS_MAX);
         let allowed = ClientAuthentication::allowed_words;
         let authentication = reader
@@ -233,7 +235,7 @@ impl SentAuth {
 }
 
 /// Refuses a user name with a colon, which would end the name in the header of basic authentication.
-fn refuse_colon(reader: &Reader<'_>, username: Option<&str>) {
+fn refuse_colon_in_username(reader: &Reader<'_>, username: Option<&str>) {
     if username.is_some_and(|name| name.contains(':')) {
         reader.report_fault(
             "username",
@@ -256,14 +258,14 @@ fn is_visible_ascii(text: &str) -> bool {
 }
 
 /// Reads a secret. The caller may omit a secret that is already stored.
-fn secret(reader: &mut Reader<'_>, name: &'static str) -> Option<SecretText> {
+fn read_secret(reader: &mut Reader<'_>, name: &'static str) -> Option<SecretText> {
     reader
         .required_if(false, name)
         .password(1, SECRET_CHARS_MAX)
         .map(SecretText::from)
 }
 
-fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
+fn read_format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     let is_action = |text: &str| {
         text.len() <= LONG_TEXT_CHARS_MAX
             && text

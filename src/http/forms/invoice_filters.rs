@@ -19,7 +19,7 @@ use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::query::Query;
 use crate::http::forms::text_checks::{self, parse_word};
 use crate::store::invoices::list::{
-    InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart, SortPlace,
+    InvoiceFilter, InvoiceList, InvoiceSort, PageBounds, PageStart, SortPlace,
 };
 
 const PER_PAGE_DEFAULT: u64 = 10;
@@ -43,8 +43,8 @@ pub(crate) const FILTER_NAMES: [&str; 17] = [
     "q",
     "updated_since",
 ];
-/// The query parameters, beside the filters, that the link to the next page repeats. Instead of `page` the link has a
-/// cursor.
+/// The query parameters, in addition to the filters, that the link to the next page repeats. Instead of `page` the link
+/// has a cursor.
 const NEXT_PAGE_PARAMETERS: [&str; 2] = ["per_page", "sort"];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -56,8 +56,8 @@ pub(crate) struct ListQuery {
 }
 
 impl ListQuery {
-    pub(crate) fn page_part(&self) -> PagePart {
-        PagePart {
+    pub(crate) fn page_part(&self) -> PageBounds {
+        PageBounds {
             start: self.start,
             limit: self.page.per_page,
         }
@@ -78,7 +78,7 @@ pub(crate) fn read(query: &Query, today: Date, catalog: &Catalog) -> Result<List
     read_with_amount_parser(query, today, catalog, parse_number)
 }
 
-/// Reads the query like `read`, with amounts that are written in another way.
+/// Reads the query as `read` does, but amounts with `parse_amount`: people may write them differently than programs.
 pub(crate) fn read_with_amount_parser(
     query: &Query,
     today: Date,
@@ -174,7 +174,7 @@ impl FilterReader<'_> {
                 parse_word(text, PaymentStatus::parse, PaymentStatus::allowed_words)
             }),
             authority_statuses: self
-                .read("authority_status", authority_statuses)
+                .read("authority_status", parse_authority_statuses)
                 .unwrap_or_default(),
             category: self.read("invoice_category", |text| {
                 parse_word(text, Category::parse, Category::allowed_words)
@@ -189,8 +189,8 @@ impl FilterReader<'_> {
             amount_min: self.amount("amount_min"),
             amount_max: self.amount("amount_max"),
             customer_no: self.text("customer_no"),
-            q: self.read("q", short_text),
-            updated_since: self.read("updated_since", moment),
+            q: self.read("q", check_short_text),
+            updated_since: self.read("updated_since", parse_moment),
             ids: None,
         }
     }
@@ -219,7 +219,7 @@ impl FilterReader<'_> {
         self.faults.keep(flag).unwrap_or_default()
     }
 
-    /// Reads an amount of at least 0, which is what invoices are about.
+    /// Reads an amount of at least 0, because no invoice has a negative one.
     fn amount(&mut self, name: &'static str) -> Option<Amount> {
         let parse = self.parse_amount;
         self.read(name, |text| match parse(text)? {
@@ -251,12 +251,12 @@ impl FilterReader<'_> {
     }
 }
 
-fn short_text(text: &str) -> Result<String, FieldRule> {
-    text_checks::check_chars(text, 0, TEXT_CHARS_MAX).map(|()| text.to_owned())
+fn check_short_text(text: &str) -> Result<String, FieldRule> {
+    text_checks::check_char_count(text, 0, TEXT_CHARS_MAX).map(|()| text.to_owned())
 }
 
 /// Parses one status at the authority, or several with commas between them.
-fn authority_statuses(text: &str) -> Result<Vec<AuthorityStatus>, FieldRule> {
+fn parse_authority_statuses(text: &str) -> Result<Vec<AuthorityStatus>, FieldRule> {
     let words = text.split(',').map(str::trim);
     words
         .map(|word| parse_word(word, AuthorityStatus::parse, AuthorityStatus::allowed_words))
@@ -269,7 +269,7 @@ fn parse_number(text: &str) -> Result<Amount, FieldRule> {
 
 /// Parses an RFC 3339 time, a time as the Invoice object writes it (`2026-01-31 09:30:00`), or a day. A time without an
 /// offset is UTC. A blank before an offset is read as `+`, because a query decodes an unescaped `+` as a blank.
-fn moment(text: &str) -> Result<Timestamp, FieldRule> {
+fn parse_moment(text: &str) -> Result<Timestamp, FieldRule> {
     let utc = |moment: DateTime| {
         moment
             .to_zoned(TimeZone::UTC)

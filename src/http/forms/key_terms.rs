@@ -33,7 +33,7 @@ pub(crate) struct KeyRevocation {
 
 /// The maximum length of a key's name, in characters.
 const NAME_CHARS_MAX: usize = 60;
-/// The query parameters that say what a new key is like.
+/// The query parameters with the terms of a new key.
 const QUERY_PARAMETERS: [&str; 4] = ["overlap_s", "scope", "expires_at", "name"];
 
 fn overlap_s_max() -> u32 {

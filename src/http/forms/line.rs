@@ -29,12 +29,12 @@ pub(crate) fn read_with_quantity_bounds(
         .word(ItemType::parse, ItemType::allowed_words);
     let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
     let quantity = reader.required("quantity").amount(quantities);
-    let price_unit = unit(reader.required("price_unit"));
+    let price_unit = read_unit(reader.required("price_unit"));
     let tax_category = reader
         .required("tax_category")
         .code(ReferenceList::TaxCategories);
-    let product_category = product_code(reader.optional("product_category"));
-    let service_category = service_code(reader.optional("service_category"));
+    let product_category = read_product_code(reader.optional("product_category"));
+    let service_category = read_service_code(reader.optional("service_category"));
     let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
     let discount_amount = reader
         .optional("discount_amount")
@@ -75,7 +75,7 @@ pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemT
 }
 
 /// Reads a unit of quantity: a code from the authority's list. The authority also limits the code's length.
-pub(crate) fn unit(field: Field<'_>) -> Option<String> {
+pub(crate) fn read_unit(field: Field<'_>) -> Option<String> {
     field.short_code(UNIT_CHARS_MAX, ReferenceList::QuantityCodes)
 }
 
@@ -83,10 +83,10 @@ pub(crate) fn unit(field: Field<'_>) -> Option<String> {
 pub(crate) const PRODUCT_CODE: &str = "9999.99";
 pub(crate) const SERVICE_CODE: &str = "9999";
 
-pub(crate) fn product_code(field: Field<'_>) -> Option<String> {
+pub(crate) fn read_product_code(field: Field<'_>) -> Option<String> {
     field.pattern(PRODUCT_CODE)
 }
 
-pub(crate) fn service_code(field: Field<'_>) -> Option<String> {
+pub(crate) fn read_service_code(field: Field<'_>) -> Option<String> {
     field.pattern(SERVICE_CODE)
 }

@@ -9,7 +9,7 @@ use crate::http::forms::field::{Field, report_fault_at, whole_number_up_to};
 use crate::http::forms::form_schema::{FieldType, FormSchema};
 use crate::http::forms::json_path::JsonPath;
 use crate::http::forms::reader::{self, AcceptedForm, Reader};
-use crate::http::forms::text_checks::check_line;
+use crate::http::forms::text_checks::check_single_line;
 
 /// The maximum number of items in a list for which the specification gives no limit.
 const ITEMS_MAX: usize = 10_000;
@@ -26,10 +26,11 @@ impl<'f> Field<'f> {
     ) -> Option<Vec<T>> {
         let field = self.record_type(|| FieldType::Objects {
             min,
+            items_max: ITEMS_MAX,
             of: FormSchema::for_form(&mut form),
         });
         let report = field.report;
-        field.items(min, |path, item| match item {
+        field.read_items(min, ITEMS_MAX, |path, item| match item {
             Value::Object(object) => Reader::read(object, path, report, &mut form),
             _ => report_fault_at(report, &path, FieldRule::Type("an object")),
         })
@@ -43,6 +44,7 @@ impl<'f> Field<'f> {
     ) -> Option<Vec<ItemResult<'f, T>>> {
         let field = self.record_type(|| FieldType::Objects {
             min: 1,
+            items_max: max,
             of: FormSchema::for_form(&form),
         });
         let Value::Array(items) = field.given_value()? else {
@@ -66,10 +68,15 @@ impl<'f> Field<'f> {
 
     /// Reads a list of texts. Each text has at most `max` characters.
     pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
-        let field = self.record_type(|| FieldType::Texts { max });
+        self.limited_texts(ITEMS_MAX, max)
+    }
+
+    /// Reads a list of at most `items_max` texts. Each text has at most `max` characters.
+    pub(crate) fn limited_texts(self, items_max: usize, max: usize) -> Option<Vec<String>> {
+        let field = self.record_type(|| FieldType::Texts { items_max, max });
         let report = field.report;
-        field.items(0, |path, item| match item {
-            Value::String(text) => match check_line(text.trim(), 0, max) {
+        field.read_items(0, items_max, |path, item| match item {
+            Value::String(text) => match check_single_line(text.trim(), 0, max) {
                 Ok(text) => Some(text),
                 Err(rule) => report_fault_at(report, &path, rule),
             },
@@ -80,15 +87,8 @@ impl<'f> Field<'f> {
     /// Reads a list of whole numbers from 0 to `max`. The list has at least one and at most `items_max` items.
     pub(crate) fn whole_numbers(self, items_max: usize, max: u32) -> Option<Vec<u32>> {
         let field = self.record_type(|| FieldType::WholeNumbers { items_max, max });
-        if field
-            .value
-            .and_then(Value::as_array)
-            .is_some_and(|items| items.len() > items_max)
-        {
-            return field.report_fault(FieldRule::MaxItems(items_max));
-        }
         let report = field.report;
-        field.items(1, |path, item| match item {
+        field.read_items(1, items_max, |path, item| match item {
             Value::Number(number) => match whole_number_up_to(max, number) {
                 Ok(number) => Some(number),
                 Err(rule) => report_fault_at(report, &path, rule),
@@ -98,9 +98,10 @@ impl<'f> Field<'f> {
     }
 
     /// Reads the items of a list with `read`, also after an invalid item, so that the caller sees all faults.
-    fn items<T>(
+    fn read_items<T>(
         self,
         min: usize,
+        max: usize,
         mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>,
     ) -> Option<Vec<T>> {
         let Value::Array(items) = self.given_value()? else {
@@ -109,8 +110,8 @@ impl<'f> Field<'f> {
         if items.len() < min {
             return self.report_fault(FieldRule::MinItems(min));
         }
-        if items.len() > ITEMS_MAX {
-            return self.report_fault(FieldRule::MaxItems(ITEMS_MAX));
+        if items.len() > max {
+            return self.report_fault(FieldRule::MaxItems(max));
         }
         let path = self.path();
         let wanted = items

@@ -9,7 +9,7 @@ use crate::http::forms::field::{Field, report_fault_at};
 use crate::http::forms::form_schema::FieldType;
 use crate::http::forms::json_path::JsonPath;
 use crate::http::forms::reader::Report;
-use crate::http::forms::text_checks::check_line;
+use crate::http::forms::text_checks::check_single_line;
 
 impl Field<'_> {
     /// Reads an object with any names, whose values are texts.
@@ -19,7 +19,7 @@ impl Field<'_> {
         let Value::Object(object) = field.given_value()? else {
             return field.report_fault(FieldRule::Type("an object"));
         };
-        texts(object, &field.path(), field.report, rules)
+        read_texts(object, &field.path(), field.report, rules)
     }
 
     /// Reads an object with any names, whose values are objects of texts.
@@ -38,7 +38,7 @@ impl Field<'_> {
             let path = JsonPath::Field(&path, name);
             let texts = match (check_new_name(name.trim(), max, &mut seen), value) {
                 (Err(rule), _) => report_fault_at(field.report, &path, rule),
-                (Ok(()), Value::Object(inner)) => texts(inner, &path, field.report, rules),
+                (Ok(()), Value::Object(inner)) => read_texts(inner, &path, field.report, rules),
                 _ => report_fault_at(field.report, &path, FieldRule::Type("an object")),
             };
             Some((name.trim().to_owned(), texts?))
@@ -72,14 +72,14 @@ impl<'c> TextRules<'c> {
     }
 }
 
-/// Checks a trimmed name, and adds it to the names `seen` before it in the same object. Two names that differ only in
-/// the blanks around them are the same name, and nobody can tell which of the two values counts.
+/// Checks a trimmed name, and adds it to `seen`, the earlier names of the same object. Two names that differ only in
+/// the blanks around them are the same name, and it would be unclear which of their values counts.
 fn check_new_name<'n>(
     name: &'n str,
     max: usize,
     seen: &mut BTreeSet<&'n str>,
 ) -> Result<(), FieldRule> {
-    check_line(name, 1, max)?;
+    check_single_line(name, 1, max)?;
     if seen.insert(name) {
         Ok(())
     } else {
@@ -87,7 +87,7 @@ fn check_new_name<'n>(
     }
 }
 
-fn texts(
+fn read_texts(
     object: &Map<String, Value>,
     path: &JsonPath<'_>,
     report: &Report<'_>,
@@ -100,7 +100,7 @@ fn texts(
         let checked = check_new_name(name, rules.chars_max, &mut seen)
             .and_then(|()| (rules.name)(name))
             .and_then(|()| value.as_str().ok_or(FieldRule::Type("a string")))
-            .and_then(|text| check_line(text.trim(), 1, rules.chars_max))
+            .and_then(|text| check_single_line(text.trim(), 1, rules.chars_max))
             .and_then(|text| (rules.text)(name, &text).map(|()| text));
         match checked {
             Ok(text) => Some((name.to_owned(), text)),

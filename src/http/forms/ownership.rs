@@ -10,13 +10,13 @@ use crate::http::forms::reader::Reader;
 use crate::http::forms::taxpayer;
 
 pub(crate) fn read_business_id(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
-    let business_id = taxpayer::uuid(reader.required("business_id"));
+    let business_id = taxpayer::read_uuid(reader.required("business_id"));
     check_business_id(reader, business_id, taxpayer);
 }
 
 /// Reads an optional business id, by which an integrator can name the taxpayer.
 pub(crate) fn read_business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
-    let business_id = taxpayer::uuid(reader.optional("business_id"));
+    let business_id = taxpayer::read_uuid(reader.optional("business_id"));
     check_business_id(reader, business_id, taxpayer);
 }
 

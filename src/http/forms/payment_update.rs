@@ -13,7 +13,7 @@ use crate::http::forms::update_status::REMARK_CHARS_MIN;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
     let invoice = unique_no::read(reader);
-    let status = status(reader);
+    let status = read_status(reader);
     let is_partial = status == Some(PaymentStatus::Partial);
     let bounds = if is_partial {
         Bounds::POSITIVE
@@ -40,7 +40,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
     })
 }
 
-fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
+fn read_status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
     let parse = PaymentStatus::parse;
     let allowed = PaymentStatus::allowed_words;
     let has_preferred = reader.has("payment_status");

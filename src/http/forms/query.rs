@@ -15,7 +15,7 @@ use url::form_urlencoded;
 use crate::domain::events::log_position::{LOG_POSITION_FORM, LogPosition};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_id};
 use crate::http::forms::text_checks;
 
 /// The maximum number of items on one page of a list.
@@ -190,7 +190,7 @@ impl Query {
     /// Returns the value as a taxpayer's id. A value that is not a number becomes 0, which matches no taxpayer.
     pub(crate) fn taxpayer_id(&self, name: &str) -> Option<TaxpayerId> {
         self.filled_value(name)
-            .map(|text| TaxpayerId(parse_number(text).unwrap_or(0)))
+            .map(|text| TaxpayerId(parse_id(text).unwrap_or(0)))
     }
 
     /// Returns the value as a taxpayer's id. A value that is not a number is a fault.
@@ -198,7 +198,7 @@ impl Query {
         let Some(text) = self.filled_value(name) else {
             return Ok(None);
         };
-        let id = parse_number(text).map(TaxpayerId);
+        let id = parse_id(text).map(TaxpayerId);
         id.map(Some).ok_or_else(|| {
             let rule = FieldRule::must_be("integer", "the id of a taxpayer, a number");
             Fault::field(name, rule)
@@ -208,7 +208,7 @@ impl Query {
     /// Returns the value as an integrator's id. A value that is not a number becomes 0, which matches no integrator.
     pub(crate) fn integrator_id(&self, name: &str) -> Option<IntegratorId> {
         self.filled_value(name)
-            .map(|text| IntegratorId(parse_number(text).unwrap_or(0)))
+            .map(|text| IntegratorId(parse_id(text).unwrap_or(0)))
     }
 
     pub(crate) fn page(&self, per_page_default: u64) -> Page {

@@ -161,7 +161,7 @@ impl<'r> Reader<'r> {
         self.report.add_unknown(steps, meant);
         if let Some(meant) = meant {
             let path = JsonPath::Field(&self.path, meant).dotted_path();
-            self.report.name_misspelling(&path, name);
+            self.report.add_misspelling_hint(&path, name);
         }
     }
 
@@ -300,15 +300,15 @@ impl<'c> Report<'c> {
         self.unknown.borrow_mut().push(field);
     }
 
-    /// Returns true if a further unknown field is named in the warning. There is no guess for the others, so that a body
-    /// of unknown fields costs little.
+    /// Returns true if the warning has room to name another unknown field. Only a field that is named gets a guess at
+    /// the meant field, so that a body with many unknown fields costs little.
     fn has_room_for_guess(&self) -> bool {
         self.unknown.borrow().len() < UNKNOWN_FIELDS_SHOWN_MAX
     }
 
     /// Names, in the fault of the missing field at `path`, the unknown field that was sent in its place.
-    fn name_misspelling(&self, path: &str, sent: &str) {
-        self.faults.borrow_mut().name_misspelling(path, sent);
+    fn add_misspelling_hint(&self, path: &str, sent: &str) {
+        self.faults.borrow_mut().add_misspelling_hint(path, sent);
     }
 
     /// Records that a code was not checked, because its list has not been fetched from the authority yet.

@@ -15,21 +15,23 @@ const DOCUMENT_REFERENCES: [&str; 4] = [
 ];
 
 pub(crate) fn read(reader: &mut Reader<'_>, needs_billing_reference: bool) {
-    reader.optional("invoice_delivery_period").object(period);
+    reader
+        .optional("invoice_delivery_period")
+        .object(check_period);
     let least = usize::from(needs_billing_reference);
     reader
         .required_if(needs_billing_reference, "billing_reference")
-        .objects(least, reference);
+        .objects(least, check_reference);
     for name in DOCUMENT_REFERENCES {
-        reader.optional(name).object(reference);
+        reader.optional(name).object(check_reference);
     }
     reader
         .optional("additional_document_reference")
-        .objects(0, reference);
-    reader.optional("allowance_charge").objects(0, charge);
+        .objects(0, check_reference);
+    reader.optional("allowance_charge").objects(0, check_charge);
 }
 
-fn period(reader: &mut Reader<'_>) -> Option<()> {
+fn check_period(reader: &mut Reader<'_>) -> Option<()> {
     let start = reader.required("start_date").date();
     let end = reader.required("end_date").date();
     if start? > end? {
@@ -38,13 +40,13 @@ fn period(reader: &mut Reader<'_>) -> Option<()> {
     Some(())
 }
 
-fn reference(reader: &mut Reader<'_>) -> Option<()> {
+fn check_reference(reader: &mut Reader<'_>) -> Option<()> {
     let irn = reader.required("irn").identifier(IRN_CHARS_MAX);
     let issue_date = reader.required("issue_date").date();
     irn.zip(issue_date).map(drop)
 }
 
-pub(crate) fn payment_means(reader: &mut Reader<'_>) -> Option<()> {
+pub(crate) fn check_payment_means(reader: &mut Reader<'_>) -> Option<()> {
     reader.optional("payment_due_date").date();
     reader
         .required("payment_means_code")
@@ -52,7 +54,7 @@ pub(crate) fn payment_means(reader: &mut Reader<'_>) -> Option<()> {
         .map(drop)
 }
 
-fn charge(reader: &mut Reader<'_>) -> Option<()> {
+fn check_charge(reader: &mut Reader<'_>) -> Option<()> {
     let indicator = reader.required("charge_indicator").boolean();
     let amount = reader.required("amount").amount(Bounds::NOT_NEGATIVE);
     indicator.zip(amount).map(drop)

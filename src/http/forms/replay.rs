@@ -13,9 +13,10 @@ pub(crate) struct ReplayForm {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayForm> {
     let since = reader.required("since").log_position();
-    let scope = reader
-        .required("only")
-        .word(ReplayScope::parse_asked, ReplayScope::allowed_asked);
+    let scope = reader.required("only").word(
+        ReplayScope::parse_requestable,
+        ReplayScope::requestable_words,
+    );
     Some(ReplayForm {
         since: since?,
         scope: scope?,
@@ -27,7 +28,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayForm> {
     clippy::unnecessary_wraps,
     reason = "forms are read alike, and this one requires nothing"
 )]
-pub(crate) fn read_enable(reader: &mut Reader<'_>) -> Option<AfterEnable> {
+pub(crate) fn read_enable_request(reader: &mut Reader<'_>) -> Option<AfterEnable> {
     let replay = reader
         .optional("replay")
         .word(AfterEnable::parse, AfterEnable::allowed_words);
@@ -69,7 +70,7 @@ mod tests {
 
     #[test]
     fn enabling_replays_nothing_unless_it_is_asked_for() {
-        let scope = |body| read_with(body, read_enable).unwrap().value.scope();
+        let scope = |body| read_with(body, read_enable_request).unwrap().value.scope();
         assert_eq!(scope(json!({})), None);
         assert_eq!(scope(json!({ "replay": "none" })), None);
         assert_eq!(
@@ -86,7 +87,7 @@ mod tests {
             (json!(true), "type"),
             (json!(["none"]), "type"),
         ] {
-            let said = broken_rules(read_with(json!({ "replay": odd }), read_enable));
+            let said = broken_rules(read_with(json!({ "replay": odd }), read_enable_request));
             assert_eq!(said, [format!("replay: {rule}")]);
         }
     }

@@ -108,11 +108,7 @@ fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
 }
 
 fn read_ids(reader: &mut Reader<'_>) -> Option<Vec<RunId>> {
-    let texts = reader.optional(IDS).texts(ID_CHARS)?;
-    if texts.len() > IDS_MAX {
-        reader.report_fault(IDS, FieldRule::MaxItems(IDS_MAX));
-        return None;
-    }
+    let texts = reader.optional(IDS).limited_texts(IDS_MAX, ID_CHARS)?;
     let ids = texts.iter().enumerate().map(|(index, text)| {
         let id = Uuid::try_parse(text)
             .ok()
@@ -123,7 +119,8 @@ fn read_ids(reader: &mut Reader<'_>) -> Option<Vec<RunId>> {
         }
         id
     });
-    // Collected twice, so that the caller sees the faults of all ids.
+    // The first `collect` checks all ids, so that the caller sees the faults of all of them. The second gives `None` if
+    // an id is invalid.
     let ids: Vec<_> = ids.collect();
     ids.into_iter().collect()
 }
@@ -172,7 +169,7 @@ pub(crate) fn read_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults>
         state: faults.keep(query.word("state", RunState::parse, RunState::allowed_words)),
         operation: faults.keep(query.word("operation", Operation::parse, Operation::allowed_words)),
         taxpayer_id: query.taxpayer_id("taxpayer_id"),
-        irn: faults.keep(irn(query)),
+        irn: faults.keep(read_irn(query)),
         step: faults.keep(query.word("step", Step::parse, Step::allowed_words)),
         wait_reason: faults.keep(query.word(
             "wait_reason",
@@ -197,7 +194,7 @@ pub(crate) fn read_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults>
     }
 }
 
-fn irn(query: &Query) -> Result<Option<Irn>, Fault> {
+fn read_irn(query: &Query) -> Result<Option<Irn>, Fault> {
     let Some(text) = query.trimmed_text("irn") else {
         return Ok(None);
     };

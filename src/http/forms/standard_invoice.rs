@@ -78,7 +78,7 @@ fn read_for_endpoint(
         .required("invoice_category")
         .word(Category::parse, Category::allowed_words);
     let kind = InvoiceType::read(reader);
-    let original = original_reference(reader, kind.is_credit_note());
+    let original = read_original_reference(reader, kind.is_credit_note());
     kind.warn_of_likely_refusals(reader, original.is_some());
     let invoice_date = reader.required("invoice_date").date();
     warn_of_old_date(reader, "invoice_date", invoice_date);
@@ -96,8 +96,8 @@ fn read_for_endpoint(
     {
         reader.warn("due_date is before invoice_date");
     }
-    let payable = payable(reader, lines.as_deref()?, currency.as_deref()?)?;
-    let extras = extras(&kind, original.as_ref());
+    let payable = payable_amount(reader, lines.as_deref()?, currency.as_deref()?)?;
+    let extras = extra_fields(&kind, original.as_ref());
     let draft = Draft {
         invoice_no: invoice_no?,
         irn: None,
@@ -116,8 +116,8 @@ fn read_for_endpoint(
     Some(StandardInvoiceForm { draft, original })
 }
 
-/// Warns if the authority would refuse this invoice number. Some callers never submit, so this is no fault here; an
-/// account that is strict about numbers is refused by the taxpayer actor.
+/// Warns if the authority would refuse this invoice number. This is no fault here, because some callers never submit.
+/// The taxpayer actor refuses the number if the account has the setting `strict_numbers`.
 pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
     if invoice_no.is_some_and(|no| !is_submittable(no)) {
         reader.warn(NOT_SUBMITTABLE_WARNING);
@@ -142,7 +142,7 @@ impl InvoiceType {
         Self { text, code }
     }
 
-    /// Warns of what the authority would refuse. Some callers never submit, so this is no fault here.
+    /// Warns of values that the authority would refuse. They are no faults here, because some callers never submit.
     fn warn_of_likely_refusals(&self, reader: &Reader<'_>, has_original: bool) {
         let catalog = reader.catalog();
         let text = self.text.as_deref().unwrap_or_default();
@@ -170,7 +170,7 @@ impl InvoiceType {
     }
 }
 
-fn original_reference(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<InvoiceRef> {
+fn read_original_reference(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<InvoiceRef> {
     let text = reader
         .required_if(is_credit_note, "original_invoice_reference")
         .identifier(IRN_CHARS_MAX);
@@ -183,7 +183,7 @@ fn original_reference(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<I
     })
 }
 
-fn payable(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount> {
+fn payable_amount(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount> {
     let payable = totals::payable_amount(lines, currency, reader.catalog());
     if payable.is_err() {
         reader.report_fault(
@@ -194,7 +194,7 @@ fn payable(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount
     payable.ok()
 }
 
-fn extras(kind: &InvoiceType, original: Option<&InvoiceRef>) -> Map<String, Value> {
+fn extra_fields(kind: &InvoiceType, original: Option<&InvoiceRef>) -> Map<String, Value> {
     let code = kind.code.clone().map(|code| ("invoice_type_code", code));
     let reference = original.map(|which| ("original_invoice_reference", which.text.clone()));
     let reference_type =

@@ -41,12 +41,12 @@ pub(crate) enum DocumentSource {
 /// The rule for the postal code of the taxpayer. Its profile has none and the authority asks for none, so a
 /// document that was made from the profile may lack it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OwnPostalZone {
+enum PostalZoneRule {
     Required,
     Optional,
 }
 
-impl OwnPostalZone {
+impl PostalZoneRule {
     fn for_document(
         source: DocumentSource,
         body: &Map<String, Value>,
@@ -93,13 +93,13 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<AcceptedForm<ValidDocument>, Faults> {
-    let zone = OwnPostalZone::for_document(source, body, taxpayer, catalog);
+    let zone = PostalZoneRule::for_document(source, body, taxpayer, catalog);
     let form = |reader: &mut Reader<'_>| read_fields_with(zone, reader, taxpayer);
     let (read, unknown) = match source {
         DocumentSource::Caller => reader::read_with_unknown_paths(body, catalog, form)?,
         DocumentSource::StoredInvoice => reader::read_own_document(body, catalog, form)?,
     };
-    let document = document(body, &read.value, &unknown);
+    let document = to_authority_document(body, &read.value, &unknown);
     let value = ValidDocument {
         irn: read.value.irn,
         document,
@@ -114,19 +114,19 @@ pub(crate) fn read_fields(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
 ) -> Option<Submission> {
-    read_fields_with(OwnPostalZone::Required, reader, taxpayer)
+    read_fields_with(PostalZoneRule::Required, reader, taxpayer)
 }
 
 fn read_fields_with(
-    zone: OwnPostalZone,
+    zone: PostalZoneRule,
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
 ) -> Option<Submission> {
-    let irn = irn(reader, taxpayer);
+    let irn = read_irn(reader, taxpayer);
     let type_code = reader
         .required("invoice_type_code")
         .code(ReferenceList::InvoiceTypes);
-    let issued = document_header::dates(reader, false).issued;
+    let issued = document_header::read_dates(reader, false).issued;
     document_header::compare_irn_date(reader, issued, irn.as_ref());
     let status = reader
         .optional("payment_status")
@@ -154,13 +154,13 @@ fn read_fields_with(
         .required("accounting_supplier_party")
         .object(|reader| {
             let needs_zone = zone.needs_postal_zone(!is_self_billed);
-            document::party(reader, expected.supplier, needs_zone)
+            document::check_party(reader, expected.supplier, needs_zone)
         });
     reader
         .required_if(needs_customer, "accounting_customer_party")
         .object(|reader| {
             let needs_zone = zone.needs_postal_zone(is_self_billed);
-            document::party(reader, expected.customer, needs_zone)
+            document::check_party(reader, expected.customer, needs_zone)
         });
     references::read(
         reader,
@@ -170,12 +170,12 @@ fn read_fields_with(
     );
     reader
         .optional("payment_means")
-        .objects(0, references::payment_means);
+        .objects(0, references::check_payment_means);
     let totals = reader
         .required("legal_monetary_total")
-        .object(document::totals);
-    document::lines(reader, totals, document::line_with_description);
-    let tax_total = taxes::tax_total(reader, totals, currency.as_deref());
+        .object(document::read_totals);
+    document::check_lines(reader, totals, document::read_line_with_description);
+    let tax_total = taxes::derive_omitted_tax_total(reader, totals, currency.as_deref());
     Some(Submission {
         irn: irn?,
         category: category?,
@@ -187,7 +187,7 @@ fn read_fields_with(
 }
 
 /// Reads the invoice reference, the business id and the IRN, and returns the IRN.
-fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
+fn read_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let reference = reader
         .required("invoice_reference")
         .identifier(TEXT_CHARS_MAX);
@@ -207,7 +207,7 @@ pub(crate) fn future_issue_date_warning(form: &ValidDocument, today: Date) -> Op
 }
 
 /// Returns the document for the authority: the body with the authority's field names and with the derived fields.
-fn document(
+fn to_authority_document(
     body: &Map<String, Value>,
     submission: &Submission,
     unknown: &[Vec<String>],

@@ -9,8 +9,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<String> {
     reader.required("supplier_irn").text(IRN_CHARS_MAX)
 }
 
-/// Returns the IRN that was sent. A text without the form of an IRN is refused as the IRN of another buyer's invoice is:
-/// nobody was told of either.
+/// Returns the IRN that was sent. A text that is no IRN is refused like the IRN of another buyer's invoice, because no
+/// invoice with either was ever announced to the caller.
 pub(crate) fn parse(text: &str) -> Result<Irn, Refusal> {
     Irn::parse(text).map_err(|_| Refusal::NotAddressedToCaller)
 }

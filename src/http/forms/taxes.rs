@@ -13,13 +13,15 @@ const STANDARD_CATEGORY: (&str, &str) = ("STANDARD_VAT", "7.5");
 
 /// Reads the optional taxes. If they are omitted, returns taxes derived from the totals, because the authority requires
 /// taxes. `currency` is that of the totals. Returns `None` if the taxes were sent, or if none can be derived.
-pub(crate) fn tax_total(
+pub(crate) fn derive_omitted_tax_total(
     reader: &mut Reader<'_>,
     totals: Option<Totals>,
     currency: Option<&str>,
 ) -> Option<Value> {
     let is_given = reader.has("tax_total");
-    reader.optional("tax_total").objects(0, document::tax_total);
+    reader
+        .optional("tax_total")
+        .objects(0, document::check_tax_total);
     if is_given {
         return None;
     }
@@ -55,7 +57,7 @@ fn unfitting_tax_sentence(tax: Amount, totals: Totals, catalog: &Catalog) -> Str
     let (standard, _) = STANDARD_CATEGORY;
     let due = catalog
         .tax_percent(standard)
-        .to_percent(totals.tax_exclusive);
+        .percent_share(totals.tax_exclusive);
     let due = due.filter(|due| !due.is_zero());
     let due = due.map(|due| format!("; {standard} asks for {}", due.to_grouped_text()));
     format!(
@@ -100,15 +102,16 @@ fn fitting_category(
     best.map(|(id, percent)| ((*id).to_owned(), *percent))
 }
 
-/// Returns true if `percent` of `amount` is `tax`, within the tolerance or rounded to this number of digits: rounding to
-/// a currency without hundredths changes an amount by more. A tax of zero is due at zero percent only.
+/// Returns true if `percent` of `amount` is `tax`, within the tolerance or rounded to this number of digits. The
+/// rounding matters for a currency without hundredths, where it changes an amount by more than the tolerance. A tax of
+/// zero is due at zero percent only.
 fn is_tax_at_percent(percent: Amount, amount: Amount, tax: Amount, digits: u32) -> bool {
     if tax.is_zero() {
         percent.is_zero()
     } else {
         percent
-            .to_percent(amount)
-            .is_some_and(|due| due.is_about(tax) || due.round_half_up(digits) == tax)
+            .percent_share(amount)
+            .is_some_and(|due| due.is_within_tolerance(tax) || due.round_half_up(digits) == tax)
     }
 }
 

@@ -67,9 +67,11 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
     let service_id = reader
         .required("authority_service_id")
         .fitting_text(hexadecimal, is_service_id);
-    let business_id = uuid(reader.required("authority_business_id"));
+    let business_id = read_uuid(reader.required("authority_business_id"));
     let address = reader.required("address").long_text(0, TEXT_CHARS_MAX);
-    let contact = reader.required("contact_person").object(contact_person);
+    let contact = reader
+        .required("contact_person")
+        .object(read_contact_person);
     Some(NewTaxpayer {
         name: name?,
         email: email?,
@@ -83,7 +85,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
     })
 }
 
-fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
+fn read_contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
     let first_name = reader.required("first_name").text(TEXT_CHARS_MAX);
     let last_name = reader.required("last_name").text(TEXT_CHARS_MAX);
     let email = reader.required("email").email();
@@ -110,7 +112,7 @@ fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
 }
 
 /// Reads a UUID in the hyphenated format of 36 characters. Upper and lower case are both accepted.
-pub(crate) fn uuid(field: Field<'_>) -> Option<String> {
+pub(crate) fn read_uuid(field: Field<'_>) -> Option<String> {
     field.fitting_text(FieldRule::must_be("uuid", "a UUID"), is_uuid)
 }
 

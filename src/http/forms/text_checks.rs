@@ -7,8 +7,8 @@ use crate::domain::kernel::invisible::{is_invisible, is_unprintable};
 use crate::domain::party::email::is_email;
 
 /// Checks the length of a text, in characters, and refuses line breaks, other control characters and noncharacters.
-pub(crate) fn check_line(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
-    check_chars(text, min, max)?;
+pub(crate) fn check_single_line(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
+    check_char_count(text, min, max)?;
     if text.chars().any(is_unprintable) {
         return Err(FieldRule::NoControlCharacters);
     }
@@ -18,7 +18,7 @@ pub(crate) fn check_line(text: &str, min: usize, max: usize) -> Result<String, F
 /// Checks an identifier, such as an invoice number. Refuses characters that are invisible or that change the order of
 /// the others, because they make different identifiers look the same.
 pub(crate) fn check_identifier(text: &str, max: usize) -> Result<String, FieldRule> {
-    let text = check_line(text, 0, max)?;
+    let text = check_single_line(text, 0, max)?;
     if text.chars().any(is_invisible) {
         Err(FieldRule::NoInvisibleCharacters)
     } else {
@@ -26,7 +26,7 @@ pub(crate) fn check_identifier(text: &str, max: usize) -> Result<String, FieldRu
     }
 }
 
-pub(crate) fn check_chars(text: &str, min: usize, max: usize) -> Result<(), FieldRule> {
+pub(crate) fn check_char_count(text: &str, min: usize, max: usize) -> Result<(), FieldRule> {
     match text.chars().count() {
         count if count < min => Err(FieldRule::MinChars(min)),
         count if count > max => Err(FieldRule::MaxChars(max)),
@@ -36,8 +36,8 @@ pub(crate) fn check_chars(text: &str, min: usize, max: usize) -> Result<(), Fiel
 
 /// Checks a text that may have several lines. Tabs and line breaks are allowed, other control characters and
 /// noncharacters are not.
-pub(crate) fn check_lines(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
-    check_chars(text, min, max)?;
+pub(crate) fn check_multiline(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
+    check_char_count(text, min, max)?;
     if text
         .chars()
         .any(|letter| is_unprintable(letter) && !"\n\r\t".contains(letter))
@@ -48,7 +48,7 @@ pub(crate) fn check_lines(text: &str, min: usize, max: usize) -> Result<String, 
 }
 
 pub(crate) fn check_email(text: &str, max: usize) -> Result<String, FieldRule> {
-    check_chars(text, 0, max)?;
+    check_char_count(text, 0, max)?;
     if is_email(text) {
         return Ok(text.to_owned());
     }

@@ -11,7 +11,9 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::customer;
 use crate::http::forms::document_header::is_correction;
 use crate::http::forms::field::{IRN_CHARS_MAX, LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
-use crate::http::forms::line::{product_code, refuse_other_category, service_code, unit};
+use crate::http::forms::line::{
+    read_product_code, read_service_code, read_unit, refuse_other_category,
+};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;
 
@@ -43,7 +45,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<Up
     }
     let due_date = reader.required("due_date").date();
     let note = reader.optional("note").long_text(0, LONG_TEXT_CHARS_MAX);
-    let lines = reader.required("lines").objects(1, line);
+    let lines = reader.required("lines").objects(1, read_line);
     let revision = Revision {
         category: category?,
         invoice_type: invoice_type?,
@@ -60,7 +62,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<Up
     })
 }
 
-fn line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
+fn read_line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
     let item_id = reader.optional("item_id").id().map(ItemId);
     let is_spelled_out = !reader.has("item_id");
     let item_name = reader
@@ -75,12 +77,12 @@ fn line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
         .code(ReferenceList::TaxCategories);
     let is_new = |kind: ItemType| is_spelled_out && item_type == Some(kind);
     let product_category =
-        product_code(reader.required_if(is_new(ItemType::Product), "product_category"));
+        read_product_code(reader.required_if(is_new(ItemType::Product), "product_category"));
     let service_category =
-        service_code(reader.required_if(is_new(ItemType::Service), "service_category"));
+        read_service_code(reader.required_if(is_new(ItemType::Service), "service_category"));
     let quantity = reader.required("quantity").amount(Bounds::HUNDREDTH);
     let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
-    let price_unit = unit(reader.required("price_unit"));
+    let price_unit = read_unit(reader.required("price_unit"));
     let description = reader
         .optional("description")
         .long_text(0, LONG_TEXT_CHARS_MAX);

@@ -64,7 +64,7 @@ pub(crate) fn read_fields(
 ) -> Option<ValidationFields> {
     ownership::read_business_id(reader, taxpayer);
     let irn = ownership::read_signable_irn(reader, taxpayer);
-    let issued = document_header::dates(reader, true).issued;
+    let issued = document_header::read_dates(reader, true).issued;
     document_header::compare_irn_date(reader, issued, irn.as_ref());
     let type_code = reader
         .required("invoice_type_code")
@@ -78,18 +78,24 @@ pub(crate) fn read_fields(
     let expected = ExpectedParties::new(taxpayer, is_self_billed);
     reader
         .required(SUPPLIER_FIELD)
-        .object(|reader| party(reader, SUPPLIER_FIELD, expected.supplier));
+        .object(|reader| check_party(reader, SUPPLIER_FIELD, expected.supplier));
     reader
         .optional(CUSTOMER_FIELD)
-        .object(|reader| party(reader, CUSTOMER_FIELD, expected.customer));
+        .object(|reader| check_party(reader, CUSTOMER_FIELD, expected.customer));
     reader
         .required("payment_means")
-        .objects(1, dated_payment_means);
-    reader.required("tax_total").objects(1, document::tax_total);
+        .objects(1, check_dated_payment_means);
+    reader
+        .required("tax_total")
+        .objects(1, document::check_tax_total);
     let totals = reader
         .required("legal_monetary_total")
-        .object(document::totals);
-    document::lines(reader, totals, document::line_with_optional_description);
+        .object(document::read_totals);
+    document::check_lines(
+        reader,
+        totals,
+        document::read_line_with_optional_description,
+    );
     references::read(
         reader,
         type_code
@@ -114,9 +120,9 @@ pub(crate) fn read_fields(
     })
 }
 
-/// Reads the supplier or the customer. Only the supplier needs a telephone. An invalid telephone or email is no fault,
+/// Checks the supplier or the customer. Only the supplier needs a telephone. An invalid telephone or email is no fault,
 /// nor is a tax number other than the taxpayer's: the caller is only warned that Submit refuses such a value.
-fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
+fn check_party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_CHARS_MAX);
     let tin = reader.required("tin").identifier(TEXT_CHARS_MAX);
     if tin
@@ -146,10 +152,10 @@ fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Op
         .long_text(0, LONG_TEXT_CHARS_MAX);
     reader
         .required("postal_address")
-        .object(|reader| document::address(reader, false))
+        .object(|reader| document::check_address(reader, false))
 }
 
-fn dated_payment_means(reader: &mut Reader<'_>) -> Option<()> {
+fn check_dated_payment_means(reader: &mut Reader<'_>) -> Option<()> {
     let code = reader
         .required("payment_means_code")
         .code(ReferenceList::PaymentMeans);

@@ -99,7 +99,7 @@ impl ReportSums {
         }
         let parts = [self.base, self.other_taxes, self.vat];
         if let Some(sum) = Amount::sum(parts)
-            && !sum.is_about(self.total)
+            && !sum.is_within_tolerance(self.total)
         {
             reader.warn(format!(
                 "total_amount is {}, but base_amount, other_taxes and vat_calculated come to {sum}",
@@ -107,7 +107,7 @@ impl ReportSums {
             ));
         }
         if status == VatStatus::StandardVat {
-            let due = self.rate.to_percent(self.base);
+            let due = self.rate.percent_share(self.base);
             let tolerance = TOLERANCE.max(Amount::unit(self.digits));
             let off = due.filter(|due| !due.is_within(tolerance, self.vat));
             if let Some(due) = off {

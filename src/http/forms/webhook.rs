@@ -29,9 +29,9 @@ pub(crate) struct Webhook {
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<Webhook> {
-    let url = url(reader.required("webhook_url"), policy);
-    let enabled_events = enabled_events(reader, FieldNeed::Optional);
-    let retry_schedule = retry_schedule(reader);
+    let url = read_url(reader.required("webhook_url"), policy);
+    let enabled_events = read_enabled_events(reader, FieldNeed::Optional);
+    let retry_schedule = read_retry_schedule(reader);
     Some(Webhook {
         url: url?,
         enabled_events,
@@ -47,7 +47,7 @@ pub(crate) enum FieldNeed {
 }
 
 /// Reads the names of the events that an endpoint gets. Warns of unknown names.
-pub(crate) fn enabled_events(reader: &mut Reader<'_>, need: FieldNeed) -> Option<Vec<String>> {
+pub(crate) fn read_enabled_events(reader: &mut Reader<'_>, need: FieldNeed) -> Option<Vec<String>> {
     let field = match need {
         FieldNeed::Required => reader.required(EVENTS_FIELD),
         FieldNeed::Optional => reader.optional(EVENTS_FIELD),
@@ -61,14 +61,17 @@ pub(crate) fn enabled_events(reader: &mut Reader<'_>, need: FieldNeed) -> Option
         reader.report_fault(EVENTS_FIELD, FieldRule::other("max", sentence));
     }
     let unknown = names.iter().flatten().filter(|name| !is_event_name(name));
-    let unknown: Vec<_> = unknown.take(20).map(|name| unknown_event(name)).collect();
+    let unknown: Vec<_> = unknown
+        .take(20)
+        .map(|name| unknown_event_sentence(name))
+        .collect();
     if !unknown.is_empty() {
         reader.warn(format!("unknown event: {}", unknown.join(", ")));
     }
     names
 }
 
-pub(crate) fn retry_schedule(reader: &mut Reader<'_>) -> ScheduleChange {
+pub(crate) fn read_retry_schedule(reader: &mut Reader<'_>) -> ScheduleChange {
     let own = reader
         .optional(SCHEDULE_FIELD)
         .whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
@@ -92,7 +95,7 @@ pub(crate) fn read_secret_type(reader: &mut Reader<'_>) -> Option<SecretType> {
 }
 
 /// Reads a URL that the address policy allows this service to call.
-pub(crate) fn url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
+pub(crate) fn read_url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
     field.checked_text(
         "url",
         "an https URL of a public host, at most 500 characters",
@@ -125,8 +128,8 @@ fn remove_duplicates(names: Vec<String>) -> Vec<String> {
         .collect()
 }
 
-/// Returns an unknown name of an event, with the event that its sender probably meant.
-fn unknown_event(name: &str) -> String {
+/// Returns the part of a warning about an unknown event: its name, and the event that its sender probably meant.
+fn unknown_event_sentence(name: &str) -> String {
     let known = EventKind::ALL.iter().map(|kind| kind.as_str());
     format!("{name}{}", suggestion(name, known))
 }

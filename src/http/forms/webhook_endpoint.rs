@@ -1,11 +1,11 @@
-//! The settings of a webhook endpoint beside the one that Update Webhook sets. A new endpoint must name its events, so
-//! that a forgotten list does not make an endpoint that gets nothing. In a change, an absent field stays as it is, and
-//! null removes the description or the endpoint's own retry schedule.
+//! The settings of a webhook endpoint other than the default one, which Update Webhook sets. A new endpoint must name
+//! its events, so that a forgotten list does not make an endpoint that gets nothing. In a change, an absent field
+//! leaves its setting unchanged, and null removes the description or the endpoint's own retry schedule.
 
 use address_policy::AddressPolicy;
 
 use crate::domain::events::endpoint::ScheduleChange;
-use crate::domain::party::settings::Change;
+use crate::domain::party::settings::SettingChange;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::webhook::{self, FieldNeed};
@@ -24,15 +24,15 @@ pub(crate) struct NewEndpoint {
 pub(crate) struct EndpointChange {
     pub(crate) url: Option<String>,
     pub(crate) enabled_events: Option<Vec<String>>,
-    pub(crate) description: Change<String>,
+    pub(crate) description: SettingChange<String>,
     pub(crate) retry_schedule: ScheduleChange,
 }
 
 pub(crate) fn read_new(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<NewEndpoint> {
-    let url = webhook::url(reader.required("url"), policy);
-    let enabled_events = webhook::enabled_events(reader, FieldNeed::Required);
+    let url = webhook::read_url(reader.required("url"), policy);
+    let enabled_events = webhook::read_enabled_events(reader, FieldNeed::Required);
     let description = reader.optional(DESCRIPTION_FIELD).text(TEXT_CHARS_MAX);
-    let retry_schedule = webhook::retry_schedule(reader);
+    let retry_schedule = webhook::read_retry_schedule(reader);
     Some(NewEndpoint {
         url: url?,
         enabled_events: enabled_events?,
@@ -49,15 +49,15 @@ pub(crate) fn read_change(
     reader: &mut Reader<'_>,
     policy: &AddressPolicy,
 ) -> Option<EndpointChange> {
-    let url = webhook::url(reader.optional("url"), policy);
-    let enabled_events = webhook::enabled_events(reader, FieldNeed::Optional);
+    let url = webhook::read_url(reader.optional("url"), policy);
+    let enabled_events = webhook::read_enabled_events(reader, FieldNeed::Optional);
     let description = reader.optional(DESCRIPTION_FIELD).text(TEXT_CHARS_MAX);
     let description = match description {
-        Some(text) => Change::Set(text),
-        None if reader.is_null(DESCRIPTION_FIELD) => Change::Unset,
-        None => Change::Keep,
+        Some(text) => SettingChange::Set(text),
+        None if reader.is_null(DESCRIPTION_FIELD) => SettingChange::Unset,
+        None => SettingChange::Keep,
     };
-    let retry_schedule = webhook::retry_schedule(reader);
+    let retry_schedule = webhook::read_retry_schedule(reader);
     Some(EndpointChange {
         url,
         enabled_events,
@@ -118,19 +118,19 @@ mod tests {
         let nothing = EndpointChange {
             url: None,
             enabled_events: None,
-            description: Change::Keep,
+            description: SettingChange::Keep,
             retry_schedule: ScheduleChange::Keep,
         };
         assert_eq!(change(json!({})), nothing);
         let cleared = change(json!({ "description": null, "retry_schedule_s": null }));
         assert_eq!(
             (cleared.description, cleared.retry_schedule),
-            (Change::Unset, ScheduleChange::Shared)
+            (SettingChange::Unset, ScheduleChange::Shared)
         );
         let named = change(json!({ "description": "The warehouse", "enabled_events": [] }));
         assert_eq!(
             (named.description, named.enabled_events),
-            (Change::Set("The warehouse".to_owned()), Some(vec![]))
+            (SettingChange::Set("The warehouse".to_owned()), Some(vec![]))
         );
     }
 }

@@ -86,7 +86,7 @@ pub(crate) async fn answer_form(
         Ok(None) => return next.call(request).await,
         Ok(Some(session)) => session,
     };
-    let form = match sent_form(
+    let form = match read_sent_form(
         state,
         session.expose_secret(),
         result_page,
@@ -123,7 +123,7 @@ pub(crate) async fn session_token(
     Ok(session.map(|_in_force| token))
 }
 
-fn sent_form(
+fn read_sent_form(
     state: &ApiState,
     session: &str,
     result_page: ResultPage,
@@ -134,13 +134,13 @@ fn sent_form(
         make_claim(state, session, request.path(), &body).ok_or_else(token_missing_error)?;
     let page = match result_page {
         ResultPage::Own => request.path().to_owned(),
-        ResultPage::Above => path_above(request),
+        ResultPage::Above => parent_page_path(request),
     };
     Ok(SentForm { claim, page })
 }
 
 /// Returns the nearest path above the form's own that exists.
-fn path_above(request: &HttpRequest) -> String {
+fn parent_page_path(request: &HttpRequest) -> String {
     let own = request.path();
     let mut above = own.match_indices('/').rev().map(|(end, _)| &own[..end]);
     above
@@ -198,11 +198,11 @@ async fn store_intent_or_wait(state: &ApiState, form: &SentForm) -> Result<FormS
             continue;
         }
         let intent = KeyEntry {
-            claim: form.claim.to_intent(),
+            claim: form.claim.begun_request_claim(),
             command_id: None,
             answer: None,
         };
-        if idempotency::keep_without_command(&state.store, intent, state.now()).await? {
+        if idempotency::store_key_without_command(&state.store, intent, state.now()).await? {
             return Ok(FormStatus::First);
         }
         sleep(OUTCOME_LOOK_INTERVAL).await;
@@ -245,7 +245,7 @@ async fn store_outcome(
         };
         store_done_form(state, claim, &answer).await
     } else if is_without_effect(status) {
-        idempotency::release(&state.store, &claim.to_intent()).await
+        idempotency::release(&state.store, &claim.begun_request_claim()).await
     } else {
         Ok(())
     };
@@ -266,14 +266,15 @@ async fn store_done_form(
         command_id: None,
         answer: Some(answer.clone()),
     };
-    if idempotency::keep_without_command(&state.store, entry, state.now()).await? {
+    if idempotency::store_key_without_command(&state.store, entry, state.now()).await? {
         return Ok(());
     }
     idempotency::add_answer(&state.store, claim, answer).await
 }
 
-/// True if a form that failed with this status has changed nothing: it was refused, redirected to the sign-in, or
-/// answered with 503. After any other server error it is unknown how far the handler came.
+/// True if a form that failed with this status has certainly changed nothing: it was refused, redirected to the
+/// sign-in, or answered with 503. After any other server error, it is unknown whether the handler has changed
+/// something.
 fn is_without_effect(status: StatusCode) -> bool {
     !status.is_server_error() || status == StatusCode::SERVICE_UNAVAILABLE
 }

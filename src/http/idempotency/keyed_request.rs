@@ -160,7 +160,7 @@ async fn repeated_response(
         return Ok(replayed_response(answer));
     }
     // The first request may have rotated an API key and ended before all processes knew the new key. Waits for them.
-    key_leases::await_acknowledgements(&state.store).await;
+    key_leases::await_key_change_everywhere(&state.store).await;
     Err(secret_shown_once_error())
 }
 
@@ -175,7 +175,7 @@ async fn store_final_response(
         .error()
         .and_then(|error| error.as_error::<ApiError>());
     // If another request with the same key was first, its response is returned.
-    if error.is_some_and(may_come_second)
+    if error.is_some_and(may_result_from_first_request)
         && let Some(taken) = idempotency::find(&state.store, &claim, state.now()).await?
     {
         return repeated_response(state, &claim, taken).await;
@@ -216,7 +216,9 @@ async fn store_response(
         command_id: None,
         answer: Some(answer.clone()),
     };
-    if let Err(error) = idempotency::keep_without_command(&state.store, entry, state.now()).await {
+    if let Err(error) =
+        idempotency::store_key_without_command(&state.store, entry, state.now()).await
+    {
         tracing::warn!(%error, "an answer could not be kept for its idempotency key");
     }
     Ok(rebuild_response(answer))
@@ -308,7 +310,8 @@ fn rebuild_response(kept: StoredResponse) -> HttpResponse {
     answer.body(kept.body)
 }
 
-/// Rebuilds the response that was stored, and marks it as a replay. A failure is one for the logs, too.
+/// Rebuilds the response that was stored, and marks it as a replay. A stored failure also counts as a failure in the
+/// access log.
 fn replayed_response(kept: StoredResponse) -> HttpResponse {
     let is_failure = kept.status >= StatusCode::BAD_REQUEST.as_u16();
     let failure = is_failure.then(|| LoggedFailure::from_stored_body(&kept.body));
@@ -322,20 +325,20 @@ fn replayed_response(kept: StoredResponse) -> HttpResponse {
     answer
 }
 
-/// Returns true if the response is to be stored now: a success, except a 202 (the same request later returns the
-/// outcome, or goes on), a secret response (marked by `Cache-Control`) and a response that the command has already
-/// stored.
+/// Returns true for a success that has to be stored now. Three kinds are not: a 202, because the same request later
+/// returns the outcome or continues the work; a response with a secret, marked by `Cache-Control`; and one that the
+/// command has already stored.
 fn must_be_stored(answer: &HttpResponse) -> bool {
     let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
     let is_already_stored = answer.extensions().get::<StoredByCommand>().is_some();
     is_done && !is_already_stored && !answer.headers().contains_key(CACHE_CONTROL)
 }
 
-/// Returns true if the refusal may be due to the first request with the same key, which another replica answers, or
-/// whose caller has gone: its change makes the invoice another version than `If-Match` names, has removed the endpoint,
-/// or has acknowledged the supplier's invoice. The handler looks at these before it sends the command, which knows the
-/// key.
-fn may_come_second(error: &ApiError) -> bool {
+/// Returns true if the refusal may be an effect of the first request with the same key, which another replica answers
+/// or whose caller has gone. That request may have given the invoice a version other than the one in `If-Match`,
+/// removed the endpoint, or acknowledged the supplier's invoice. The handler checks these before it sends the command,
+/// and only the command recognises the key.
+fn may_result_from_first_request(error: &ApiError) -> bool {
     matches!(
         error.code,
         ErrorCode::IdempotencyInProgress
@@ -345,8 +348,9 @@ fn may_come_second(error: &ApiError) -> bool {
     )
 }
 
-/// Returns true if a repeated request would be refused again, as after most 409 and 422. A malformed body can be
-/// corrected under the same key, and a wrong use of the key says nothing about the request.
+/// Returns true if a repetition of the request would be refused again, as after most 409 and 422, so that the refusal
+/// is stored for the key. Faults of the body are not final, because the caller may correct the body and keep the key.
+/// Errors about the key itself are not final either, because they say nothing about the request.
 fn is_final_refusal(error: &ApiError) -> bool {
     let is_form = matches!(
         error.code,
@@ -397,7 +401,7 @@ mod tests {
     fn what_the_first_request_may_have_caused_is_answered_as_the_first_request_was() {
         let all = ErrorCode::ALL.iter().copied();
         let found: Vec<_> = all
-            .filter(|code| may_come_second(&ApiError::new(*code, "")))
+            .filter(|code| may_result_from_first_request(&ApiError::new(*code, "")))
             .collect();
         let expected = [
             ErrorCode::EndpointNotFound,

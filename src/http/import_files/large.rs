@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 
 use crate::actors::taxpayer::commands::{ImportInvoices, PlannedInvoices, PreviewImport};
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::actors::turn_gate::Portion;
+use crate::actors::turn_gate::BudgetPortion;
 use crate::domain::import::pieces::{FilePieces, Piece};
 use crate::domain::import::record::Import;
 use crate::domain::import::source::ImportForm;
@@ -34,7 +34,7 @@ pub(crate) struct LargeFile {
     pub(super) source: PieceSource,
     pub(super) taxpayer: Taxpayer,
     /// Counts this bulk request as in progress until it is dropped.
-    pub(super) _turn: Portion,
+    pub(super) _turn: BudgetPortion,
 }
 
 /// The text of a file, the places at which it is cut, and its reserved memory.
@@ -109,7 +109,7 @@ impl LargeFile {
             self.import_no.clone(),
             self.form,
             Some(batch_no),
-            cuts.documents(),
+            cuts.document_count(),
         );
         let import = Import { warnings, ..start };
         let new = NewImport {
@@ -133,7 +133,12 @@ impl LargeFile {
             warnings,
             _body,
         } = self.text;
-        let mut import = Import::start(self.import_no.clone(), self.form, None, cuts.documents());
+        let mut import = Import::start(
+            self.import_no.clone(),
+            self.form,
+            None,
+            cuts.document_count(),
+        );
         import.warnings = warnings;
         let mut planned = PlannedInvoices::default();
         let mut reader = PieceReader {
@@ -141,7 +146,7 @@ impl LargeFile {
             form: self.form,
             source: self.source,
             account: ImportAccount::from(&self.taxpayer),
-            today: state.today(),
+            today: state.latest_day(),
             catalog: state.catalog.clone(),
             documents_before: 0,
         };

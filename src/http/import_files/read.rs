@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use sha2::{Digest, Sha256};
 
 use crate::actors::taxpayer::commands::ImportInvoices;
-use crate::actors::turn_gate::Portion;
+use crate::actors::turn_gate::BudgetPortion;
 use crate::domain::import::pieces::FilePieces;
 use crate::domain::import::profile::ImportProfile;
 use crate::domain::import::record::{Import, ImportState, import_number};
@@ -26,7 +26,7 @@ use crate::http::extract::body_text::BodyText;
 use crate::http::forms::import::{self, ImportContext};
 use crate::http::import_files::large::{LargeFile, LargeText};
 use crate::http::import_files::request::FileRequest;
-use crate::http::limits::counted_bytes;
+use crate::http::limits::estimate_value_bytes;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
@@ -40,12 +40,12 @@ const CELL_BYTES: usize = 160;
 const XLSX_BYTES_PER_BYTE: usize = 4;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A file that was read.
+/// The result of reading a file.
 pub(crate) enum PreparedImport {
     /// A file for one command. `turn` counts this bulk request as in progress: keep it until the command is done.
     Small {
         command: ImportInvoices,
-        turn: Portion,
+        turn: BudgetPortion,
     },
     /// A file that is too large for one command.
     Large(Box<LargeFile>),
@@ -59,7 +59,7 @@ enum SizedFile {
     Large(LargeText),
 }
 
-/// Reads a file with the profile of its taxpayer, which must be allowed to create invoices.
+/// Reads a file with the import profile of the taxpayer. Fails if the taxpayer may not create invoices.
 pub(crate) async fn read(
     state: &ApiState,
     id: TaxpayerId,
@@ -107,7 +107,7 @@ pub(crate) async fn read(
         profile,
         import_no,
         account: ImportAccount::from(&taxpayer),
-        today: state.today(),
+        today: state.latest_day(),
         catalog: state.catalog.get(),
     };
     let command = task.read(state, file).await?;
@@ -159,21 +159,21 @@ async fn measure_file(
         FileFormat::Ubl => return Ok(SizedFile::Small(file)),
         FileFormat::Xlsx => {
             file.unpacked_bytes = unpacked_bytes(&file.bytes)?;
-            let bytes = memory_bytes(format, &file.bytes)?;
+            let bytes = estimate_memory_bytes(format, &file.bytes)?;
             Some(file.reserve(state, bytes).await?)
         }
         FileFormat::Csv | FileFormat::Ndjson | FileFormat::Json => None,
     };
     let names = profile.columns.clone();
     let sized = file.process_in_turn(state, move |file| {
-        let sized = sized_file(format, &names, bytes_max, file);
+        let sized = to_sized_file(format, &names, bytes_max, file);
         drop(room);
         sized
     });
     Ok(sized.await??)
 }
 
-fn sized_file(
+fn to_sized_file(
     format: FileFormat,
     names: &BTreeMap<String, String>,
     bytes_max: usize,
@@ -196,10 +196,10 @@ fn sized_file(
     let text = text.map_err(|_| file_fault("encoding", "The file is not UTF-8."));
     let cuts = text.and_then(|text| FilePieces::find(format, text, names).map(|cuts| (cuts, text)));
     let cuts = match cuts {
-        Ok((cuts, text)) if is_long || cuts.documents() > INVOICES_MAX => {
+        Ok((cuts, text)) if is_long || cuts.document_count() > INVOICES_MAX => {
             cuts.check(format, text, names)?;
-            if cuts.documents() == 0 {
-                return Err(empty_fault());
+            if cuts.document_count() == 0 {
+                return Err(empty_file_fault());
             }
             cuts
         }
@@ -238,7 +238,7 @@ struct ImportTask {
 impl ImportTask {
     /// Reads the file on another thread if it is large.
     async fn read(self, state: &ApiState, file: BodyText) -> Result<ImportInvoices, ApiError> {
-        let bytes = memory_bytes(self.format, &file.bytes)?;
+        let bytes = estimate_memory_bytes(self.format, &file.bytes)?;
         let read = file.read_file(state, bytes, move |file| self.into_command(file));
         Ok(read.await??)
     }
@@ -246,7 +246,7 @@ impl ImportTask {
     fn into_command(self, file: &[u8]) -> Result<ImportInvoices, Fault> {
         let source = self.read_source(file)?;
         if source.documents.is_empty() {
-            return Err(empty_fault());
+            return Err(empty_file_fault());
         }
         let context = ImportContext {
             form: self.form,
@@ -282,7 +282,7 @@ impl ImportTask {
     }
 }
 
-fn empty_fault() -> Fault {
+fn empty_file_fault() -> Fault {
     file_fault("min", "The file has no invoice.")
 }
 
@@ -293,10 +293,10 @@ fn unpacked_bytes(workbook: &[u8]) -> Result<usize, Fault> {
 }
 
 /// Estimates the memory that reading a file takes, in bytes. It may be too high, but never far too low.
-fn memory_bytes(format: FileFormat, file: &[u8]) -> Result<usize, Fault> {
+fn estimate_memory_bytes(format: FileFormat, file: &[u8]) -> Result<usize, Fault> {
     let count = |marks: &[u8]| file.iter().filter(|byte| marks.contains(byte)).count();
     Ok(match format {
-        FileFormat::Json | FileFormat::Ndjson => counted_bytes(file),
+        FileFormat::Json | FileFormat::Ndjson => estimate_value_bytes(file),
         // A line may also end in a carriage return alone.
         FileFormat::Csv => 2 * file.len() + CELL_BYTES * count(b",;\t\r\n"),
         FileFormat::Ubl => 2 * file.len() + ELEMENT_BYTES * count(b"<"),
@@ -324,7 +324,7 @@ mod tests {
     fn each_row_of_a_table_takes_memory_whatever_ends_its_line() {
         for end in ["\n", "\r", "\r\n"] {
             let text = format!("a{end}").repeat(100);
-            let bytes = memory_bytes(FileFormat::Csv, text.as_bytes()).unwrap();
+            let bytes = estimate_memory_bytes(FileFormat::Csv, text.as_bytes()).unwrap();
             assert!(bytes >= 100 * CELL_BYTES, "{end:?}: {bytes}");
         }
     }

@@ -18,7 +18,7 @@ const XML_TYPE: &str = "application/xml";
 pub(crate) const CSV_TYPE: &str = "text/csv";
 const XLSX_TYPE: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 const NDJSON_TYPE: &str = "application/x-ndjson";
-/// The media types that are read beside JSON.
+/// The media types that are read in addition to JSON.
 pub(crate) const FILE_TYPES: &[&str] =
     &[XML_TYPE, CSV_TYPE, XLSX_TYPE, NDJSON_TYPE, MULTIPART_TYPE];
 /// The endings of file names, with the format that each stands for.

@@ -19,7 +19,7 @@ use crate::domain::import::ubl_parties::ImportAccount;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::import_files::large::PieceReader;
 use crate::http::respond::error::ApiError;
-use crate::http::state::latest_date;
+use crate::http::state::later_current_date;
 use crate::store::Store;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices::import_pieces::{self, ImportKey, NextPiece, PieceSource};
@@ -105,7 +105,7 @@ impl ImportWorker {
         &self,
         key: ImportKey<'_>,
         next: NextPiece,
-        ahead: &mut Option<PieceAhead>,
+        ahead: &mut Option<PreparedPiece>,
     ) -> Result<(), PieceError> {
         let NextPiece {
             import,
@@ -141,7 +141,7 @@ impl ImportWorker {
         form: ImportForm,
         source: PieceSource,
         number: i64,
-    ) -> Result<Option<PieceAhead>, PieceError> {
+    ) -> Result<Option<PreparedPiece>, PieceError> {
         let found = import_pieces::piece_with_number(&self.store, key, number)
             .await
             .map_err(TaxpayerError::Store)?;
@@ -149,7 +149,7 @@ impl ImportWorker {
             return Ok(None);
         };
         let invoices = self.read_piece(key, form, source, piece).await?;
-        Ok(Some(PieceAhead { number, invoices }))
+        Ok(Some(PreparedPiece { number, invoices }))
     }
 
     async fn read_piece(
@@ -168,7 +168,7 @@ impl ImportWorker {
             form,
             source,
             account: ImportAccount::from(&taxpayer),
-            today: latest_date(self.clock.now(), self.utc_offset),
+            today: later_current_date(self.clock.now(), self.utc_offset),
             catalog: self.catalog.clone(),
             documents_before: 0,
         };
@@ -193,7 +193,8 @@ impl ImportWorker {
         // Both in one transaction: if the same file is sent again, it finds the import stopped and creates a new lane.
         let tx = self.store.begin().await?;
         match import_pieces::stop_import(&tx, key, STOPPED_REASON).await {
-            // A corrupt record cannot be changed. The lane is deleted all the same.
+            // The state of a corrupt record cannot be stored, but its lane is deleted, so that the import is not tried
+            // for ever.
             Ok(()) | Err(StoreError::Corrupt { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -208,7 +209,7 @@ impl ImportWorker {
 }
 
 /// A piece that was read while the piece before it was stored.
-struct PieceAhead {
+struct PreparedPiece {
     number: i64,
     invoices: ImportInvoices,
 }

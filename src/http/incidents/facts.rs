@@ -25,7 +25,7 @@ use crate::http::state::ApiState;
 const MOMENT: SignedDuration = SignedDuration::from_secs(10);
 /// The time span over which the breakers count failures.
 const BREAKER_WINDOW: SignedDuration = SignedDuration::from_secs(30);
-/// Queries that began during a fault of the database may wait for so long after it.
+/// The time after a fault of the database in which queries may still wait because of it.
 const FAULT_LINGERS: SignedDuration = SignedDuration::from_secs(10);
 /// The directory below which Linux shows the control groups (version 2).
 const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
@@ -67,10 +67,10 @@ pub(super) fn take_sample(state: &ApiState) {
     if let Some(counts) = state.database_counts.last_counts() {
         let untaken = counts.work.untaken.iter().find(|(kind, _)| *kind == "run");
         let length = untaken.map_or(0, |(_, group)| group.count);
-        lock(&state.incidents.queue_lengths).note(counts.counted_at, length);
+        lock(&state.incidents.queue_lengths).record(counts.counted_at, length);
         let mut last_held = lock(&state.incidents.last_held);
         for lanes in &counts.lanes {
-            last_held.note(counts.counted_at, lanes.kind.as_str(), lanes.leased);
+            last_held.record(counts.counted_at, lanes.kind.as_str(), lanes.leased);
         }
     }
 }
@@ -94,12 +94,12 @@ pub(super) fn situation(state: &ApiState) -> Situation {
         now: state.now(),
         database: DatabaseFacts {
             fault: state.health.database_fault(),
-            slow_read_waits: growth(read_wait_span(state)).slow_read_waits,
+            slow_read_waits: growth(counted_wait_span(state)).slow_read_waits,
         },
         authority: AuthorityFacts {
             receivers_reached: window.receivers_reached,
             receivers_unreachable: window.receivers_unreachable,
-            held_operations: held_operations(state, outage_since.is_some()),
+            held_operations: operations_in_outage(state, outage_since.is_some()),
             ..authority_facts(state, &growth(MOMENT))
         },
         actors: ActorFacts {
@@ -126,7 +126,7 @@ pub(super) fn situation(state: &ApiState) -> Situation {
 
 /// Returns the time span of the waits for a connection that count. Waits during a fault of the database, or shortly
 /// after it, come from the fault.
-fn read_wait_span(state: &ApiState) -> SignedDuration {
+fn counted_wait_span(state: &ApiState) -> SignedDuration {
     let fault_at = state.incidents.database_fault_at();
     fault_at.map_or(MINUTE, |at| {
         span_after_fault(state.now().duration_since(at))
@@ -151,7 +151,7 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
         Some((breaker.operation.name(), cause))
     });
     let last_causes: Vec<_> = last_causes.collect();
-    let own_key = record_own_key(state, &last_causes);
+    let own_key = record_own_refused_key(state, &last_causes);
     let open = breakers
         .iter()
         .filter(|breaker| breaker.state != BreakerState::Closed);
@@ -175,7 +175,7 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
 }
 
 /// Records whether the authority refuses the key of this process. Returns the refusal.
-fn record_own_key(
+fn record_own_refused_key(
     state: &ApiState,
     last_causes: &[(&'static str, UpstreamCause)],
 ) -> Option<RefusedKey> {
@@ -188,7 +188,8 @@ fn record_own_key(
         .record_refused_key(operations.collect(), state.now())
 }
 
-/// Returns the replicas whose key the authority refuses, ordered by name: this one always counts as present.
+/// Returns the replicas whose key the authority refuses, ordered by name. This replica is included even if the list of
+/// replicas does not show it as present.
 fn refused_keys(state: &ApiState, own_key: Option<RefusedKey>) -> Vec<(String, RefusedKey)> {
     let identity = state.replicas.identity();
     let own = own_key.map(|key| (identity.name.clone(), key));
@@ -205,7 +206,8 @@ fn refused_keys(state: &ApiState, own_key: Option<RefusedKey>) -> Vec<(String, R
     refused
 }
 
-/// True if calls of this process, or of another replica that goes on, were answered lately with an accepted key.
+/// True if calls of this process, or of another present replica, were answered lately and their key was accepted. A
+/// replica that is stopping does not count.
 fn has_accepted_key(state: &ApiState, breakers: &[BreakerView], is_own_refused: bool) -> bool {
     let is_own_accepted = !is_own_refused
         && !state.stopping.is_requested()
@@ -218,10 +220,10 @@ fn has_accepted_key(state: &ApiState, breakers: &[BreakerView], is_own_refused: 
     is_own_accepted || others.any(Replica::has_accepted_key)
 }
 
-/// Returns the operations whose breaker is open for everybody. Leaves out a breaker without a failure in the last
-/// minute if no outage is recorded: a breaker stays open until the next call, so it says nothing about the authority
-/// now.
-fn held_operations(state: &ApiState, is_outage_recorded: bool) -> Vec<&'static str> {
+/// Returns the operations whose breaker is open for all callers. A breaker stays open until the next call, so an open
+/// breaker alone says nothing about the authority now. If no outage is recorded, a breaker without a failure in the
+/// last minute is therefore left out.
+fn operations_in_outage(state: &ApiState, is_outage_recorded: bool) -> Vec<&'static str> {
     let now = state.now();
     let has_failed_lately = |breaker: &BreakerView| {
         let failed_at = breaker.failed_at;

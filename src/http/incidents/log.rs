@@ -23,7 +23,8 @@ pub(crate) struct IncidentReport {
 #[derive(Debug, Clone, Copy)]
 struct Beginning {
     at: Timestamp,
-    /// True if the time is only that of a first sight: by this process, or by a comparison with the ledger.
+    /// True if the real beginning is unknown, and `at` is the time at which this process or a comparison with the
+    /// ledger first saw the incident.
     is_first_sight: bool,
 }
 
@@ -62,7 +63,9 @@ impl IncidentLog {
         let mut present = HashMap::new();
         let mut incidents = Vec::new();
         for kind in INCIDENTS {
-            for finding in (kind.find)(situation) {
+            for mut finding in (kind.find)(situation) {
+                // What was counted a while ago may name a time that has passed meanwhile.
+                finding.until = finding.until.filter(|at| *at > situation.now);
                 let case = if finding.may_change_cause {
                     (kind.name, String::new())
                 } else {
@@ -125,12 +128,16 @@ impl IncidentLog {
     }
 }
 
-/// Returns when an incident began. `known` is what was known of it before. The earlier time counts: the data may no
-/// longer show the beginning, or only that of what is left of the incident.
+/// Returns the beginning of an incident: the earlier of the recorded beginning (`known`) and the one that the data
+/// shows now. The data may no longer show the real beginning, because part of the incident may be over.
 fn find_beginning(finding: &Finding, known: Option<Beginning>, now: Timestamp) -> Beginning {
     let from_data = finding.since.map(|at| Beginning {
         at: at.min(now),
         is_first_sight: finding.is_since_first_sight,
+    });
+    let known = known.map(|one| Beginning {
+        at: one.at.min(now),
+        ..one
     });
     let beginnings = [known, from_data].into_iter().flatten();
     let earliest = beginnings.min_by_key(|one| (one.at, one.is_first_sight));
@@ -174,7 +181,7 @@ mod tests {
         vec![("state_differs".to_owned(), since(second))]
     }
 
-    const LIVES: [&[Moment]; 6] = [
+    const LIVES: [&[Moment]; 7] = [
         // Another cause is no other incident.
         &[
             (
@@ -268,6 +275,16 @@ mod tests {
             |now| now.authority.tripped_operations = vec![("sign", Some(at(60)))],
             Some(("breaker-tripped", 0, false)),
         )],
+        // So does a first sight of the future.
+        &[
+            (
+                0,
+                |now| now.database.fault = Some(DatabaseFault::Silent),
+                Some(("database-silent", 0, true)),
+            ),
+            (-3_600, |_| (), Some(("database-silent", -3_600, true))),
+            (-60, |_| (), Some(("database-silent", -3_600, true))),
+        ],
     ];
 
     #[test]
@@ -286,6 +303,21 @@ mod tests {
                 let expected: Vec<_> = expected.iter().copied().collect();
                 assert_eq!(told.collect::<Vec<_>>(), expected, "at {second} s");
             }
+        }
+    }
+
+    #[test]
+    fn an_end_that_has_passed_since_the_work_was_counted_is_not_told() {
+        for (second, is_told) in [(59, true), (60, false), (3_600, false)] {
+            let mut situation = Situation::calm();
+            let counted = work(&mut situation);
+            counted.due_soon = 1;
+            counted.next_deadline = Some(at(60));
+            situation.now = at(second);
+            let report = IncidentLog::default().record_situation(&situation, None);
+            let ends = report.incidents.iter().map(|one| one.finding.until);
+            let expected = is_told.then(|| at(60));
+            assert_eq!(ends.collect::<Vec<_>>(), [expected], "at {second} s");
         }
     }
 

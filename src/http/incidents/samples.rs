@@ -41,16 +41,16 @@ pub(crate) struct QueueLengths(VecDeque<(Timestamp, u64)>);
 const QUEUE_MINUTES: i64 = 5;
 
 impl QueueLengths {
-    /// Adds the length that was counted at this time. To add the same count again changes nothing.
-    pub(crate) fn note(&mut self, at: Timestamp, length: u64) {
+    /// Adds the length that was counted at this time. Adding the same count again changes nothing.
+    pub(crate) fn record(&mut self, at: Timestamp, length: u64) {
         let kept = SignedDuration::from_mins(QUEUE_MINUTES + 1);
         self.0
             .retain(|(counted, _)| *counted < at && at.duration_since(*counted) <= kept);
         self.0.push_back((at, length));
     }
 
-    /// Returns the length at each full minute before the last one that was noted, the oldest first. Minutes before the
-    /// first are absent.
+    /// Returns the length at each full minute before the last recorded one, the oldest first. Minutes before the first
+    /// recorded length are absent.
     pub(crate) fn by_minute(&self) -> Vec<u64> {
         let Some((now, _)) = self.0.back() else {
             return Vec::new();
@@ -71,14 +71,15 @@ pub(crate) struct LastHeldLanes(HashMap<&'static str, Timestamp>);
 
 impl LastHeldLanes {
     /// Records how many lanes of a kind replicas held at a time.
-    pub(crate) fn note(&mut self, at: Timestamp, kind: &'static str, held: i64) {
+    pub(crate) fn record(&mut self, at: Timestamp, kind: &'static str, held: i64) {
         let last = self.0.entry(kind).or_insert(at);
-        // A clock that was set back must not leave a time of the future.
+        // If the clock was set back, a recorded time of the future is replaced by the present one.
         *last = if held > 0 { at } else { at.min(*last) };
     }
 
-    /// Returns the time since which no replica has taken a lane of this kind. The oldest waiting lane has been due
-    /// since `due`; while replicas hold other lanes of the kind, it only waits for its turn.
+    /// Returns the time since which no replica has taken a lane of this kind: the time at which one was last held, but
+    /// at the earliest `due`, the time since which the oldest waiting lane has been due. While replicas hold other
+    /// lanes of the kind, that lane only waits for its turn.
     pub(crate) fn no_lane_taken_since(&self, kind: &str, due: Timestamp) -> Timestamp {
         self.0.get(kind).map_or(due, |held| due.max(*held))
     }
@@ -95,7 +96,7 @@ impl CounterSample {
     }
 
     /// Returns how much each counter grew since the earlier sample.
-    fn since(&self, earlier: &Self) -> Self {
+    fn growth_since(&self, earlier: &Self) -> Self {
         Self {
             panics: self.panics.saturating_sub(earlier.panics),
             refused_commands: self
@@ -127,7 +128,7 @@ impl CounterSample {
 
 impl CounterSamples {
     pub(crate) fn add(&mut self, at: Timestamp, sample: &CounterSample) {
-        // A clock that was set back leaves samples from the future, which would stay for ever.
+        // If the clock was set back, samples from the future would never expire, so they are removed.
         self.0
             .retain(|(taken, _)| *taken <= at && at.duration_since(*taken) <= KEPT_FOR);
         self.0.push_back((at, *sample));
@@ -142,7 +143,9 @@ impl CounterSamples {
             .0
             .iter()
             .find(|(taken, _)| now.duration_since(*taken) <= span);
-        earlier.map_or_else(CounterSample::default, |(_, earlier)| last.since(earlier))
+        earlier.map_or_else(CounterSample::default, |(_, earlier)| {
+            last.growth_since(earlier)
+        })
     }
 }
 
@@ -183,13 +186,13 @@ mod tests {
         let mut lengths = QueueLengths::default();
         assert_eq!(lengths.by_minute(), [0; 0]);
         for second in (0..=600).step_by(5) {
-            lengths.note(at(second), u64::try_from(second).unwrap());
-            lengths.note(at(second), u64::try_from(second).unwrap());
+            lengths.record(at(second), u64::try_from(second).unwrap());
+            lengths.record(at(second), u64::try_from(second).unwrap());
         }
         assert_eq!(lengths.by_minute(), [300, 360, 420, 480, 540, 600]);
-        lengths.note(at(30), 7);
+        lengths.record(at(30), 7);
         assert_eq!(lengths.by_minute(), [7], "the clock was set back");
-        lengths.note(at(95), 8);
+        lengths.record(at(95), 8);
         assert_eq!(lengths.by_minute(), [7, 8]);
     }
 
@@ -211,7 +214,7 @@ mod tests {
             (400, 16, 400),
             (90, 0, 100),
         ] {
-            held.note(at(second), "run", count);
+            held.record(at(second), "run", count);
             assert_eq!(
                 held.no_lane_taken_since("run", due),
                 at(since),

@@ -21,19 +21,19 @@ pub struct Schedules {
 impl Schedules {
     pub(super) fn checkpoints(&self) -> Option<RepeatedWork> {
         let last = self.last_checkpoint.as_ref()?;
-        self.repetition(self.checkpoint_every, last.get())
+        self.to_repeated_work(self.checkpoint_every, last.get())
     }
 
     /// Returns `None` while there is nothing to compare: no taxpayer has had a run for a day.
     pub(super) fn reconciliation(&self, work: &WorkFacts) -> Option<RepeatedWork> {
         let needed_since = work.oldest_recent_run_at?;
         let last = work.reconciled_at.unwrap_or(needed_since);
-        self.repetition(self.reconcile_every, Some(last.max(needed_since)))
+        self.to_repeated_work(self.reconcile_every, Some(last.max(needed_since)))
     }
 
     /// Returns how often the work is repeated, and when it was last done. Times before the start of this process do not
     /// count.
-    fn repetition(&self, every: Duration, last: Option<Timestamp>) -> Option<RepeatedWork> {
+    fn to_repeated_work(&self, every: Duration, last: Option<Timestamp>) -> Option<RepeatedWork> {
         if every.is_zero() {
             return None;
         }

@@ -211,7 +211,7 @@ impl RateLimits {
 
     /// Decides whether a line about a failed authentication may be logged. Returns how many lines were suppressed since
     /// the last one; `None` if this one must be suppressed too.
-    pub(crate) fn admit_failure_line(&self, now: Timestamp) -> Option<u64> {
+    pub(crate) fn admit_failure_log_line(&self, now: Timestamp) -> Option<u64> {
         if self
             .take_from_bucket(BucketKey::FailureLines, self.failure_lines, now)
             .is_ok()
@@ -311,7 +311,7 @@ mod tests {
         let limits = RateLimits::from(Rates::default());
         let lines = |now| {
             (0..1_000)
-                .filter_map(|_| limits.admit_failure_line(now))
+                .filter_map(|_| limits.admit_failure_log_line(now))
                 .collect::<Vec<_>>()
         };
         assert_eq!(lines(now()), [0; 50]);

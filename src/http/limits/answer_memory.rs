@@ -70,7 +70,8 @@ pub(crate) struct AnswerHolder {
 }
 
 impl AnswerHolder {
-    /// The holder of answers that a taxpayer's key or its people ask for.
+    /// Returns the holder of the answers to requests with a taxpayer's key and of the files that its contact persons
+    /// open.
     pub(crate) fn for_taxpayer(taxpayer: TaxpayerId, payer: Option<Payer>) -> Self {
         let owner = KeyOwner {
             kind: KeyKind::Taxpayer,
@@ -116,7 +117,7 @@ impl AnswerMemory {
             .shares
             .for_holder(holder.caller)
             .try_acquire_many_owned(self.share_permits(bytes));
-        let share = share.map_err(|_| busy_error("this caller"))?;
+        let share = share.map_err(|_| too_many_answers_error("this caller"))?;
         let payer = holder.payer.map(|payer| {
             self.payers
                 .for_holder(payer)
@@ -124,7 +125,7 @@ impl AnswerMemory {
         });
         let payer = payer
             .transpose()
-            .map_err(|_| busy_error("this integrator and its taxpayers"))?;
+            .map_err(|_| too_many_answers_error("this integrator and its taxpayers"))?;
         let process = Arc::clone(&self.process).try_acquire_many_owned(self.process_permits(bytes));
         let process = process.map_err(|_| {
             let message = "Too many answers are waiting to be read, please try again";
@@ -135,6 +136,11 @@ impl AnswerMemory {
             _payer: payer,
             _process: process,
         })
+    }
+
+    /// Returns the bytes that one caller gets at most, whatever its payer.
+    pub(crate) fn smallest_share(&self) -> usize {
+        self.size.min(self.payers.size()).min(self.shares.size())
     }
 
     /// Reserves memory for a part of an answer that is not loaded yet. Returns `None` if too little is free within
@@ -182,7 +188,7 @@ impl AnswerMemory {
             BodySize::None => 0,
             BodySize::Stream => {
                 return Ok(answer.map_body(|_, body| {
-                    BoxBody::new(BodyWithSlot {
+                    BoxBody::new(BodyWithCallSlot {
                         body,
                         _slot: call.slot,
                     })
@@ -221,7 +227,7 @@ impl AnswerMemory {
     }
 }
 
-fn busy_error(whose: &str) -> ApiError {
+fn too_many_answers_error(whose: &str) -> ApiError {
     let message = format!("Too many answers to {whose} are waiting to be read, please try again");
     ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
 }
@@ -255,12 +261,12 @@ impl MessageBody for ChunkedBody {
 }
 
 /// A stream that counts its call as in flight until the stream has ended.
-struct BodyWithSlot {
+struct BodyWithCallSlot {
     body: BoxBody,
     _slot: Option<CallSlot>,
 }
 
-impl MessageBody for BodyWithSlot {
+impl MessageBody for BodyWithCallSlot {
     type Error = <BoxBody as MessageBody>::Error;
 
     fn size(&self) -> BodySize {

@@ -14,7 +14,7 @@ use strict_json::JsonLimits;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use crate::actors::turn_gate::{Portion, TurnGate};
+use crate::actors::turn_gate::{BudgetPortion, TurnGate};
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::payer::{Payer, PayingAccount};
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
@@ -72,7 +72,7 @@ struct BodyBudget {
     accounts: KeyedSemaphores<Option<KeyOwner>>,
 }
 
-/// A body's share of what its key and its integrator may take.
+/// The permits that a body has taken from the shares of its key and of its integrator.
 #[derive(Debug)]
 struct BodyShare {
     _account: OwnedSemaphorePermit,
@@ -82,7 +82,7 @@ struct BodyShare {
 /// The memory reserved for a body. Dropping this value releases the memory.
 #[derive(Debug)]
 pub(crate) struct BodyPermit {
-    portion: Portion,
+    portion: BudgetPortion,
     _share: BodyShare,
 }
 
@@ -123,7 +123,7 @@ impl BodyMemory {
         account: Option<PayingAccount>,
         text: &[u8],
     ) -> Result<BodyPermit, ApiError> {
-        self.reserve(account, text.len(), parsed_bytes_max(text))
+        self.reserve(account, text.len(), estimate_parsed_bytes(text))
             .await
     }
 
@@ -134,15 +134,15 @@ impl BodyMemory {
         length: usize,
         bytes: usize,
     ) -> Result<BodyPermit, ApiError> {
-        let budget = self.values.for_text(length);
-        budget.take(account, bytes, bytes).await
+        let budget = self.values.budget_for_text(length);
+        budget.reserve(account, bytes, bytes).await
     }
 
     /// Waits until a bulk request may be processed. Integrators take turns.
     pub(crate) async fn wait_for_bulk_turn(
         &self,
         account: Option<PayingAccount>,
-    ) -> Result<Portion, ApiError> {
+    ) -> Result<BudgetPortion, ApiError> {
         let message = "Too many bulk requests are under way, please try again";
         take_turn(&self.bulk_turns, account, message).await
     }
@@ -151,7 +151,7 @@ impl BodyMemory {
     pub(crate) async fn wait_for_reading_turn(
         &self,
         account: Option<PayingAccount>,
-    ) -> Result<Portion, ApiError> {
+    ) -> Result<BudgetPortion, ApiError> {
         let message = "Too many large requests are under way, please try again";
         take_turn(&self.reading_turns, account, message).await
     }
@@ -161,7 +161,7 @@ async fn take_turn(
     gate: &Arc<TurnGate>,
     account: Option<PayingAccount>,
     message: &str,
-) -> Result<Portion, ApiError> {
+) -> Result<BudgetPortion, ApiError> {
     let payer = account.map(PayingAccount::payer);
     let taken = timeout(TURN_WAIT, gate.take(payer, 1)).await;
     taken.map_err(|_| ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER))
@@ -176,7 +176,7 @@ fn concurrent_readings_max() -> usize {
 
 impl BodyBudgets {
     /// Returns the budget for a text of this length and for its values.
-    fn for_text(&self, length: usize) -> &BodyBudget {
+    fn budget_for_text(&self, length: usize) -> &BodyBudget {
         if length <= SMALL_BODY_BYTES_MAX {
             &self.small
         } else {
@@ -188,7 +188,7 @@ impl BodyBudgets {
 impl BodyBudget {
     /// Reserves `bytes` of the memory of the process for a body that takes `whole` from the shares of its key and
     /// integrator.
-    async fn take(
+    async fn reserve(
         &self,
         account: Option<PayingAccount>,
         whole: usize,
@@ -199,11 +199,11 @@ impl BodyBudget {
             return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
         }
         let share = timeout(ROOM_WAIT, self.take_share(account, whole)).await;
-        let share = share.ok().flatten().ok_or_else(share_full_error)?;
+        let share = share.ok().flatten().ok_or_else(share_memory_full_error)?;
         let payer = account.map(PayingAccount::payer);
         let portion = timeout(ROOM_WAIT, self.process.take(payer, bytes)).await;
         Ok(BodyPermit {
-            portion: portion.map_err(|_| process_full_error())?,
+            portion: portion.map_err(|_| process_memory_full_error())?,
             _share: share,
         })
     }
@@ -276,15 +276,15 @@ impl TextMemory {
         match &mut self.permit {
             Some(permit) if !is_outgrown => {
                 let grown = timeout(ROOM_WAIT, permit.portion.grow(size - self.size)).await;
-                grown.map_err(|_| process_full_error())?;
+                grown.map_err(|_| process_memory_full_error())?;
             }
             _ => {
                 self.permit = None;
                 self.permit = Some(
                     memory
                         .texts
-                        .for_text(whole)
-                        .take(self.account, whole, size)
+                        .budget_for_text(whole)
+                        .reserve(self.account, whole, size)
                         .await?,
                 );
             }
@@ -304,24 +304,24 @@ fn to_permits(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-fn share_full_error() -> ApiError {
+fn share_memory_full_error() -> ApiError {
     let message = "Too much is being sent with the keys of this integrator at the same time, please try again";
     ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
 }
 
-fn process_full_error() -> ApiError {
+fn process_memory_full_error() -> ApiError {
     let message = "Too much is being sent at the same time, please try again";
     ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER)
 }
 
 /// Estimates the bytes of a parsed text. Every value except the first follows a comma, a colon or a bracket. These also
 /// occur within strings, so the estimate may be too high, but never too low.
-fn parsed_bytes_max(text: &[u8]) -> usize {
-    counted_bytes(text).min(JsonLimits::REQUEST.memory_bytes_max(text))
+fn estimate_parsed_bytes(text: &[u8]) -> usize {
+    estimate_value_bytes(text).min(JsonLimits::REQUEST.memory_bytes_max(text))
 }
 
-/// Estimates the bytes of the values of one or many JSON texts by their marks alone.
-pub(crate) fn counted_bytes(text: &[u8]) -> usize {
+/// Estimates the bytes of the parsed values of one or several JSON texts by counting commas, colons and brackets.
+pub(crate) fn estimate_value_bytes(text: &[u8]) -> usize {
     let sizes = text.iter().map(|byte| match byte {
         b',' | b':' | b'[' => VALUE_BYTES_MAX,
         b'{' => OBJECT_BYTES,
@@ -477,7 +477,7 @@ mod tests {
     /// Takes all `places` for one integrator. Asserts that the next free place goes to another integrator that waits.
     async fn assert_integrators_take_turns(
         places: usize,
-        take: impl AsyncFn(Option<PayingAccount>) -> Result<Portion, ApiError>,
+        take: impl AsyncFn(Option<PayingAccount>) -> Result<BudgetPortion, ApiError>,
     ) {
         let mut taken = Vec::new();
         for _ in 0..places {
@@ -508,7 +508,7 @@ mod tests {
         .await;
     }
 
-    /// Counts the bytes that a parsed value really takes, to compare them with the estimate of `parsed_bytes_max`.
+    /// Counts the bytes that a parsed value really takes, to compare them with the estimate of `estimate_parsed_bytes`.
     fn counted_size(value: &Value) -> usize {
         let own = size_of::<Value>();
         own + match value {
@@ -552,7 +552,7 @@ mod tests {
                 continue;
             };
             let real = counted_size(&value);
-            let weight = parsed_bytes_max(text.as_bytes());
+            let weight = estimate_parsed_bytes(text.as_bytes());
             assert!(real <= weight, "{real} > {weight}: {}", &text[..40]);
         }
     }

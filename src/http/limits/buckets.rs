@@ -1,5 +1,5 @@
-//! One bucket for each caller and limit, with the rest of the allowance (`quota`). A full bucket is dropped, so only
-//! recent callers take memory.
+//! One bucket for each caller and limit. A bucket holds what is left of an allowance (`quota`). A full bucket is
+//! dropped, so only recent callers take memory.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};

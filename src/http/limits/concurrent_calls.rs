@@ -64,12 +64,12 @@ impl ConcurrentCalls {
         let of_key = self
             .accounts
             .take(account.owner, kind)
-            .ok_or_else(|| busy_error("with this key"))?;
+            .ok_or_else(|| too_many_calls_error("with this key"))?;
         let whose = "with the keys of this integrator and its taxpayers";
         let payer_account = self
             .payers
             .take(account.payer(), kind)
-            .ok_or_else(|| busy_error(whose))?;
+            .ok_or_else(|| too_many_calls_error(whose))?;
         Ok(CallSlot {
             _account: of_key,
             _payer: payer_account,
@@ -77,7 +77,7 @@ impl ConcurrentCalls {
     }
 }
 
-fn busy_error(whose: &str) -> ApiError {
+fn too_many_calls_error(whose: &str) -> ApiError {
     let message = format!("Too many calls {whose} are under way, please try again");
     ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
 }

@@ -1,5 +1,5 @@
 //! A client's connection. It ends when a new connection needs its place (`open_connections`), or when the client reads
-//! too little of an answer. The framework has no timeout for writes: without this one, a client that reads nothing
+//! too little of an answer. The framework has no timeout for writes: without this timeout, a client that reads nothing
 //! would keep an answer in memory for ever.
 
 use std::io::{self, ErrorKind};
@@ -113,6 +113,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
             return Poll::Ready(Err(abort_error("the place of the connection is needed")));
         }
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        if matches!(written, Poll::Ready(Ok(1..))) {
+            self.connection.note_taken_part();
+        }
         self.check_progress(written, context)
     }
 
@@ -203,6 +206,23 @@ mod tests {
     async fn only_a_client_that_takes_more_than_a_trickle_gets_more_time() {
         assert!(patience(BYTES_READ_MIN - 1).await >= STALLED_AFTER);
         assert!(patience(BYTES_READ_MIN).await >= 2 * STALLED_AFTER);
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_is_closed_before_one_that_takes_an_answer() {
+        let open = OpenConnections::new(ConnectionLimits {
+            all_max: 2,
+            address_max: 2,
+        });
+        let (ours, _client) = connect().await;
+        let mut downloading = guarded_stream(ours, &open);
+        let idle = guarded_stream((), &open);
+        let sent = poll_fn(|context| Pin::new(&mut downloading).poll_write(context, b"part")).await;
+        assert_eq!(sent.unwrap(), 4);
+        assert!(open.admit(Some([10, 0, 0, 1].into())).is_some());
+        let both = [downloading.connection(), idle.connection()];
+        let closed = poll_fn(|context| Poll::Ready(both.map(|one| one.poll_closed(context)))).await;
+        assert_eq!(closed, [false, true]);
     }
 
     #[tokio::test]

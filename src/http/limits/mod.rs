@@ -18,6 +18,7 @@
 //! | the memory of bodies, and turns of bulk requests | `body_memory` |
 //! | the memory of answers that wait to be taken | `answer_memory` |
 //! | pages of a session or an address | `page_limits` |
+//! | the answers of pages that are made while they are sent | `page_streams` |
 //! | the documents that are printed, and the workbooks that are written, at once | `printing` |
 //! | the open connections of a listener | `open_connections` |
 //! | a connection that ends when its place is needed or its client reads too little | `guarded_stream` |
@@ -32,6 +33,7 @@ mod headers;
 mod keyed_semaphores;
 mod open_connections;
 mod page_limits;
+mod page_streams;
 mod printing;
 mod quota;
 mod sign_in_attempts;
@@ -43,7 +45,7 @@ pub(crate) use answer_memory::{
 };
 pub use answer_memory::{AnswerMemory, AnswerMemoryLimits};
 pub use body_memory::{BodyMemory, BodyMemoryLimits};
-pub(crate) use body_memory::{BodyPermit, SMALL_BODY_BYTES_MAX, TextMemory, counted_bytes};
+pub(crate) use body_memory::{BodyPermit, SMALL_BODY_BYTES_MAX, TextMemory, estimate_value_bytes};
 pub(crate) use concurrent_calls::{CallKind, CallSlot};
 pub use concurrent_calls::{ConcurrentCalls, ConcurrentLimits};
 pub(crate) use guarded_stream::GuardedStream;
@@ -53,6 +55,7 @@ pub(crate) use open_connections::Connection;
 pub use open_connections::{ConnectionLimits, OpenConnections};
 pub(crate) use page_limits::PageSlot;
 pub use page_limits::{PageLimits, PageRates};
+pub(crate) use page_streams::admit_stream;
 pub use printing::PrintingPlaces;
 pub(crate) use sign_in_attempts::{Attempt, CountedAttempt, TriedPerson};
 pub use sign_in_attempts::{SignInAttempts, SignInRates};

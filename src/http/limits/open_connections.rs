@@ -120,8 +120,8 @@ impl SharedConnections {
         self.moments.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Returns true if there is room for one more connection of this client. At the bound, closes waiting ones to make
-    /// room; returns false if all of them are at work.
+    /// Returns true if there is room for one more connection of this client. At the limit, closes connections that wait
+    /// for their client to make room. Returns false if none waits, because all of them are at work.
     fn has_room(&self, open: &mut ConnectionTable, holder: Holder) -> bool {
         let count = open.by_holder.get(&holder).map_or(0, BTreeMap::len);
         count < self.limits.address_max
@@ -208,6 +208,14 @@ impl Connection {
         self.entry
             .waits_since
             .store(self.shared.next_moment(), Ordering::Relaxed);
+    }
+
+    /// Marks that the client has just taken a part of an answer, so that it has not kept the service waiting. Without
+    /// this, a long download would be the first connection to be closed.
+    pub(crate) fn note_taken_part(&self) {
+        if self.entry.waits_since.load(Ordering::Relaxed) != NOT_WAITING {
+            self.begin_client_turn();
+        }
     }
 
     /// Marks that the client has to send the rest of a body. Until then, the connection of a proxy counts for `client`.

@@ -21,9 +21,9 @@ const BURST_FACTOR: u32 = 10;
 /// The limits for the pages of one session, or of one address without a session.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRates {
-    /// Pages in a second; 0 means no limit.
+    /// The maximum number of pages per second; 0 means no limit.
     pub per_s: u32,
-    /// Pages at the same time.
+    /// The maximum number of pages that are requested at the same time.
     pub concurrent_max: usize,
 }
 
@@ -39,12 +39,29 @@ pub struct PageLimits {
     quota: Option<Quota>,
     buckets: Buckets<Holder>,
     in_flight: KeyedSemaphores<Holder>,
+    /// The places of each session for answers that are made while they are sent. They are not those of `in_flight`, so
+    /// that a person with many parts that update themselves can still open pages.
+    streams: KeyedSemaphores<u128>,
 }
 
 /// Counts a page as in flight until the slot is dropped.
 #[derive(Debug)]
 pub(crate) struct PageSlot {
+    session: u128,
     _place: OwnedSemaphorePermit,
+}
+
+/// Counts a streamed answer as in flight until the slot is dropped.
+#[derive(Debug)]
+pub(crate) struct StreamSlot {
+    _place: OwnedSemaphorePermit,
+}
+
+impl PageSlot {
+    /// Returns the session that the page is for.
+    pub(super) fn session(&self) -> u128 {
+        self.session
+    }
 }
 
 impl PageLimits {
@@ -53,6 +70,7 @@ impl PageLimits {
             quota: Quota::per_second(rates.per_s, rates.per_s.saturating_mul(BURST_FACTOR)),
             buckets: Buckets::default(),
             in_flight: KeyedSemaphores::new(rates.concurrent_max),
+            streams: KeyedSemaphores::new(rates.concurrent_max),
         }
     }
 
@@ -63,10 +81,10 @@ impl PageLimits {
         address: Option<IpAddr>,
         now: Timestamp,
     ) -> Result<PageSlot, ApiError> {
-        let session = Holder::Session(session);
-        let is_known = self.quota.is_none() || self.buckets.contains(&session);
+        let known = Holder::Session(session);
+        let is_known = self.quota.is_none() || self.buckets.contains(&known);
         let holder = if is_known {
-            session
+            known
         } else {
             Holder::Address(counted_address(address))
         };
@@ -82,7 +100,20 @@ impl PageLimits {
                     "Too many of your pages are being made at the same time, please try again";
                 ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
             })?;
-        Ok(PageSlot { _place: place })
+        Ok(PageSlot {
+            session,
+            _place: place,
+        })
+    }
+
+    /// Counts an answer that is made while it is sent. The session has been found in the database.
+    pub(super) fn admit_stream(&self, session: u128) -> Result<StreamSlot, ApiError> {
+        let place = self.streams.for_holder(session).try_acquire_owned();
+        let place = place.map_err(|_| {
+            let message = "Too many files and parts of pages are being sent to you at the same time, please try again";
+            ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
+        })?;
+        Ok(StreamSlot { _place: place })
     }
 
     /// Remembers a session that was found in the database: its next pages count against its own limit, not that of the
@@ -90,7 +121,7 @@ impl PageLimits {
     pub(crate) fn remember_session(&self, session: u128, now: Timestamp) {
         let session = Holder::Session(session);
         if let Some(quota) = self.quota.filter(|_| !self.buckets.contains(&session)) {
-            // The first take of a bucket is always allowed.
+            // A new bucket is full, so the first request is always allowed.
             let _ = self.buckets.take(session, quota, now);
         }
     }
@@ -142,6 +173,21 @@ mod tests {
             .filter(|_| limits.admit(1, Some(address(1)), now()).is_ok())
             .count();
         assert_eq!(admitted, 9, "and has a quota of its own");
+    }
+
+    #[test]
+    fn streams_take_no_place_of_a_page_and_are_bounded() {
+        let limits = limits();
+        limits.remember_session(1, now());
+        let streams: Vec<_> = (0..5).filter_map(|_| limits.admit_stream(1).ok()).collect();
+        assert_eq!(streams.len(), 2);
+        assert!(limits.admit(1, Some(address(1)), now()).is_ok());
+        assert!(
+            limits.admit_stream(2).is_ok(),
+            "another session has its own"
+        );
+        drop(streams);
+        assert!(limits.admit_stream(1).is_ok());
     }
 
     #[test]

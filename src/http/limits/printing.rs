@@ -23,8 +23,8 @@ impl Default for PrintingPlaces {
 
 impl PrintingPlaces {
     /// Runs `task` on a blocking thread, after waiting for a place. Payers take turns, so one that asks for a hundred
-    /// documents does not hold up the others. The place is kept even if the caller hangs up, because the thread goes
-    /// on.
+    /// documents does not delay the others. The place is kept even if the caller disconnects, because the thread
+    /// continues.
     pub(crate) async fn compute_in_turn<T: Send + 'static>(
         &self,
         payer: Payer,

@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
 use crate::domain::access::session::SessionOwner;
+use crate::domain::party::email::email_key;
 use crate::http::limits::allowances::counted_address;
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::headers::limit_error;
@@ -48,8 +49,8 @@ pub(crate) enum TriedPerson {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt {
     pub(crate) tried: TriedPerson,
-    /// The browser, if the person has signed in with it before to the account that is tried. Another account with the
-    /// same email is tried in an attempt of its own, without the device.
+    /// The browser, if the person has signed in with it to this account before. If several accounts have the same
+    /// email, each is tried in an attempt of its own, and only the attempts for accounts that know the browser name it.
     pub(crate) device: Option<Device>,
     pub(crate) address: Option<IpAddr>,
 }
@@ -85,7 +86,7 @@ pub(crate) struct CountedAttempt(Vec<(BucketKey, Quota)>);
 
 impl TriedPerson {
     pub(crate) fn for_password(email: &str) -> Self {
-        let digest = Sha256::digest(email.trim().to_lowercase());
+        let digest = Sha256::digest(email_key(email));
         Self::Password(
             digest
                 .iter()
@@ -125,14 +126,14 @@ impl SignInAttempts {
         if let Some(device) = attempt.device {
             let bucket = BucketKey::Device(attempt.tried, device);
             return self
-                .take(&[(bucket, self.person)], now)
+                .count_in_buckets(&[(bucket, self.person)], now)
                 .map_err(limit_error);
         }
         let buckets = [
             (BucketKey::Person(attempt.tried), self.person),
             (BucketKey::Address(address), self.address),
         ];
-        if let Ok(counted) = self.take(&buckets, now) {
+        if let Ok(counted) = self.count_in_buckets(&buckets, now) {
             return Ok(counted);
         }
         let _places = self
@@ -149,7 +150,7 @@ impl SignInAttempts {
     }
 
     /// Counts an attempt in all of these buckets or, if one is exhausted, in none.
-    fn take(
+    fn count_in_buckets(
         &self,
         buckets: &[(BucketKey, Option<Quota>)],
         now: Timestamp,

@@ -15,7 +15,7 @@ use crate::http::cached::Cached;
 use crate::store::Store;
 use crate::store::accounts::taxpayers;
 use crate::store::lanes::LaneKind;
-use crate::store::lanes::views::{self, DueGroup, LaneCount};
+use crate::store::lanes::views::{self, DueLaneGroup, LaneCount};
 use crate::store::operations::outages;
 use crate::store::operations::quarantine_list;
 use crate::store::operations::reconciliations;
@@ -42,7 +42,7 @@ pub(crate) struct DatabaseCounts {
     pub(crate) runs: Vec<UnfinishedRuns>,
     pub(crate) lanes: Vec<LaneCount>,
     /// The runs that are due and that no replica works on.
-    pub(crate) due_runs: Vec<DueGroup>,
+    pub(crate) due_runs: Vec<DueLaneGroup>,
     pub(crate) deliveries_pending: i64,
     pub(crate) deliveries_dead: i64,
     /// The number of endpoints in each state of health.
@@ -77,17 +77,17 @@ impl CachedCounts {
         };
         let counted = self.current.get_or_load(Box::pin(look)).await;
         if counted.is_some() {
-            self.last_slot().clone_from(&counted);
+            self.lock_last_counts().clone_from(&counted);
         }
         counted
     }
 
     /// Returns the counts that were read last, however long ago.
     pub(crate) fn last_counts(&self) -> Option<Arc<DatabaseCounts>> {
-        self.last_slot().clone()
+        self.lock_last_counts().clone()
     }
 
-    fn last_slot(&self) -> MutexGuard<'_, Option<Arc<DatabaseCounts>>> {
+    fn lock_last_counts(&self) -> MutexGuard<'_, Option<Arc<DatabaseCounts>>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -121,6 +121,7 @@ impl DatabaseCounts {
             .iter()
             .filter(|(health, _)| *health == EndpointHealth::Disabled);
         let endpoints_disabled = to_unsigned(disabled.map(|(_, count)| count).sum());
+        let lists = reference_lists::find_ages(store).await?;
         let all: i64 = endpoints.iter().map(|(_, count)| count).sum();
         Ok(WorkFacts {
             counted_at: Some(now),
@@ -130,12 +131,13 @@ impl DatabaseCounts {
             },
             due_soon: to_unsigned(runs.iter().map(|group| group.due_soon).sum()),
             next_deadline: runs.iter().filter_map(|group| group.next_deadline).min(),
-            quarantined: quarantine_list::counts(store).await?,
+            quarantined: quarantine_list::count_by_kind(store).await?,
             endpoints_active: to_unsigned(all).saturating_sub(endpoints_disabled),
             endpoints_disabled,
             differences: reconciliations::open_findings_by_kind(store).await?,
             reconciled_at: reconciliations::last_completion_time(store).await?,
-            oldest_list_fetched_at: reference_lists::oldest_fetch_time(store).await?,
+            oldest_list_fetched_at: lists.oldest_fetched_at,
+            missing_lists: lists.missing,
             outage_since: outage
                 .filter(Outage::is_open)
                 .map(|outage| outage.started_at),

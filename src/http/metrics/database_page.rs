@@ -99,13 +99,13 @@ fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timesta
         "Pipeline runs that wait, by what their last call met",
         waiting,
     );
-    let help = "Runs that have not ended and have missed their deadlines";
+    let help = "Submissions that have not ended and have missed their legal deadlines";
     registry.register(
         "deadlines_overdue",
         help,
         gauge(gauge_value(counted.work.overdue.count)),
     );
-    let help = "Runs that have not ended and must end within an hour";
+    let help = "Submissions that have not ended and reach their legal deadlines within an hour";
     registry.register(
         "deadlines_due_soon",
         help,
@@ -118,7 +118,7 @@ fn register_held_runs(registry: &mut Registry, held: HeldRuns) {
     for hold in RunHold::ALL {
         gauges
             .get_or_create(&vec![("reason", hold.to_string())])
-            .set(gauge_value(held.by_reason(*hold)));
+            .set(gauge_value(held.held_for_reason(*hold)));
     }
     let meaning =
         "Runs that are due and not taken although workers are free, by what holds them back";

@@ -1,4 +1,4 @@
-//! The parts that every page of metrics is made of: the labels of a family, and metrics that hold one value.
+//! Helpers for all modules of the metrics page: the labels of a time series, and metrics that hold one value.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use timing::recent_count::RECENT_SECONDS;
 
-/// The number of seconds that are kept.
+/// The number of past seconds for which requests are kept.
 const SECONDS_KEPT: u64 = 300;
 /// The number of classes of durations: up to 4 µs one for each microsecond, then four for each doubling. The last one
 /// includes all durations of more than an hour.
@@ -18,7 +18,7 @@ type Durations = [u64; CLASSES];
 /// The requests of one second. A slot is used again after `SECONDS_KEPT` seconds; a request that is counted at the
 /// moment of the change may be lost.
 #[derive(Debug)]
-struct Slot {
+struct SecondSlot {
     /// The second since the start of the process, plus one. 0 means that the slot was never used.
     second: AtomicU64,
     failures: AtomicU64,
@@ -31,18 +31,18 @@ pub(crate) struct CountedRequests {
     pub(crate) requests: u64,
     /// Answers with a status of 500 or more.
     pub(crate) failures: u64,
-    /// The time within which 99 of 100 requests were answered, in microseconds, at most a quarter too long. 0 if there
-    /// were no requests.
+    /// The time within which 99 of 100 requests were answered, in microseconds. It may be up to a quarter too long,
+    /// because durations are counted in classes. 0 if there were no requests.
     pub(crate) p99_us: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct RequestHistory {
     begun: Instant,
-    slots: Vec<Slot>,
+    slots: Vec<SecondSlot>,
 }
 
-impl Default for Slot {
+impl Default for SecondSlot {
     fn default() -> Self {
         Self {
             second: AtomicU64::default(),
@@ -56,7 +56,7 @@ impl Default for RequestHistory {
     fn default() -> Self {
         Self {
             begun: Instant::now(),
-            slots: (0..SECONDS_KEPT).map(|_| Slot::default()).collect(),
+            slots: (0..SECONDS_KEPT).map(|_| SecondSlot::default()).collect(),
         }
     }
 }
@@ -73,7 +73,7 @@ impl RequestHistory {
     }
 
     /// Returns the requests of the last `RECENT_SECONDS`, without the present second.
-    pub(crate) fn recent(&self) -> CountedRequests {
+    pub(crate) fn recent_requests(&self) -> CountedRequests {
         let now = self.begun.elapsed().as_secs();
         self.sum_seconds(now.saturating_sub(RECENT_SECONDS)..now)
     }
@@ -124,7 +124,7 @@ impl RequestHistory {
         }
     }
 
-    fn slot_for_second(&self, second: u64) -> Option<&Slot> {
+    fn slot_for_second(&self, second: u64) -> Option<&SecondSlot> {
         usize::try_from(second % SECONDS_KEPT)
             .ok()
             .and_then(|index| self.slots.get(index))

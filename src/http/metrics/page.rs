@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use supervision::{Counter as Count, CounterValues, Tree};
 
 use crate::actors::durations::WorkDurations;
-use crate::actors::inbound::Inbound;
+use crate::actors::inbound::InboundInvoices;
 use crate::actors::incidents::Incidents;
 use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::http::incidents;
@@ -386,7 +386,7 @@ fn register_store(registry: &mut Registry, metrics: &StoreMetrics) {
     registry.register("database_transaction_commands", help, transaction_commands);
 }
 
-fn register_inbound(registry: &mut Registry, inbound: &Inbound) {
+fn register_inbound(registry: &mut Registry, inbound: &InboundInvoices) {
     let help = "Invoices of suppliers that were withheld from unverified buyers";
     registry.register("inbound_withheld", help, counter(inbound.withheld_count()));
 }

@@ -16,7 +16,7 @@ const TICK_MS: u64 = 10;
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ProcessStats {
     cpu: Option<Duration>,
-    /// The time since 1970.
+    /// The start of the process, as the time since 1970.
     started_at: Option<Duration>,
     pub(crate) resident_bytes: Option<u64>,
     threads: Option<u64>,
@@ -73,7 +73,7 @@ impl ProcessStats {
         let open_files = fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
         Self {
             open_files: open_files.and_then(|count| u64::try_from(count).ok()),
-            open_files_max: field(&read_file("/proc/self/limits"), "Max open files"),
+            open_files_max: first_number_after(&read_file("/proc/self/limits"), "Max open files"),
             ..Self::parse(
                 &read_file("/proc/self/stat"),
                 &read_file("/proc/self/status"),
@@ -90,16 +90,16 @@ impl ProcessStats {
             .map(|(_, fields)| fields)
             .unwrap_or_default();
         let ticks = |number: usize| fields.split(' ').nth(number - 3)?.parse::<u64>().ok();
-        let booted_at = field(system, "btime").map(Duration::from_secs);
+        let booted_at = first_number_after(system, "btime").map(Duration::from_secs);
         Self {
             cpu: ticks(14)
                 .zip(ticks(15))
-                .map(|(user, kernel)| tick_time(user) + tick_time(kernel)),
+                .map(|(user, kernel)| ticks_to_duration(user) + ticks_to_duration(kernel)),
             started_at: booted_at
                 .zip(ticks(22))
-                .map(|(booted_at, ticks)| booted_at + tick_time(ticks)),
-            resident_bytes: field(status, "VmRSS:").map(|kilobytes| kilobytes * 1_024),
-            threads: field(status, "Threads:"),
+                .map(|(booted_at, ticks)| booted_at + ticks_to_duration(ticks)),
+            resident_bytes: first_number_after(status, "VmRSS:").map(|kilobytes| kilobytes * 1_024),
+            threads: first_number_after(status, "Threads:"),
             ..Self::default()
         }
     }
@@ -109,12 +109,12 @@ fn read_file(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-fn tick_time(ticks: u64) -> Duration {
+fn ticks_to_duration(ticks: u64) -> Duration {
     Duration::from_millis(ticks.saturating_mul(TICK_MS))
 }
 
 /// Returns the first number after a name at the beginning of a line.
-fn field(text: &str, name: &str) -> Option<u64> {
+fn first_number_after(text: &str, name: &str) -> Option<u64> {
     text.lines()
         .find_map(|line| line.strip_prefix(name))?
         .split_whitespace()
@@ -145,7 +145,7 @@ mod tests {
         let found = ProcessStats::parse(&late, status, "btime 1700000000\n");
         assert_eq!(found.started_at, Some(Duration::from_secs(1_743_000_001)));
         let limits = "Max open files            1024                 524288               files\n";
-        assert_eq!(field(limits, "Max open files"), Some(1_024));
+        assert_eq!(first_number_after(limits, "Max open files"), Some(1_024));
     }
 
     #[test]

@@ -9,10 +9,10 @@ use crate::http::metrics::families::LabelPairs;
 
 pub(super) fn register(registry: &mut Registry, log: &RequestLog) {
     let dropped = Family::<LabelPairs, Counter>::default();
-    for (outcome, count) in log.drop_counts() {
+    for (outcome, count) in log.dropped_counts() {
         let labels = vec![("outcome", outcome.to_owned())];
         dropped.get_or_create(&labels).inc_by(count);
     }
-    let help = "Requests that were dropped because the database did not take them fast enough";
+    let help = "Requests that the database did not take fast enough, and failures beyond the rate of their account";
     registry.register("request_log_dropped", help, dropped);
 }

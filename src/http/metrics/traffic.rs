@@ -79,16 +79,16 @@ impl Traffic {
             .inc();
     }
 
-    /// Counts a response that a defect has broken.
+    /// Counts an answer with status 500 that a defect of this service has caused.
     pub(crate) fn count_broken_answer(&self) {
-        self.broken.up();
+        self.broken.increment();
     }
 
     pub(crate) fn count_failed_authentication(&self) {
-        self.failed_authentications.up();
+        self.failed_authentications.increment();
     }
 
-    /// Returns the number of answers with status 500 that a defect has caused.
+    /// Returns the number of answers with status 500 that a defect of this service has caused.
     pub(crate) fn broken_answers(&self) -> u64 {
         self.broken.get()
     }

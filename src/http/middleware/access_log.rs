@@ -89,8 +89,8 @@ impl AccessRecord {
         }
     }
 
-    /// True if the response shows a defect of ours. The contract wants status 500 for some failures that are none, such
-    /// as an access point that is offline; they have error codes of their own.
+    /// True if the response shows a defect of this service. The contract requires status 500 for some failures that are
+    /// no defect, such as an access point that is offline. Those have error codes other than `INTERNAL_ERROR`.
     fn is_defect(&self) -> bool {
         let code = self.failure.as_ref().map(|failure| failure.code);
         let is_internal = code.is_none_or(|code| code == ErrorCode::InternalError.as_str());
@@ -152,7 +152,7 @@ impl RequestTimer {
             self.span.set_text("error.type", failure.code);
         }
         if status.is_server_error() {
-            self.span.fail();
+            self.span.mark_failed();
         }
     }
 }

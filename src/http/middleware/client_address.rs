@@ -15,8 +15,8 @@ const HOPS_MAX: usize = 32;
 /// Stands for the address of a connection that has none, because it ended at once.
 const UNKNOWN_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// The header from which forwarded addresses are read. A proxy sets one of the two and passes on the other as it came,
-/// so the caller could forge the other.
+/// The header from which forwarded addresses are read. A proxy sets one of the two headers and passes on the other
+/// unchanged, so the caller could forge the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {
     #[default]
@@ -71,7 +71,7 @@ impl TrustedProxies {
             .rev()
             .flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
         for hop in hops.take(HOPS_MAX) {
-            match self.header.hop_address(hop) {
+            match self.header.forwarded_address(hop) {
                 Some(address) if self.trusts(address) => nearest = address,
                 Some(address) => return Some(address),
                 None => break,
@@ -124,7 +124,7 @@ impl ForwardedHeader {
         }
     }
 
-    fn hop_address(self, hop: &str) -> Option<IpAddr> {
+    fn forwarded_address(self, hop: &str) -> Option<IpAddr> {
         let node = match self {
             Self::XForwardedFor => hop.trim(),
             Self::Forwarded => {
@@ -135,12 +135,12 @@ impl ForwardedHeader {
                 node.map(|(_, node)| node.trim().trim_matches('"'))?
             }
         };
-        parse_node(node)
+        parse_forwarded_node(node)
     }
 }
 
 /// Parses an address with or without a port. An IPv6 address may have brackets.
-fn parse_node(node: &str) -> Option<IpAddr> {
+fn parse_forwarded_node(node: &str) -> Option<IpAddr> {
     let alone = node
         .strip_prefix('[')
         .and_then(|node| node.strip_suffix(']'))

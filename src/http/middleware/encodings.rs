@@ -1,5 +1,5 @@
-//! Requests whose `Accept-Encoding` allows no encoding that the service has. Their responses are not encoded, as RFC
-//! 9110 (section 12.5.3) advises: a 406 would hide the outcome of a write.
+//! Serves requests whose `Accept-Encoding` allows no encoding that the service has. Their responses are not encoded, as
+//! RFC 9110 (section 12.5.3) advises: a 406 would hide the outcome of a write.
 
 use actix_web::Error;
 use actix_web::body::BoxBody;
@@ -15,7 +15,8 @@ const ENCODINGS: [Encoding; 4] = [
     Encoding::deflate(),
 ];
 
-/// Use around the middleware that compresses answers.
+/// Removes the header `Accept-Encoding` of such a request. Must run before the middleware that compresses answers,
+/// which would refuse the request.
 pub(crate) async fn ignore_unknown_encodings(
     mut request: ServiceRequest,
     next: Next<BoxBody>,

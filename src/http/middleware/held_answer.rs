@@ -14,7 +14,7 @@ use actix_web::middleware::Next;
 
 use crate::http::respond::entity_tag::{entity_tag, is_known_to_caller};
 
-pub(crate) async fn tag_answer(
+pub(crate) async fn tag_or_answer_not_modified(
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -31,7 +31,7 @@ pub(crate) async fn tag_answer(
         Err(body) => return Ok(ServiceResponse::new(request, response.set_body(body))),
     };
     let headers = response.headers_mut();
-    let tag = own_tag(headers).unwrap_or_else(|| entity_tag(&bytes));
+    let tag = tag_from_handler(headers).unwrap_or_else(|| entity_tag(&bytes));
     headers.insert(ETAG, tag.clone().try_into_value()?);
     if !is_known_to_caller(&request, &tag) {
         return Ok(ServiceResponse::new(
@@ -49,6 +49,6 @@ pub(crate) async fn tag_answer(
 }
 
 /// Returns the tag that the handler has given to its answer.
-fn own_tag(headers: &HeaderMap) -> Option<EntityTag> {
+fn tag_from_handler(headers: &HeaderMap) -> Option<EntityTag> {
     headers.get(ETAG)?.to_str().ok()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Warns of a body that an endpoint does not take: whoever sends one would otherwise believe that it had an effect.
+//! Warns of a body that an endpoint does not take, because its sender would otherwise believe that it had an effect.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -27,8 +27,8 @@ pub(crate) async fn warn_of_ignored_body(
     Ok(response)
 }
 
-/// True if the policy has read a body that no handler has taken. It does not read the body of a GET, which no handler
-/// takes: there the declared length decides.
+/// True if the policy has read a body that no handler has taken. The policy does not read the body of a GET, which no
+/// handler takes, so there the declared length decides.
 fn has_ignored_body(request: &HttpRequest) -> bool {
     if let Some(text) = request.extensions().get::<BodyText>() {
         return has_content(&text.bytes);

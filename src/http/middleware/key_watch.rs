@@ -1,5 +1,5 @@
 //! Ends the wait of a relayed call when its key stops being valid. Work that the call has started at the authority
-//! belongs to the taxpayer and goes on.
+//! belongs to the taxpayer and continues.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -46,8 +46,8 @@ impl KeyWatch {
         })
     }
 
-    /// Waits until the key is no longer valid, and returns the error for the call. While the database fails, the call
-    /// goes on.
+    /// Waits until the key is no longer valid, and returns the error for the call. While the database fails, the key
+    /// counts as valid.
     pub(crate) async fn wait_until_invalid(&self) -> ApiError {
         loop {
             sleep(CHECK_INTERVAL).await;
@@ -60,7 +60,7 @@ impl KeyWatch {
             )
             .await;
             if let Ok(Some(key)) = &found {
-                state.key_usage.note(key, self.address);
+                state.key_usage.record_use(key, self.address);
             }
             if matches!(found, Ok(None)) {
                 return self.surface.key_ended_error();

@@ -12,8 +12,8 @@ use database::run_as_page;
 
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::payer::PayingAccount;
-use crate::domain::kernel::ids::parse_number;
-use crate::http::extract::auth::{self, ApiSurface, ChangesNothing};
+use crate::domain::kernel::ids::parse_id;
+use crate::http::extract::auth::{self, ApiSurface, ReadOnlyRequest};
 use crate::http::extract::body::{self, BodyKind};
 use crate::http::extract::form::{self, FormContent};
 use crate::http::idempotency::{self, ResultPage};
@@ -127,7 +127,7 @@ impl RoutePolicy {
     }
 
     /// True for a form that has its effect once, however often it is sent.
-    fn has_effect_once(self, method: &Method) -> bool {
+    fn is_form_with_single_effect(self, method: &Method) -> bool {
         self.pages == ServedPages::WithForm && self.repeat == FormRepeat::Once && !is_read(method)
     }
 
@@ -176,7 +176,7 @@ impl RoutePolicy {
             return Ok(request.error_response(ApiError::route_not_found()));
         }
         if self.only_reads(request.method()) {
-            request.extensions_mut().insert(ChangesNothing);
+            request.extensions_mut().insert(ReadOnlyRequest);
         }
         let public_url = state
             .as_ref()
@@ -257,7 +257,7 @@ impl RoutePolicy {
             Some(account) if has_handler && !admitted.is_read => {
                 idempotency::answer_write(state, account, request, next).await?
             }
-            None if has_handler && self.has_effect_once(request.method()) => {
+            None if has_handler && self.is_form_with_single_effect(request.method()) => {
                 run_as_page(idempotency::answer_form(
                     state,
                     self.result_page,
@@ -271,9 +271,8 @@ impl RoutePolicy {
         };
         let (request, answer) = response.into_parts();
         let answer = request_log::note_answer(state, &request, answer);
-        let answer = state
-            .answers
-            .hold_until_sent(call, answer)
+        let answer = limits::admit_stream(&state.pages, &request, answer)
+            .and_then(|answer| state.answers.hold_until_sent(call, answer))
             .unwrap_or_else(HttpResponse::from_error);
         Ok(ServiceResponse::new(request, answer))
     }
@@ -330,7 +329,7 @@ impl RoutePolicy {
                 .count_integrator_request(integrator, is_read, now);
             counted = of_all.and(counted);
         }
-        let taxpayer = request.match_info().get("id").and_then(parse_number);
+        let taxpayer = request.match_info().get("id").and_then(parse_id);
         if let (Ok(_), Some(operation), Some(account), Some(taxpayer)) =
             (&counted, self.sensitive, account, taxpayer)
         {

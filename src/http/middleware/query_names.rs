@@ -1,12 +1,13 @@
 //! Warns of names in the query string that an endpoint does not know: a filter with a wrong name would otherwise look
-//! as if it had matched everything. Refuses a name that the endpoint knows and that is given twice: one of the two
-//! values would win without a word.
+//! as if it had matched everything. Refuses a name that the endpoint knows and that is given twice, because nobody
+//! could tell which of the two values was used.
 
 use std::collections::BTreeSet;
 
 use actix_web::Error;
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
 use actix_web::middleware::Next;
 
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -21,14 +22,22 @@ const NAMES_SHOWN_MAX: usize = 20;
 /// The warning shows at most this many characters of a name.
 const NAME_CHARS_SHOWN_MAX: usize = 100;
 
+/// The query strings that a path takes.
+pub(crate) struct QueryRules {
+    /// The names of all parameters.
+    pub(crate) names: Vec<String>,
+    /// The status of the answer to a query string that is not valid.
+    pub(crate) invalid_status: StatusCode,
+}
+
 pub(crate) async fn check_query_names(
     request: ServiceRequest,
     next: Next<BoxBody>,
-    known: impl FnOnce() -> Vec<String>,
+    rules: impl FnOnce() -> QueryRules,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let warning = match unknown_names_warning(request.query_string(), known) {
+    let warning = match unknown_names_warning(request.query_string(), rules) {
         Ok(warning) => warning,
-        Err(faults) => return Ok(request.error_response(ApiError::from(faults))),
+        Err(error) => return Ok(request.error_response(error)),
     };
     let mut response = next.call(request).await?;
     if let Some(value) = warning.as_deref().and_then(warning_value) {
@@ -41,18 +50,18 @@ pub(crate) async fn check_query_names(
 /// twice.
 fn unknown_names_warning(
     query: &str,
-    known: impl FnOnce() -> Vec<String>,
-) -> Result<Option<String>, Faults> {
+    rules: impl FnOnce() -> QueryRules,
+) -> Result<Option<String>, ApiError> {
     if query.is_empty() {
         return Ok(None);
     }
-    let known = known();
+    let rules = rules();
     let asked = Query::from_text(query);
-    let repeated = repeated_names(&asked, &known);
+    let repeated = repeated_names(&asked, &rules.names);
     if repeated.is_empty() {
-        Ok(unknown_names(&asked, &known))
+        Ok(unknown_names(&asked, &rules.names))
     } else {
-        Err(repeated)
+        Err(ApiError::from(repeated).with_status(rules.invalid_status))
     }
 }
 
@@ -129,6 +138,18 @@ mod tests {
         }
         let faults = repeated_names(&Query::from_text("page=1&page=2"), &known());
         assert_eq!(faults.summary(), "The page field is given twice.");
+    }
+
+    #[test]
+    fn a_name_that_is_given_twice_gets_the_status_of_the_path() {
+        for invalid_status in [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY] {
+            let rules = || QueryRules {
+                names: known().to_vec(),
+                invalid_status,
+            };
+            let refused = unknown_names_warning("page=1&page=2", rules).unwrap_err();
+            assert_eq!(refused.status, invalid_status);
+        }
     }
 
     #[test]

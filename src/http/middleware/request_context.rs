@@ -25,8 +25,8 @@ use crate::http::extract::nul;
 use crate::http::limits::Connection;
 use crate::http::middleware::access_log::{AccessRecord, RequestTimer};
 use crate::http::middleware::client_address::ClientAddress;
-use crate::http::middleware::request_log::RequestLogSlot;
-use crate::http::middleware::unread_body::{BodySender, RequestStream};
+use crate::http::middleware::request_log::PendingLogEntry;
+use crate::http::middleware::unread_body::{BodyConnection, RequestStream};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::limit_warnings;
 use crate::http::respond::error::ApiError;
@@ -62,14 +62,14 @@ where
     let client = find_client_address(&request, state.as_deref());
     request.extensions_mut().insert(ClientAddress(client));
     let line = RequestTimer::begin(&request, client, span);
-    let logged = RequestLogSlot::begin(&request);
+    let logged = PendingLogEntry::begin(&request);
     let connection = request.conn_data::<Connection>().cloned();
     if let Some(connection) = &connection {
         connection.begin_service_turn();
     }
     let sender = connection
         .clone()
-        .map(|connection| BodySender { connection, client });
+        .map(|connection| BodyConnection { connection, client });
     let stream = RequestStream::take_from(&mut request, sender);
     let log_span = tracing::info_span!(
         "request",
@@ -84,7 +84,7 @@ where
         let failure = match outcome {
             Ok(Ok(response)) => {
                 let mut response = render_error(response.map_into_boxed_body(), &prefs);
-                insert_ids(response.headers_mut(), &prefs);
+                insert_request_and_trace_ids(response.headers_mut(), &prefs);
                 limit_warnings(response.headers_mut());
                 let state = state.as_deref().map(Arc::as_ref);
                 if let Some(state) = state {
@@ -265,8 +265,8 @@ fn log_cause(error: &ApiError) {
     }
 }
 
-/// Names the request and its trace in the answer.
-fn insert_ids(headers: &mut HeaderMap, prefs: &ResponsePrefs) {
+/// Adds the headers with the request id and with the trace to the response.
+fn insert_request_and_trace_ids(headers: &mut HeaderMap, prefs: &ResponsePrefs) {
     for (name, id) in [
         (REQUEST_ID, prefs.request_id.as_str()),
         (TRACE_RESPONSE, &prefs.trace.to_string()),
@@ -316,7 +316,7 @@ impl ResponseError for AbandonedRequest {
 
     fn error_response(&self) -> HttpResponse {
         let mut response = render::render_failure(&self.error, &self.prefs);
-        insert_ids(response.headers_mut(), &self.prefs);
+        insert_request_and_trace_ids(response.headers_mut(), &self.prefs);
         match self.stream.clone() {
             Some(stream) => stream.close_unless_read(response),
             None => response,

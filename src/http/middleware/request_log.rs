@@ -19,7 +19,7 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use serde::Deserialize;
 use timing::clock;
 
-use crate::actors::request_log::{Detail, RequestKind};
+use crate::actors::request_log::{KeptDetail, RequestKind};
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::request_log::{
     BODY_BYTES_MAX, LogOwner, LoggedBody, LoggedRequest, PATH_CHARS_MAX, redact,
@@ -37,9 +37,9 @@ const LOGGED_PATHS: &str = "/v1/";
 
 /// The log entry of a request while it is collected. The middleware shares it with the policy of the path.
 #[derive(Clone)]
-pub(crate) struct RequestLogSlot(Rc<Slot>);
+pub(crate) struct PendingLogEntry(Rc<PendingEntryState>);
 
-struct Slot {
+struct PendingEntryState {
     started: Instant,
     call: RefCell<Option<LoggedCall>>,
 }
@@ -57,7 +57,7 @@ struct LoggedCall {
     sent: SentBody,
     /// The logged part of a successful response; `None` before it, for a failure, and if the log does not keep this
     /// response.
-    good: Option<GoodAnswer>,
+    good: Option<LoggedSuccess>,
 }
 
 /// The first bytes of a body, and the length of the whole body.
@@ -68,13 +68,13 @@ struct SentBody {
     is_json: bool,
 }
 
-struct GoodAnswer {
-    detail: Detail,
+struct LoggedSuccess {
+    detail: KeptDetail,
     body: LoggedBody,
     invoice: Option<String>,
 }
 
-struct FailedAnswer {
+struct LoggedFailedAnswer {
     status: StatusCode,
     error_code: Option<String>,
     body: LoggedBody,
@@ -84,15 +84,16 @@ struct FailedAnswer {
 struct LoggedOutcome {
     status: StatusCode,
     error_code: Option<String>,
-    detail: Detail,
+    detail: KeptDetail,
     response: LoggedBody,
     invoice: Option<String>,
 }
 
-impl RequestLogSlot {
-    /// Creates the slot of a request that has just arrived, and leaves it for the policy of its path.
+impl PendingLogEntry {
+    /// Creates the entry of a request that has just arrived, and puts it into the request, where the policy of the path
+    /// finds it.
     pub(crate) fn begin(request: &ServiceRequest) -> Self {
-        let slot = Self(Rc::new(Slot {
+        let slot = Self(Rc::new(PendingEntryState {
             started: Instant::now(),
             call: RefCell::default(),
         }));
@@ -133,7 +134,7 @@ impl RequestLogSlot {
         let (request, answer) = response.into_parts();
         let (answer, body) = read_body(answer);
         let kept = body.map(|body| json_body(answer.headers(), &body));
-        let failed = FailedAnswer {
+        let failed = LoggedFailedAnswer {
             status,
             error_code: failure.map(|failure| failure.code.to_owned()),
             body: kept.unwrap_or_else(|| LoggedBody::without_text(0)),
@@ -154,7 +155,7 @@ impl RequestLogSlot {
         };
         let (answer, body) = read_body(render::render_failure(error, prefs));
         let kept = body.map(|body| json_body(answer.headers(), &body));
-        let failed = FailedAnswer {
+        let failed = LoggedFailedAnswer {
             status: error.status,
             error_code: Some(error.code.as_str().to_owned()),
             body: kept.unwrap_or_else(|| LoggedBody::without_text(0)),
@@ -167,12 +168,13 @@ impl RequestLogSlot {
         state: &ApiState,
         request_id: &str,
         call: LoggedCall,
-        failed: FailedAnswer,
+        failed: LoggedFailedAnswer,
     ) {
         let owner = call.account.owner;
-        let admitted = state
-            .request_log
-            .admit(owner, RequestKind::Failed, state.now());
+        let admitted =
+            state
+                .request_log
+                .decide_kept_detail(owner, RequestKind::Failed, state.now());
         if let Some(detail) = admitted {
             let outcome = LoggedOutcome {
                 status: failed.status,
@@ -192,10 +194,10 @@ impl RequestLogSlot {
         call: LoggedCall,
         outcome: LoggedOutcome,
     ) {
-        let has_bodies = outcome.detail == Detail::WithBodies;
+        let has_bodies = outcome.detail == KeptDetail::WithBodies;
         let sent = &call.sent;
         let request = if has_bodies && sent.is_json {
-            LoggedBody::json(&sent.start, sent.bytes)
+            LoggedBody::from_json(&sent.start, sent.bytes)
         } else {
             LoggedBody::without_text(sent.bytes)
         };
@@ -258,7 +260,7 @@ pub(crate) fn note_request(
         sent: SentBody::from_request(request),
         good: None,
     };
-    if let Some(slot) = request.extensions().get::<RequestLogSlot>() {
+    if let Some(slot) = request.extensions().get::<PendingLogEntry>() {
         slot.0.call.replace(Some(call));
     }
 }
@@ -274,7 +276,7 @@ pub(crate) fn note_answer(
     if answer.error().is_some() || status.is_client_error() || status.is_server_error() {
         return answer;
     }
-    let slot = request.extensions().get::<RequestLogSlot>().cloned();
+    let slot = request.extensions().get::<PendingLogEntry>().cloned();
     let Some(slot) = slot else {
         return answer;
     };
@@ -289,7 +291,7 @@ pub(crate) fn note_answer(
     };
     let admitted = state
         .request_log
-        .admit(call.account.owner, kind, state.now());
+        .decide_kept_detail(call.account.owner, kind, state.now());
     let Some(detail) = admitted else {
         return answer;
     };
@@ -297,12 +299,12 @@ pub(crate) fn note_answer(
     let (answer, body) = read_body(answer);
     let length = body.as_ref().map_or(0, |body| body.len() as u64);
     call.good = Some(match body {
-        Some(body) if detail == Detail::WithBodies && !holds_secret => GoodAnswer {
+        Some(body) if detail == KeptDetail::WithBodies && !holds_secret => LoggedSuccess {
             detail,
             body: json_body(answer.headers(), &body),
             invoice: irn_in_body(&body),
         },
-        _ => GoodAnswer {
+        _ => LoggedSuccess {
             detail,
             body: LoggedBody::without_text(length),
             invoice: None,
@@ -343,7 +345,7 @@ fn read_body(answer: HttpResponse) -> (HttpResponse, Option<Bytes>) {
 
 fn json_body(headers: &HeaderMap, body: &Bytes) -> LoggedBody {
     if is_json(headers) {
-        LoggedBody::json(body, body.len() as u64)
+        LoggedBody::from_json(body, body.len() as u64)
     } else {
         LoggedBody::without_text(body.len() as u64)
     }
@@ -375,13 +377,13 @@ fn invoice_in_path(request: &HttpRequest, route: &str) -> Option<String> {
 
 /// The members of a body that name an invoice.
 #[derive(Deserialize)]
-struct NamedInvoice {
+struct BodyWithIrn {
     irn: Option<String>,
-    data: Option<NamedData>,
+    data: Option<DataWithIrn>,
 }
 
 #[derive(Deserialize)]
-struct NamedData {
+struct DataWithIrn {
     irn: Option<String>,
 }
 
@@ -390,7 +392,7 @@ fn irn_in_body(body: &[u8]) -> Option<String> {
     if body.len() > BODY_BYTES_MAX {
         return None;
     }
-    let named: NamedInvoice = strict_json::from_untrusted(body).ok()?;
+    let named: BodyWithIrn = strict_json::from_untrusted(body).ok()?;
     let irn = named.irn.or_else(|| named.data?.irn)?;
     Some(to_printable(&irn, PATH_CHARS_MAX))
 }

@@ -46,12 +46,12 @@ struct SharedPayload {
     has_ended: bool,
     /// The `Content-Length` of the request.
     declared: Option<usize>,
-    sender: Option<BodySender>,
+    sender: Option<BodyConnection>,
 }
 
 /// The connection on which a body arrives, and the client for which the connection counts while more of the body is
 /// awaited.
-pub(crate) struct BodySender {
+pub(crate) struct BodyConnection {
     pub(crate) connection: Connection,
     pub(crate) client: Option<IpAddr>,
 }
@@ -60,7 +60,7 @@ impl RequestStream {
     /// Takes over the payload of a request. Returns `None` if the request has no body.
     pub(crate) fn take_from(
         request: &mut ServiceRequest,
-        sender: Option<BodySender>,
+        sender: Option<BodyConnection>,
     ) -> Option<Self> {
         let payload = match request.take_payload() {
             Payload::None => return None,

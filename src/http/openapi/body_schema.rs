@@ -44,8 +44,8 @@ fn property_schema(property: &Property) -> Schema {
         return schema_allowing_blank(property);
     }
     let presence = property.presence;
-    let text = |what: &str| described_value(property, Type::String, what);
-    let value = |kind: Type| described_value(property, kind, "");
+    let text = |what: &str| described_schema(property, Type::String, what);
+    let value = |kind: Type| described_schema(property, kind, "");
     let schema = match &property.shape {
         FieldType::Text { min, max } => limit_length(text(""), presence, *min, *max),
         FieldType::Identifier { max } => limit_length(text(""), presence, 0, *max),
@@ -90,13 +90,17 @@ fn property_schema(property: &Property) -> Schema {
         FieldType::Object(form) => {
             form_fields(form).schema_type(nullable_type(Type::Object, presence))
         }
-        FieldType::Objects { min, of } => return list_schema(form_schema(of), *min, property),
-        FieldType::Texts { max } => return list_schema(text_item(*max), 0, property),
+        FieldType::Objects { min, items_max, of } => {
+            return list_schema(form_schema(of), *min, *items_max, property);
+        }
+        FieldType::Texts { items_max, max } => {
+            return list_schema(text_item_schema(*max), 0, *items_max, property);
+        }
         FieldType::TextsByName { max } => {
-            value(Type::Object).additional_properties(Some(text_item(*max)))
+            value(Type::Object).additional_properties(Some(text_item_schema(*max)))
         }
         FieldType::TextsByNames { max } => {
-            value(Type::Object).additional_properties(Some(texts_by_name(*max)))
+            value(Type::Object).additional_properties(Some(texts_by_name_schema(*max)))
         }
         FieldType::WholeNumbers { items_max, max } => {
             return number_list_schema(*items_max, *max, property);
@@ -107,7 +111,7 @@ fn property_schema(property: &Property) -> Schema {
 
 /// Returns the schema of a value of type `kind`, with the rules of its field. The description is `what`, followed by a
 /// note if the field is required on a condition.
-fn described_value(property: &Property, kind: Type, what: &str) -> ObjectBuilder {
+fn described_schema(property: &Property, kind: Type, what: &str) -> ObjectBuilder {
     let sentence = [what, presence_note(property.presence)]
         .into_iter()
         .filter(|part| !part.is_empty())
@@ -245,27 +249,28 @@ fn schema_bound(amount: Amount) -> Option<utoipa::Number> {
         .ok()
 }
 
-fn list_schema(item: Schema, min: usize, property: &Property) -> Schema {
+fn list_schema(item: Schema, min: usize, items_max: usize, property: &Property) -> Schema {
     let least = (min > 0).then_some(min);
     ArrayBuilder::new()
         .schema_type(nullable_type(Type::Array, property.presence))
         .items(RefOr::T(item))
         .min_items(least)
+        .max_items(Some(items_max))
         .extensions(Some(rule_extensions(property)))
         .build()
         .into()
 }
 
 /// Returns the schema of an object with any names, whose values are texts.
-fn texts_by_name(max: usize) -> Schema {
+fn texts_by_name_schema(max: usize) -> Schema {
     ObjectBuilder::new()
         .schema_type(Type::Object)
-        .additional_properties(Some(text_item(max)))
+        .additional_properties(Some(text_item_schema(max)))
         .build()
         .into()
 }
 
-fn text_item(max: usize) -> Schema {
+fn text_item_schema(max: usize) -> Schema {
     ObjectBuilder::new()
         .schema_type(Type::String)
         .max_length(Some(max))

@@ -1,7 +1,7 @@
-//! Fields of a request body that are required on a condition which no schema says: callers may leave the amounts to
-//! this service, and some bodies mean a stored invoice by one field. A client that is generated from the document may
-//! then leave these fields out, too. The document lists them in an extension. Also the headers that say something about
-//! a call.
+//! Documents fields of a request body that are required only under a condition that no schema can express: callers may
+//! have this service compute the amounts, and some bodies name a stored invoice by one field alone. The schemas do not
+//! require these fields, so that a generated client may leave them out, and list them in an extension. This module also
+//! documents headers that change how a call works.
 
 use serde_json::Value;
 use utoipa::openapi::RefOr;
@@ -27,9 +27,10 @@ const IRN_ALONE: &str =
     "`irn` alone for the stored invoice, or the document with all its required fields";
 
 impl OperationDoc {
-    /// Adds the parameter with which a caller leaves the amounts of a document to this service, what its body then may
-    /// leave out, and what the successes documented so far then have beside `data`.
-    pub(crate) fn calculates(mut self) -> Self {
+    /// Documents `calculate=true`, with which a caller has this service compute the amounts of a document: the
+    /// parameter, the fields that the body may then leave out, and the member `calculated` of the responses documented
+    /// so far.
+    pub(crate) fn takes_calculate(mut self) -> Self {
         for (_, _, answer) in self.answers.values_mut() {
             if let Schema::Object(envelope) = answer {
                 let calculated = ObjectBuilder::new()
@@ -55,13 +56,14 @@ impl OperationDoc {
         )
     }
 
-    /// Documents that the body may have the IRN alone, and then means the stored invoice.
+    /// Documents that the body may have the IRN alone. It then stands for the stored invoice.
     pub(crate) fn takes_irn_alone(self) -> Self {
-        self.takes_alone("irn", IRN_ALONE)
+        self.may_omit_all_but("irn", IRN_ALONE)
     }
 
-    /// Documents that the body may have this field without the other required ones. The note says so.
-    pub(crate) fn takes_alone(mut self, field: &str, note: &'static str) -> Self {
+    /// Documents that the body may have this field alone, without the other required fields. `note` says so in the
+    /// description of the body.
+    pub(crate) fn may_omit_all_but(mut self, field: &str, note: &'static str) -> Self {
         if let Some(Schema::Object(body)) = self.body_schema_mut() {
             let required = std::mem::take(&mut body.required);
             let (alone, others) = required.into_iter().partition(|name| name == field);
@@ -72,13 +74,13 @@ impl OperationDoc {
         self
     }
 
-    /// Adds the header with which a caller does not wait for the end of what the call starts.
+    /// Adds the header `Prefer`, with which a caller can choose not to wait for the run that the call starts.
     pub(crate) fn prefers_async(self) -> Self {
         self.parameter(parameter::prefer())
     }
 
     /// Adds the header that names the taxpayer of an integrator's call whose body names none.
-    pub(crate) fn names_taxpayer(self) -> Self {
+    pub(crate) fn takes_taxpayer_header(self) -> Self {
         self.parameter(parameter::taxpayer_id())
     }
 

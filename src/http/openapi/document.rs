@@ -30,11 +30,11 @@ pub(crate) struct ApiDocument(pub(crate) fn() -> &'static str);
 
 /// Returns the API document as JSON text.
 pub(crate) fn text(tags: Vec<Tag>, example_message: fn(EventKind) -> Value) -> String {
-    let document = document(tags, webhooks::webhooks(example_message));
+    let document = build_document(tags, webhooks::webhooks(example_message));
     serde_json::to_string_pretty(&document).unwrap_or_default()
 }
 
-fn document(tags: Vec<Tag>, webhooks: Paths) -> OpenApi {
+fn build_document(tags: Vec<Tag>, webhooks: Paths) -> OpenApi {
     let license = LicenseBuilder::new()
         .name(env!("CARGO_PKG_LICENSE"))
         .identifier(Some(env!("CARGO_PKG_LICENSE")));

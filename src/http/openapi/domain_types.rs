@@ -140,20 +140,20 @@ impl ToSchema for InvoiceObject<'_> {
         schemas.push(named_schema::<PaymentStatus>());
         schemas.push(named_schema::<AuthorityStatus>());
         schemas.push(named_schema::<Amount>());
-        schemas.push((AUTHORITY_STATE_SCHEMA.to_owned(), authority_state()));
-        schemas.push((CUSTOMER_SCHEMA.to_owned(), customer()));
-        schemas.push((LINE_SCHEMA.to_owned(), line()));
+        schemas.push((AUTHORITY_STATE_SCHEMA.to_owned(), authority_state_schema()));
+        schemas.push((CUSTOMER_SCHEMA.to_owned(), customer_schema()));
+        schemas.push((LINE_SCHEMA.to_owned(), line_schema()));
     }
 }
 
-fn authority_state() -> RefOr<Schema> {
+fn authority_state_schema() -> RefOr<Schema> {
     let fields = ObjectBuilder::new()
         .property("qr_code", text())
         .property("status", reference::<AuthorityStatus>());
     require_all_but(fields, &[])
 }
 
-fn customer() -> RefOr<Schema> {
+fn customer_schema() -> RefOr<Schema> {
     let fields = ObjectBuilder::new()
         .property("external_customer_no", text())
         .property("name", text())
@@ -162,7 +162,7 @@ fn customer() -> RefOr<Schema> {
     require_all_but(fields, &["tin"])
 }
 
-fn line() -> RefOr<Schema> {
+fn line_schema() -> RefOr<Schema> {
     let item_no = "An item without a number is identified by its name, here and in the catalog.";
     let fields = ObjectBuilder::new()
         .property("item_name", text())

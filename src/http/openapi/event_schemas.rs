@@ -26,7 +26,7 @@ pub(crate) fn event_schema_name(kind: EventKind) -> String {
     format!("Event{}", capitalized.collect::<String>())
 }
 
-/// Returns when an event is sent.
+/// Returns the description of an event: the occasion on which it is sent.
 pub(crate) fn event_description(kind: EventKind) -> &'static str {
     match kind {
         EventKind::InvoiceCreated => {
@@ -97,7 +97,7 @@ pub(crate) fn event_schemas() -> Vec<(String, RefOr<Schema>)> {
 }
 
 /// Returns the schema of a message of any kind.
-pub(crate) fn any_message() -> Schema {
+pub(crate) fn any_message_schema() -> Schema {
     let kinds = EventKind::ALL.iter();
     let one_of = kinds.fold(OneOfBuilder::new(), |all, kind| {
         all.item(component(&event_schema_name(*kind)))

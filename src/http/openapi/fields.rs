@@ -118,6 +118,6 @@ fn kind(shape: &FieldType) -> String {
         FieldType::TextsByNames { max } => {
             format!("objects by name, of texts by name, at most {max} characters each")
         }
-        FieldType::Texts { max } => format!("array of texts, at most {max} characters each"),
+        FieldType::Texts { max, .. } => format!("array of texts, at most {max} characters each"),
     }
 }

@@ -32,7 +32,7 @@ pub(super) const SCHEMES: [(&str, KeyKind, &str); 3] = [
     ),
 ];
 
-/// The description of 304.
+/// The description of the response 304.
 const UNCHANGED: &str = "No body: the answer is still the one whose ETag is in If-None-Match";
 
 /// An operation of the API document: the endpoint's documentation, and the path, methods and keys from the route table.
@@ -92,11 +92,15 @@ impl Operation {
     }
 
     fn operation(&self, tag: &'static str, method: &HttpMethod) -> OperationBuilder {
+        let optional_key = self.doc.optional_key;
         let schemes = SCHEMES
             .iter()
-            .filter(|(_, kind, _)| self.keys.contains(kind));
+            .filter(|(_, kind, _)| self.keys.contains(kind) || optional_key == Some(*kind));
         let securities =
             schemes.map(|(name, ..)| SecurityRequirement::new::<_, [&str; 0], &str>(*name, []));
+        // The empty requirement says that the call may do without a key.
+        let without_key = optional_key.map(|_| SecurityRequirement::default());
+        let securities = without_key.into_iter().chain(securities);
         let parameters =
             parameter::path_parameters(self.path).chain(self.doc.parameters.iter().cloned());
         let is_tagged = self.header_facts(200, method).is_tagged();
@@ -172,13 +176,21 @@ impl Operation {
         for (status, codes) in &self.doc.failures {
             failures.entry(*status).or_default().extend(codes);
         }
-        // A parameter that is given twice.
         let invalid = ErrorCode::ValidationFailed;
-        let codes = failures.entry(invalid.status().as_u16()).or_default();
+        let invalid_status = self.doc.invalid_status().as_u16();
+        for (_, codes) in failures
+            .iter_mut()
+            .filter(|(status, _)| **status != invalid_status)
+        {
+            codes.retain(|code| *code != invalid);
+        }
+        // A parameter that is given twice is an invalid request, so every operation with a query string has this error.
+        let codes = failures.entry(invalid_status).or_default();
         if self.doc.has_query() && !codes.contains(&invalid) {
             codes.push(invalid);
         }
-        // An answer of the operation's own stays: that of a service which is not ready has no error code.
+        // A status for which the operation documents an answer of its own keeps that answer. For example, the 503 of a
+        // service that is not ready has no error code.
         let own = &self.doc.answers;
         failures.retain(|status, codes| !codes.is_empty() && !own.contains_key(status));
         let failures = failures.iter().map(|(status, codes)| {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use actix_web::http::StatusCode;
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::path::{Parameter, ParameterIn};
@@ -11,6 +12,7 @@ use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{ContentBuilder, RefOr, Required};
 
+use crate::domain::access::caller::KeyKind;
 use crate::http::forms::form_schema::FormSchema;
 use crate::http::forms::reader::Reader;
 use crate::http::openapi::parameter::{self, QueryKind};
@@ -42,14 +44,16 @@ pub(crate) struct OperationDoc {
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<(FormSchema, Value)>,
     body_may_be_absent: bool,
-    /// The rule for the fields of the request body that no schema says.
+    /// A rule about the fields of the request body that no schema can express.
     pub(super) body_note: Option<&'static str>,
-    /// The media types of files that the operation takes beside JSON.
+    /// The media types of files that the operation accepts as its request body, in addition to JSON.
     taken_files: &'static [&'static str],
     pub(super) answers: BTreeMap<u16, (String, &'static str, Schema)>,
     /// The media types of files that callers may accept instead of the answer 200.
     pub(super) given_files: &'static [&'static str],
     pub(super) failures: BTreeMap<u16, Vec<ErrorCode>>,
+    /// The kind of API key that a setting may require; `None` if the policy of the path alone decides.
+    pub(super) optional_key: Option<KeyKind>,
     /// True if the response 200 shows an invoice that was stored before.
     pub(super) has_duplicates: bool,
     /// The schemas that the responses of the operation refer to, by name.
@@ -70,6 +74,7 @@ pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
         answers: BTreeMap::new(),
         given_files: &[],
         failures: BTreeMap::new(),
+        optional_key: None,
         has_duplicates: false,
         components: Vec::new(),
     };
@@ -97,7 +102,7 @@ pub(crate) fn invoice_file(
 ) -> OperationDoc {
     let message = "The file, with its `ETag`";
     let file = if kind == JSON_MEDIA_TYPE {
-        doc(name, summary).shows(200, message, schema::object())
+        doc(name, summary).gives_schema(200, message, schema::object())
     } else {
         doc(name, summary).gives_non_json(200, message, kind)
     };
@@ -158,15 +163,15 @@ impl OperationDoc {
         .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))
     }
 
-    /// Marks a change of an invoice that the caller may make depend on what they have read.
-    pub(crate) fn if_unchanged(self) -> Self {
+    /// Adds the header `If-Match`, with which a change of an invoice is made only if the invoice is still as the caller
+    /// has read it.
+    pub(crate) fn takes_if_match(self) -> Self {
         self.parameter(parameter::if_match())
             .fails(&[ErrorCode::PreconditionFailed])
     }
 
-    /// Documents that the response 200 shows an invoice that was stored before, and has a header that compares the
-    /// contents.
-    pub(crate) fn finds_duplicates(self) -> Self {
+    /// Documents that the response 200 shows a stored invoice, with a header that compares the contents.
+    pub(crate) fn may_return_duplicate(self) -> Self {
         Self {
             has_duplicates: true,
             ..self
@@ -231,7 +236,7 @@ impl OperationDoc {
     }
 
     /// Adds the `Idempotency-Key` header and the errors that it can cause.
-    pub(crate) fn writes(self) -> Self {
+    pub(crate) fn takes_idempotency_key(self) -> Self {
         self.parameter(parameter::idempotency_key()).fails(&[
             ErrorCode::IdempotencyKeyReused,
             ErrorCode::IdempotencyInProgress,
@@ -241,14 +246,14 @@ impl OperationDoc {
     /// Adds a response that has the view `T` under `data`.
     pub(crate) fn gives<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let data = self.add_schema::<T>();
-        self.shows(status, message, schema::envelope(data))
+        self.gives_schema(status, message, schema::envelope(data))
     }
 
     pub(crate) fn gives_or_null<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let data = OneOfBuilder::new()
             .item(self.add_schema::<T>())
             .item(ObjectBuilder::new().schema_type(Type::Null));
-        self.shows(
+        self.gives_schema(
             status,
             message,
             schema::envelope(Schema::from(data.build())),
@@ -258,24 +263,24 @@ impl OperationDoc {
     /// Adds a response that has a complete list under `data`, without pages.
     pub(crate) fn gives_list<T: ToSchema>(mut self, message: &str) -> Self {
         let items = ArrayBuilder::new().items(self.add_schema::<T>());
-        self.shows(200, message, schema::envelope(items))
+        self.gives_schema(200, message, schema::envelope(items))
     }
 
     /// Adds a response as Submit has it (spec.md): the view is under `message`, and a sentence is under `data`.
     pub(crate) fn gives_as_message<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let view = self.add_schema::<T>();
         let sentence = ObjectBuilder::new().schema_type(Type::String);
-        self.shows(status, message, schema::success_schema(view, sentence))
+        self.gives_schema(status, message, schema::success_schema(view, sentence))
     }
 
     /// Adds a response that has a page of a list under `data`.
     pub(crate) fn gives_page<T: ToSchema>(mut self, message: &str) -> Self {
         let item = self.add_schema::<T>();
-        self.shows(200, message, schema::envelope(schema::page(item)))
+        self.gives_schema(200, message, schema::envelope(schema::page(item)))
     }
 
     /// Adds a response. Several responses with the same status must have the same schema; their messages are joined.
-    pub(crate) fn shows(mut self, status: u16, message: &str, schema: Schema) -> Self {
+    pub(crate) fn gives_schema(mut self, status: u16, message: &str, schema: Schema) -> Self {
         let answer = self
             .answers
             .entry(status)
@@ -307,7 +312,7 @@ impl OperationDoc {
     }
 
     /// Adds schemas to the components of the document, for a response whose view refers to them.
-    pub(crate) fn defines(mut self, schemas: Vec<(String, RefOr<Schema>)>) -> Self {
+    pub(crate) fn with_components(mut self, schemas: Vec<(String, RefOr<Schema>)>) -> Self {
         self.components.extend(schemas);
         self
     }
@@ -342,6 +347,21 @@ impl OperationDoc {
     pub(crate) fn fails_with(mut self, status: u16, codes: &[ErrorCode]) -> Self {
         self.failures.entry(status).or_default().extend(codes);
         self
+    }
+
+    /// Marks an operation that requires a key of this kind or none, as a setting says.
+    pub(crate) fn may_need_key(mut self, kind: KeyKind) -> Self {
+        self.optional_key = Some(kind);
+        self.fails(&[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey])
+    }
+
+    /// Returns the status of the answer to an invalid field or parameter: the usual one, or 400 if documented.
+    pub(crate) fn invalid_status(&self) -> StatusCode {
+        let invalid = ErrorCode::ValidationFailed;
+        match self.failures.get(&StatusCode::BAD_REQUEST.as_u16()) {
+            Some(codes) if codes.contains(&invalid) => StatusCode::BAD_REQUEST,
+            _ => invalid.status(),
+        }
     }
 
     /// Returns the request body for the document; `None` if the operation takes none.

@@ -83,7 +83,7 @@ pub(super) fn if_none_match() -> Parameter {
     header("If-None-Match", text, what)
 }
 
-/// Returns the parameter for the `Prefer` header, with which a caller does not wait.
+/// Returns the parameter for the `Prefer` header, with which a caller can choose not to wait for a run.
 pub(super) fn prefer() -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String);
     let what = "`respond-async`: 202 at once, if there is something to wait for";
@@ -124,82 +124,89 @@ pub(super) fn path_parameters(path: &'static str) -> impl Iterator<Item = Parame
         .split('/')
         .filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'));
     names.map(move |name| match name {
-        "id" if is_operated => path_parameter(uuid_part(), name),
-        name => path_parameter(path_part(name), name),
+        "id" if is_operated => path_parameter(uuid_parameter_doc(), name),
+        name => path_parameter(path_parameter_doc(name), name),
     })
 }
 
-/// A part of a path that stands for something.
-struct PathPart {
+/// The documentation of a parameter in a path.
+struct PathParameterDoc {
     schema: ObjectBuilder,
     what: &'static str,
     example: Value,
 }
 
-/// Returns the part that has this name in every path.
-fn path_part(name: &str) -> PathPart {
+/// Returns the documentation of the path parameter with this name, which means the same in every path.
+fn path_parameter_doc(name: &str) -> PathParameterDoc {
     match name {
-        "id" => number_part("The id, a number"),
-        "contact_id" => number_part("The id of the person, a number"),
-        "invoice_id" => number_part("The id of the invoice, a number"),
-        "irn" => text_part(
+        "id" => number_parameter_doc("The id, a number"),
+        "contact_id" => number_parameter_doc("The id of the person, a number"),
+        "invoice_id" => number_parameter_doc("The id of the invoice, a number"),
+        "irn" => text_parameter_doc(
             "The IRN: {invoice_no}-{service_id}-{YYYYMMDD}",
             "INV0001-94CD90AA-20260115",
         ),
-        "supplier_irn" => text_part(
+        "supplier_irn" => text_parameter_doc(
             "The IRN of the received invoice: {invoice_no}-{service_id}-{YYYYMMDD}",
             "INV9001-5A3F00C1-20260115",
         ),
-        "endpoint_id" => text_part("`default`, or the id of an endpoint that was added", "2"),
+        "endpoint_id" => {
+            text_parameter_doc("`default`, or the id of an endpoint that was added", "2")
+        }
         "list" => {
             let lists = ReferenceList::ALL.iter().map(ToString::to_string);
-            with_words(text_part("The list", "currencies"), lists)
+            with_words(text_parameter_doc("The list", "currencies"), lists)
         }
         "operation" => {
             let operations = Operation::ALL.into_iter().map(Operation::name);
-            let part = text_part("The operation of the authority", "sign");
+            let part = text_parameter_doc("The operation of the authority", "sign");
             with_words(part, operations)
         }
-        "batch_no" => text_part("The batch number that Bulk gave", "B-1"),
-        "import_no" => text_part(
+        "batch_no" => text_parameter_doc("The batch number that Bulk gave", "B-1"),
+        "import_no" => text_parameter_doc(
             "The number that the import gave",
             "IDB4D5F32AC53A2EB23F0AB14003AF9D3",
         ),
-        "correction_no" => text_part("The number that Correct gave", "C20260115-0000000000000000"),
-        "token" => text_part("The token of the settings", "token"),
-        _ => uuid_part(),
+        "correction_no" => {
+            text_parameter_doc("The number that Correct gave", "C20260115-0000000000000000")
+        }
+        "token" => text_parameter_doc("The token of the settings", "token"),
+        _ => uuid_parameter_doc(),
     }
 }
 
-fn number_part(what: &'static str) -> PathPart {
-    PathPart {
+fn number_parameter_doc(what: &'static str) -> PathParameterDoc {
+    PathParameterDoc {
         schema: integer().minimum(Some(1)),
         what,
         example: Value::from(1),
     }
 }
 
-fn text_part(what: &'static str, example: &str) -> PathPart {
+fn text_parameter_doc(what: &'static str, example: &str) -> PathParameterDoc {
     let text = ObjectBuilder::new().schema_type(Type::String);
-    PathPart {
+    PathParameterDoc {
         schema: text.min_length(Some(1)),
         what,
         example: example.into(),
     }
 }
 
-fn uuid_part() -> PathPart {
-    text_part("The id, a UUID", "01a1fe6b-07c5-77be-bffc-3c9cdd06c3ab")
+fn uuid_parameter_doc() -> PathParameterDoc {
+    text_parameter_doc("The id, a UUID", "01a1fe6b-07c5-77be-bffc-3c9cdd06c3ab")
 }
 
-fn with_words(part: PathPart, words: impl Iterator<Item = impl Into<Value>>) -> PathPart {
-    PathPart {
+fn with_words(
+    part: PathParameterDoc,
+    words: impl Iterator<Item = impl Into<Value>>,
+) -> PathParameterDoc {
+    PathParameterDoc {
         schema: part.schema.enum_values(Some(words)),
         ..part
     }
 }
 
-fn path_parameter(part: PathPart, name: &'static str) -> Parameter {
+fn path_parameter(part: PathParameterDoc, name: &'static str) -> Parameter {
     let parameter = ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Path)

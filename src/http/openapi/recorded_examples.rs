@@ -11,12 +11,13 @@ use utoipa::openapi::{Ref, RefOr};
 use crate::http::respond::code::ErrorCode;
 
 /// The examples of successful answers: by operation, then by status.
-static ANSWERS: LazyLock<Value> = LazyLock::new(|| examples(include_str!("examples/answers.json")));
+static ANSWERS: LazyLock<Value> =
+    LazyLock::new(|| parse_examples(include_str!("examples/answers.json")));
 /// The examples of failures: by error code.
 static FAILURES: LazyLock<Value> =
-    LazyLock::new(|| examples(include_str!("examples/failures.json")));
+    LazyLock::new(|| parse_examples(include_str!("examples/failures.json")));
 
-fn examples(text: &str) -> Value {
+fn parse_examples(text: &str) -> Value {
     strict_json::from_trusted(text).unwrap_or_default()
 }
 

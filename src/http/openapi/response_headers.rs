@@ -7,7 +7,7 @@ use utoipa::openapi::{Ref, RefOr};
 
 use crate::http::respond::code::ErrorCode;
 
-/// A header: its name, its name in the components of the document, the type of its value, and what it says.
+/// A header: its name, its name in the components of the document, the type of its value, and its description.
 type Described = (&'static str, &'static str, Type, &'static str);
 
 const REQUEST_ID: Described = (

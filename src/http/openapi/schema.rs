@@ -222,7 +222,7 @@ fn flag() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Boolean)
 }
 
-/// Returns the schema of `retryable`.
+/// Returns the schema of `retryable`, which says whether the same call may succeed later.
 fn retry_flag() -> ObjectBuilder {
     flag().description(Some("true if the same call may succeed later"))
 }

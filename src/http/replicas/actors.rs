@@ -19,8 +19,8 @@ const TOLD_BYTES_MAX: usize = 12 * 1_024;
 #[derive(Debug, Serialize)]
 pub(crate) struct ReplicaActor {
     pub(crate) replica: String,
-    /// The time of the heartbeat that told of the actor; `None` for an actor of the answering process, whose figures
-    /// are current.
+    /// The time of the heartbeat that named the actor; `None` for an actor of the answering process, whose figures are
+    /// current.
     pub(crate) told_at: Option<Timestamp>,
     /// The age of the figures, in microseconds.
     pub(crate) told_us_ago: u64,
@@ -61,7 +61,7 @@ fn to_heartbeat_entry(actor: &ActorFigures) -> Value {
     value
 }
 
-/// Removes fields that are null, zero or empty: a reader gives them the same value.
+/// Removes fields that are null, zero or empty, because whoever reads the heartbeat fills in these values.
 fn remove_defaults(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -86,7 +86,7 @@ fn is_default(value: &Value) -> bool {
 
 /// Returns the `max` worst actors, worst first: of all replicas that are not missing or, if `replica` is given, of the
 /// replica with this name, even if it is missing. `own` are the actors of this process.
-pub(crate) fn rank(
+pub(crate) fn rank_actors(
     state: &ApiState,
     own: Vec<ActorFigures>,
     ranking: Ranking<'_>,
@@ -120,7 +120,7 @@ pub(crate) fn rank(
 /// Returns the actors in the last heartbeat of a replica. Leaves out actors that this version cannot read, because the
 /// replica runs another version.
 fn reported_actors(list: &ReplicaList, replica: &Replica) -> Vec<ReplicaActor> {
-    let told_us_ago = list.us_since(replica.seen_at);
+    let told_us_ago = list.micros_since(replica.seen_at);
     let told = replica.figures.worst_actors.iter();
     let actors = told.filter_map(|actor| {
         Some(ReplicaActor {

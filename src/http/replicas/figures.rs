@@ -10,7 +10,7 @@ use crate::http::replicas::actors;
 use crate::http::state::ApiState;
 
 pub(super) fn gather_figures(state: &ApiState) -> ReplicaFigures {
-    let recent = state.traffic.history().recent();
+    let recent = state.traffic.history().recent_requests();
     ReplicaFigures {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: state.replicas.started_at(),
@@ -30,8 +30,8 @@ pub(super) fn gather_figures(state: &ApiState) -> ReplicaFigures {
     }
 }
 
-/// Returns why the process is not ready; `None` if it is ready, as far as it knows without a probe. Its last own report
-/// counts, too, so that the list of replicas says what the replica itself says.
+/// Returns why the process is not ready; `None` if it is ready. Makes no probe. Uses the last report of `/health/ready`
+/// too, so that the list of replicas agrees with what this replica itself reports.
 fn unready_reason(state: &ApiState) -> Option<String> {
     let fault = state.health.database_fault();
     let database = fault.map(|fault| format!("the database is {fault}"));

@@ -38,7 +38,7 @@ pub async fn record_heartbeats(state: web::Data<ApiState>) {
     while !state.stopping.is_requested() {
         let exchanged = exchange_with_replicas(&state, &mut has_removed_predecessors).await;
         if let Err(error) = exchanged {
-            // A database that does not answer is an incident of its own.
+            // Not a warning: a database that does not answer is reported as an incident anyway.
             tracing::debug!(%error, "this replica could not record a heartbeat");
         }
         tokio::select! {
@@ -92,7 +92,7 @@ async fn record_heartbeat(state: &ApiState) -> Result<Timestamp, StoreError> {
 }
 
 /// Returns how far this process's clock is ahead of the database's clock, which was read between `before` and `after`.
-/// The result is zero if the difference is within the time that the read took.
+/// Returns zero if the difference is no longer than the read took.
 fn clock_ahead(before: Timestamp, database: Timestamp, after: Timestamp) -> SignedDuration {
     if before > database {
         before.duration_since(database)
@@ -175,8 +175,8 @@ pub(crate) fn own_breaker(state: &ApiState, operation: Operation) -> BreakerFigu
     figures::breaker_figures(state).swap_remove(operation as usize)
 }
 
-/// Returns the breakers of all replicas together. Those of this process are of this moment, those of the others of a
-/// second ago.
+/// Returns the breakers of all replicas together. Those of this process are current, those of the others about a second
+/// old.
 pub(crate) fn shared_breakers(state: &ApiState) -> Vec<SharedBreaker> {
     let own = figures::breaker_figures(state);
     let identity = state.replicas.identity();

@@ -16,8 +16,8 @@ use crate::http::respond::error::ApiError;
 /// The header that holds a warning about unusual but accepted input. A response may have several of them.
 pub(crate) const WARNING_HEADER: HeaderName = HeaderName::from_static("x-system-warning");
 
-/// The maximum number of warnings in the headers of a response, and of their bytes with their names. Common clients read
-/// at most 100 headers, and some proxies at most 4 KiB of headers.
+/// The maximum number of warnings in the headers of a response, and of their bytes with their names. Common clients
+/// read at most 100 headers, and some proxies at most 4 KiB of headers.
 const WARNINGS_MAX: usize = 20;
 const WARNING_BYTES_MAX: usize = 3_000;
 /// The end of a warning that was cut.
@@ -76,7 +76,7 @@ impl ApiResponse {
         }))
     }
 
-    /// Adds a member beside `data`. Does nothing if the value is `None`, or if the body is made while it is sent.
+    /// Adds a member next to `data`. Does nothing if the value is `None`, or if the body is made while it is sent.
     #[must_use]
     pub(crate) fn with_member(self, name: &str, value: Option<&impl Serialize>) -> Self {
         let Some(value) = value.and_then(|value| serde_json::to_string(value).ok()) else {
@@ -103,7 +103,7 @@ impl ApiResponse {
         self
     }
 
-    /// Tags the answer with more than the digest of its body.
+    /// Sets the entity tag of the answer, if the digest of its body would not be enough.
     #[must_use]
     pub(crate) fn with_tag(mut self, tag: &EntityTag) -> Self {
         if let Ok(value) = HeaderValue::try_from(tag.to_string()) {
@@ -172,8 +172,8 @@ pub(crate) fn warning_value(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&sendable).ok()
 }
 
-/// Removes the warnings for which the headers of a response have no room. A last warning says how many were left out. Use
-/// it once, when the response has all its warnings.
+/// Removes the warnings for which the headers of a response have no room. A last warning says how many were left out.
+/// Use it once, when the response has all its warnings.
 pub(crate) fn limit_warnings(headers: &mut HeaderMap) {
     let name_bytes = WARNING_HEADER.as_str().len();
     let mut shown = 0;

@@ -31,7 +31,8 @@ pub struct ApiError {
     pub(crate) retry_after: Option<Duration>,
     /// True if the same call may succeed later; `None` leaves the field out of the response.
     pub(crate) retryable: Option<bool>,
-    /// True for a refusal that the same request may not meet again, so that it is not kept for an idempotency key.
+    /// True for a refusal that may be over when the same request comes again, so it is not stored for an idempotency
+    /// key.
     pub(crate) is_passing: bool,
     pub(crate) allowed: Box<[Method]>,
     pub(crate) details: Box<Details>,
@@ -183,7 +184,7 @@ impl From<Fault> for ApiError {
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         let message = refusal.to_string();
-        let is_passing = is_passing(&refusal);
+        let is_passing = is_temporary(&refusal);
         let (code, faults) = match refusal {
             Refusal::Invalid(faults) => return Self::invalid(faults),
             Refusal::InvoiceNotSigned => {
@@ -237,9 +238,9 @@ impl From<Refusal> for ApiError {
     }
 }
 
-/// True for a refusal because of something else that was under way at the same moment: its sentence asks the caller to
-/// send the request again.
-fn is_passing(refusal: &Refusal) -> bool {
+/// True for a refusal that is due to other work in progress at the same moment. Its message asks the caller to send the
+/// request again.
+fn is_temporary(refusal: &Refusal) -> bool {
     matches!(
         refusal,
         Refusal::ChangedDuringApproval

@@ -17,7 +17,9 @@ impl From<AuthorityFailure> for ApiError {
         match &failure {
             AuthorityFailure::Refused { .. } => Self::new(ErrorCode::AuthorityRejected, message),
             AuthorityFailure::NotFound { .. } => Self::invoice_not_found(),
-            AuthorityFailure::Paused => paused_error(ErrorCode::AuthorityUnavailable, message),
+            AuthorityFailure::Paused => {
+                paused_service_error(ErrorCode::AuthorityUnavailable, message)
+            }
             _ => {
                 let code = if failure.is_timeout() {
                     ErrorCode::AuthorityTimeout
@@ -32,7 +34,7 @@ impl From<AuthorityFailure> for ApiError {
 }
 
 /// Returns the error for a call that a paused service does not make.
-fn paused_error(code: ErrorCode, message: String) -> ApiError {
+fn paused_service_error(code: ErrorCode, message: String) -> ApiError {
     ApiError::new(code, message)
         .with_status(StatusCode::SERVICE_UNAVAILABLE)
         .with_retry_after(AUTHORITY_RETRY_AFTER)
@@ -42,7 +44,9 @@ impl From<TestDeliveryError> for ApiError {
     fn from(failure: TestDeliveryError) -> Self {
         let message = capitalize(&failure.to_string());
         match failure {
-            TestDeliveryError::Paused => paused_error(ErrorCode::WebhookUnreachable, message),
+            TestDeliveryError::Paused => {
+                paused_service_error(ErrorCode::WebhookUnreachable, message)
+            }
             TestDeliveryError::Refused(refusal) => refusal.into(),
             TestDeliveryError::Store(error) => error.into(),
             TestDeliveryError::Secret(fault) => Self::internal(fault),

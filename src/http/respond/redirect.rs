@@ -11,7 +11,8 @@ const NOTICE_COOKIE: &str = "notice";
 /// can put a sentence on a page.
 const SECURE_NOTICE_COOKIE: &str = "__Host-notice";
 const NOTICE_LIFETIME_S: i64 = 60;
-/// Browsers drop a cookie of more than 4,096 bytes, its name and attributes included (RFC 6265, section 6.1).
+/// The maximum length of an encoded notice. Browsers drop a cookie of more than 4,096 bytes, including its name and
+/// attributes (RFC 6265, section 6.1).
 const NOTICE_BYTES_MAX: usize = 3_600;
 /// The encoded sign of a notice that was cut: `…`.
 const ELLIPSIS: &str = "%E2%80%A6";
@@ -31,8 +32,8 @@ pub(crate) fn add_notice(answer: &mut HttpResponse, notice: &str) {
     let _ = answer.add_cookie(&cookie.finish());
 }
 
-/// Encodes a notice for its cookie, and cuts it where the browser would drop the cookie. A space is `%20`: actix decodes
-/// percent signs, but not `+`.
+/// Encodes a notice for its cookie, and cuts it where the browser would drop the cookie. A space is `%20`: actix
+/// decodes percent signs, but not `+`.
 fn encode_notice(notice: &str) -> String {
     let mut text = String::new();
     for character in notice.chars() {
@@ -49,7 +50,7 @@ fn encode_notice(notice: &str) -> String {
     text
 }
 
-/// Leads the browser to another page, which it asks for with GET.
+/// Redirects the browser with 303, so that it requests the other page with GET.
 pub(crate) fn redirect(path: &str) -> HttpResponse {
     HttpResponse::SeeOther()
         .insert_header((LOCATION, path))
@@ -76,7 +77,8 @@ pub(crate) fn secure_notice(answer: &mut HttpResponse) {
     }
 }
 
-/// Returns `None` if the cookie is not the one of a notice. The value stays encoded.
+/// Returns the cookie of a notice under its name for TLS only, with the value still encoded; `None` for any other
+/// cookie.
 fn to_secure_notice(cookie: &HeaderValue) -> Option<HeaderValue> {
     let text = cookie.to_str().ok()?.to_owned();
     let mut cookie = Cookie::parse(text).ok()?;

@@ -149,7 +149,7 @@ fn problem_entry(fault: &Fault) -> Value {
     json!({ "pointer": uri_pointer(&fault.path), "rule": fault.rule(), "detail": fault.to_string() })
 }
 
-/// Returns a JSON Pointer into the body, written as a URI fragment.
+/// Converts the dotted path of a field to a JSON Pointer into the body, written as a URI fragment such as `#/lines/0`.
 pub(crate) fn uri_pointer(path: &str) -> String {
     format!("#{}", json_pointer(path))
 }

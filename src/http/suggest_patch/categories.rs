@@ -18,7 +18,7 @@ enum SoldKind {
 }
 
 /// Returns the operations that move the codes of a line to the fields for goods or to the fields for services.
-pub(super) fn fixes(body: &Value, wrong: &Violation) -> Vec<PatchOperation> {
+pub(super) fn find_fixes(body: &Value, wrong: &Violation) -> Vec<PatchOperation> {
     let Some((line, name)) = wrong.path.rsplit_once('.') else {
         return Vec::new();
     };

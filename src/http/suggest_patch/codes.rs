@@ -26,8 +26,8 @@ const CODE_FIELDS: [(&str, ReferenceList); 7] = [
 /// The ids of the rules that an invalid code may violate.
 const CODE_RULES: [&str; 4] = ["exists", "max", "currency", "country"];
 const CURRENCY_FIELDS: [&str; 2] = ["document_currency_code", "tax_currency_code"];
-/// The maximum number of different texts of one body for which a code is looked for. Each of them may be compared with
-/// all names of a long list.
+/// The maximum number of different texts of one body that are looked up in the lists of codes. One text may be compared
+/// with all names of a long list.
 const TEXTS_MAX: usize = 50;
 
 /// The codes that the texts of one body mean. Each text is looked up once.
@@ -63,7 +63,7 @@ impl<'l> MeantCodes<'l> {
 }
 
 /// Returns the operation that replaces an invalid code; `None` if it is not certain which code is meant.
-pub(super) fn fix(
+pub(super) fn find_fix(
     body: &Value,
     wrong: &Violation,
     codes: &mut MeantCodes<'_>,

@@ -9,7 +9,7 @@ use crate::http::suggest_patch::patch_op::PatchOperation;
 use crate::http::suggest_patch::violation::Violation;
 
 /// Returns the operation that writes the date as YYYY-MM-DD. Returns `None` if the text can mean more than one date.
-pub(super) fn fix(body: &Value, wrong: &Violation, zone: Offset) -> Option<PatchOperation> {
+pub(super) fn find_fix(body: &Value, wrong: &Violation, zone: Offset) -> Option<PatchOperation> {
     if wrong.rule != "date" {
         return None;
     }

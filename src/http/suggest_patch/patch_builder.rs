@@ -75,19 +75,19 @@ impl<'l> PatchBuilder<'l> {
         let mut has_changed = false;
         for each in wrong.iter().take(OPERATIONS_MAX) {
             let found = [
-                dates::fix(&self.body, each, self.context.zone),
-                codes::fix(&self.body, each, &mut self.codes),
+                dates::find_fix(&self.body, each, self.context.zone),
+                codes::find_fix(&self.body, each, &mut self.codes),
             ];
             for fix in found
                 .into_iter()
                 .flatten()
-                .chain(categories::fixes(&self.body, each))
+                .chain(categories::find_fixes(&self.body, each))
             {
                 has_changed |= self.apply_fix(fix);
             }
         }
         if wrong.iter().any(totals::concerns_totals) {
-            for fix in totals::fixes(&self.body, self.context.catalog) {
+            for fix in totals::find_fixes(&self.body, self.context.catalog) {
                 has_changed |= self.apply_fix(fix);
             }
         }
@@ -121,7 +121,7 @@ impl<'l> PatchBuilder<'l> {
     pub(crate) fn operations(&self) -> Vec<Value> {
         self.fixes
             .iter()
-            .map(|(fix, was_there)| fix.to_operation(*was_there))
+            .map(|(fix, was_there)| fix.to_json_operation(*was_there))
             .collect()
     }
 }

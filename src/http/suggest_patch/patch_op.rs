@@ -31,7 +31,7 @@ impl PatchOperation {
     }
 
     /// Returns the RFC 6902 operation. `Set` becomes `replace` if the member `was_there`, else `add`.
-    pub(crate) fn to_operation(&self, was_there: bool) -> Value {
+    pub(crate) fn to_json_operation(&self, was_there: bool) -> Value {
         let path = &self.pointer;
         let why = &self.why;
         match &self.change {

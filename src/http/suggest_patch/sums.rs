@@ -67,7 +67,7 @@ fn is_quantity_times_price(line: &Value) -> Option<bool> {
         amount_at(line, "/invoiced_quantity")?.times(amount_at(line, "/price/price_amount")?)?;
     let stated = amount_at(line, "/line_extension_amount")?
         .times(amount_at(line, "/price/base_quantity")?)?;
-    Some(price.is_about(stated))
+    Some(price.is_within_tolerance(stated))
 }
 
 /// One part of a tax total: the tax of one tax category (`tax_subtotal`).
@@ -83,7 +83,7 @@ impl TaxSubtotal {
     fn from_part(part: &Value, digits: u32) -> Option<Self> {
         let base = amount_at(part, "/taxable_amount")?;
         let due = amount_at(part, "/tax_category/percent")?
-            .to_percent(base)?
+            .percent_share(base)?
             .round_half_up(digits);
         Some(Self {
             base,
@@ -93,12 +93,12 @@ impl TaxSubtotal {
     }
 
     pub(super) fn is_proven(&self) -> bool {
-        self.stated.is_about(self.due)
+        self.stated.is_within_tolerance(self.due)
     }
 }
 
 /// Returns the parts of one tax total. Returns `None` if the total has no parts or one part is incomplete.
-pub(super) fn tax_parts(total: &Value, digits: u32) -> Option<Vec<TaxSubtotal>> {
+pub(super) fn tax_subtotals(total: &Value, digits: u32) -> Option<Vec<TaxSubtotal>> {
     let parts: Option<Vec<TaxSubtotal>> = items_at(total, "/tax_subtotal")
         .iter()
         .map(|part| TaxSubtotal::from_part(part, digits))

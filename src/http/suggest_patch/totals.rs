@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::suggest_patch::patch_op::PatchOperation;
-use crate::http::suggest_patch::sums::{LineTotals, amount_at, items_at, tax_parts};
+use crate::http::suggest_patch::sums::{LineTotals, amount_at, items_at, tax_subtotals};
 use crate::http::suggest_patch::violation::Violation;
 
 const TOTAL_FIELD: &str = "legal_monetary_total";
@@ -29,7 +29,7 @@ pub(super) fn inclusive_total_violation(body: &Value) -> Option<Violation> {
         .collect();
     let expected = amount_at(body, TAX_EXCLUSIVE_POINTER)?.plus(Amount::sum(taxes?)?)?;
     let path = format!("{TOTAL_FIELD}.tax_inclusive_amount");
-    (!amount_at(body, TAX_INCLUSIVE_POINTER)?.is_about(expected))
+    (!amount_at(body, TAX_INCLUSIVE_POINTER)?.is_within_tolerance(expected))
         .then_some(Violation { path, rule: "sum" })
 }
 
@@ -42,7 +42,7 @@ struct TaxCorrection {
 }
 
 /// Returns the operations that correct the totals. Returns no operation if the right value of one total is unknown.
-pub(super) fn fixes(body: &Value, catalog: &Catalog) -> Vec<PatchOperation> {
+pub(super) fn find_fixes(body: &Value, catalog: &Catalog) -> Vec<PatchOperation> {
     let currency = body
         .get("document_currency_code")
         .and_then(Value::as_str)
@@ -76,9 +76,10 @@ fn total_fixes(
     let payable = amount_at(body, PAYABLE_POINTER)?;
     let is_proven = lines.are_proven && taxes.are_proven && !is_charged;
     let stands = amount_at(body, TAX_INCLUSIVE_POINTER)
-        .is_some_and(|stated| stated.is_about(inclusive))
-        && amount_at(body, TAX_EXCLUSIVE_POINTER).is_some_and(|stated| stated.is_about(exclusive));
-    let is_agreed = payable.is_about(inclusive) || stands;
+        .is_some_and(|stated| stated.is_within_tolerance(inclusive))
+        && amount_at(body, TAX_EXCLUSIVE_POINTER)
+            .is_some_and(|stated| stated.is_within_tolerance(exclusive));
+    let is_agreed = payable.is_within_tolerance(inclusive) || stands;
     if !is_agreed && !is_proven || is_charged && !lines.are_proven {
         return None;
     }
@@ -91,8 +92,8 @@ fn total_fixes(
     ];
     // A prepayment may be the reason for a lower payable amount. So this amount is corrected only if it equals the
     // stated total with tax, and that total is wrong.
-    let follows =
-        amount_at(body, TAX_INCLUSIVE_POINTER).is_some_and(|stated| stated.is_about(payable));
+    let follows = amount_at(body, TAX_INCLUSIVE_POINTER)
+        .is_some_and(|stated| stated.is_within_tolerance(payable));
     if !is_agreed && follows {
         wanted.push((
             PAYABLE_POINTER,
@@ -107,7 +108,7 @@ fn total_fixes(
             return true;
         };
         let is_below = *pointer == TAX_INCLUSIVE_POINTER && stated < exclusive;
-        is_below || !stated.is_about(*right)
+        is_below || !stated.is_within_tolerance(*right)
     });
     Some(
         wanted
@@ -125,14 +126,14 @@ fn correct_taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<TaxCorr
     };
     for (place, total) in totals.iter().enumerate() {
         let at = format!("/tax_total/{place}");
-        let parts = tax_parts(total, digits)?;
+        let parts = tax_subtotals(total, digits)?;
         let stated = amount_at(total, "/tax_amount");
         let sum = Amount::sum(parts.iter().map(|part| part.stated))?;
         let due = Amount::sum(parts.iter().map(|part| part.due))?;
         let base = Amount::sum(parts.iter().map(|part| part.base))?;
         let mut are_proven = parts.iter().all(super::sums::TaxSubtotal::is_proven);
         let right = match stated {
-            Some(stated) if stated.is_about(sum) => stated,
+            Some(stated) if stated.is_within_tolerance(sum) => stated,
             _ if are_proven => {
                 let why = "the sum of its parts, each of which is its percent";
                 taxes.fixes.push(PatchOperation::set(
@@ -142,7 +143,7 @@ fn correct_taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<TaxCorr
                 ));
                 sum
             }
-            Some(stated) if stated.is_about(due) => {
+            Some(stated) if stated.is_within_tolerance(due) => {
                 for (place, part) in parts
                     .iter()
                     .enumerate()
@@ -161,7 +162,7 @@ fn correct_taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<TaxCorr
             _ => return None,
         };
         taxes.sum = taxes.sum.plus(right)?;
-        taxes.are_proven &= are_proven && base.is_about(lines.sum);
+        taxes.are_proven &= are_proven && base.is_within_tolerance(lines.sum);
     }
     Some(taxes)
 }

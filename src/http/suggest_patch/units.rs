@@ -1,6 +1,6 @@
 //! Corrects units of quantity that are written as common words, such as `kg` for the code `KGM`.
 
-use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
+use crate::domain::reference::catalog::{Catalog, ReferenceList, letters_and_digits};
 use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest_code};
 
 /// Common words with their codes of UN/ECE Recommendation 20, without words of several meanings, such as `ton`.
@@ -76,7 +76,7 @@ const UNIT_WORDS: [(&str, &str); 66] = [
 /// Returns the only code that a text can mean. Returns `None` if no code fits, or if the common words and the
 /// authority's list give different codes.
 pub(super) fn meant_code(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
-    let word = fold(text);
+    let word = letters_and_digits(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);
     let by_word = find_code(&word).or_else(|| singular.and_then(find_code));
     let by_word =

@@ -24,7 +24,7 @@ pub(crate) struct AccountView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<OperatorRole>,
     created_at: String,
-    /// Null if the account is enabled.
+    /// Time at which the account was disabled; null if it is enabled.
     disabled_at: Option<String>,
     /// Ordered by the time of creation, newest key first.
     api_keys: Vec<ApiKeyView<'a>>,

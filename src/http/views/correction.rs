@@ -14,7 +14,7 @@ pub(crate) struct CorrectionView<'a> {
     correction_no: Option<&'a str>,
     /// `stopped` goes on by itself once its document is edited or sent again; `cancelled` and `done` are final.
     state: CorrectionState,
-    /// The reason why it is stopped or cancelled, and what to do; else null.
+    /// The reason why the correction is stopped or cancelled, and what to do about it; null otherwise.
     reason: Option<&'a str>,
     /// The invoice that is corrected.
     original_id: InvoiceId,
@@ -27,7 +27,7 @@ pub(crate) struct CorrectionView<'a> {
     /// The amount that was paid of the invoice and of its replacement by now, less the amounts that were paid back or
     /// set off through credit notes. The payments of the invoice stay recorded there.
     paid: Amount,
-    /// The amount that is left to pay by now: `after` less `paid`; below zero, it is to be paid back.
+    /// The amount that is still to be paid: `after` less `paid`. If it is below zero, it is to be paid back.
     balance: Amount,
     /// In the order in which they are signed; one of the kind `none` if nothing has to be done.
     documents: Vec<DocumentView<'a>>,
@@ -67,7 +67,7 @@ impl<'a> From<&'a Correction> for CorrectionView<'a> {
             before: correction.before,
             after: correction.after,
             paid: correction.paid,
-            balance: correction.balance(),
+            balance: correction.amount_left_to_pay(),
             documents,
         }
     }
@@ -101,15 +101,15 @@ impl<'a> From<&'a PlannedDocument> for DocumentView<'a> {
 #[schema(as = BatchUndo)]
 pub(crate) struct UndoView<'a> {
     pub(crate) batch_no: &'a str,
-    /// The signed invoices that get a credit note over all that is left of them.
+    /// The number of signed invoices that get a credit note over all that is left of them.
     pub(crate) credited: usize,
-    /// The invoices that were not signed and are cancelled.
+    /// The number of invoices that were not signed and are cancelled.
     pub(crate) cancelled: usize,
-    /// The invoices that cannot be undone as they are; each of them says why.
+    /// The number of invoices that cannot be undone as they are; each item says why.
     pub(crate) kept: usize,
-    /// The invoices that were undone before.
+    /// The number of invoices that were undone before.
     pub(crate) done_before: usize,
-    /// The invoices beyond the first 1,000. The same call again undoes them.
+    /// The number of invoices that are left, because one call undoes 1,000 at most. The same call again undoes them.
     pub(crate) left: usize,
     /// The money that is credited or cancelled.
     pub(crate) money: Vec<MoneyView<'a>>,

@@ -34,8 +34,8 @@ struct AttemptView<'a> {
     response: &'a str,
 }
 
-/// An attempt with its headers. They are null if they were not kept: the attempt is from before they were, or the service
-/// crashed during it.
+/// An attempt with its headers. The headers are null if they were not stored: attempts from before headers were stored
+/// have none, nor has an attempt during which the service crashed.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeliveryAttempt)]
 pub(crate) struct FullAttemptView<'a> {
@@ -45,7 +45,8 @@ pub(crate) struct FullAttemptView<'a> {
     response_headers: Option<Vec<HeaderView<'a>>>,
 }
 
-/// A secret stands as `(hidden)`, and of a signature the first characters.
+/// A header of a request or response. The value of a secret is shown as `(hidden)`, and a signature by its first
+/// characters.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LoggedHeader)]
 struct HeaderView<'a> {
@@ -99,13 +100,13 @@ impl<'a> From<&'a DeliveryAttempt> for FullAttemptView<'a> {
         let headers = attempt.headers.as_ref();
         Self {
             attempt: attempt.into(),
-            request_headers: headers.map(|headers| views(&headers.request)),
-            response_headers: headers.map(|headers| views(&headers.response)),
+            request_headers: headers.map(|headers| header_views(&headers.request)),
+            response_headers: headers.map(|headers| header_views(&headers.response)),
         }
     }
 }
 
-fn views(headers: &[(String, String)]) -> Vec<HeaderView<'_>> {
+fn header_views(headers: &[(String, String)]) -> Vec<HeaderView<'_>> {
     headers
         .iter()
         .map(|(name, value)| HeaderView { name, value })

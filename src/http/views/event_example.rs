@@ -65,11 +65,11 @@ fn example_data(kind: EventKind) -> Value {
         EventKind::InvoiceReported => stage("reported", "submitted", "REPORTED"),
         EventKind::InvoiceRejected => {
             let error = "The customer's TIN is not registered";
-            stopped_invoice("REJECTED", error)
+            stopped_invoice_data("REJECTED", error)
         }
         EventKind::InvoiceFailed => {
             let error = "The authority has not answered for three days";
-            stopped_invoice("FAILED", error)
+            stopped_invoice_data("FAILED", error)
         }
         EventKind::PaymentStatusUpdated => {
             let extra = json!({
@@ -122,7 +122,7 @@ fn example_data_without_invoice(kind: EventKind) -> Value {
     }
 }
 
-fn stopped_invoice(authority: &str, error: &str) -> Value {
+fn stopped_invoice_data(authority: &str, error: &str) -> Value {
     let extra = json!({ "previous_status": "approved", "operation": "submit", "error": error });
     example_invoice_data("approved", authority, extra)
 }

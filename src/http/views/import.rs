@@ -29,11 +29,11 @@ pub(crate) struct ImportView<'a> {
     stopped: Option<&'a str>,
     /// The number of documents in the file.
     documents: usize,
-    /// The documents whose outcome is known.
+    /// The number of documents whose outcome is known.
     documents_done: usize,
     created: usize,
     duplicates: usize,
-    /// The duplicates whose contents are not those of the existing invoice, which stays as it is.
+    /// The number of duplicates whose contents differ from those of the existing invoice, which stays as it is.
     duplicates_different: usize,
     failed: usize,
     /// The number of documents that only lack answers which the import profile can give.
@@ -42,7 +42,7 @@ pub(crate) struct ImportView<'a> {
     items: Vec<ItemView<'a>>,
     /// The rules that documents break, those with the most documents first.
     causes: Vec<CauseView<'a>>,
-    /// For each customer, the fields that the import profile could answer.
+    /// For each customer, the missing fields for which the import profile could hold values.
     questions: Vec<QuestionView<'a>>,
     /// Warnings about the file as a whole.
     warnings: &'a [String],
@@ -91,7 +91,7 @@ struct CauseView<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ImportQuestion)]
 struct QuestionView<'a> {
-    /// A key of the customer in the import profile.
+    /// The number of the customer, one of the keys under which the import profile can hold values for the customer.
     customer_no: Option<&'a str>,
     name: Option<&'a str>,
     fields: &'a [String],
@@ -180,9 +180,9 @@ pub(crate) struct ImportProfileView<'a> {
     defaults: &'a BTreeMap<String, String>,
     /// Values for one customer, by its number, TIN or name.
     customers: &'a BTreeMap<String, BTreeMap<String, String>>,
-    /// Our field, by the header of a column.
+    /// The field of the create request for each column header.
     columns: &'a BTreeMap<String, String>,
-    /// Our unit, by the unit of the file.
+    /// The code of the unit of quantity for each unit that files use.
     units: &'a BTreeMap<String, String>,
 }
 

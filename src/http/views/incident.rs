@@ -7,7 +7,7 @@ use crate::domain::incident::{Incident, Severity};
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::upstream::Blame;
 
-/// The present incidents, as the answering process sees them.
+/// The incidents that the answering process sees now.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Incidents<'a> {
     pub(crate) incidents: Vec<IncidentView<'a>>,
@@ -24,7 +24,7 @@ pub(crate) struct IncidentView<'a> {
     #[schema(value_type = String)]
     severity: Severity,
     title: &'static str,
-    /// Empty if the incident has only one cause.
+    /// The cause that distinguishes incidents of the same name; empty if the incident has only one cause.
     cause: &'a str,
     /// The party at fault; null if the facts do not show it.
     #[schema(value_type = Option<String>)]
@@ -34,11 +34,12 @@ pub(crate) struct IncidentView<'a> {
     count: u64,
     /// The work that waits, or is at risk.
     effect: &'static str,
-    /// Time at which it began, or was first seen.
+    /// Time at which the incident began, or was first seen.
     since: String,
-    /// True if `since` is only the time of a first sight: by the answering process, or by a comparison with the ledger.
+    /// True if the real beginning is unknown, and `since` is the time at which the answering process or a comparison
+    /// with the ledger first saw the incident.
     is_since_first_sight: bool,
-    /// Time of the next try or of the end, where it is known.
+    /// Time of the next attempt or of the end of the incident, if one of them is known.
     until: Option<String>,
     ends: &'static str,
     to_do: &'static str,

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::month_summary::{MonthSummary, Sum, SumKey};
+use crate::domain::invoice::month_summary::{AmountSums, MonthSummary, SumKey};
 use crate::domain::invoice::number_series::{Gap, SeriesSummary};
 use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
 use crate::domain::money::Amount;
@@ -33,11 +33,11 @@ struct SumView {
     kind: DocumentKind,
     status: WorkflowStatus,
     count: u64,
-    /// Before tax.
+    /// The sum of the amounts before tax.
     net: Amount,
-    /// All taxes.
+    /// The sum of all taxes.
     vat: Amount,
-    /// With tax.
+    /// The sum of the amounts with tax.
     gross: Amount,
 }
 
@@ -96,7 +96,7 @@ impl MonthSummaryView {
 }
 
 impl SumView {
-    fn new(key: &SumKey, sum: Sum, catalog: &Catalog) -> Self {
+    fn new(key: &SumKey, sum: AmountSums, catalog: &Catalog) -> Self {
         let digits = catalog.currency_digits(&key.currency);
         Self {
             currency: key.currency.clone(),

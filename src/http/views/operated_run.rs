@@ -29,7 +29,7 @@ pub(crate) struct OperatedRun<'a> {
     last_error: Option<&'a str>,
     moves: Vec<OperatorAction>,
     deadline_at: String,
-    /// The actor that asked for it. The names of people and keys are not shown to operators.
+    /// The actor that asked for the run. The names of people and keys are not shown to operators.
     asked_by: Option<ActorView>,
     created_at: String,
     updated_at: String,
@@ -56,7 +56,7 @@ impl<'a> OperatedRun<'a> {
             asked_by: run
                 .asked_by
                 .clone()
-                .map(|actor| ActorView::from(actor.unnamed())),
+                .map(|actor| ActorView::from(actor.without_name())),
             created_at: precise_time(run.created_at),
             updated_at: precise_time(run.updated_at),
             age_s: now.duration_since(run.created_at).as_secs().max(0),
@@ -79,7 +79,7 @@ pub(crate) struct OperatedRunWithSteps<'a> {
 pub(crate) struct OperatedStep<'a> {
     #[serde(flatten)]
     step: StepView<'a>,
-    /// Null if the call was answered.
+    /// The reason why the authority did not answer the call; null if it did.
     #[schema(value_type = Option<String>)]
     cause: Option<UpstreamCause>,
     /// The party at fault, as the other calls of the last 30 s showed it; null if they did not show it.

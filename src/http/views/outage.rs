@@ -21,13 +21,14 @@ pub(crate) struct OutageView<'a> {
     ended_at: Option<String>,
     /// Duration in whole seconds. For an ongoing outage, the duration until now.
     duration_s: i64,
-    announced: Announced,
+    announced: NotificationCounts,
 }
 
 /// Number of taxpayers that were notified of the start (`started`) and of the end (`ended`) of the outage. `under_way`
 /// is the one of these two notifications that is still being sent; null if none is.
 #[derive(Debug, Serialize, ToSchema)]
-struct Announced {
+#[schema(as = Announced)]
+struct NotificationCounts {
     started: u64,
     ended: u64,
     under_way: Option<OutageEdge>,
@@ -51,7 +52,7 @@ impl<'a> OutageView<'a> {
             started_at: precise_time(outage.started_at),
             ended_at: outage.ended_at.map(precise_time),
             duration_s: outage.duration_s(now),
-            announced: Announced {
+            announced: NotificationCounts {
                 started: count(OutageEdge::Started),
                 ended: count(OutageEdge::Ended),
                 under_way: OutageEdge::ALL

@@ -14,8 +14,8 @@ pub(crate) struct Overview {
     pub(crate) counted_at: String,
     /// The runs that have not ended. A group without runs is absent.
     pub(crate) runs: Vec<RunGroup>,
-    pub(crate) deadlines: Deadlines,
-    pub(crate) deliveries: Undelivered,
+    pub(crate) deadlines: DeadlineCounts,
+    pub(crate) deliveries: DeliveryCounts,
     pub(crate) endpoints: Vec<EndpointGroup>,
     /// True while an outage of the authority is recorded, no matter which replica detected it.
     pub(crate) is_outage: bool,
@@ -30,15 +30,17 @@ pub(crate) struct RunGroup {
     pub(crate) oldest_age_s: i64,
 }
 
-/// Numbers of runs that have not ended: `overdue` counts missed deadlines, `soon` deadlines within the next hour.
+/// Numbers of submissions that have not ended: `overdue` counts missed deadlines, `soon` those of the next hour.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Deadlines {
+#[schema(as = Deadlines)]
+pub(crate) struct DeadlineCounts {
     pub(crate) overdue: i64,
     pub(crate) soon: i64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Undelivered {
+#[schema(as = Undelivered)]
+pub(crate) struct DeliveryCounts {
     pub(crate) pending: i64,
     pub(crate) dead: i64,
 }

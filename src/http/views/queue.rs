@@ -22,7 +22,8 @@ pub(crate) struct QueueView {
     earliest_clear_at: String,
     /// The run should end before this time; null during an outage of the authority, whose end nobody knows.
     latest_clear_at: Option<String>,
-    /// The median error of the last predictions, in per cent of the time that the runs then took; null if there is none.
+    /// The median error of the last predictions, in per cent of the time that the runs then took; null if there is
+    /// none.
     prediction_error_percent: Option<u64>,
     /// Time by which the law requires the invoice to be at the authority.
     deadline_at: String,

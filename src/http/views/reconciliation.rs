@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
-    AskedBy, Decision, FindingAction, Reconciliation, ReconciliationState, RecordedFinding,
+    AskedBy, FindingAction, OperatorDecision, Reconciliation, ReconciliationState, RecordedFinding,
 };
 use crate::domain::reconciliation::finding_kind::FindingKind;
 
@@ -62,7 +62,7 @@ impl<'a> From<&'a Reconciliation> for ReconciliationView<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ReconciliationFinding)]
 pub(crate) struct FindingView<'a> {
-    /// The place among the findings of the reconciliation, from 1. A decision names it.
+    /// The number of the finding within its reconciliation, counted from 1. A decision names the finding by it.
     number: u32,
     what: FindingKind,
     irn: &'a str,
@@ -76,7 +76,7 @@ pub(crate) struct FindingView<'a> {
     decision: Option<DecisionView<'a>>,
 }
 
-/// An operator's word that nothing more is to be done about a finding.
+/// An operator's decision that nothing more is to be done about a finding.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = FindingDecision)]
 struct DecisionView<'a> {
@@ -86,8 +86,8 @@ struct DecisionView<'a> {
     decided_at: String,
 }
 
-impl<'a> From<&'a Decision> for DecisionView<'a> {
-    fn from(decision: &'a Decision) -> Self {
+impl<'a> From<&'a OperatorDecision> for DecisionView<'a> {
+    fn from(decision: &'a OperatorDecision) -> Self {
         Self {
             operator_id: decision.operator_id,
             reason: &decision.reason,

@@ -92,13 +92,14 @@ impl From<SelectedCounts> for SelectionPreview {
 /// The integration record of a webhook that was enabled. `replay` is the replay of missed events; null if none was
 /// requested.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Enabled<'a> {
+#[schema(as = Enabled)]
+pub(crate) struct EnabledWebhook<'a> {
     #[serde(flatten)]
     integration: Integration<'a>,
     replay: Option<ReplayView>,
 }
 
-impl<'a> Enabled<'a> {
+impl<'a> EnabledWebhook<'a> {
     pub(crate) fn new(
         endpoint: &'a Endpoint,
         kinds: &'a IntegrationSummary,

@@ -12,37 +12,39 @@ use crate::domain::replica::{ActorTotals, Replica, ReplicaList, ReplicaState};
 pub(crate) struct Replicas<'a> {
     /// The name of the replica that answers.
     pub(crate) answered_by: &'a str,
-    /// The time at which they were read, by the clock of the database; null if the database has not answered yet.
+    /// The time at which the replicas were read, by the clock of the database; null if the database has not answered
+    /// yet.
     pub(crate) read_at: Option<String>,
     pub(crate) replicas: Vec<ReplicaView<'a>>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReplicaView<'a> {
-    /// The name of this start of the process, which its leases carry.
+    /// The id of the process, which is new after each start. The leases of the process carry it.
     id: &'a str,
     /// The host and the port, or the name in the settings.
     name: &'a str,
     /// `ready`, `degraded`, `not-ready`, `stopping` or `missing`. A degraded replica is ready.
     state: &'static str,
-    /// The reason why it is not ready; null if it is.
+    /// The reason why the replica is not ready; null if it is ready.
     not_ready: Option<&'a str>,
-    /// The reason why it is degraded, although it is ready; null if nothing is wrong.
+    /// The reason why the replica is degraded, although it is ready; null if nothing is wrong.
     degraded: Option<&'a str>,
     version: &'a str,
     started_at: String,
-    /// The time of its last sign, by the clock of the database.
+    /// The time of its last heartbeat, by the clock of the database.
     seen_at: String,
-    /// The number of lanes that it holds.
+    /// The number of lanes that the replica holds.
     leases: u64,
     resident_bytes: Option<u64>,
-    /// The time by which its clock is ahead of the clock of the database, in milliseconds.
+    /// The time by which the replica's clock is ahead of the clock of the database, in milliseconds.
     clock_ahead_ms: i64,
-    /// Requests that it answered within the last ten seconds, and the time in microseconds within which 99 of 100 were
-    /// answered.
+    /// Number of requests that the replica answered within the last ten seconds. `p99_us` is the time in microseconds
+    /// within which 99 of 100 of them were answered.
     requests: u64,
     p99_us: u64,
-    /// Runs that ended and attempts at deliveries within the last ten seconds.
+    /// Number of runs that ended within the last ten seconds. `delivery_attempts` is the number of attempts at
+    /// deliveries in that time.
     runs_ended: u64,
     delivery_attempts: u64,
     actors: ActorTotalsView,
@@ -57,7 +59,7 @@ pub(crate) struct ActorTotalsView {
     queued: u64,
     failed: u64,
     stuck: u64,
-    /// Panics and restarts since the start of the process.
+    /// Number of panics since the start of the process; `restarts` is the number of restarts.
     panics: u64,
     restarts: u64,
 }
@@ -70,10 +72,10 @@ pub(crate) struct ReplicaBreaker<'a> {
     state: &'static str,
     /// True if an operator has stopped the calls.
     is_tripped: bool,
-    /// The reason why the last call failed, or most calls while the breaker is open; null if the last call was answered
-    /// and the breaker is closed.
+    /// The reason why the last call failed or, while the breaker is open, why most calls failed; null if the last call
+    /// was answered and the breaker is closed.
     cause: Option<&'a str>,
-    /// The calls of the last 30 s, and those of them that failed.
+    /// Number of calls within the last 30 s. `failures` is the number of these calls that failed.
     calls: u32,
     failures: u32,
     limit: u32,

@@ -18,10 +18,10 @@ pub(crate) struct RequestView<'a> {
     /// The taxpayer whose key was used; null for an integrator's own request.
     taxpayer_id: Option<TaxpayerId>,
     method: &'a str,
-    /// With its query string, without secrets.
+    /// The path with its query string, without secrets.
     path: &'a str,
     status: u16,
-    /// Null if the request succeeded.
+    /// The code of the error; null if the request succeeded.
     error_code: Option<&'a str>,
     duration_ms: u64,
     /// The name and the last characters of the key, as the list of keys shows it.
@@ -37,7 +37,7 @@ struct BodyView<'a> {
     bytes: u64,
     /// `whole`; `redacted` where `(hidden)` stands for secrets; `cut` after 8 KiB; `omitted` if nothing of it is kept.
     kept: &'static str,
-    /// Null if nothing of it is kept.
+    /// The kept part of the body; null if nothing of it is kept.
     body: Option<&'a str>,
 }
 

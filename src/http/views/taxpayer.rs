@@ -59,12 +59,13 @@ pub(crate) struct TaxpayerView<'a> {
     verification_reason: Option<&'static str>,
     created_at: String,
     updated_at: String,
-    users: Vec<User<'a>>,
+    users: Vec<ContactPersonView<'a>>,
 }
 
 /// A contact person of the taxpayer. The password and its hash are never shown.
 #[derive(Debug, Serialize, ToSchema)]
-struct User<'a> {
+#[schema(as = User)]
+struct ContactPersonView<'a> {
     id: i64,
     first_name: &'a str,
     last_name: &'a str,
@@ -89,12 +90,12 @@ impl<'a> TaxpayerView<'a> {
             verification_reason: taxpayer.verification.reason(),
             created_at: plain_time(taxpayer.created_at),
             updated_at: plain_time(taxpayer.updated_at),
-            users: contacts.iter().map(User::from).collect(),
+            users: contacts.iter().map(ContactPersonView::from).collect(),
         }
     }
 }
 
-impl<'a> From<&'a Contact> for User<'a> {
+impl<'a> From<&'a Contact> for ContactPersonView<'a> {
     fn from(contact: &'a Contact) -> Self {
         Self {
             id: contact.id,
@@ -177,9 +178,9 @@ struct SettingsView<'a> {
     strict_documents: bool,
     /// True if an invoice number that the authority would refuse is refused at once.
     strict_numbers: bool,
-    /// True if an approved invoice is submitted by itself.
+    /// True if an approved invoice is submitted automatically.
     submit_after_approval: bool,
-    /// True if a signed invoice is transmitted by itself.
+    /// True if a signed invoice is transmitted automatically.
     transmit_after_signing: bool,
 }
 

@@ -13,11 +13,11 @@ use crate::domain::taxpayer_pause::TaxpayerPause;
 pub(crate) struct TopTaxpayers {
     /// The replica that answers, and whose figures these are.
     pub(crate) answered_by: String,
-    /// The time at which it started, and began to count.
+    /// The time at which the replica started, and with it the counting.
     pub(crate) since: String,
     /// The figure by which the list is ordered.
     pub(crate) by: &'static str,
-    /// The minutes up to now that count.
+    /// The length of the counted time, in minutes up to now.
     pub(crate) minutes: u32,
     pub(crate) taxpayers: Vec<TopTaxpayer>,
 }
@@ -25,19 +25,19 @@ pub(crate) struct TopTaxpayers {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TopTaxpayer {
     taxpayer_id: TaxpayerId,
-    /// Null if the database did not say it.
+    /// The name of the taxpayer; null if the database did not answer.
     name: Option<String>,
     /// The number of commands that succeeded.
     writes: u64,
     /// The longest time from a command to its answer, in microseconds.
     wait_max_us: u64,
-    /// Runs that the authority accepted or refused.
+    /// The number of runs that the authority accepted or refused.
     runs: u64,
-    /// Attempts at deliveries to its webhook.
+    /// The number of attempts at deliveries to the taxpayer's webhook.
     deliveries: u64,
-    /// Runs that the authority refused.
+    /// The number of runs that the authority refused.
     refusals: u64,
-    /// Requests with its key, and commands, that were refused with 429.
+    /// The number of requests with the taxpayer's key, and of commands, that were refused with 429.
     throttled: u64,
 }
 
@@ -56,12 +56,12 @@ impl TopTaxpayer {
     }
 }
 
-/// If a taxpayer is paused.
+/// The pause of a taxpayer, or the fact that it has none.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TaxpayerPauseView {
     taxpayer_id: TaxpayerId,
     is_paused: bool,
-    /// Null if it is not paused.
+    /// Time at which the pause began; null if the taxpayer is not paused.
     since: Option<String>,
     /// The reason that the operator gave; null if it is not paused.
     reason: Option<String>,

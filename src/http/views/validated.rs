@@ -6,13 +6,14 @@ use utoipa::ToSchema;
 use crate::domain::invoice::irn::Irn;
 
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Validated<'a> {
+#[schema(as = Validated)]
+pub(crate) struct ValidationResult<'a> {
     ok: bool,
     irn: &'a str,
     warnings: &'a [String],
 }
 
-impl<'a> Validated<'a> {
+impl<'a> ValidationResult<'a> {
     pub(crate) fn new(irn: &'a Irn, warnings: &'a [String]) -> Self {
         Self {
             ok: true,

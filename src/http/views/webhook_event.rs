@@ -5,7 +5,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::domain::events::event::EventKind;
-use crate::http::openapi::event_schemas::{any_message, event_description, event_schema_name};
+use crate::http::openapi::event_schemas::{
+    any_message_schema, event_description, event_schema_name,
+};
 use crate::http::views::event_example::example_message;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -16,7 +18,7 @@ pub(crate) struct WebhookEventView {
     pub(crate) description: &'static str,
     /// The address of the schema of its message, in the API document.
     pub(crate) schema: String,
-    #[schema(schema_with = any_message)]
+    #[schema(schema_with = any_message_schema)]
     pub(crate) example: Value,
 }
 

@@ -22,7 +22,7 @@ use crate::store::operations::audit;
 
 /// The result of a change of an account's access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccessOutcome {
+pub enum AccessChangeOutcome {
     /// The change is in force. Holds the numbers of ended keys and sessions.
     Done(Revocation),
     /// The account was already in the wanted state. Nothing has changed, and the audit has no entry.
@@ -54,7 +54,7 @@ pub async fn revoke_account_access(
     ];
     audit::append(&tx, &[change.audit_entry(actions, Some(ended.to_string()))]).await?;
     tx.commit().await?;
-    key_leases::await_acknowledgements(store).await;
+    key_leases::await_key_change_everywhere(store).await;
     Ok(Some(ended))
 }
 
@@ -89,7 +89,7 @@ pub async fn revoke_key(
     let note = format!("key {key}, sessions {}", ended.sessions);
     audit::append(&tx, &[change.audit_entry(actions, Some(note))]).await?;
     tx.commit().await?;
-    key_leases::await_acknowledgements(store).await;
+    key_leases::await_key_change_everywhere(store).await;
     Ok(Some(ended))
 }
 
@@ -99,9 +99,9 @@ pub async fn disable_account(
     store: &Store,
     change: AccountChange,
     includes_taxpayers: bool,
-) -> Result<AccessOutcome, StoreError> {
+) -> Result<AccessChangeOutcome, StoreError> {
     let Some(person) = change.owner.session_owner() else {
-        return Ok(AccessOutcome::Unknown);
+        return Ok(AccessChangeOutcome::Unknown);
     };
     let tx = store.begin().await?;
     if let Err(refused) = lock_and_check_admins_left(&tx, &change, None).await? {
@@ -112,13 +112,13 @@ pub async fn disable_account(
     let ended = end_keys_and_sessions(&tx, &change, person, includes_taxpayers).await?;
     if !was_enabled && ended == Revocation::default() {
         await_earlier_change(store, tx).await?;
-        return Ok(AccessOutcome::AlreadySo);
+        return Ok(AccessChangeOutcome::AlreadySo);
     }
     let actions = [AuditAction::DisableIntegrator, AuditAction::DisableOperator];
     audit::append(&tx, &[change.audit_entry(actions, Some(ended.to_string()))]).await?;
     tx.commit().await?;
-    key_leases::await_acknowledgements(store).await;
-    Ok(AccessOutcome::Done(ended))
+    key_leases::await_key_change_everywhere(store).await;
+    Ok(AccessChangeOutcome::Done(ended))
 }
 
 /// Enables a disabled account again. Its old keys and sessions stay ended. Sessions are deleted once more to be sure,
@@ -126,22 +126,22 @@ pub async fn disable_account(
 pub async fn enable_account(
     store: &Store,
     change: AccountChange,
-) -> Result<AccessOutcome, StoreError> {
+) -> Result<AccessChangeOutcome, StoreError> {
     let Some(person) = change.owner.session_owner() else {
-        return Ok(AccessOutcome::Unknown);
+        return Ok(AccessChangeOutcome::Unknown);
     };
     let tx = store.begin().await?;
     if lock_account(&tx, change.owner).await?.is_none() {
-        return Ok(AccessOutcome::Unknown);
+        return Ok(AccessChangeOutcome::Unknown);
     }
     if !set_disabled(&tx, &change, None).await? {
-        return Ok(AccessOutcome::AlreadySo);
+        return Ok(AccessChangeOutcome::AlreadySo);
     }
     let sessions = sessions::close_all(&tx, person).await?;
     let actions = [AuditAction::EnableIntegrator, AuditAction::EnableOperator];
     audit::append(&tx, &[change.audit_entry(actions, None)]).await?;
     tx.commit().await?;
-    Ok(AccessOutcome::Done(Revocation {
+    Ok(AccessChangeOutcome::Done(Revocation {
         sessions,
         ..Revocation::default()
     }))
@@ -151,9 +151,9 @@ pub async fn enable_account(
 pub async fn remove_operator(
     store: &Store,
     change: AccountChange,
-) -> Result<AccessOutcome, StoreError> {
+) -> Result<AccessChangeOutcome, StoreError> {
     let Some(person) = change.owner.session_owner() else {
-        return Ok(AccessOutcome::Unknown);
+        return Ok(AccessChangeOutcome::Unknown);
     };
     let tx = store.begin().await?;
     let had = match lock_and_check_admins_left(&tx, &change, None).await? {
@@ -179,8 +179,8 @@ pub async fn remove_operator(
     )
     .await?;
     tx.commit().await?;
-    key_leases::await_acknowledgements(store).await;
-    Ok(AccessOutcome::Done(ended))
+    key_leases::await_key_change_everywhere(store).await;
+    Ok(AccessChangeOutcome::Done(ended))
 }
 
 /// Gives an operator another role. The role applies to its keys and sessions from the next request on.
@@ -188,7 +188,7 @@ pub async fn set_operator_role(
     store: &Store,
     change: AccountChange,
     role: OperatorRole,
-) -> Result<AccessOutcome, StoreError> {
+) -> Result<AccessChangeOutcome, StoreError> {
     let tx = store.begin().await?;
     let had = match lock_and_check_admins_left(&tx, &change, Some(role)).await? {
         Ok(had) => had,
@@ -196,9 +196,9 @@ pub async fn set_operator_role(
     };
     if had.split(' ').next() == Some(role.as_str()) {
         await_earlier_change(store, tx).await?;
-        return Ok(AccessOutcome::AlreadySo);
+        return Ok(AccessChangeOutcome::AlreadySo);
     }
-    key_leases::raise_generation(&tx).await?;
+    key_leases::start_new_generation(&tx).await?;
     if role != OperatorRole::Admin
         && let Some(person) = change.owner.session_owner()
     {
@@ -219,15 +219,15 @@ pub async fn set_operator_role(
     )
     .await?;
     tx.commit().await?;
-    key_leases::await_acknowledgements(store).await;
-    Ok(AccessOutcome::Done(Revocation::default()))
+    key_leases::await_key_change_everywhere(store).await;
+    Ok(AccessChangeOutcome::Done(Revocation::default()))
 }
 
-/// Rolls back a change that is in force already, and waits like the change itself: the answer to the first call may have
-/// been lost before all processes knew of the change.
+/// Rolls back a transaction that found nothing left to change. Then waits until all processes know of the change,
+/// because the earlier call that made it may have been interrupted before it had waited for this.
 async fn await_earlier_change(store: &Store, tx: Transaction) -> Result<(), StoreError> {
     tx.rollback().await?;
-    key_leases::await_acknowledgements(store).await;
+    key_leases::await_key_change_everywhere(store).await;
     Ok(())
 }
 
@@ -238,7 +238,7 @@ async fn end_keys_and_sessions(
     person: SessionOwner,
     includes_taxpayers: bool,
 ) -> Result<Revocation, StoreError> {
-    let revoked = keys::revoke(tx, change.owner).await?;
+    let revoked = keys::revoke_all(tx, change.owner).await?;
     let revoked_of_taxpayers = match change.owner.kind {
         KeyKind::Integrator if includes_taxpayers => {
             keys::revoke_taxpayer_keys(tx, IntegratorId(change.owner.id)).await?
@@ -304,10 +304,12 @@ async fn lock_and_check_admins_left(
     tx: &Transaction,
     change: &AccountChange,
     to: Option<OperatorRole>,
-) -> Result<Result<String, AccessOutcome>, StoreError> {
+) -> Result<Result<String, AccessChangeOutcome>, StoreError> {
     if change.owner.kind != KeyKind::Operator {
         let found = lock_account(tx, change.owner).await?;
-        return Ok(found.map(|_| String::new()).ok_or(AccessOutcome::Unknown));
+        return Ok(found
+            .map(|_| String::new())
+            .ok_or(AccessChangeOutcome::Unknown));
     }
     let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
     let mut admins_left = to == Some(OperatorRole::Admin);
@@ -326,8 +328,8 @@ async fn lock_and_check_admins_left(
         }
     }
     Ok(match found {
-        None => Err(AccessOutcome::Unknown),
-        Some((_, _, true)) if !admins_left => Err(AccessOutcome::LastAdmin),
+        None => Err(AccessChangeOutcome::Unknown),
+        Some((_, _, true)) if !admins_left => Err(AccessChangeOutcome::LastAdmin),
         Some((row, role, _)) => Ok(format!("{role} {}", row.email)),
     })
 }
@@ -353,7 +355,7 @@ mod tests {
     use crate::store::accounts::contacts::{self, ContactChange, NewPerson};
     use crate::store::accounts::invitations::NewInvitation;
     use crate::store::accounts::sessions::NewSession;
-    use crate::store::accounts::{self, NewIntegrator, NewOperator, RotationOutcome};
+    use crate::store::accounts::{self, KeyRotationOutcome, NewIntegrator, NewOperator};
     use crate::store::operations::audit::AuditFilter;
     use crate::store::testing::{TestStore, stores};
 
@@ -428,7 +430,7 @@ mod tests {
             };
             assert_eq!(
                 disable_account(store, change(bola), false).await.unwrap(),
-                AccessOutcome::Done(ended)
+                AccessChangeOutcome::Done(ended)
             );
             // This sign-in checked the password before the account was disabled.
             assert_eq!(
@@ -439,9 +441,9 @@ mod tests {
                 assert!(!is_found(token).await);
             }
             let again = disable_account(store, change(bola), false).await.unwrap();
-            assert_eq!(again, AccessOutcome::AlreadySo);
-            let done = AccessOutcome::Done(Revocation::default());
-            for outcome in [done, AccessOutcome::AlreadySo] {
+            assert_eq!(again, AccessChangeOutcome::AlreadySo);
+            let done = AccessChangeOutcome::Done(Revocation::default());
+            for outcome in [done, AccessChangeOutcome::AlreadySo] {
                 assert_eq!(enable_account(store, change(bola)).await.unwrap(), outcome);
             }
             for action in [AuditAction::DisableOperator, AuditAction::EnableOperator] {
@@ -476,7 +478,7 @@ mod tests {
             let ada = operator(&test, "ada", OperatorRole::Admin).await;
             let bola = operator(&test, "bola", OperatorRole::Viewer).await;
             let store = &test.store;
-            let refused = AccessOutcome::LastAdmin;
+            let refused = AccessChangeOutcome::LastAdmin;
             assert_eq!(
                 disable_account(store, change(ada), false).await.unwrap(),
                 refused
@@ -489,12 +491,12 @@ mod tests {
                 refused
             );
             assert_eq!(role_of_key(&test, "ada").await, Some(OperatorRole::Admin));
-            let done = AccessOutcome::Done(Revocation::default());
+            let done = AccessChangeOutcome::Done(Revocation::default());
             assert_eq!(
                 set_operator_role(store, change(ada), OperatorRole::Admin)
                     .await
                     .unwrap(),
-                AccessOutcome::AlreadySo
+                AccessChangeOutcome::AlreadySo
             );
             assert_eq!(
                 set_operator_role(store, change(bola), OperatorRole::Admin)
@@ -504,7 +506,7 @@ mod tests {
             );
             assert!(matches!(
                 disable_account(store, change(ada), false).await.unwrap(),
-                AccessOutcome::Done(_)
+                AccessChangeOutcome::Done(_)
             ));
             // A disabled admin does not count, and may still be removed.
             assert_eq!(
@@ -513,11 +515,11 @@ mod tests {
             );
             assert!(matches!(
                 remove_operator(store, change(ada)).await.unwrap(),
-                AccessOutcome::Done(_)
+                AccessChangeOutcome::Done(_)
             ));
             assert_eq!(
                 remove_operator(store, change(ada)).await.unwrap(),
-                AccessOutcome::Unknown
+                AccessChangeOutcome::Unknown
             );
         }
     }
@@ -598,10 +600,10 @@ mod tests {
             assert!(lost.is_err(), "the other process has not acknowledged");
             assert_eq!(roles_of_keys(&second, &names).await, before);
             let (disabled, revoked, role, removed) = perform().await;
-            assert_eq!(disabled.unwrap(), AccessOutcome::AlreadySo);
+            assert_eq!(disabled.unwrap(), AccessChangeOutcome::AlreadySo);
             assert_eq!(revoked.unwrap(), None);
-            assert_eq!(role.unwrap(), AccessOutcome::AlreadySo);
-            assert_eq!(removed.unwrap(), AccessOutcome::Unknown);
+            assert_eq!(role.unwrap(), AccessChangeOutcome::AlreadySo);
+            assert_eq!(removed.unwrap(), AccessChangeOutcome::Unknown);
             let after = [None, None, Some(OperatorRole::Viewer), None];
             assert_eq!(roles_of_keys(&second, &names).await, after);
         }
@@ -613,7 +615,7 @@ mod tests {
         owner: SessionOwner,
         by: KeyOwner,
         now: Timestamp,
-    ) {
+    ) -> Option<Timestamp> {
         let new = NewInvitation {
             owner,
             token,
@@ -622,7 +624,7 @@ mod tests {
             claim: None,
             now,
         };
-        invitations::add(store, new).await.unwrap().unwrap();
+        invitations::add(store, new).await.unwrap()
     }
 
     #[tokio::test]
@@ -668,27 +670,39 @@ mod tests {
                 } else {
                     [bola, ledgers]
                 };
+                enable_account(store, change(ledgers)).await.unwrap();
+                set_operator_role(store, change(bola), OperatorRole::Admin)
+                    .await
+                    .unwrap();
                 let tokens = [byte, byte + 10].map(|byte| InvitationToken::new([byte; 32]));
                 for ((token, guest), maker) in tokens.iter().zip(&guests).zip(makers) {
-                    invite(store, token, *guest, maker, now).await;
+                    let made = invite(store, token, *guest, maker, now).await;
+                    assert!(made.is_some(), "{end}");
                 }
                 let change = change(makers[0]);
                 let viewer = OperatorRole::Viewer;
                 let outcome = match end {
                     "revoke" => revoke_account_access(store, change, false)
                         .await
-                        .map(|ended| AccessOutcome::Done(ended.unwrap())),
+                        .map(|ended| AccessChangeOutcome::Done(ended.unwrap())),
                     "disable" => disable_account(store, change, false).await,
                     "demote" => set_operator_role(store, change, viewer).await,
                     _ => remove_operator(store, change).await,
                 };
-                assert!(matches!(outcome.unwrap(), AccessOutcome::Done(_)), "{end}");
+                assert!(
+                    matches!(outcome.unwrap(), AccessChangeOutcome::Done(_)),
+                    "{end}"
+                );
                 let mut open = Vec::new();
                 for token in &tokens {
                     let found = invitations::find(store, token, now).await;
                     open.push(found.unwrap().is_some());
                 }
                 assert_eq!(open, [false, true], "{end}");
+                // The right was checked before it ended, and the link is stored after.
+                let late = InvitationToken::new([byte + 20; 32]);
+                let made = invite(store, &late, guests[0], makers[0], now).await;
+                assert_eq!(made.is_some(), end == "revoke", "{end}");
             }
         }
     }
@@ -722,7 +736,7 @@ mod tests {
                         .is_some()
                 );
                 let done = disable_account(store, change(owner), false).await.unwrap();
-                assert_eq!(done, AccessOutcome::Done(ended));
+                assert_eq!(done, AccessChangeOutcome::Done(ended));
                 assert_eq!(
                     keys::find_valid(store, owner.kind, key, NOW).await.unwrap(),
                     None
@@ -731,7 +745,7 @@ mod tests {
                 let rotated = accounts::rotate_key(store, change(owner), &next)
                     .await
                     .unwrap();
-                assert_eq!(rotated, RotationOutcome::Disabled);
+                assert_eq!(rotated, KeyRotationOutcome::Disabled);
                 enable_account(store, change(owner)).await.unwrap();
                 assert_eq!(
                     keys::find_valid(store, owner.kind, key, NOW).await.unwrap(),
@@ -740,7 +754,7 @@ mod tests {
                 let rotated = accounts::rotate_key(store, change(owner), &next)
                     .await
                     .unwrap();
-                assert_eq!(rotated, RotationOutcome::Done);
+                assert_eq!(rotated, KeyRotationOutcome::Done);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The contact persons of a taxpayer, who sign in for it: adds, disables, enables and removes them, and sets their
 //! roles. An account always keeps at least one enabled owner.
 
-use database::column::{RowRef, fold_case};
+use database::column::RowRef;
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
@@ -12,6 +12,7 @@ use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::domain::notice::NoticeScope;
 use crate::domain::party::Contact;
+use crate::domain::party::email::email_key;
 use crate::store::Store;
 use crate::store::accounts::contact_row::{Column, Entity, Model};
 use crate::store::accounts::{invitations, saved_views, second_factors, sessions};
@@ -86,7 +87,7 @@ pub async fn add(
         first_name: person.first_name.clone(),
         last_name: person.last_name.clone(),
         email: person.email.clone(),
-        email_key: fold_case(&person.email),
+        email_key: email_key(&person.email),
         phone: None,
         password_hash: None,
         role: person.role.to_string(),
@@ -94,7 +95,7 @@ pub async fn add(
         updated_at: change.now.as_microsecond(),
         disabled_at: None,
     };
-    // With a taken email, this statement adds no row instead of failing.
+    // If another contact person already has this email, the statement adds no row instead of failing.
     let same_email = OnConflict::column(Column::EmailKey).do_nothing().to_owned();
     let tx = store.begin().await?;
     let added = Entity::insert(row.into_active_model())
@@ -165,7 +166,7 @@ pub async fn disable(
         return Ok(refused);
     }
     let was_enabled = set_disabled(&tx, change, id, true).await?;
-    let ended_sessions = change.end_access(&tx, id).await?;
+    let ended_sessions = change.end_sessions_and_invitations(&tx, id).await?;
     if !was_enabled && ended_sessions == 0 {
         return Ok(ContactChangeResult::Done { ended_sessions });
     }
@@ -189,7 +190,7 @@ pub async fn enable(
     if !set_disabled(&tx, change, id, false).await? {
         return Ok(ContactChangeResult::Done { ended_sessions: 0 });
     }
-    let ended_sessions = change.end_access(&tx, id).await?;
+    let ended_sessions = change.end_sessions_and_invitations(&tx, id).await?;
     audit::append(&tx, &[change.audit_entry(AuditAction::EnableContact, id)]).await?;
     tx.commit()
         .await
@@ -239,7 +240,7 @@ pub async fn remove(
     second_factors::delete_owned_by(&tx, person).await?;
     saved_views::delete_owned_by(&tx, person).await?;
     mail_choices::delete_owned_by(&tx, NoticeScope::Person(person)).await?;
-    let ended_sessions = change.end_access(&tx, id).await?;
+    let ended_sessions = change.end_sessions_and_invitations(&tx, id).await?;
     let entry = change.audit_entry(AuditAction::RemoveContact, id);
     audit::append(&tx, &[entry.with_states(Some(before.to_string()), None)]).await?;
     tx.commit()
@@ -289,7 +290,11 @@ impl ContactChange {
 
     /// Ends the sessions and the invitation of a person, and those that the person made for others. Returns the number
     /// of ended sessions.
-    async fn end_access(self, tx: &Transaction, id: ContactId) -> Result<u64, StoreError> {
+    async fn end_sessions_and_invitations(
+        self,
+        tx: &Transaction,
+        id: ContactId,
+    ) -> Result<u64, StoreError> {
         let owner = self.person(id);
         invitations::delete_owned_by(tx, owner).await?;
         invitations::delete_made_by(tx, owner, self.now).await?;
@@ -372,11 +377,13 @@ mod tests {
                 ("A@Example.com", false),
                 ("b@example.com", true),
                 ("B@example.com", false),
+                ("\u{e9}@example.com", true),
+                ("e\u{301}@example.com", false),
             ] {
                 let added = add_person(&test, email, ContactRole::Owner).await;
                 assert_eq!(added.is_some(), is_added, "{email}");
             }
-            assert_eq!(roles(&test).await, [ContactRole::Owner; 2]);
+            assert_eq!(roles(&test).await, [ContactRole::Owner; 3]);
         }
     }
 

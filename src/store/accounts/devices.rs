@@ -20,7 +20,7 @@ pub fn new_token(store: &Store, owner: SessionOwner) -> Result<SecretString, Sto
     let device: u128 = clock::system_rng().random();
     store
         .vault()
-        .seal(&vault_owner(owner), &format!("{device:032x}"))
+        .seal(&name_in_vault(owner), &format!("{device:032x}"))
         .map(SecretString::from)
 }
 
@@ -28,13 +28,13 @@ pub fn new_token(store: &Store, owner: SessionOwner) -> Result<SecretString, Sto
 pub fn recognise(store: &Store, owner: SessionOwner, token: &SecretString) -> Option<Device> {
     let opened = store
         .vault()
-        .open(&vault_owner(owner), token.expose_secret())
+        .open(&name_in_vault(owner), token.expose_secret())
         .ok()?;
     u128::from_str_radix(&opened, 16).ok().map(Device)
 }
 
 /// Returns the name under which the vault seals the token, so that it opens only for this person and this purpose.
-fn vault_owner(owner: SessionOwner) -> String {
+fn name_in_vault(owner: SessionOwner) -> String {
     format!("device of {} {}", owner.kind(), owner.id())
 }
 

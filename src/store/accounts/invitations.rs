@@ -15,11 +15,13 @@ use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::outage::CLOCK_DIFFERENCE_MAX;
 use crate::store::Store;
 use crate::store::accounts::invitation_row::{Column, Entity, Model};
+use crate::store::accounts::owners::LockedAccount;
 use crate::store::accounts::{owners, people, sessions};
 use crate::store::idempotency::{self, KeyEntry};
 use crate::store::operations::audit;
 
-/// The actions with which a person gets a new password. A link that was asked for before is then not needed any more.
+/// The actions with which a person gets a new password. A link that was requested before such an action is not needed
+/// any more.
 const PASSWORD_CHOICES: [AuditAction; 2] =
     [AuditAction::AcceptInvitation, AuditAction::ChangePassword];
 
@@ -36,23 +38,24 @@ pub struct NewInvitation<'a> {
 }
 
 /// Stores an invitation and ends the person's previous one. Returns the time at which the new one expires; `None` if
-/// there is no such person. Fails with `Duplicate` if the key of the claim is stored already, by another request.
+/// there is no such person, or if its maker has meanwhile lost the right to make links. Fails with `Duplicate` if the
+/// key of the claim is stored already, by another request.
 pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timestamp>, StoreError> {
-    add_if_needed(store, new, None).await
+    add_unless_outdated(store, new, None).await
 }
 
 /// Like `add`, for a link in a mail that was written at `written_at` and may have been sent before. Returns `None` also
 /// if the account is disabled, or if the person has chosen a password or got another link since. Otherwise, sending a
 /// mail again would make the link valid again after the person has used it, or would end the newer link.
-pub async fn add_for_mail(
+pub async fn add_for_mailed_link(
     store: &Store,
     new: NewInvitation<'_>,
     written_at: Timestamp,
 ) -> Result<Option<Timestamp>, StoreError> {
-    add_if_needed(store, new, Some(written_at)).await
+    add_unless_outdated(store, new, Some(written_at)).await
 }
 
-async fn add_if_needed(
+async fn add_unless_outdated(
     store: &Store,
     new: NewInvitation<'_>,
     written_at: Option<Timestamp>,
@@ -69,10 +72,11 @@ async fn add_if_needed(
         .saturating_add(INVITATION_LIFETIME)
         .unwrap_or(Timestamp::MAX);
     let tx = store.begin().await?;
-    let Some(account) = owners::lock(&tx, owner).await? else {
+    let Some(account) = lock_invited_person(&tx, owner, by).await? else {
         return Ok(None);
     };
-    // Using a link locks the account, too. So either it comes first and is seen here, or it finds the new link.
+    // Using a link also locks the account. So either the use comes first, and its effect is seen here, or it comes
+    // later and sees the new link.
     if let Some(written_at) = written_at
         && (account.is_disabled()
             || audit::has_action_since(&tx, owner, &PASSWORD_CHOICES, written_at).await?
@@ -105,14 +109,55 @@ async fn add_if_needed(
             command_id: None,
             answer: None,
         };
-        idempotency::keep(store, &tx, &[&key], now).await?;
+        idempotency::store_keys(store, &tx, &[&key], now).await?;
     }
     tx.commit().await?;
     Ok(Some(expires_at))
 }
 
-/// True if the person has got another link since this time. Links that the clocks of two replicas may have put after it
-/// do not count.
+/// Locks the accounts of the invited person and of the maker of the link, and returns that of the person. Whatever ends
+/// the right of the maker locks its account, too: it either comes first and is seen here, or finds the link and ends
+/// it. `None` if one of the accounts does not exist, or if the maker may not make links any more.
+async fn lock_invited_person(
+    tx: &Transaction,
+    owner: SessionOwner,
+    by: Actor,
+) -> Result<Option<LockedAccount>, StoreError> {
+    let maker = link_maker(by, owner);
+    let mut accounts = vec![owner];
+    accounts.extend(maker.filter(|maker| *maker != owner));
+    // One order for all, so that two people who invite each other cannot deadlock.
+    accounts.sort_by_key(|account| (account.kind().as_str(), account.id()));
+    let mut invited = None;
+    for account in accounts {
+        let Some(locked) = owners::lock_account(tx, account).await? else {
+            return Ok(None);
+        };
+        if maker == Some(account) && !locked.may_invite() {
+            return Ok(None);
+        }
+        if account == owner {
+            invited = Some(locked);
+        }
+    }
+    Ok(invited)
+}
+
+/// Returns the account of the person who makes a link for `owner`; `None` if none made it. A contact person invites
+/// only people of its own account.
+fn link_maker(by: Actor, owner: SessionOwner) -> Option<SessionOwner> {
+    match by {
+        Actor::Operator(id) => Some(SessionOwner::Operator(id)),
+        Actor::Integrator(id) => Some(SessionOwner::Integrator(id)),
+        Actor::Contact(id) => owner
+            .taxpayer()
+            .map(|taxpayer| SessionOwner::Contact { taxpayer, id }),
+        Actor::TaxpayerKey(_) | Actor::CommandLine | Actor::Authority | Actor::Service => None,
+    }
+}
+
+/// True if the person has got another link since this time. A link that is only slightly newer does not count, because
+/// the clocks of two replicas may differ by that much.
 async fn has_newer_link(
     tx: &Transaction,
     owner: SessionOwner,
@@ -158,7 +203,7 @@ pub async fn accept(
     };
     let owner = row.owner()?;
     // Locks the person's row before deleting the link. `add` locks in the same order, so the two cannot deadlock.
-    if owners::lock(&tx, owner).await?.is_none() {
+    if owners::lock_account(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     let used =
@@ -207,7 +252,8 @@ pub(super) async fn delete_made_by(
         SessionOwner::Integrator(id) => ("integrator_id", id.0),
         SessionOwner::Contact { id, .. } => ("contact_id", id.0),
     };
-    // With `||` and the plus sign, SQLite looks up the subject. It would read all entries of the action or the actor.
+    // The `||` and the plus sign keep SQLite from using the indexes of the action and the actor, in which it would read
+    // all their entries. It finds the entries by their subject instead.
     let sql = format!(
         "DELETE FROM invitations WHERE expires_at > $1 AND EXISTS (SELECT 1 FROM audit \
          WHERE audit.subject = CAST(invitations.account_id AS TEXT) AND audit.at = invitations.created_at \
@@ -373,7 +419,8 @@ mod tests {
     #[tokio::test]
     async fn a_mail_that_waited_ends_no_newer_link() {
         let minutes = |count: i64| CHANGE.now + SignedDuration::from_mins(count);
-        // The minute in which another link is made, whether the mail was tried before it, and whether its link is valid.
+        // The minute in which another link is made, whether the mail was tried before it, and whether its link is
+        // valid.
         for (made, is_tried, is_valid) in [
             (-5, false, true),
             (0, false, true),
@@ -393,13 +440,14 @@ mod tests {
                 };
                 if is_tried {
                     let tried = link(&mailed, minutes(1));
-                    let tried = add_for_mail(&test.store, tried, CHANGE.now).await;
+                    let tried = add_for_mailed_link(&test.store, tried, CHANGE.now).await;
                     assert!(tried.unwrap().is_some());
                 }
                 add(&test.store, link(&other, minutes(made))).await.unwrap();
                 for minute in [10, 20] {
                     let now = minutes(minute);
-                    let again = add_for_mail(&test.store, link(&mailed, now), CHANGE.now).await;
+                    let again =
+                        add_for_mailed_link(&test.store, link(&mailed, now), CHANGE.now).await;
                     assert_eq!(again.unwrap().is_some(), is_valid, "{made} {is_tried}");
                     for (token, expected) in [(&mailed, is_valid), (&other, !is_valid)] {
                         let open = is_open(&test, token, now).await;
@@ -435,6 +483,17 @@ mod tests {
                     None
                 );
                 assert!(is_open(&test, &kept, CHANGE.now).await, "{end}");
+                // The right was checked before it ended, and the link is stored after.
+                let late = InvitationToken::new([byte + 10; 32]);
+                let new = NewInvitation {
+                    owner: guest,
+                    token: &late,
+                    by: maker.actor(),
+                    reason: None,
+                    claim: None,
+                    now: CHANGE.now,
+                };
+                assert_eq!(add(store, new).await.unwrap(), None, "{end}");
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Keeps the keys that all processes have cached in agreement with the database (docs/adr/0014). Every change of keys
-//! raises the generation in the same transaction (`raise_generation`). A process that caches keys has a lease: every
-//! few milliseconds it looks for a new generation and acknowledges it. A request that changes keys is answered only
-//! after all other processes have acknowledged the change or their leases have ended (`await_acknowledgements`).
+//! raises the generation in the same transaction (`start_new_generation`). A process that caches keys has a lease:
+//! every few milliseconds it looks for a new generation and acknowledges it. A request that changes keys is answered
+//! only after all other processes have acknowledged the change or their leases have ended
+//! (`await_key_change_everywhere`).
 //!
 //! A lease is granted for the current generation only. It ends `LEASE_DURATION` after the moment just before it was
 //! requested. So all leases of older generations have ended `LEASE_DURATION` after a change. Clocks of different
@@ -43,7 +44,7 @@ impl KeyLease {
     }
 
     /// Waits until a request needs the lease, then holds the lease until no request has needed it for a while.
-    pub async fn serve(&mut self) -> Result<(), StoreError> {
+    pub async fn hold_while_needed(&mut self) -> Result<(), StoreError> {
         self.store.key_cache().wait_until_wanted().await;
         while self.refresh().await? {
             sleep(LOOK_EVERY).await;
@@ -60,7 +61,7 @@ impl KeyLease {
         let is_old = self
             .renewed
             .is_none_or(|renewed| renewed.elapsed() >= RENEW_AFTER);
-        if is_old && !cache.take_whether_used() {
+        if is_old && !cache.take_used_flag() {
             self.release().await?;
             return Ok(false);
         }
@@ -91,7 +92,7 @@ impl KeyLease {
 /// Starts a new generation of keys. Call this before the first change of keys in a transaction: every writer of keys
 /// first locks the only row of `key_generation`, so two writers cannot deadlock. A generation is a time in
 /// microseconds, so it is new even if PostgreSQL lost the last transactions in a failover.
-pub(super) async fn raise_generation(tx: &Transaction) -> Result<(), StoreError> {
+pub(super) async fn start_new_generation(tx: &Transaction) -> Result<(), StoreError> {
     let now = dialect(tx.get_database_backend()).clock();
     let next = format!("CASE WHEN current < {now} THEN {now} ELSE current + 1 END");
     tx.execute_unprepared(&format!("UPDATE key_generation SET current = {next}"))
@@ -101,11 +102,14 @@ pub(super) async fn raise_generation(tx: &Transaction) -> Result<(), StoreError>
 
 /// Waits until no process uses the old state of a key that a committed transaction changed or deleted. Call this after
 /// the commit and before the response.
-pub async fn await_acknowledgements(store: &Store) {
+pub async fn await_key_change_everywhere(store: &Store) {
     let mut target = None;
-    if timeout(LEASE_DURATION, wait_for_acknowledgement(store, &mut target))
-        .await
-        .is_ok()
+    if timeout(
+        LEASE_DURATION,
+        await_generation_everywhere(store, &mut target),
+    )
+    .await
+    .is_ok()
     {
         return;
     }
@@ -118,7 +122,7 @@ pub async fn await_acknowledgements(store: &Store) {
     }
 }
 
-async fn wait_for_acknowledgement(store: &Store, target: &mut Option<i64>) {
+async fn await_generation_everywhere(store: &Store, target: &mut Option<i64>) {
     loop {
         match current_and_oldest_generation(store).await {
             Ok((current, oldest)) => {
@@ -218,7 +222,7 @@ mod tests {
             .await
             .unwrap();
         tx.commit().await.unwrap();
-        await_acknowledgements(store).await;
+        await_key_change_everywhere(store).await;
     }
 
     async fn is_valid_at(store: &Store, text: &str, now: Timestamp) -> bool {
@@ -264,9 +268,9 @@ mod tests {
                 "an unknown key is never cached"
             );
             let tx = store.begin().await.unwrap();
-            keys::revoke(&tx, OWNER).await.unwrap();
+            keys::revoke_all(&tx, OWNER).await.unwrap();
             tx.commit().await.unwrap();
-            await_acknowledgements(store).await;
+            await_key_change_everywhere(store).await;
             assert!(!is_valid(store, "sik_a").await);
         }
     }
@@ -417,7 +421,7 @@ mod tests {
                 let mut lease = KeyLease::new(store.clone());
                 tokio::spawn(async move {
                     loop {
-                        lease.serve().await.unwrap();
+                        lease.hold_while_needed().await.unwrap();
                     }
                 })
             });

@@ -68,7 +68,7 @@ pub async fn find_valid(
     let Some(row) = found.filter(|row| bool::from(row.hash.as_bytes().ct_eq(hash))) else {
         return Ok(None);
     };
-    let mut key = cached_key(store, &row, generation).await?;
+    let mut key = to_cached_key(store, &row, generation).await?;
     if key.owner.kind == KeyKind::Operator {
         // Reads the role after the generation. Every change of a role raises the generation, so the cache never holds
         // an outdated role.
@@ -82,8 +82,8 @@ pub async fn find_valid(
     Ok(valid)
 }
 
-/// Returns the key if it is valid at this time. If this use is to be stored, marks it as stored, so that other requests
-/// do not store it as well.
+/// Returns the key if it is valid at this time. If the caller has to store this use, marks the use as stored at once,
+/// so that other requests do not store it as well.
 fn as_valid_key(
     key: &CachedKey,
     kind: KeyKind,
@@ -129,7 +129,11 @@ async fn operator_role(store: &Store, operator: i64) -> Result<Option<OperatorRo
         .transpose()
 }
 
-async fn cached_key(store: &Store, row: &Model, generation: i64) -> Result<CachedKey, StoreError> {
+async fn to_cached_key(
+    store: &Store,
+    row: &Model,
+    generation: i64,
+) -> Result<CachedKey, StoreError> {
     let at = RowRef {
         table: "api_keys",
         id: row.owner_id,
@@ -189,7 +193,7 @@ pub async fn owned_by_accounts(
 
 /// Adds a key to an account. Its terms say whether the existing keys stay valid, expire at once, or expire after an
 /// overlap. The caller must have locked the account, so that concurrent rotations see each other's key. After the
-/// commit the caller must call `key_leases::await_acknowledgements`.
+/// commit the caller must call `key_leases::await_key_change_everywhere`.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,
@@ -206,7 +210,7 @@ pub async fn rotate(
         id: owner.id,
     };
     if !rows.is_empty() {
-        key_leases::raise_generation(tx).await?;
+        key_leases::start_new_generation(tx).await?;
     }
     let present_scope = rows.first().map(|row| at.parse(&row.scope));
     let present_scope = present_scope.transpose()?;
@@ -266,8 +270,8 @@ pub async fn count_valid(
 }
 
 /// Revokes all keys of an account. Returns the number of revoked keys.
-pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError> {
-    key_leases::raise_generation(tx).await?;
+pub async fn revoke_all(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError> {
+    key_leases::start_new_generation(tx).await?;
     Ok(Entity::delete_many()
         .filter(is_owned_by(owner))
         .exec(tx)
@@ -277,7 +281,7 @@ pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError
 
 /// Revokes the key with this id (`ApiKey::id`), if the account has it. Returns the number of revoked keys.
 pub async fn revoke_one(tx: &Transaction, owner: KeyOwner, id: &str) -> Result<u64, StoreError> {
-    key_leases::raise_generation(tx).await?;
+    key_leases::start_new_generation(tx).await?;
     let deleted = Entity::delete_many()
         .filter(is_owned_by(owner))
         .filter(Column::Hash.starts_with(id))
@@ -291,7 +295,7 @@ pub async fn revoke_taxpayer_keys(
     tx: &Transaction,
     integrator: IntegratorId,
 ) -> Result<u64, StoreError> {
-    key_leases::raise_generation(tx).await?;
+    key_leases::start_new_generation(tx).await?;
     let onboarded = Query::select()
         .column(taxpayer_row::Column::Id)
         .from(taxpayer_row::Entity)
@@ -559,7 +563,7 @@ mod tests {
             rotate_key(store, key("sik_a", Duration::ZERO), start).await;
             rotate_key(store, key("sik_b", HOUR), start).await;
             let tx = store.begin().await.unwrap();
-            assert_eq!(revoke(&tx, OWNER).await.unwrap(), 2);
+            assert_eq!(revoke_all(&tx, OWNER).await.unwrap(), 2);
             tx.commit().await.unwrap();
             assert_eq!(valid_of(store, &["sik_a", "sik_b"], start).await, [""; 0]);
         }

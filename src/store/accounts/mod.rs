@@ -29,7 +29,6 @@ pub mod taxpayers;
 use std::fmt;
 use std::net::IpAddr;
 
-use database::column::fold_case;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
@@ -41,6 +40,7 @@ use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
+use crate::domain::party::email::email_key;
 use crate::store::Store;
 use crate::store::ids::IdKind;
 use crate::store::operations::audit;
@@ -66,7 +66,7 @@ pub async fn add_integrator(
         id,
         name: new.name.clone(),
         email: new.email.clone(),
-        email_key: fold_case(&new.email),
+        email_key: email_key(&new.email),
         password_hash: new.password_hash.clone(),
         created_at: now.as_microsecond(),
         disabled_at: None,
@@ -96,7 +96,7 @@ pub async fn add_integrator(
     Ok(IntegratorId(id))
 }
 
-/// Fails with `Duplicate` if no row was added because of this unique column.
+/// Fails with `Duplicate` if an insert added no row, because another row has the same value in this unique column.
 fn require_row_added(rows: u64, column: &str) -> Result<(), StoreError> {
     if rows == 0 {
         return Err(StoreError::Duplicate(column.to_owned()));
@@ -123,7 +123,7 @@ pub async fn replace_integrator_key(
     )
     .await?;
     tx.commit().await?;
-    key_leases::await_acknowledgements(store).await;
+    key_leases::await_key_change_everywhere(store).await;
     Ok(())
 }
 
@@ -147,7 +147,7 @@ pub struct Revocation {
     pub sessions: u64,
 }
 
-/// The text of the audit entry.
+/// Writes the numbers as the audit entry shows them.
 impl fmt::Display for Revocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -164,7 +164,7 @@ impl fmt::Display for Revocation {
 
 /// The result of adding a new key to an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RotationOutcome {
+pub enum KeyRotationOutcome {
     Done,
     /// There is no such account.
     Unknown,
@@ -200,11 +200,11 @@ pub async fn rotate_key(
     store: &Store,
     change: AccountChange,
     new: &NewKey,
-) -> Result<RotationOutcome, StoreError> {
+) -> Result<KeyRotationOutcome, StoreError> {
     let tx = store.begin().await?;
     match lock_account(&tx, change.owner).await? {
-        None => return Ok(RotationOutcome::Unknown),
-        Some(AccountState::Disabled) => return Ok(RotationOutcome::Disabled),
+        None => return Ok(KeyRotationOutcome::Unknown),
+        Some(AccountState::Disabled) => return Ok(KeyRotationOutcome::Disabled),
         Some(AccountState::Enabled) => {}
     }
     keys::rotate(&tx, change.owner, new, change.now).await?;
@@ -214,8 +214,8 @@ pub async fn rotate_key(
     ];
     audit::append(&tx, &[change.audit_entry(actions, new.terms.audit_note())]).await?;
     tx.commit().await?;
-    key_leases::await_acknowledgements(store).await;
-    Ok(RotationOutcome::Done)
+    key_leases::await_key_change_everywhere(store).await;
+    Ok(KeyRotationOutcome::Done)
 }
 
 /// The state of an existing account.
@@ -286,7 +286,7 @@ pub async fn integrator_with_email(
     email: &str,
 ) -> Result<Option<IntegratorId>, StoreError> {
     let found = integrator_row::Entity::find()
-        .filter(integrator_row::Column::EmailKey.eq(fold_case(email)))
+        .filter(integrator_row::Column::EmailKey.eq(email_key(email)))
         .one(store.reader())
         .await?;
     Ok(found.map(|row| IntegratorId(row.id)))
@@ -319,7 +319,7 @@ pub async fn add_operator(
     let row = operator_row::Model {
         id,
         email: new.email.clone(),
-        email_key: fold_case(&new.email),
+        email_key: email_key(&new.email),
         password_hash: new.password_hash.clone(),
         role: new.role.to_string(),
         created_at: now.as_microsecond(),

@@ -4,7 +4,7 @@ use database::column::RowRef;
 use database::{StoreError, Transaction};
 use sea_orm::{EntityTrait, QuerySelect};
 
-use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
+use crate::domain::access::session::{ContactRole, OperatorRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 use crate::store::Store;
 use crate::store::accounts::{contact_row, integrator_row, operator_row, second_factors};
@@ -51,18 +51,29 @@ pub async fn find_person(store: &Store, owner: SessionOwner) -> Result<Option<Pe
 pub(super) struct LockedAccount {
     password_hash: Option<String>,
     is_disabled: bool,
+    rights: Rights,
 }
 
 impl LockedAccount {
-    fn new(password_hash: Option<String>, disabled_at: Option<i64>) -> Self {
+    fn new(person: &Person, password_hash: Option<String>, disabled_at: Option<i64>) -> Self {
         Self {
             password_hash,
             is_disabled: disabled_at.is_some(),
+            rights: person.rights,
         }
     }
 
     pub(super) fn is_disabled(&self) -> bool {
         self.is_disabled
+    }
+
+    /// True if the account may make links with which other people choose a password.
+    pub(super) fn may_invite(&self) -> bool {
+        let inviting = [
+            Rights::Account(ContactRole::Owner),
+            Rights::Operate(OperatorRole::Admin),
+        ];
+        !self.is_disabled && inviting.contains(&self.rights)
     }
 
     /// True if the account is enabled and has the password with this hash.
@@ -72,33 +83,50 @@ impl LockedAccount {
 }
 
 /// Locks the account of a person for the rest of the transaction. `None` if the account does not exist.
-pub(super) async fn lock(
+pub(super) async fn lock_account(
     tx: &Transaction,
     owner: SessionOwner,
 ) -> Result<Option<LockedAccount>, StoreError> {
-    Ok(match owner {
+    let locked = match owner {
         SessionOwner::Operator(id) => {
             let found = operator_row::Entity::find_by_id(id)
                 .lock_exclusive()
                 .one(tx)
                 .await?;
-            found.map(|row| LockedAccount::new(Some(row.password_hash), row.disabled_at))
+            found.map(|row| {
+                let hash = Some(row.password_hash.clone());
+                let disabled_at = row.disabled_at;
+                operator_person(row).map(|person| LockedAccount::new(&person, hash, disabled_at))
+            })
         }
         SessionOwner::Contact { taxpayer, id } => {
             let found = contact_row::Entity::find_by_id((taxpayer.0, id.0))
                 .lock_exclusive()
                 .one(tx)
                 .await?;
-            found.map(|row| LockedAccount::new(row.password_hash, row.disabled_at))
+            found.map(|row| {
+                let hash = row.password_hash.clone();
+                let disabled_at = row.disabled_at;
+                contact_person(row).map(|person| LockedAccount::new(&person, hash, disabled_at))
+            })
         }
         SessionOwner::Integrator(id) => {
             let found = integrator_row::Entity::find_by_id(id.0)
                 .lock_exclusive()
                 .one(tx)
                 .await?;
-            found.map(|row| LockedAccount::new(row.password_hash, row.disabled_at))
+            found.map(|row| {
+                let hash = row.password_hash.clone();
+                let disabled_at = row.disabled_at;
+                Ok(LockedAccount::new(
+                    &integrator_person(row),
+                    hash,
+                    disabled_at,
+                ))
+            })
         }
-    })
+    };
+    locked.transpose()
 }
 
 pub(super) fn contact_person(row: contact_row::Model) -> Result<Person, StoreError> {

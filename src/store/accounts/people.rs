@@ -1,7 +1,6 @@
 //! The people who sign in (operators, contact persons of taxpayers, and integrators), found by email, and their
 //! passwords.
 
-use database::column::fold_case;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
@@ -10,6 +9,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
+use crate::domain::party::email::stored_email_keys;
 use crate::store::Store;
 use crate::store::accounts::owners::{contact_person, integrator_person, operator_person};
 use crate::store::accounts::{
@@ -19,7 +19,7 @@ use crate::store::operations::audit;
 
 /// An account that a person may sign in to, with the hash of its password.
 #[derive(Debug)]
-pub struct SignIn {
+pub struct SignInAccount {
     pub person: Person,
     pub password_hash: String,
     /// True if the account is disabled, so that even the right password does not open it.
@@ -27,25 +27,31 @@ pub struct SignIn {
 }
 
 /// Finds the accounts with this email that have a password, ignoring case: at most one of each kind.
-pub async fn accounts_with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, StoreError> {
-    let key = fold_case(email);
-    let contact = contact_row::Entity::find().filter(contact_row::Column::EmailKey.eq(&key));
-    let operator = operator_row::Entity::find().filter(operator_row::Column::EmailKey.eq(&key));
+pub async fn accounts_with_email(
+    store: &Store,
+    email: &str,
+) -> Result<Vec<SignInAccount>, StoreError> {
+    let keys = stored_email_keys(email);
+    // The oldest one first: a newer person with the other encoding of an address must not keep the older one out.
+    let contact = contact_row::Entity::find()
+        .filter(contact_row::Column::EmailKey.is_in(&keys))
+        .order_by_asc(contact_row::Column::Id);
+    let operator = operator_row::Entity::find().filter(operator_row::Column::EmailKey.is_in(&keys));
     let integrator =
-        integrator_row::Entity::find().filter(integrator_row::Column::EmailKey.eq(&key));
+        integrator_row::Entity::find().filter(integrator_row::Column::EmailKey.is_in(&keys));
     let mut found = Vec::new();
     if let Some(row) = contact.one(store.reader()).await?
         && let Some(password_hash) = row.password_hash.clone()
     {
         let is_disabled = row.disabled_at.is_some();
-        found.push(SignIn {
+        found.push(SignInAccount {
             password_hash,
             is_disabled,
             person: contact_person(row)?,
         });
     }
     if let Some(row) = operator.one(store.reader()).await? {
-        found.push(SignIn {
+        found.push(SignInAccount {
             password_hash: row.password_hash.clone(),
             is_disabled: row.disabled_at.is_some(),
             person: operator_person(row)?,
@@ -55,7 +61,7 @@ pub async fn accounts_with_email(store: &Store, email: &str) -> Result<Vec<SignI
         && let Some(password_hash) = row.password_hash.clone()
     {
         let is_disabled = row.disabled_at.is_some();
-        found.push(SignIn {
+        found.push(SignInAccount {
             password_hash,
             is_disabled,
             person: integrator_person(row),
@@ -106,7 +112,7 @@ pub async fn password_hash(
 }
 
 /// Loads one page of the operators, ordered by id, and the number of all of them. Does not set `has_second_factor`;
-/// `second_factors::states` loads it.
+/// `second_factors::load_states` loads it.
 pub async fn operators_page(store: &Store, page: Page) -> Result<(Vec<Person>, u64), StoreError> {
     let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
     page::load(store, all, page).await
@@ -137,7 +143,7 @@ pub async fn set_password(
         by,
     } = change;
     let tx = store.begin().await?;
-    let Some(account) = owners::lock(&tx, owner).await? else {
+    let Some(account) = owners::lock_account(&tx, owner).await? else {
         return Ok(None);
     };
     let may_change = replaces.is_none_or(|entered| account.is_enabled_with_password(entered));
@@ -209,6 +215,37 @@ mod tests {
     use crate::domain::access::session::OperatorRole;
     use crate::store::accounts::{NewOperator, add_operator};
     use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn an_address_that_was_stored_in_another_encoding_still_signs_in() {
+        for test in stores().await {
+            let store = &test.store;
+            let now = Timestamp::UNIX_EPOCH;
+            let new = NewOperator {
+                email: "e\u{301}@example.com".into(),
+                password_hash: "first".into(),
+                role: OperatorRole::Viewer,
+                key: NewKey::from(SecretString::from("opk_1")),
+            };
+            add_operator(store, &new, now).await.unwrap();
+            for (stored, typed, is_found) in [
+                ("\u{e9}@example.com", "\u{e9}@example.com", true),
+                ("\u{e9}@example.com", "E\u{301}@Example.com", true),
+                ("e\u{301}@example.com", "E\u{301}@Example.com", true),
+                ("e\u{301}@example.com", "e@example.com", false),
+            ] {
+                let tx = store.begin().await.unwrap();
+                operator_row::Entity::update_many()
+                    .col_expr(operator_row::Column::EmailKey, Expr::value(stored))
+                    .exec(&tx)
+                    .await
+                    .unwrap();
+                tx.commit().await.unwrap();
+                let found = accounts_with_email(store, typed).await.unwrap();
+                assert_eq!(!found.is_empty(), is_found, "{stored:?} {typed:?}");
+            }
+        }
+    }
 
     #[tokio::test]
     async fn a_password_is_replaced_only_while_the_entered_one_is_the_present_one() {

@@ -39,7 +39,7 @@ pub struct ViewOwner {
 }
 
 impl ViewOwner {
-    fn select(self) -> Select<Entity> {
+    fn select_views(self) -> Select<Entity> {
         Entity::find()
             .filter(Column::Person.eq(person_key(self.person)))
             .filter(Column::TaxpayerId.eq(self.taxpayer.0))
@@ -55,7 +55,7 @@ pub async fn owned_by(
     store: &Store,
     owner: ViewOwner,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    let rows = owner.select().order_by_asc(Column::Name);
+    let rows = owner.select_views().order_by_asc(Column::Name);
     let rows = rows.all(store.reader()).await?;
     Ok(rows.into_iter().map(|row| (row.name, row.query)).collect())
 }
@@ -69,11 +69,11 @@ pub async fn save(
     query: &str,
 ) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
-    // Two calls at the same time would count the same views.
-    if owners::lock(&tx, owner.person).await?.is_none() {
+    // The lock prevents that two calls at the same time count the same views and together exceed the limit.
+    if owners::lock_account(&tx, owner.person).await?.is_none() {
         return Ok(false);
     }
-    let others = owner.select().filter(Column::Name.ne(name));
+    let others = owner.select_views().filter(Column::Name.ne(name));
     if others.count(&tx).await? >= VIEWS_MAX {
         return Ok(false);
     }

@@ -89,7 +89,7 @@ impl FactorStates {
 }
 
 /// Loads the states of the second factors of these people.
-pub async fn states(
+pub async fn load_states(
     store: &Store,
     owners: impl Iterator<Item = SessionOwner>,
     now: Timestamp,
@@ -122,10 +122,10 @@ pub(super) async fn is_on(
 }
 
 fn is_locked(row: &Model, now: Timestamp) -> bool {
-    row.refused >= WRONG_CODES_PER_DAY_MAX && row.refused_since > day_before(now)
+    row.refused >= WRONG_CODES_PER_DAY_MAX && row.refused_since > micros_one_day_before(now)
 }
 
-fn day_before(now: Timestamp) -> i64 {
+fn micros_one_day_before(now: Timestamp) -> i64 {
     now.saturating_sub(DAY)
         .unwrap_or(Timestamp::MIN)
         .as_microsecond()
@@ -141,7 +141,7 @@ pub async fn begin_setup(
     let key = person_key(owner);
     let sealed = store.vault().seal(&key, &secret.text())?;
     let tx = store.begin().await?;
-    if owners::lock(&tx, owner).await?.is_none() {
+    if owners::lock_account(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     Entity::delete_many()
@@ -178,9 +178,8 @@ pub struct CodeConfirmation<'a> {
 }
 
 /// Puts a second factor in force with these recovery codes and ends the person's sessions. `None` if no second factor
-/// with this secret waits for confirmation: a setup that began on another page since has replaced the secret, and the
-/// person's app may not know the new one. Locks the account as `sessions::open` does, so that a sign-in without a code
-/// either comes first and is ended here, or comes later and is refused.
+/// with this secret waits for confirmation, because a later setup has replaced the secret. Locks the account like
+/// `sessions::open`, so that a sign-in without a code is either ended here or refused later.
 pub async fn confirm_setup(
     store: &Store,
     confirmation: CodeConfirmation<'_>,
@@ -193,7 +192,9 @@ pub async fn confirm_setup(
         now,
     } = confirmation;
     let tx = store.begin().await?;
-    if owners::lock(&tx, owner).await?.is_none() || !has_secret(store, &tx, owner, secret).await? {
+    if owners::lock_account(&tx, owner).await?.is_none()
+        || !has_secret(store, &tx, owner, secret).await?
+    {
         return Ok(None);
     }
     let confirmed = owned_by(owner)
@@ -252,7 +253,7 @@ pub async fn use_time_step(
 ) -> Result<bool, StoreError> {
     let is_open = Column::Refused
         .lt(WRONG_CODES_PER_DAY_MAX)
-        .or(Column::RefusedSince.lte(day_before(now)));
+        .or(Column::RefusedSince.lte(micros_one_day_before(now)));
     let tx = store.begin().await?;
     let used = owned_by(owner)
         .filter(Column::ConfirmedAt.is_not_null())
@@ -297,8 +298,7 @@ pub async fn use_recovery_code(
     Ok(true)
 }
 
-/// Counts a wrong code and records it in the audit. If it reaches the daily limit, also records that the codes of the
-/// app are refused from now on.
+/// Counts a wrong code and records it in the audit. If the daily limit is now reached, also records this lock.
 pub async fn record_wrong_code(
     store: &Store,
     owner: SessionOwner,
@@ -312,7 +312,7 @@ pub async fn record_wrong_code(
     else {
         return Ok(());
     };
-    let is_new_day = row.refused == 0 || row.refused_since <= day_before(now);
+    let is_new_day = row.refused == 0 || row.refused_since <= micros_one_day_before(now);
     let refused = if is_new_day {
         1
     } else {
@@ -365,7 +365,7 @@ pub async fn remove(store: &Store, removal: FactorRemoval) -> Result<Option<bool
         now,
     } = removal;
     let tx = store.begin().await?;
-    if owners::lock(&tx, owner).await?.is_none() {
+    if owners::lock_account(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     let row = Entity::find_by_id(person_key(owner)).one(&tx).await?;
@@ -453,7 +453,7 @@ mod tests {
     }
 
     async fn state(test: &TestStore, owner: SessionOwner, now: Timestamp) -> FactorState {
-        states(&test.store, std::iter::once(owner), now)
+        load_states(&test.store, std::iter::once(owner), now)
             .await
             .unwrap()
             .get(owner)

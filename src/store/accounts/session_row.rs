@@ -17,8 +17,8 @@ pub struct NewSession<'a> {
     /// The hash of the password that the person entered. If the password of the account has changed meanwhile, no
     /// session begins.
     pub password_hash: &'a str,
-    /// True if the person has entered a code, too. If the account has a second factor, no session begins without one,
-    /// except the session that waits for the code.
+    /// True if the person has entered a code, too. If the account has a second factor, no session begins without a
+    /// code, except the session that waits for the code.
     pub has_code: bool,
     pub place: &'a SignInPlace,
     /// The previous session token of the browser. The session of this token ends.

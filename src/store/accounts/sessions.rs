@@ -6,7 +6,9 @@ use std::time::Duration;
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Condition, Expr};
-use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder};
+use sea_orm::{
+    ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
+};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
@@ -17,6 +19,11 @@ pub use crate::store::accounts::session_row::NewSession;
 use crate::store::accounts::session_row::{Column, Entity, Model};
 use crate::store::accounts::{owners, second_factors};
 use crate::store::operations::audit;
+
+/// The maximum number of sessions of a person, and the maximum number of those that wait for a code: a program that
+/// signs in for each of its calls fills no table. Beyond it a new session ends the one that was used the longest time
+/// ago.
+const SESSIONS_MAX: u64 = 50;
 
 /// Opens a session for a person who has just entered the password and, if the account has a second factor, a code. Also
 /// deletes expired sessions. `None` if the password no longer opens the account, or if a code is needed by now.
@@ -49,7 +56,7 @@ async fn insert(
     awaits_code: bool,
     now: Timestamp,
 ) -> Result<Option<()>, StoreError> {
-    if !owners::lock(tx, new.owner)
+    if !owners::lock_account(tx, new.owner)
         .await?
         .is_some_and(|account| account.is_enabled_with_password(new.password_hash))
     {
@@ -66,11 +73,41 @@ async fn insert(
     if let Some(replaced) = new.replaces {
         Entity::delete_by_id(token_hash(replaced)).exec(tx).await?;
     }
-    let row = Model::new(token_hash(new.token), new, &limits.begin(now), awaits_code);
+    end_least_used(tx, new, awaits_code).await?;
+    let row = Model::new(
+        token_hash(new.token),
+        new,
+        &limits.new_session_times(now),
+        awaits_code,
+    );
     Entity::insert(row.into_active_model())
         .exec_without_returning(tx)
         .await?;
     Ok(Some(()))
+}
+
+/// Leaves room for a new session of a person. Those that wait for a code are counted apart: whoever knows the password
+/// alone must not end the others with them.
+async fn end_least_used(
+    tx: &Transaction,
+    new: &NewSession<'_>,
+    awaits_code: bool,
+) -> Result<(), StoreError> {
+    let same_kind = is_owned_by(new.owner).add(Column::AwaitsCode.eq(awaits_code));
+    let kept = Entity::find()
+        .select_only()
+        .column(Column::Hash)
+        .filter(same_kind.clone())
+        .order_by_desc(Column::SeenAt)
+        .order_by_desc(Column::Hash)
+        .limit(SESSIONS_MAX - 1)
+        .into_query();
+    Entity::delete_many()
+        .filter(same_kind)
+        .filter(Column::Hash.not_in_subquery(kept))
+        .exec(tx)
+        .await?;
+    Ok(())
 }
 
 /// The length of the hash prefix that identifies a session within a person's list of sessions.
@@ -468,6 +505,56 @@ mod tests {
                 .await
                 .unwrap();
             assert!(matches!(left.as_slice(), [own] if own.is_own), "{left:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_last_used_sessions_of_a_person_stay_open() {
+        for test in stores().await {
+            let store = &test.store;
+            let now = Timestamp::from_second(1_800_000_000).unwrap();
+            let owner = signed_in(&test, now).await;
+            let used = now + Duration::from_mins(5);
+            let is_open = async |token: &SecretString| {
+                let found = find(store, token, LIMITS, used).await;
+                found.unwrap().is_some()
+            };
+            assert!(is_open(&token()).await);
+            let place = SignInPlace::default();
+            for awaits_code in [true, false] {
+                let tokens = (0..SESSIONS_MAX + 5)
+                    .map(|number| SecretString::from(format!("{awaits_code} {number}")));
+                let tokens: Vec<_> = tokens.collect();
+                for (second, token) in (0..).zip(&tokens) {
+                    let at = now + Duration::from_secs(second);
+                    if !awaits_code {
+                        open_one(store, token, owner, at).await;
+                        continue;
+                    }
+                    let new = NewSession {
+                        token,
+                        owner,
+                        password_hash: "hash",
+                        has_code: false,
+                        place: &place,
+                        replaces: None,
+                    };
+                    let waiting = open_awaiting_code(store, new, at).await.unwrap();
+                    assert!(waiting.is_some());
+                }
+                let rows = Entity::find().filter(Column::AwaitsCode.eq(awaits_code));
+                let rows = rows.all(store.reader()).await.unwrap();
+                assert_eq!(rows.len(), 50, "waits for a code: {awaits_code}");
+                let kept = |token: &&SecretString| {
+                    let hash = token_hash(token);
+                    rows.iter().any(|row| row.hash == hash)
+                };
+                // One of those with a code is the first session, which is still in use.
+                let first_kept = if awaits_code { 5 } else { 6 };
+                assert!(!tokens[..first_kept].iter().any(|token| kept(&token)));
+                assert!(tokens[first_kept..].iter().all(|token| kept(&token)));
+                assert!(is_open(&token()).await, "waits for a code: {awaits_code}");
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use database::column::{RowRef, json};
 use invoice_pdf::{Colour, LogoKind, Template};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::party::settings::{AccountSettings, LogoMark};
+use crate::domain::party::settings::{AccountSettings, LogoProperties};
 
 #[derive(Serialize, Deserialize, Default)]
 #[serde(default)]
@@ -77,14 +77,17 @@ pub(super) fn parse_settings(at: &RowRef<i64>, text: &str) -> Result<AccountSett
         strict_numbers: is_on(STRICT_NUMBERS),
         submit_after_approval: is_on(SUBMIT_AFTER_APPROVAL),
         transmit_after_signing: is_on(TRANSMIT_AFTER_SIGNING),
-        logo: stored.logo.map(|logo| logo_mark(at, logo)).transpose()?,
+        logo: stored
+            .logo
+            .map(|logo| logo_properties(at, logo))
+            .transpose()?,
         registration_number: stored.registration_number,
     })
 }
 
-fn logo_mark(at: &RowRef<i64>, logo: StoredLogo) -> Result<LogoMark, StoreError> {
+fn logo_properties(at: &RowRef<i64>, logo: StoredLogo) -> Result<LogoProperties, StoreError> {
     let kind = LogoKind::from_media_type(&logo.media_type);
-    Ok(LogoMark {
+    Ok(LogoProperties {
         kind: kind.ok_or_else(|| at.corrupt(format!("no logo is {}", logo.media_type)))?,
         bytes: logo.bytes,
         digest: logo.sha256,
@@ -106,7 +109,7 @@ mod tests {
             registration_number: Some("RC 1".into()),
             template: Template::Compact,
             accent: Some("#123456".parse().unwrap()),
-            logo: Some(LogoMark {
+            logo: Some(LogoProperties {
                 kind: LogoKind::Jpeg,
                 bytes: 7,
                 digest: "ab".into(),

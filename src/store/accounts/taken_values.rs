@@ -1,24 +1,26 @@
-//! The values that no two taxpayers may have: those of an account that another one has already.
+//! Finds the values of a taxpayer that another taxpayer already has, although they must be unique.
 
 use database::StoreError;
-use database::column::fold_case;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, Select};
 
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::party::Taxpayer;
+use crate::domain::party::email::stored_email_keys;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::taxpayer_row::{Column, Entity, Model};
 
 /// Returns a fault for each value that another taxpayer has although it must be unique. The fault names the field of
 /// Create Taxpayer.
-pub async fn find_taken(
+pub async fn find_taken_values(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,
     login: Option<&str>,
 ) -> Result<Faults, StoreError> {
     let row = Model::from(taxpayer);
-    let others = select_others(&row).all(connection).await?;
+    let others = select_taxpayers_with_same_values(&row)
+        .all(connection)
+        .await?;
     let mut faults = Faults::default();
     for (field, column, value) in unique_values(&row) {
         let is_taken = others.iter().any(|other| match column {
@@ -34,7 +36,7 @@ pub async fn find_taken(
         }
     }
     if let Some(login) = login {
-        let same = contact_row::Column::EmailKey.eq(fold_case(login));
+        let same = contact_row::Column::EmailKey.is_in(stored_email_keys(login));
         if contact_row::Entity::find()
             .filter(same)
             .one(connection)
@@ -65,9 +67,10 @@ fn unique_values(row: &Model) -> [(&'static str, Column, &str); 4] {
     ]
 }
 
-/// Selects the other taxpayers that have one of these values, or a tax number that looks like this one. The literal is
-/// the condition of the index of skeletons. Without it, SQLite would use no index and read all taxpayers.
-fn select_others(row: &Model) -> Select<Entity> {
+/// Selects the other taxpayers that have one of these values, or a tax number that looks like this one. Numbers that
+/// look alike have the same `tin_skeleton`. The literal condition is that of the partial index on this column. Without
+/// it, SQLite would use no index and read all taxpayers.
+fn select_taxpayers_with_same_values(row: &Model) -> Select<Entity> {
     let looks_alike = Condition::all()
         .add(Column::TinSkeleton.eq(row.tin_skeleton.as_str()))
         .add(Expr::cust("tin_skeleton <> ''"));
@@ -101,7 +104,8 @@ mod tests {
         for test in stores().await.into_iter().take(1) {
             add_taxpayer(&test.store, 1, 7).await;
             let row = Entity::find_by_id(1_i64).one(test.store.reader()).await;
-            let query = select_others(&row.unwrap().unwrap()).build(test.store.backend());
+            let query = select_taxpayers_with_same_values(&row.unwrap().unwrap())
+                .build(test.store.backend());
             let values = query.values.map(|values| values.0).unwrap_or_default();
             let plan = query_plan(&test.store, &query.sql, values).await.join("\n");
             assert!(!plan.contains("SCAN"), "{plan}");

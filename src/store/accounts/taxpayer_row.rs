@@ -6,6 +6,7 @@ use database::column::{RowRef, fold_case};
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::email::email_key;
 use crate::domain::party::look_alike;
 use crate::domain::party::normal_form;
 use crate::domain::party::verification::Verification;
@@ -41,7 +42,8 @@ pub struct Model {
     pub subscription: String,
     pub verification: String,
     pub verification_reason: Option<String>,
-    /// The text in which searches look: name, tax number and email, one on each line, folded by `normal_form::fold`.
+    /// The text in which searches look: name, tax number and email, one on each line, folded by
+    /// `normal_form::fold_for_search`.
     pub search_text: String,
     pub created_at: i64,
     pub updated_at: i64,
@@ -96,7 +98,7 @@ impl From<&Taxpayer> for Model {
             integrator_id: taxpayer.integrator_id.0,
             name: taxpayer.name.clone(),
             email: taxpayer.email.clone(),
-            email_key: fold_case(&taxpayer.email),
+            email_key: email_key(&taxpayer.email),
             tin: taxpayer.tin.clone(),
             tin_normal: normal_form::normal_tin(&taxpayer.tin).unwrap_or_default(),
             tin_skeleton: look_alike::skeleton(&taxpayer.tin),
@@ -123,6 +125,6 @@ impl From<&Taxpayer> for Model {
 
 fn search_text(taxpayer: &Taxpayer) -> String {
     [&taxpayer.name, &taxpayer.tin, &taxpayer.email]
-        .map(|text| normal_form::fold(text))
+        .map(|text| normal_form::fold_for_search(text))
         .join("\n")
 }

@@ -12,7 +12,7 @@ use sea_orm::{
     PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
 };
 
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_id};
 use crate::domain::party::normal_form;
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::party::{Contact, Taxpayer};
@@ -178,7 +178,7 @@ pub async fn count_owned_by(store: &Store, integrator: IntegratorId) -> Result<u
 
 fn text_condition(search: Option<&str>) -> Condition {
     let text = search
-        .map(normal_form::fold)
+        .map(normal_form::fold_for_search)
         .filter(|text| !text.is_empty());
     Condition::all()
         .add_option(text.map(|text| Expr::col(Column::SearchText).like(contains_pattern(&text))))
@@ -186,7 +186,7 @@ fn text_condition(search: Option<&str>) -> Condition {
 
 fn search_condition(text: &str) -> Condition {
     let tin = normal_form::normal_tin(text);
-    let id = parse_number(text);
+    let id = parse_id(text);
     Condition::any()
         .add(text_condition(Some(text)))
         .add_option(tin.map(|tin| Column::TinNormal.eq(tin)))
@@ -244,7 +244,8 @@ pub async fn add(
 /// Updates a stored taxpayer.
 pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreError> {
     let mut row = Model::from(taxpayer).into_active_model().reset_all();
-    // A tax number never changes, and some older taxpayers have no skeleton on purpose.
+    // The stored skeleton stays: a tax number never changes, and some older taxpayers have an empty skeleton on purpose
+    // (see `taxpayer_row`).
     row.tin_skeleton = NotSet;
     Entity::update(row).exec(tx).await?;
     Ok(())

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::domain::events::checkpoint::{
-    ChainHead, Checkpoint, CheckpointFault, CheckpointKey, CheckpointPublicKey, CheckpointTail,
+    ChainHead, Checkpoint, CheckpointFault, CheckpointKey, CheckpointPublicKey, LastCheckpointLine,
 };
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -35,7 +35,7 @@ pub struct CheckpointReader {
     path: PathBuf,
     file: BufReader<File>,
     key: CheckpointPublicKey,
-    tail: CheckpointTail,
+    tail: LastCheckpointLine,
     /// The offset after the last complete line, in bytes.
     end: u64,
 }
@@ -44,7 +44,7 @@ pub struct CheckpointReader {
 pub struct CheckpointFile {
     path: PathBuf,
     key: CheckpointKey,
-    tail: CheckpointTail,
+    tail: LastCheckpointLine,
     end: u64,
     /// The newest head of each taxpayer's log in the file.
     heads: HashMap<TaxpayerId, LogHead>,
@@ -57,7 +57,7 @@ impl CheckpointReader {
             path: path.to_owned(),
             file: BufReader::new(file),
             key,
-            tail: CheckpointTail::default(),
+            tail: LastCheckpointLine::default(),
             end: 0,
         })
     }
@@ -73,20 +73,20 @@ impl CheckpointReader {
         let Some(text) = line.strip_suffix('\n') else {
             return Ok(None);
         };
-        let accepted =
-            self.tail
-                .accept(text, &self.key)
-                .map_err(|fault| CheckpointFileError::Line {
-                    path: self.path.clone(),
-                    line: self.tail.number + 1,
-                    fault,
-                })?;
+        let accepted = self
+            .tail
+            .accept_next_checkpoint(text, &self.key)
+            .map_err(|fault| CheckpointFileError::Line {
+                path: self.path.clone(),
+                line: self.tail.number + 1,
+                fault,
+            })?;
         self.end += read as u64;
         Ok(Some(accepted))
     }
 
     /// True if the file ends in an incomplete line. Waits while another process appends to the file.
-    pub fn is_cut(&mut self) -> Result<bool, CheckpointFileError> {
+    pub fn ends_in_incomplete_line(&mut self) -> Result<bool, CheckpointFileError> {
         let Self {
             path, file, end, ..
         } = self;
@@ -105,7 +105,7 @@ impl CheckpointReader {
     }
 
     /// Returns the number and the hash of the last checkpoint that was read.
-    pub fn tail(&self) -> &CheckpointTail {
+    pub fn tail(&self) -> &LastCheckpointLine {
         &self.tail
     }
 }
@@ -116,13 +116,13 @@ impl CheckpointFile {
         Self {
             path,
             key,
-            tail: CheckpointTail::default(),
+            tail: LastCheckpointLine::default(),
             end: 0,
             heads: HashMap::new(),
         }
     }
 
-    pub fn tail(&self) -> &CheckpointTail {
+    pub fn tail(&self) -> &LastCheckpointLine {
         &self.tail
     }
 
@@ -136,12 +136,13 @@ impl CheckpointFile {
     }
 
     /// Reads the checkpoints that other processes have appended since the last call.
-    pub fn catch_up(&mut self) -> Result<(), CheckpointFileError> {
+    pub fn read_new_checkpoints(&mut self) -> Result<(), CheckpointFileError> {
         self.lock_file().map(drop)
     }
 
-    /// Signs and appends a checkpoint of these heads, without those of which the file already has the same or a newer
-    /// one: another process may have signed it since they were read. The line is on disk when this returns.
+    /// Signs a checkpoint of these heads and appends it. Leaves out a head if the file already has the same or a newer
+    /// head of that log, because another process may have signed it since these heads were read. The line is on disk
+    /// when this returns.
     pub fn append(
         &mut self,
         at: Timestamp,
@@ -156,7 +157,7 @@ impl CheckpointFile {
             return Ok(());
         }
         let mut tail = self.tail.clone();
-        let line = tail.append(at, &heads, &self.key) + "\n";
+        let line = tail.sign_next_checkpoint(at, &heads, &self.key) + "\n";
         let written = file
             .write_all(line.as_bytes())
             .and_then(|()| file.sync_data());
@@ -168,8 +169,9 @@ impl CheckpointFile {
         Ok(())
     }
 
-    /// Opens and locks the file, reads all new checkpoints, and removes an incomplete last line. Fails if checkpoints
-    /// were removed: the next one would follow a gap of zeros, and nobody could read the file.
+    /// Opens and locks the file, reads all new checkpoints, and removes an incomplete last line. Fails if the file has
+    /// become shorter since the last call: a checkpoint that is written at the old end would follow a gap of zeros, and
+    /// nobody could read the file.
     fn lock_file(&mut self) -> Result<File, CheckpointFileError> {
         let path = self.path.clone();
         let failed = |source| unusable_file_error(&path, source);
@@ -262,7 +264,7 @@ mod tests {
             .unwrap();
         one.append(Timestamp::UNIX_EPOCH, vec![head(1, 4)]).unwrap();
         assert_eq!(numbers(&path), [1, 2, 3]);
-        other.catch_up().unwrap();
+        other.read_new_checkpoints().unwrap();
         let known =
             |file: &CheckpointFile| [1, 2].map(|id| file.head(TaxpayerId(id)).unwrap().sequence);
         assert_eq!((known(&one), known(&other)), ([4, 5], [4, 5]));
@@ -285,7 +287,7 @@ mod tests {
             one.append(Timestamp::UNIX_EPOCH, vec![head(1, 5)]).unwrap();
             other.append(Timestamp::UNIX_EPOCH, late.clone()).unwrap();
             assert_eq!(numbers(&path), numbers_then, "{late:?}");
-            third.catch_up().unwrap();
+            third.read_new_checkpoints().unwrap();
             for file in [&other, &third] {
                 let known = [1, 2].map(|id| file.head(TaxpayerId(id)).map(|head| head.sequence));
                 assert_eq!(known, known_then, "{late:?}");

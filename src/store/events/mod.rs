@@ -33,7 +33,7 @@ const EVENTS_OF_INVOICE_MAX: u64 = 1_000;
 const FEED_PAGE_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
 /// Returns the sequence and the hash of the last event of a taxpayer's log.
-pub async fn head(
+pub async fn log_head(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
 ) -> Result<LogHead, StoreError> {
@@ -49,7 +49,7 @@ pub async fn head(
 }
 
 /// Returns the sequence and the hash of the last event of each log. Taxpayers without events are left out.
-pub async fn heads(
+pub async fn log_heads(
     connection: &impl ConnectionTrait,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
@@ -64,7 +64,7 @@ pub async fn heads(
 
 /// Loads, for each head in `wanted`, the stored event with the same sequence. Returns its sequence and hash by
 /// taxpayer. Missing events are left out.
-pub async fn hashes_at(
+pub async fn stored_hashes_at(
     store: &Store,
     wanted: &[ChainHead],
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
@@ -210,9 +210,9 @@ fn count_fitting_on_page(sizes: impl Iterator<Item = i64>) -> usize {
     fit.max(all.min(1))
 }
 
-/// Converts a position to a sequence. A time becomes the sequence of the first event at or after it, or `i64::MAX` if
-/// there is no such event.
-pub(crate) async fn sequence_at(
+/// Converts a position in the log to a sequence. For a time, returns the sequence of the first event at or after it, or
+/// `i64::MAX` if there is no such event.
+pub(crate) async fn sequence_at_position(
     store: &Store,
     taxpayer: TaxpayerId,
     position: LogPosition,
@@ -243,8 +243,8 @@ async fn first_sequence_at_or_after(
     let Some(earliest) = earliest else {
         return Ok(i64::MAX);
     };
-    // The replicas' clocks differ, so an event before the earliest one may have a later time. The plus keeps the
-    // databases from reading the log in the order of its sequence.
+    // The replicas' clocks differ, so an event with a lower sequence may have a slightly later time than the earliest
+    // event. The plus keeps the databases from reading the log in the order of its sequence.
     let difference = i64::try_from(CLOCK_DIFFERENCE_MAX.as_micros()).unwrap_or(i64::MAX);
     let first: Vec<Option<i64>> = from_moment()
         .expr(Expr::cust("MIN(+sequence)"))
@@ -335,7 +335,9 @@ mod tests {
                 (50, i64::MAX),
             ] {
                 let position = LogPosition::Moment(second(moment));
-                let first = sequence_at(&test.store, owner, position).await.unwrap();
+                let first = sequence_at_position(&test.store, owner, position)
+                    .await
+                    .unwrap();
                 assert_eq!(first, expected, "from {moment} s on");
             }
         }

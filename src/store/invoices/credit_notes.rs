@@ -15,6 +15,9 @@ use crate::store::invoices::{CORRECTING_BYTES_MAX, CORRECTING_MAX, select_signed
 /// The size of credit notes together, in bytes.
 const SIZE_SQL: &str = "CAST(SUM(octet_length(lines) + octet_length(extras)) AS BIGINT)";
 
+/// The maximum size of the credit notes that one transaction reads, in bytes. It has room for those of a few invoices.
+pub const CREDIT_NOTES_BYTES_MAX: usize = 4 * CORRECTING_BYTES_MAX;
+
 /// The signed credit notes of some invoices.
 #[derive(Debug, Default)]
 pub struct SignedCreditNotes {
@@ -24,13 +27,15 @@ pub struct SignedCreditNotes {
     pub unread: Vec<InvoiceId>,
 }
 
-/// Loads all signed credit notes that refer to these invoices of a taxpayer. A credit note that is left out would not be
-/// set off, so all of an invoice are loaded or none: none if there are more than `CORRECTING_MAX` or
-/// `CORRECTING_BYTES_MAX` allows.
+/// Loads all signed credit notes that refer to these invoices of a taxpayer. A credit note that is left out would not
+/// be set off, so for each invoice either all of them are loaded or none: none if they are more than `CORRECTING_MAX`,
+/// or together larger than `CORRECTING_BYTES_MAX`. `room` is the size that the transaction may still read. Fails if
+/// they do not fit into it; each command of the transaction is then executed alone.
 pub async fn find_signed(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     invoices: &[Invoice],
+    room: &mut usize,
 ) -> Result<SignedCreditNotes, StoreError> {
     let references: Vec<_> = invoices.iter().flat_map(Invoice::own_references).collect();
     if references.is_empty() {
@@ -50,15 +55,17 @@ pub async fn find_signed(
     let mut unread = Vec::new();
     let mut wanted = Vec::new();
     for invoice in invoices {
-        // The number of an invoice may be the text of its id.
+        // A set, because the number of an invoice may be the same text as its id, and a credit note must not count
+        // twice.
         let own = HashSet::from(invoice.own_references());
         let found = own.iter().filter_map(|reference| sums.get(reference));
         let (count, bytes) = found.fold((0_i64, 0_i64), |sum, one| {
             (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
         });
         let are_few = usize::try_from(count).is_ok_and(|count| count <= CORRECTING_MAX);
-        let are_small = usize::try_from(bytes).is_ok_and(|bytes| bytes <= CORRECTING_BYTES_MAX);
-        if are_few && are_small {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if are_few && bytes <= CORRECTING_BYTES_MAX {
+            *room = room.checked_sub(bytes).ok_or(StoreError::NotCommitted)?;
             wanted.extend(own.into_iter().filter(|text| sums.contains_key(text)));
         } else {
             unread.push(invoice.id);
@@ -159,7 +166,8 @@ mod tests {
             ];
             for (invoices, read, unread) in cases {
                 let all: Vec<_> = invoices.iter().copied().map(invoice).collect();
-                let found = find_signed(test.store.reader(), TAXPAYER, &all).await;
+                let mut room = CREDIT_NOTES_BYTES_MAX;
+                let found = find_signed(test.store.reader(), TAXPAYER, &all, &mut room).await;
                 let found = found.unwrap();
                 let ids: Vec<_> = found.read.iter().map(|note| note.id.0).collect();
                 let missing: Vec<_> = found.unread.iter().map(|id| id.0).collect();
@@ -170,8 +178,24 @@ mod tests {
                 invoice_no: "5".to_owned(),
                 ..invoice(5)
             };
-            let found = find_signed(test.store.reader(), TAXPAYER, &[named_twice]).await;
+            let mut room = CREDIT_NOTES_BYTES_MAX;
+            let one = std::slice::from_ref(&named_twice);
+            let found = find_signed(test.store.reader(), TAXPAYER, one, &mut room).await;
             assert_eq!(found.unwrap().read.len(), 1);
+            // Two invoices with credit notes of 8 MiB and a little more each.
+            let two = [invoice(2), named_twice];
+            for (count, mut room, is_read) in [
+                (2, 2 * eight_mib + 1_024, true),
+                (2, 2 * eight_mib, false),
+                (1, 2 * eight_mib, true),
+                (1, eight_mib, false),
+                (0, 0, true),
+            ] {
+                let name = format!("{count} {room}");
+                let invoices = &two[..count];
+                let found = find_signed(test.store.reader(), TAXPAYER, invoices, &mut room).await;
+                assert_eq!(found.is_ok(), is_read, "{name}");
+            }
         }
     }
 

@@ -63,11 +63,11 @@ impl Model {
 /// character may have four.
 const SEARCH_TEXT_CHARS_MAX: usize = 300;
 
-/// Returns name, number and tax number, one on each line, folded by `normal_form::fold`. Rows of former versions are only
-/// in lower case.
+/// Returns name, number and tax number, one on each line, folded by `normal_form::fold_for_search`. In rows that former
+/// versions wrote, the text is only in lower case.
 fn search_text(details: &CustomerDetails) -> String {
     let tin = details.tin.as_deref().unwrap_or_default();
-    let text = [&details.name, details.no.as_str(), tin].map(normal_form::fold);
+    let text = [&details.name, details.no.as_str(), tin].map(normal_form::fold_for_search);
     text.join("\n")
         .chars()
         .take(SEARCH_TEXT_CHARS_MAX)

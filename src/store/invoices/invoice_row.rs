@@ -151,7 +151,7 @@ impl From<&Invoice> for Model {
 const SEARCH_BYTES_MAX: usize = 2_000;
 
 /// Returns the text that a search looks in: identifiers of the invoice and its customer, folded by
-/// `normal_form::fold`. Rows of former versions are only in lower case.
+/// `normal_form::fold_for_search`. In rows that former versions wrote, the text is only in lower case.
 fn search_text(invoice: &Invoice) -> String {
     let customer = &invoice.customer;
     let lines = [
@@ -161,7 +161,7 @@ fn search_text(invoice: &Invoice) -> String {
         &customer.name,
         customer.tin.as_deref().unwrap_or_default(),
     ];
-    let text = normal_form::fold(&lines.join("\n"));
+    let text = normal_form::fold_for_search(&lines.join("\n"));
     text[..text.floor_char_boundary(SEARCH_BYTES_MAX)].to_owned()
 }
 

@@ -36,7 +36,7 @@ pub struct InvoicePage {
 
 /// The fields that the invoices of a page have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fields {
+pub enum PageFields {
     /// The fields that lists show: all except `extras`.
     Shown,
     All,
@@ -53,7 +53,7 @@ pub struct DocumentAmounts {
 
 /// The start of a page, and the maximum number of its invoices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PagePart {
+pub struct PageBounds {
     pub start: PageStart,
     pub limit: u64,
 }
@@ -61,7 +61,7 @@ pub struct PagePart {
 impl InvoiceList {
     /// Counts the invoices that match the filter.
     pub async fn count(&self, store: &Store) -> Result<u64, StoreError> {
-        let condition = self.condition(IndexHint::none(store.backend()));
+        let condition = self.condition(IndexHint::without_hint(store.backend()));
         let matching = Entity::find().filter(condition);
         Ok(matching.count(store.reader()).await?)
     }
@@ -71,7 +71,7 @@ impl InvoiceList {
         let mut part = Query::select();
         part.expr(Expr::cust("1"))
             .from(Entity)
-            .cond_where(self.condition(IndexHint::none(store.backend())))
+            .cond_where(self.condition(IndexHint::without_hint(store.backend())))
             .limit(max);
         let mut count = Query::select();
         count
@@ -83,8 +83,8 @@ impl InvoiceList {
         Ok(count.unsigned_abs())
     }
 
-    /// Returns the amounts of the taxpayer's sales that match the filter, of `max` documents at most. Cancelled documents
-    /// are left out unless the filter asks for them.
+    /// Returns the amounts of the taxpayer's sales that match the filter, of `max` documents at most. Cancelled
+    /// documents are left out unless the filter asks for them.
     pub async fn amounts(
         &self,
         store: &Store,
@@ -99,7 +99,7 @@ impl InvoiceList {
         let cancelled = WorkflowStatus::Cancelled;
         let not_cancelled =
             (self.filters.status != Some(cancelled)).then(|| Column::Status.ne(cancelled.as_str()));
-        let matching = self.condition(IndexHint::none(store.backend()));
+        let matching = self.condition(IndexHint::without_hint(store.backend()));
         let rows: Vec<(String, String, String, bool)> = Entity::find()
             .select_only()
             .columns(columns)
@@ -126,18 +126,19 @@ impl InvoiceList {
     }
 
     /// Counts the invoices and loads one page of them.
-    pub async fn page(&self, store: &Store, part: PagePart) -> Result<InvoicePage, StoreError> {
+    pub async fn page(&self, store: &Store, part: PageBounds) -> Result<InvoicePage, StoreError> {
         let total = self.count(store).await?;
-        self.counted_page(store, part, total, Fields::Shown).await
+        self.counted_page(store, part, total, PageFields::Shown)
+            .await
     }
 
     /// Loads one page. `total` is the number of all matching invoices, which the caller has counted.
     pub async fn counted_page(
         &self,
         store: &Store,
-        part: PagePart,
+        part: PageBounds,
         total: u64,
-        fields: Fields,
+        fields: PageFields,
     ) -> Result<InvoicePage, StoreError> {
         let is_beyond = matches!(part.start, PageStart::At(offset) if offset >= total);
         if is_beyond {
@@ -148,7 +149,7 @@ impl InvoiceList {
                 next: None,
             });
         }
-        let hint = IndexHint::for_list(store.backend(), self, total);
+        let hint = IndexHint::hint_for_list(store.backend(), self, total);
         let ids = self.select_page_ids(part.start, part.limit.saturating_add(1), hint);
         let mut rows = select_rows(fields)
             .filter(Column::TaxpayerId.eq(self.taxpayer.0))
@@ -177,16 +178,16 @@ impl InvoiceList {
     }
 }
 
-/// The maximum size of an invoice's long fields with which they are part of a page, in bytes. It keeps a page below a
-/// few megabytes.
+/// If the long fields of an invoice have more bytes than this, a page leaves them out. So a page stays below a few
+/// megabytes.
 const FIELDS_BYTES_MAX: usize = 16 * 1024;
 
 /// Selects the rows of a list. If the fields of an invoice are too long, the column `lines` has their size instead.
-fn select_rows(fields: Fields) -> Select<Entity> {
+fn select_rows(fields: PageFields) -> Select<Entity> {
     let columns = Column::iter().filter(|column| !matches!(column, Column::Lines | Column::Extras));
     let (size, extras) = match fields {
-        Fields::Shown => ("octet_length(lines)", "'{}'"),
-        Fields::All => ("octet_length(lines) + octet_length(extras)", "extras"),
+        PageFields::Shown => ("octet_length(lines)", "'{}'"),
+        PageFields::All => ("octet_length(lines) + octet_length(extras)", "extras"),
     };
     let is_short = format!("{size} <= {FIELDS_BYTES_MAX}");
     let lines = format!("CASE WHEN {is_short} THEN lines ELSE CAST({size} AS TEXT) END");

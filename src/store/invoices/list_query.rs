@@ -1,5 +1,5 @@
-//! The filters of the list of invoices, and its SQL. A query first finds the ids of a page in an index (the filtered
-//! column or the order, then `created_at` and `id`).
+//! The filters of the list of invoices, and its SQL. A query first finds the ids of a page in an index, which is
+//! ordered by the filtered column or the sort key, and then by `created_at` and `id`.
 
 use database::sql::dialect;
 use jiff::Timestamp;
@@ -71,8 +71,9 @@ pub enum PageStart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IndexHint {
     backend: DbBackend,
-    /// True if no index of a filter is used: the rows are found by their ids; or many rows match and no index has the
-    /// rows of the filtered value in the order of the list. The rows are then read in this order until the page is full.
+    /// True if SQLite must not use the index of a filtered column, for one of two reasons. Either it finds the rows by
+    /// their ids. Or many rows match, and no index has them in the order of the list: then it reads the rows of the
+    /// taxpayer in this order until the page is full.
     is_by_order: bool,
     /// True if few rows match. All of them are then found and sorted, because in the order of the list they may be far
     /// apart.
@@ -84,7 +85,7 @@ const SORTED_ROWS_MAX: u64 = 10_000;
 
 impl IndexHint {
     /// Leaves the choice of the index to the database.
-    pub(super) fn none(backend: DbBackend) -> Self {
+    pub(super) fn without_hint(backend: DbBackend) -> Self {
         Self {
             backend,
             is_by_order: false,
@@ -93,14 +94,14 @@ impl IndexHint {
     }
 
     /// For a query that finds its rows by their ids.
-    pub(super) fn by_ids(backend: DbBackend) -> Self {
+    pub(super) fn hint_for_ids(backend: DbBackend) -> Self {
         Self {
             is_by_order: dialect(backend).ignores_selectivity(),
-            ..Self::none(backend)
+            ..Self::without_hint(backend)
         }
     }
 
-    pub(super) fn for_list(backend: DbBackend, list: &InvoiceList, total: u64) -> Self {
+    pub(super) fn hint_for_list(backend: DbBackend, list: &InvoiceList, total: u64) -> Self {
         let is_guessed =
             dialect(backend).ignores_selectivity() && list.filters != InvoiceFilter::default();
         let is_sorted = is_guessed && total <= SORTED_ROWS_MAX;
@@ -113,7 +114,7 @@ impl IndexHint {
     }
 
     /// Returns an SQL expression. If `is_hidden`, a plus sign before it keeps SQLite from using an index on it.
-    fn index_hidden_expression(sql: &str, is_hidden: bool) -> Expr {
+    fn expression_hidden_from_index(sql: &str, is_hidden: bool) -> Expr {
         if is_hidden {
             Expr::cust(format!("+{sql}"))
         } else {
@@ -123,17 +124,17 @@ impl IndexHint {
 
     /// Returns a column for a filter.
     fn filter_column(self, column: Column) -> Expr {
-        Self::index_hidden_expression(column.as_str(), self.is_by_order)
+        Self::expression_hidden_from_index(column.as_str(), self.is_by_order)
     }
 
     /// Returns the expression of a sort key for a filter.
-    fn filter_key(self, by: SortBy) -> Expr {
-        Self::index_hidden_expression(by.sql(self.backend), self.is_by_order)
+    fn filter_sort_key(self, by: SortBy) -> Expr {
+        Self::expression_hidden_from_index(by.sql(self.backend), self.is_by_order)
     }
 
     /// Returns the columns by which the list is ordered.
     fn order_columns(self, by: SortBy) -> Vec<Expr> {
-        let mut columns = vec![Self::index_hidden_expression(
+        let mut columns = vec![Self::expression_hidden_from_index(
             by.sql(self.backend),
             self.is_sorted,
         )];
@@ -180,7 +181,7 @@ impl InvoiceList {
             // one in the query.
             PageStart::After(place) => {
                 let columns = Expr::tuple(hint.order_columns(self.sort.by));
-                let values = Expr::tuple(place.values(hint.backend));
+                let values = Expr::tuple(place.sort_values(hint.backend));
                 ids.and_where(if self.sort.is_descending {
                     columns.lt(values)
                 } else {
@@ -250,7 +251,7 @@ impl InvoiceList {
                 filters
                     .q
                     .as_ref()
-                    .map(|text| search_condition(Expr::col(Column::SearchText), text)),
+                    .map(|text| search_condition(&Expr::col(Column::SearchText), text)),
             );
         let all = add_authority_status_condition(all, filters, hint);
         let all = all.add_option(without_cancelled_condition(filters, hint));
@@ -269,8 +270,8 @@ pub(in crate::store) const UNSETTLED_CONDITION: &str =
 pub(in crate::store) const UNCANCELLED_CONDITION: &str = "NOT EXISTS (SELECT 1 FROM invoices AS own WHERE own.taxpayer_id = invoices.taxpayer_id \
      AND own.id = invoices.id AND own.status = 'cancelled')";
 
-/// The condition of unsettled documents, which the partial index `invoices_owed` has, word for word. Drafts, cancelled
-/// documents and those with a rejected payment are not owed.
+/// The condition of documents that are not fully paid. It must stay word for word that of the partial index
+/// `invoices_owed`. Drafts, cancelled documents and those with a rejected payment are not owed.
 pub(super) const OWED_CONDITION: &str =
     "payment_status IN ('PENDING', 'PARTIAL') AND status NOT IN ('draft', 'cancelled')";
 
@@ -279,11 +280,11 @@ pub(super) const OWED_CONDITION: &str =
 const LESS_THAN_ANY_COIN: &str = "0.00005";
 
 /// Returns the condition that somebody still owes a part of an invoice in this table, after its signed credit notes are
-/// set off. The payable of a signed document counts, if it is not that of the stored one.
+/// set off. If the signed document has another payable amount than the stored one, the signed amount counts.
 pub(in crate::store) fn still_owed_condition(table: &str) -> String {
-    let payable = payable_as_signed(table);
+    let payable = payable_as_signed_sql(table);
     let left = format!("{payable} - CAST({table}.paid AS numeric)");
-    let credit = payable_as_signed("note");
+    let credit = payable_as_signed_sql("note");
     format!(
         "{table}.status NOT IN ('draft', 'cancelled') AND {table}.is_sale AND NOT {table}.is_credit_note \
          AND CAST({table}.paid AS numeric) < {payable} \
@@ -296,7 +297,7 @@ pub(in crate::store) fn still_owed_condition(table: &str) -> String {
 }
 
 /// Returns the payable that counts for payments of a row of this table, as `Payment::payable_as_signed` does.
-fn payable_as_signed(table: &str) -> String {
+fn payable_as_signed_sql(table: &str) -> String {
     format!("CAST(COALESCE({table}.signed_payable, {table}.payable) AS numeric)")
 }
 
@@ -357,8 +358,9 @@ fn add_authority_status_condition(
 }
 
 fn add_due_date_condition(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Condition {
-    let due = || hint.filter_key(SortBy::DueDate);
-    // Few of the invoices that were due are unsettled, so their index is used wherever that of a filter is.
+    let due = || hint.filter_sort_key(SortBy::DueDate);
+    // Few of the invoices with a past due date are not paid. So the condition of the index of unpaid invoices is used,
+    // except where the hint forbids the indexes of filters.
     let is_unsettled = Expr::cust(if hint.is_by_order {
         "payment_status NOT IN ('PAID', 'REJECTED')"
     } else {
@@ -380,7 +382,7 @@ fn add_due_date_condition(all: Condition, filters: &InvoiceFilter, hint: IndexHi
 }
 
 fn add_amount_conditions(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Condition {
-    let payable = || hint.filter_key(SortBy::Payable);
+    let payable = || hint.filter_sort_key(SortBy::Payable);
     let value = |amount| payable_value(amount, hint.backend);
     let currency = filters.currency.as_deref();
     all.add_option(currency.map(|code| Column::Currency.eq(code)))
@@ -422,7 +424,7 @@ mod tests {
     /// Returns the plan of the ids of a page, as one text.
     async fn plan(store: &Store, list: &InvoiceList, start: PageStart) -> String {
         let backend = store.backend();
-        let hint = IndexHint::for_list(backend, list, 100_000);
+        let hint = IndexHint::hint_for_list(backend, list, 100_000);
         let statement = backend.build(&list.select_page_ids(start, 50, hint));
         let values = statement.values.map(|values| values.0).unwrap_or_default();
         query_plan(store, &statement.sql, values).await.join("\n")
@@ -486,7 +488,7 @@ mod tests {
                 let list = list("-created_at", filters);
                 let found = list.count_up_to(store, 10_000).await.unwrap();
                 assert_eq!(found, count, "{list:?}");
-                let all = IndexHint::for_list(store.backend(), &list, 100_000);
+                let all = IndexHint::hint_for_list(store.backend(), &list, 100_000);
                 let ids = list.select_page_ids(PageStart::At(0), 10_000, all);
                 let statement = store.backend().build(&ids);
                 let rows = store.reader().query_all_raw(statement).await.unwrap();
@@ -500,7 +502,7 @@ mod tests {
                     ..InvoiceFilter::default()
                 };
                 let list = list("-created_at", filters);
-                let few = IndexHint::for_list(store.backend(), &list, 600);
+                let few = IndexHint::hint_for_list(store.backend(), &list, 600);
                 let ids = list.select_page_ids(PageStart::At(0), 50, few);
                 let statement = store.backend().build(&ids);
                 let values = statement.values.map(|values| values.0).unwrap_or_default();
@@ -542,8 +544,12 @@ mod tests {
             let ids = (1..=25).map(InvoiceId).collect();
             let by_id = "sqlite_autoindex_invoices_1 (taxpayer_id=? AND id=?)";
             for (ids, hint, index) in [
-                (None, IndexHint::none(backend), "INDEX invoices_owed"),
-                (Some(ids), IndexHint::by_ids(backend), by_id),
+                (
+                    None,
+                    IndexHint::without_hint(backend),
+                    "INDEX invoices_owed",
+                ),
+                (Some(ids), IndexHint::hint_for_ids(backend), by_id),
             ] {
                 let filters = InvoiceFilter {
                     overdue_on: Some(Date::constant(2026, 3, 1)),

@@ -165,7 +165,7 @@ pub(super) fn payable_value(amount: Amount, backend: DbBackend) -> Expr {
 
 impl SortPlace {
     /// Returns the values of the place in the order in which the list is sorted: key, time of creation and id.
-    pub(super) fn values(&self, backend: DbBackend) -> Vec<Expr> {
+    pub(super) fn sort_values(&self, backend: DbBackend) -> Vec<Expr> {
         let key = match self.key {
             SortKey::CreatedAt => None,
             SortKey::Date(date) => Some(date_value(date)),

@@ -35,16 +35,16 @@ use sea_orm::{
     QueryFilter, QueryOrder, QuerySelect, Select, Statement,
 };
 
-use crate::domain::correction::credits::Credits;
+use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::invoice::Invoice;
-use crate::domain::invoice::corrected_reference::{CorrectedReference, all_for};
+use crate::domain::invoice::corrected_reference::{CorrectedReference, references_to_invoice};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{UniqueNoType, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::store::Store;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
-use crate::store::invoices::reference_kind::{kind_expression, parse_kind};
+use crate::store::invoices::reference_kind::{parse_reference_kind, reference_kind_expression};
 use crate::store::lookup::{LookupColumn, LookupValues, find, lookup_sql};
 
 /// Identifiers of several kinds. An invoice matches if it has at least one of them.
@@ -118,30 +118,30 @@ pub async fn find_owned_by_identifiers(
 pub const CORRECTING_MAX: usize = 1_000;
 /// The maximum size of these invoices together, in bytes. They are all in memory at once.
 pub const CORRECTING_BYTES_MAX: usize = 16 << 20;
-/// The number of credit notes whose extra fields are in memory at once while those of an invoice are read.
+/// The number of credit notes whose extra fields are in memory at once while the credit notes of an invoice are read.
 const WHOLE_NOTES_MAX: usize = 8;
-/// The size of an invoice, in bytes, with the documents that were sent of it.
+/// The SQL expression for the size of an invoice in bytes, including the documents of its runs.
 const SIZE_SQL: &str = "CAST(octet_length(lines) + octet_length(extras) + COALESCE((SELECT \
     SUM(octet_length(document)) FROM pipeline_runs WHERE pipeline_runs.taxpayer_id = invoices.taxpayer_id \
     AND pipeline_runs.irn_key = invoices.irn_key), 0) AS BIGINT)";
 
 /// Loads the invoices of a taxpayer that refer to another invoice by one of its references, oldest first. Leaves out
-/// those that are cancelled, unless they were signed all the same. `None` if there are more than `CORRECTING_MAX` or
-/// `CORRECTING_BYTES_MAX` allows.
-pub async fn owned_by_correcting(
+/// cancelled ones, unless the authority has signed them. `None` if they are more than `CORRECTING_MAX`, or together
+/// larger than `CORRECTING_BYTES_MAX`.
+pub async fn load_correcting_documents(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     references: &[String],
 ) -> Result<Option<Vec<Invoice>>, StoreError> {
-    let sizes = correcting_sizes(connection, taxpayer, references).await?;
-    if sizes.len() > CORRECTING_MAX || sum_of_sizes(&sizes) > CORRECTING_BYTES_MAX {
+    let sizes = correcting_document_sizes(connection, taxpayer, references).await?;
+    if sizes.len() > CORRECTING_MAX || sum_sizes(&sizes) > CORRECTING_BYTES_MAX {
         return Ok(None);
     }
     if sizes.is_empty() {
         return Ok(Some(Vec::new()));
     }
-    let rows = select_correcting(taxpayer, references)
-        .filter(is_in_force())
+    let rows = select_correcting_documents(taxpayer, references)
+        .filter(in_force_condition())
         .limit(CORRECTING_MAX as u64)
         .all(connection)
         .await?;
@@ -149,14 +149,14 @@ pub async fn owned_by_correcting(
     invoices.collect::<Result<_, _>>().map(Some)
 }
 
-/// Returns the size of the invoices that `owned_by_correcting` loads, in bytes.
-pub async fn correcting_bytes(
+/// Returns the size of the invoices that `load_correcting_documents` loads, in bytes.
+pub async fn correcting_documents_size(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     references: &[String],
 ) -> Result<usize, StoreError> {
-    let sizes = correcting_sizes(connection, taxpayer, references).await?;
-    Ok(sum_of_sizes(&sizes))
+    let sizes = correcting_document_sizes(connection, taxpayer, references).await?;
+    Ok(sum_sizes(&sizes))
 }
 
 /// Loads the credit notes of an invoice, without their lines and extra fields. If more than `CORRECTING_MAX` documents
@@ -164,9 +164,9 @@ pub async fn correcting_bytes(
 pub async fn find_credits(
     connection: &impl ConnectionTrait,
     invoice: &Invoice,
-) -> Result<Credits, StoreError> {
+) -> Result<InvoiceCredits, StoreError> {
     let references = invoice.own_references();
-    let sizes = correcting_sizes(connection, invoice.taxpayer_id, &references).await?;
+    let sizes = correcting_document_sizes(connection, invoice.taxpayer_id, &references).await?;
     let ids: Vec<_> = sizes.into_iter().map(|(id, _)| id).collect();
     let columns = Column::iter().filter(|column| !matches!(column, Column::Lines));
     let without_lines = Entity::find()
@@ -174,20 +174,20 @@ pub async fn find_credits(
         .columns(columns)
         .expr_as(Expr::cust("CAST('[]' AS TEXT)"), Column::Lines.as_str())
         .filter(Column::TaxpayerId.eq(invoice.taxpayer_id.0));
-    let mut credits = Credits::default();
+    let mut credits = InvoiceCredits::default();
     for part in ids.chunks(WHOLE_NOTES_MAX) {
         let part = part.iter().copied();
         let part = without_lines.clone().filter(Column::Id.is_in(part));
         let rows = part.order_by_asc(Column::Id).all(connection).await?;
         let notes = rows.into_iter().map(Invoice::try_from);
         let notes = notes.collect::<Result<Vec<_>, _>>()?;
-        credits.add_without_extras(Credits::new(invoice, notes));
+        credits.add_without_extras(InvoiceCredits::new(invoice, notes));
     }
     Ok(credits)
 }
 
 /// Returns the ids and sizes of the invoices that refer to another one, oldest first, but at most `CORRECTING_MAX` + 1.
-async fn correcting_sizes(
+async fn correcting_document_sizes(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     references: &[String],
@@ -195,11 +195,11 @@ async fn correcting_sizes(
     if references.is_empty() {
         return Ok(Vec::new());
     }
-    let sizes = select_correcting(taxpayer, references)
+    let sizes = select_correcting_documents(taxpayer, references)
         .select_only()
         .column(Column::Id)
         .expr(Expr::cust(SIZE_SQL))
-        .filter(is_in_force())
+        .filter(in_force_condition())
         .limit(CORRECTING_MAX as u64 + 1)
         .into_tuple()
         .all(connection)
@@ -207,14 +207,14 @@ async fn correcting_sizes(
     Ok(sizes)
 }
 
-fn sum_of_sizes(sizes: &[(i64, i64)]) -> usize {
+fn sum_sizes(sizes: &[(i64, i64)]) -> usize {
     let sizes = sizes.iter().map(|(_, size)| *size);
     let sum = sizes.fold(0_i64, i64::saturating_add);
     usize::try_from(sum).unwrap_or(usize::MAX)
 }
 
-/// True for an invoice that is not cancelled, or that was signed all the same.
-fn is_in_force() -> Condition {
+/// Returns the condition that an invoice is in force: it is not cancelled, or the authority has signed it all the same.
+fn in_force_condition() -> Condition {
     Condition::any()
         .add(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
         .add(Column::Signed.eq(true))
@@ -240,14 +240,14 @@ pub async fn find_amounts_paid_back(
     let rows = select_signed_credit_notes(invoice.taxpayer_id, &invoice.own_references())
         .select_only()
         .columns(columns)
-        .column_as(Expr::cust(kind_expression()), "reference_kind")
+        .column_as(Expr::cust(reference_kind_expression()), "reference_kind")
         .into_model::<PaidBackRow>()
         .all(connection)
         .await?;
-    let own = all_for(&invoice.irn.key(), &invoice.invoice_no, invoice.id);
+    let own = references_to_invoice(&invoice.irn.key(), &invoice.invoice_no, invoice.id);
     let mut amounts = Vec::with_capacity(rows.len());
     for row in rows {
-        let kind = row.reference_kind.as_deref().map(parse_kind);
+        let kind = row.reference_kind.as_deref().map(parse_reference_kind);
         let corrects = kind
             .zip(row.corrects)
             .map(|(by, text)| CorrectedReference { by, text });
@@ -266,14 +266,14 @@ pub async fn find_amounts_paid_back(
 }
 
 fn select_signed_credit_notes(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
-    select_correcting(taxpayer, references)
+    select_correcting_documents(taxpayer, references)
         .filter(Column::IsCreditNote.eq(true))
         .filter(Column::Signed.eq(true))
 }
 
 /// Selects the invoices of a taxpayer that refer to another one by one of these references, oldest first. The plus sign
 /// keeps SQLite from reading all invoices of the taxpayer in the order of their ids.
-fn select_correcting(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
+fn select_correcting_documents(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
     Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Corrects.is_in(references.iter().map(String::as_str)))
@@ -416,7 +416,7 @@ mod tests {
             }
             let references = ["K0".to_owned()];
             let reader = test.store.reader();
-            let found = owned_by_correcting(reader, TAXPAYER, &references).await;
+            let found = load_correcting_documents(reader, TAXPAYER, &references).await;
             let found = found.unwrap().unwrap();
             let ids: Vec<_> = found.iter().map(|note| note.id).collect();
             for (id, (status, is_signed, expected)) in (1..).zip(cases) {
@@ -452,9 +452,9 @@ mod tests {
                 let doubled = "UPDATE pipeline_runs SET document = document || document";
                 tx.execute_unprepared(doubled).await.unwrap();
                 tx.commit().await.unwrap();
-                let bytes = correcting_bytes(reader, TAXPAYER, &references).await;
+                let bytes = correcting_documents_size(reader, TAXPAYER, &references).await;
                 assert_eq!(bytes.unwrap() >> 20, mib);
-                let found = owned_by_correcting(reader, TAXPAYER, &references).await;
+                let found = load_correcting_documents(reader, TAXPAYER, &references).await;
                 assert_eq!(found.unwrap().is_some(), is_loaded, "{mib}");
             }
         }

@@ -12,7 +12,7 @@ use sea_orm::{
 };
 
 use crate::domain::invoice::Invoice;
-use crate::domain::invoice::corrected_reference::{CorrectedReference, all_for};
+use crate::domain::invoice::corrected_reference::{CorrectedReference, references_to_invoice};
 use crate::domain::invoice::owed::{OwedInvoice, set_off};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
@@ -23,7 +23,8 @@ use crate::store::invoices::list_query::{
 };
 use crate::store::invoices::list_sort::{DUE_DATE_SQL, InvoiceSort};
 use crate::store::invoices::reference_kind::{
-    corrects_condition, credits_rejected_condition, kind_expression, parse_kind,
+    corrects_condition, credits_closed_invoice_condition, parse_reference_kind,
+    reference_kind_expression,
 };
 
 /// The invoices that were read. `is_cut` is true if there are more.
@@ -54,7 +55,7 @@ struct OwedRow {
 
 impl OwedRow {
     fn references(&self) -> [CorrectedReference; 3] {
-        all_for(&self.irn_key, &self.invoice_no, InvoiceId(self.id))
+        references_to_invoice(&self.irn_key, &self.invoice_no, InvoiceId(self.id))
     }
 }
 
@@ -67,7 +68,7 @@ impl TryFrom<OwedRow> for OwedInvoice {
             id: row.id,
         };
         let payable: Amount = at.parse(row.signed_payable.as_ref().unwrap_or(&row.payable))?;
-        let kind = row.reference_kind.as_deref().map(parse_kind);
+        let kind = row.reference_kind.as_deref().map(parse_reference_kind);
         let corrects = kind
             .zip(row.corrects)
             .map(|(by, text)| CorrectedReference { by, text });
@@ -114,15 +115,16 @@ pub async fn load_unsettled(
     Ok(OwedInvoices { invoices, is_cut })
 }
 
-/// Loads the signed credit notes with one of these references that are not fully set off, although `OWED_CONDITION` does
-/// not apply to them. They are in force all the same.
+/// Loads the signed credit notes with one of these references that are not fully set off but do not meet
+/// `OWED_CONDITION`, because they were cancelled here or their own payment was rejected. Their signature stays valid,
+/// so they still reduce what is owed.
 async fn load_closed_credits(
     store: &Store,
     taxpayer: TaxpayerId,
     credited: &HashSet<CorrectedReference>,
 ) -> Result<Vec<OwedInvoice>, StoreError> {
     let texts = credited.iter().map(|reference| reference.text.as_str());
-    let rows = select_columns(taxpayer, "1 = 0")
+    let rows = select_owed_rows(taxpayer, "1 = 0")
         .filter(Column::Corrects.is_in(texts))
         .filter(Expr::cust(closed_credit_condition("invoices")))
         .into_model::<OwedRow>()
@@ -143,8 +145,8 @@ async fn load_closed_credits(
 }
 
 /// Returns the condition that a row of this table is a signed credit note that is not fully set off, and to which
-/// `OWED_CONDITION` does not apply: it was cancelled here, or its own payment was rejected. The conditions are negations,
-/// so that SQLite uses the index of `corrects` and not one through all drafts.
+/// `OWED_CONDITION` does not apply: it was cancelled here, or its own payment was rejected. The conditions are
+/// negations, so that SQLite uses the index of `corrects` and not an index in which it would read all drafts.
 fn closed_credit_condition(table: &str) -> String {
     format!(
         "{} AND {table}.payment_status <> 'PAID' AND NOT ({table}.payment_status IN ('PENDING', 'PARTIAL') \
@@ -164,16 +166,17 @@ fn has_closed_credit_condition() -> String {
 
 /// Selects up to `limit` unsettled documents, the earliest due date first.
 fn select_unsettled(taxpayer: TaxpayerId, limit: u64) -> Select<Entity> {
-    select_columns(taxpayer, &has_closed_credit_condition())
+    select_owed_rows(taxpayer, &has_closed_credit_condition())
         .filter(Expr::cust(OWED_CONDITION))
-        // An invoice that was credited in full before any payment is REJECTED; neither it nor its credit note counts.
-        .filter(Expr::cust(credits_rejected_condition()).not())
+        // If an invoice was credited in full before any payment, its payment status is REJECTED, and neither the
+        // invoice nor its credit note is owed. The same holds for an invoice that was cancelled although it was signed.
+        .filter(Expr::cust(credits_closed_invoice_condition()).not())
         .order_by_asc(Expr::cust(DUE_DATE_SQL))
         .limit(limit)
 }
 
 /// Selects the columns of `OwedRow` of the sales of a taxpayer.
-fn select_columns(taxpayer: TaxpayerId, has_closed_credit: &str) -> Select<Entity> {
+fn select_owed_rows(taxpayer: TaxpayerId, has_closed_credit: &str) -> Select<Entity> {
     let columns = [
         Column::Id,
         Column::IrnKey,
@@ -191,7 +194,7 @@ fn select_columns(taxpayer: TaxpayerId, has_closed_credit: &str) -> Select<Entit
     Entity::find()
         .select_only()
         .columns(columns)
-        .column_as(Expr::cust(kind_expression()), "reference_kind")
+        .column_as(Expr::cust(reference_kind_expression()), "reference_kind")
         .column_as(
             Expr::cust(has_closed_credit.to_owned()),
             "has_closed_credit",
@@ -219,7 +222,7 @@ pub async fn find_overdue(
         },
         sort: InvoiceSort::NEWEST_FIRST,
     };
-    let condition = list.condition(IndexHint::by_ids(store.backend()));
+    let condition = list.condition(IndexHint::hint_for_ids(store.backend()));
     let found: Vec<i64> = Entity::find()
         .select_only()
         .column(Column::Id)
@@ -256,11 +259,11 @@ mod tests {
         }
     }
 
-    /// The status, the payment status and the payable of a credit note.
+    /// The status, the payment status and the payable of a credit note or of its invoice.
     type Note<'a> = (&'a str, &'a str, &'a str);
 
-    /// Stores an invoice over 100 that was due, and a signed credit note for it.
-    async fn add_credited_invoice(store: &Store, taxpayer: i64, note: Note<'_>) {
+    /// Stores an invoice that was due, and a signed credit note for it.
+    async fn add_credited_invoice(store: &Store, taxpayer: i64, invoice: Note<'_>, note: Note<'_>) {
         let row = |id: i64, (status, payment, payable): Note<'_>, corrects: &str| {
             let paid = if payment == "PAID" { payable } else { "0" };
             let customer =
@@ -275,12 +278,35 @@ mod tests {
             "INSERT INTO invoices (taxpayer_id, id, irn, irn_key, invoice_no, category, invoice_type, invoice_date, \
              due_date, currency, customer, lines, status, payment_status, payable, paid, authority_status, qr_code, \
              signed, extras, content_digest, created_at, updated_at, corrects, is_credit_note) VALUES {}, {}",
-            row(1, ("submitted", "PENDING", "100"), "NULL"),
+            row(1, invoice, "NULL"),
             row(2, note, "'K1'")
         );
         let tx = store.begin().await.unwrap();
         tx.execute_unprepared(&statement).await.unwrap();
         tx.commit().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_credit_note_of_an_invoice_that_nobody_owes_counts_if_something_was_paid() {
+        for test in stores().await {
+            // The statuses of the invoice over 100, then what is left of it and of its credit note over 100.
+            for (taxpayer, (status, payment, left)) in (7..).zip([
+                ("submitted", "PENDING", ""),
+                ("submitted", "REJECTED", ""),
+                ("submitted", "PAID", "100"),
+                ("cancelled", "PENDING", ""),
+                ("cancelled", "REJECTED", ""),
+                ("cancelled", "PAID", "100"),
+            ]) {
+                let invoice = (status, payment, "100");
+                let note = ("submitted", "PENDING", "100");
+                add_credited_invoice(&test.store, taxpayer, invoice, note).await;
+                let owed = load_unsettled(&test.store, TaxpayerId(taxpayer), 10).await;
+                let owed = owed.unwrap().invoices;
+                let texts: Vec<_> = owed.iter().map(|one| one.left.to_string()).collect();
+                assert_eq!(texts.join(" "), left, "{status} {payment}");
+            }
+        }
     }
 
     #[tokio::test]
@@ -298,7 +324,8 @@ mod tests {
                 (("cancelled", "PAID", "40"), "100"),
                 (("draft", "PENDING", "100"), ""),
             ]) {
-                add_credited_invoice(&test.store, taxpayer, note).await;
+                let invoice = ("submitted", "PENDING", "100");
+                add_credited_invoice(&test.store, taxpayer, invoice, note).await;
                 let taxpayer = TaxpayerId(taxpayer);
                 let owed = load_unsettled(&test.store, taxpayer, 10).await.unwrap();
                 let texts: Vec<_> = owed

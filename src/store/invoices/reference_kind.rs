@@ -1,11 +1,12 @@
-//! SQL conditions that link a credit note to the invoice that it corrects. The column `corrects` has the text of the
-//! reference; its kind is in `extras`. Only rows whose text fits are looked at there.
+//! SQL conditions that link a credit note to the invoice that it corrects. The column `corrects` holds the text of the
+//! reference, and `extras` holds its kind. The conditions read `extras`, which may be long, only for rows whose
+//! `corrects` matches.
 
 use crate::domain::invoice::corrected_reference::ReferencedBy;
 
-/// Returns the condition that a row of this table refers to its invoice by an identifier of this kind. A text in
-/// `extras` cannot look like the member, because JSON escapes its quotes.
-fn is_by(by: ReferencedBy, note: &str) -> String {
+/// Returns the condition that a row of this table refers to its invoice by an identifier of this kind. The pattern
+/// matches only the member itself: within a text in `extras`, JSON would escape the quotes.
+fn refers_by_condition(by: ReferencedBy, note: &str) -> String {
     let of_kind = |kind: &str| {
         format!(r#"{note}.extras LIKE '%"original_invoice_reference_type":"{kind}"%'"#)
     };
@@ -25,20 +26,21 @@ pub(super) fn corrects_condition(note: &str, invoice: &str) -> String {
         "{note}.corrects IN ({invoice}.irn_key, {invoice}.invoice_no, CAST({invoice}.id AS text)) \
          AND (({note}.corrects = {invoice}.irn_key AND {}) OR ({note}.corrects = {invoice}.invoice_no AND {}) \
          OR ({note}.corrects = CAST({invoice}.id AS text) AND {}))",
-        is_by(ReferencedBy::Irn, note),
-        is_by(ReferencedBy::Number, note),
-        is_by(ReferencedBy::PortalId, note),
+        refers_by_condition(ReferencedBy::Irn, note),
+        refers_by_condition(ReferencedBy::Number, note),
+        refers_by_condition(ReferencedBy::PortalId, note),
     )
 }
 
-/// The portal id in the reference of a row of the table `invoices`; null if its text is no number. Ids have fewer digits
-/// than the largest number that the databases know.
+/// The portal id in the reference of a row of the table `invoices`; null if its text is no number. Ids have fewer
+/// digits than the largest number that the databases know.
 const REFERENCED_ID: &str = "CASE WHEN length(invoices.corrects) BETWEEN 1 AND 18 \
      AND ltrim(invoices.corrects, '0123456789') = '' THEN CAST(invoices.corrects AS bigint) END";
 
-/// Returns the condition that a row of the table `invoices` is a credit note of an invoice whose payment status is
-/// REJECTED. There is one part for each kind of reference, so that each uses the index of its column.
-pub(super) fn credits_rejected_condition() -> String {
+/// Returns the condition that a row of the table `invoices` is a credit note of an invoice of which nothing is owed and
+/// nothing was paid: its payment status is REJECTED, or it was cancelled before any payment. There is one part for each
+/// kind of reference, so that each uses the index of its column.
+pub(super) fn credits_closed_invoice_condition() -> String {
     let by_id =
         format!("credited.id = {REFERENCED_ID} AND CAST(credited.id AS text) = invoices.corrects");
     let parts = [
@@ -52,8 +54,9 @@ pub(super) fn credits_rejected_condition() -> String {
     let parts = parts.map(|(by, is_referenced)| {
         format!(
             "({} AND EXISTS (SELECT 1 FROM invoices AS credited WHERE credited.taxpayer_id = invoices.taxpayer_id \
-             AND {is_referenced} AND credited.payment_status = 'REJECTED'))",
-            is_by(by, "invoices")
+             AND {is_referenced} AND (credited.payment_status = 'REJECTED' \
+             OR (credited.status = 'cancelled' AND CAST(credited.paid AS numeric) = 0))))",
+            refers_by_condition(by, "invoices")
         )
     });
     format!("(invoices.is_credit_note AND ({}))", parts.join(" OR "))
@@ -61,16 +64,16 @@ pub(super) fn credits_rejected_condition() -> String {
 
 /// Returns the kind of the reference of a credit note in the table `invoices`: `irn`, `number` or `id`; null for any
 /// other row, whose `extras` are not read.
-pub(super) fn kind_expression() -> String {
+pub(super) fn reference_kind_expression() -> String {
     format!(
         "CASE WHEN NOT is_credit_note OR corrects IS NULL THEN NULL WHEN {} THEN 'number' WHEN {} THEN 'id' ELSE 'irn' END",
-        is_by(ReferencedBy::Number, "invoices"),
-        is_by(ReferencedBy::PortalId, "invoices"),
+        refers_by_condition(ReferencedBy::Number, "invoices"),
+        refers_by_condition(ReferencedBy::PortalId, "invoices"),
     )
 }
 
-/// Reads a result of `kind_expression`.
-pub(super) fn parse_kind(text: &str) -> ReferencedBy {
+/// Reads a result of `reference_kind_expression`.
+pub(super) fn parse_reference_kind(text: &str) -> ReferencedBy {
     match text {
         "number" => ReferencedBy::Number,
         "id" => ReferencedBy::PortalId,

@@ -186,7 +186,9 @@ async fn attempt_entries(
 ) -> Result<Vec<TimelineEntry>, StoreError> {
     let about = select_sequences_about(taxpayer, [irn.as_str().to_owned()]);
     let deliveries = delivery_row::Entity::find()
-        .filter(delivery_row::Column::EndpointKey.in_subquery(webhooks::select_keys(taxpayer)))
+        .filter(
+            delivery_row::Column::EndpointKey.in_subquery(webhooks::select_endpoint_keys(taxpayer)),
+        )
         .filter(delivery_row::Column::Sequence.in_subquery(about))
         .order_by_desc(delivery_row::Column::Sequence)
         .limit(ENTRIES_READ_MAX)

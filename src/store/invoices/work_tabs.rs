@@ -40,8 +40,8 @@ pub struct TabCount {
 /// The maximum number of invoices with a past due date that are checked for unpaid ones, latest due date first.
 const DUE_LOOKED_AT_MAX: i64 = 2_000;
 
-/// The index that SQLite must use for the invoices to submit. It would look through all invoices of the account in the
-/// index of the list, because that one also has the authority's status.
+/// The index that SQLite must use to count the invoices that can be submitted. SQLite would otherwise choose the index
+/// of the list, because it also has the authority's status, and read all invoices of the account in it.
 const BY_STATUS: &str = "INDEXED BY invoices_by_taxpayer_id_status_created_at_id ";
 
 impl WorkTab {

@@ -17,7 +17,7 @@ const CANDIDATES_MAX: usize = 512;
 
 /// The two kinds of lanes whose lease has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndedLanes {
+pub enum LanesWithEndedLease {
     /// The lanes whose holder crashed. Whoever claims them must count the crash of each lane before its work begins.
     Abandoned,
     /// The lanes whose work must begin alone. A claim takes only one of them: if two were in progress at a crash,
@@ -25,8 +25,8 @@ pub enum EndedLanes {
     Isolated,
 }
 
-impl EndedLanes {
-    fn owner(self) -> &'static str {
+impl LanesWithEndedLease {
+    fn owner_condition(self) -> &'static str {
         match self {
             Self::Abandoned => "owner IS NOT NULL",
             Self::Isolated => "owner IS NULL",
@@ -35,7 +35,7 @@ impl EndedLanes {
 
     /// Selects the due lanes, the longest due first. Few leases have ended but many lanes may be due, so the query
     /// finds the ended leases first and then checks their due times.
-    fn select(self, backend: DbBackend, blocked: &[BlockedStep], limit: usize) -> String {
+    fn due_lanes_sql(self, backend: DbBackend, blocked: &[BlockedStep], limit: usize) -> String {
         let now = dialect(backend).statement_clock();
         let open = fair_queue::no_blocked_step_condition("ended", blocked);
         format!(
@@ -43,7 +43,7 @@ impl EndedLanes {
              WHERE kind = $1 AND lease_until IS NOT NULL AND lease_until < {now} AND {}) \
              SELECT taxpayer_id, key FROM ended WHERE next_due_at <= {now}{open} \
              ORDER BY next_due_at LIMIT {limit}",
-            self.owner()
+            self.owner_condition()
         )
     }
 
@@ -60,7 +60,7 @@ impl EndedLanes {
             Self::Isolated => 1,
         };
         let values: [Value; 1] = [request.kind.as_str().into()];
-        let sql = self.select(backend, request.blocked, limit);
+        let sql = self.due_lanes_sql(backend, request.blocked, limit);
         let rows = store
             .reader()
             .query_all_raw(Statement::from_sql_and_values(backend, sql, values))
@@ -96,10 +96,10 @@ impl EndedLanes {
             return Ok(ClaimedLanes::default());
         }
         let keys = found.iter().map(|(_, key)| key.as_str());
-        let free = claim::select_free(request.kind, &sql::now(store.backend()))
+        let free = claim::select_free_lanes(request.kind, &sql::now(store.backend()))
             .and_where(Expr::col("key").is_in(keys))
             .and_where(Expr::col("lease_until").is_not_null())
-            .and_where(Expr::cust(self.owner()))
+            .and_where(Expr::cust(self.owner_condition()))
             .to_owned();
         Ok(ClaimedLanes {
             lanes: claim::claim_found(store, request, found, free).await?,
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::store::lanes::claim::{ClaimableLanes, ClaimedLane, FairShare, ROUND_START};
     use crate::store::lanes::leases::{self, LaneNote, LaneRelease, LeasesToEnd, NextClaim};
-    use crate::store::lanes::{self, LaneKind, LeasedLane, QueuedLane, Wake};
+    use crate::store::lanes::{self, LaneKind, LanesToWake, LeasedLane, QueuedLane};
     use crate::store::testing::{query_plan, stores};
 
     const SIGN_BLOCKED: BlockedStep = BlockedStep {
@@ -143,7 +143,7 @@ mod tests {
     async fn due(store: &Store, keys: &[&str]) {
         let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
         let tx = store.begin().await.unwrap();
-        lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+        lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
             .await
             .unwrap();
         tx.commit().await.unwrap();
@@ -163,18 +163,26 @@ mod tests {
     }
 
     async fn claim_abandoned(store: &Store, request: &ClaimRequest<'_>) -> Vec<ClaimedLane> {
-        claim::claim(store, ClaimableLanes::Ended(EndedLanes::Abandoned), request)
-            .await
-            .unwrap()
-            .lanes
+        claim::claim(
+            store,
+            ClaimableLanes::Ended(LanesWithEndedLease::Abandoned),
+            request,
+        )
+        .await
+        .unwrap()
+        .lanes
     }
 
     async fn claim_isolated(store: &Store, request: &ClaimRequest<'_>) -> Option<LeasedLane> {
         only(
-            claim::claim(store, ClaimableLanes::Ended(EndedLanes::Isolated), request)
-                .await
-                .unwrap()
-                .lanes,
+            claim::claim(
+                store,
+                ClaimableLanes::Ended(LanesWithEndedLease::Isolated),
+                request,
+            )
+            .await
+            .unwrap()
+            .lanes,
         )
     }
 
@@ -394,7 +402,7 @@ mod tests {
             .await;
             in_tx(store, async |tx| {
                 let keys = ["7", "8"].map(str::to_owned);
-                lanes::wake(tx, LaneKind::Endpoint, &keys, Wake::WithoutHolder)
+                lanes::wake(tx, LaneKind::Endpoint, &keys, LanesToWake::WithoutHolder)
                     .await
                     .map(drop)
             })
@@ -433,8 +441,11 @@ mod tests {
                 DbBackend::Postgres => "lanes_leased",
                 _ => "INDEX lanes_leased (kind=? AND lease_until",
             };
-            for ended in [EndedLanes::Abandoned, EndedLanes::Isolated] {
-                let sql = ended.select(backend, &[SIGN_BLOCKED], 8);
+            for ended in [
+                LanesWithEndedLease::Abandoned,
+                LanesWithEndedLease::Isolated,
+            ] {
+                let sql = ended.due_lanes_sql(backend, &[SIGN_BLOCKED], 8);
                 let values: [Value; 1] = ["endpoint".into()];
                 let steps = query_plan(&test.store, &sql, values).await;
                 assert!(

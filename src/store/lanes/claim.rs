@@ -15,7 +15,7 @@ use sea_orm::{ConnectionTrait, DbBackend};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::lanes::abandoned::EndedLanes;
+use crate::store::lanes::abandoned::LanesWithEndedLease;
 use crate::store::lanes::fair_queue::{self, BlockedStep};
 use crate::store::lanes::{
     LOCKED_LANES, LaneKind, Lease, LeasedLane, PROBE_STEP, statement_on_keys, time_after,
@@ -33,7 +33,7 @@ pub enum ClaimableLanes {
     /// Lanes that are due and have no holder.
     Due,
     /// Lanes that are due and whose lease has ended.
-    Ended(EndedLanes),
+    Ended(LanesWithEndedLease),
 }
 
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ impl FairShare {
     }
 
     /// Returns how many more lanes the taxpayer may hold.
-    pub(super) fn room_left(&self, taxpayer: i64) -> usize {
+    pub(super) fn remaining_lanes(&self, taxpayer: i64) -> usize {
         if taxpayer == NO_TAXPAYER {
             return usize::MAX;
         }
@@ -82,11 +82,11 @@ impl FairShare {
 
     /// Returns the SQL condition that neither a lane's taxpayer nor its integrator has reached its limit, beginning
     /// with `AND`. Empty if nobody has reached the limit.
-    pub(super) fn room_left_condition(&self) -> String {
+    pub(super) fn below_limit_condition(&self) -> String {
         let full: Vec<_> = self
             .held
             .keys()
-            .filter(|id| self.room_left(**id) == 0)
+            .filter(|id| self.remaining_lanes(**id) == 0)
             .map(ToString::to_string)
             .collect();
         let taxpayers = match full.as_slice() {
@@ -96,7 +96,7 @@ impl FairShare {
         let full: Vec<_> = self
             .held_by_integrator
             .keys()
-            .filter(|id| self.integrator_room_left(**id) == 0)
+            .filter(|id| self.remaining_lanes_for_integrator(**id) == 0)
             .map(ToString::to_string)
             .collect();
         match full.as_slice() {
@@ -110,7 +110,7 @@ impl FairShare {
     }
 
     /// Returns how many more lanes the integrator may hold with all its taxpayers.
-    fn integrator_room_left(&self, integrator: IntegratorId) -> usize {
+    fn remaining_lanes_for_integrator(&self, integrator: IntegratorId) -> usize {
         let held = self
             .held_by_integrator
             .get(&integrator)
@@ -135,7 +135,7 @@ impl FairShare {
                 && let Some(integrator) = taxpayers::load_payer(store, TaxpayerId(lane.0)).await?
             {
                 let added = added.entry(integrator).or_default();
-                if *added >= self.integrator_room_left(integrator) {
+                if *added >= self.remaining_lanes_for_integrator(integrator) {
                     continue;
                 }
                 *added += 1;
@@ -178,7 +178,7 @@ pub(super) async fn claim_found(
     found: Vec<(i64, String)>,
     free: SelectStatement,
 ) -> Result<Vec<ClaimedLane>, StoreError> {
-    let claimed = claim_where(store, request.kind, request.owner, request.lease, free).await?;
+    let claimed = claim_selected(store, request.kind, request.owner, request.lease, free).await?;
     let mut claimed: HashMap<_, _> = claimed
         .into_iter()
         .map(|lane| (lane.lease.key.clone(), lane))
@@ -193,7 +193,7 @@ pub(super) async fn claim_found(
 }
 
 /// Claims the lanes that the query `free` selects. Lanes that another transaction has locked are skipped.
-pub(crate) async fn claim_where(
+pub(crate) async fn claim_selected(
     store: &Store,
     kind: LaneKind,
     owner: &str,
@@ -276,7 +276,7 @@ fn crashes_after_claim(owner: &str) -> Expr {
 /// Selects the due lanes of this kind that nobody holds: they have no lease, or an expired one. The caller adds the
 /// keys of the lanes that it has found. The plus sign keeps SQLite from using the index of due lanes: it would read all
 /// due lanes of the kind, perhaps very many, while other writers wait.
-pub(crate) fn select_free(kind: LaneKind, now: &Expr) -> SelectStatement {
+pub(crate) fn select_free_lanes(kind: LaneKind, now: &Expr) -> SelectStatement {
     Query::select()
         .column("key")
         .from("lanes")
@@ -342,7 +342,7 @@ mod tests {
 
     use super::*;
     use crate::store::lanes::leases::{self, LaneRelease};
-    use crate::store::lanes::{self, Wake};
+    use crate::store::lanes::{self, LanesToWake};
     use crate::store::testing::{query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -351,7 +351,7 @@ mod tests {
     async fn free_lanes_are_looked_for_once() {
         for test in stores().await {
             let backend = test.store.backend();
-            let free = select_free(LaneKind::Endpoint, &sql::now(backend))
+            let free = select_free_lanes(LaneKind::Endpoint, &sql::now(backend))
                 .limit(8)
                 .to_owned();
             let Statement { sql, values, .. } = backend.build(&claim_statement(
@@ -400,7 +400,7 @@ mod tests {
             };
             assert_eq!(take().await, None, "there is no such lane");
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked)
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::NotParked)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
@@ -417,7 +417,7 @@ mod tests {
             rest(lease, Some(lanes::PROBE_STEP)).await;
             assert_eq!(take().await, None, "it is parked");
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();

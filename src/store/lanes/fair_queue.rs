@@ -34,7 +34,7 @@ impl BlockedStep {
 
     /// True if this step is no longer blocked for at least one of its taxpayers. `blocked_now` lists the steps that are
     /// blocked now.
-    pub fn has_opened_for_a_taxpayer(&self, blocked_now: &[Self]) -> bool {
+    pub fn is_unblocked_for_any_taxpayer(&self, blocked_now: &[Self]) -> bool {
         let Some(now) = blocked_now.iter().find(|other| other.step == self.step) else {
             return true;
         };
@@ -84,7 +84,7 @@ pub(super) async fn claim_due(
         .drop_over_integrator_limit(store, found)
         .await?;
     let keys = found.iter().map(|(_, key)| key.as_str());
-    let free = claim::select_free(request.kind, &sql::now(store.backend()))
+    let free = claim::select_free_lanes(request.kind, &sql::now(store.backend()))
         .and_where(Expr::col("key").is_in(keys))
         .and_where(Expr::col("lease_until").is_null())
         .to_owned();
@@ -123,8 +123,8 @@ async fn due_taxpayers(
     up_to: i64,
     limit: usize,
 ) -> Result<Vec<i64>, StoreError> {
-    let free =
-        free_condition(store.backend(), request.blocked) + &request.share.room_left_condition();
+    let free = free_lane_condition(store.backend(), request.blocked)
+        + &request.share.below_limit_condition();
     let next = |from: &str| {
         format!(
             "(SELECT lanes.taxpayer_id FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id > {from} \
@@ -147,7 +147,7 @@ async fn due_taxpayers(
     ];
     let rows = store
         .reader()
-        .query_all_raw(bound_statement(store, sql, values))
+        .query_all_raw(statement_with_parameters(store, sql, values))
         .await?;
     rows.iter()
         .map(|row| Ok(row.try_get("", "taxpayer_id")?))
@@ -167,7 +167,7 @@ async fn most_urgent_lanes(
         .chain(taxpayers.iter().map(|id| Value::from(*id)));
     let rows = store
         .reader()
-        .query_all_raw(bound_statement(store, sql, values))
+        .query_all_raw(statement_with_parameters(store, sql, values))
         .await?;
     rows.iter()
         .map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?)))
@@ -177,7 +177,7 @@ async fn most_urgent_lanes(
 /// Builds the query for the most urgent lanes of these taxpayers, one part for each of them. On SQLite each part names
 /// the index to use: SQLite would otherwise read and sort the due lanes of all taxpayers in every part.
 fn urgent_lanes_sql(backend: DbBackend, request: &ClaimRequest<'_>, taxpayers: &[i64]) -> String {
-    let free = free_condition(backend, request.blocked);
+    let free = free_lane_condition(backend, request.blocked);
     let lanes = if dialect(backend).ignores_selectivity() {
         "lanes INDEXED BY lanes_in_turn"
     } else {
@@ -186,7 +186,7 @@ fn urgent_lanes_sql(backend: DbBackend, request: &ClaimRequest<'_>, taxpayers: &
     let to_fill = request.limit.div_ceil(taxpayers.len());
     let turns = taxpayers.iter().enumerate().map(|(index, taxpayer)| {
         let number = index + 2;
-        let limit = to_fill.min(request.share.room_left(*taxpayer));
+        let limit = to_fill.min(request.share.remaining_lanes(*taxpayer));
         format!(
             "SELECT * FROM (SELECT lanes.taxpayer_id, lanes.key FROM {lanes} WHERE lanes.kind = $1 \
              AND lanes.taxpayer_id = ${number} AND {free} ORDER BY lanes.deadline, lanes.next_due_at \
@@ -207,7 +207,7 @@ pub(super) fn share_among_taxpayers(
     let lanes = lanes.into_iter().filter(|lane| {
         let held = held.entry(lane.0).or_default();
         *held += 1;
-        *held <= share.room_left(lane.0)
+        *held <= share.remaining_lanes(lane.0)
     });
     interleave(lanes.collect(), limit)
 }
@@ -234,7 +234,7 @@ fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
 }
 
 /// Returns the SQL condition that a lane is due, has no lease, and does not need a blocked step.
-pub(super) fn free_condition(backend: DbBackend, blocked: &[BlockedStep]) -> String {
+pub(super) fn free_lane_condition(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let now = dialect(backend).statement_clock();
     let open = no_blocked_step_condition("lanes", blocked);
     format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
@@ -251,7 +251,7 @@ pub(crate) fn no_blocked_step_condition(table: &str, blocked: &[BlockedStep]) ->
     open
 }
 
-pub(super) fn bound_statement(
+pub(super) fn statement_with_parameters(
     store: &Store,
     sql: String,
     values: impl IntoIterator<Item = Value>,
@@ -266,8 +266,10 @@ mod tests {
     use super::*;
     use crate::store::lanes::claim::NO_TAXPAYER;
     use crate::store::lanes::leases::{self, LaneRelease, LeasesToEnd, NextClaim};
-    use crate::store::lanes::views::DueGroup;
-    use crate::store::lanes::{self, LaneKind, Lease, QueuedLane, WaitingLanes, Wake, views};
+    use crate::store::lanes::views::DueLaneGroup;
+    use crate::store::lanes::{
+        self, LaneKind, LanesToWake, Lease, QueuedLane, WaitingLanes, views,
+    };
     use crate::store::testing::{self, query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -492,7 +494,7 @@ mod tests {
         // SQLite only: PostgreSQL's plan depends on the number of lanes.
         for test in stores().await.into_iter().take(1) {
             let backend = test.store.backend();
-            let free = claim::select_free(LaneKind::Run, &sql::now(backend))
+            let free = claim::select_free_lanes(LaneKind::Run, &sql::now(backend))
                 .and_where(Expr::col("key").is_in(["1/1", "1/2"]))
                 .and_where(Expr::col("lease_until").is_null())
                 .to_owned();
@@ -574,7 +576,7 @@ mod tests {
             (&one, vec![blocked_for("b", None)], true),
         ] {
             assert_eq!(
-                before.has_opened_for_a_taxpayer(&now),
+                before.is_unblocked_for_any_taxpayer(&now),
                 opens,
                 "{before:?} {now:?}"
             );
@@ -652,7 +654,7 @@ mod tests {
             );
             assert_eq!(
                 views::due_groups(store, LaneKind::Run).await.unwrap(),
-                [DueGroup {
+                [DueLaneGroup {
                     taxpayer: 1,
                     next_step: Some("sign".to_owned()),
                     due: 1,
@@ -749,7 +751,7 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
@@ -789,7 +791,7 @@ mod tests {
                 &tx,
                 LaneKind::Endpoint,
                 &["3".to_owned()],
-                Wake::WithoutHolder,
+                LanesToWake::WithoutHolder,
             )
             .await
             .unwrap();

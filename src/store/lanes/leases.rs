@@ -11,7 +11,7 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{Condition, ConnectionTrait, DbBackend, Statement, Value};
 
 use crate::store::Store;
-use crate::store::lanes::lock::{IfTaken, lock_unversioned};
+use crate::store::lanes::lock::{IfLocked, lock_keeping_versions};
 use crate::store::lanes::{ABANDONED_LEASE_UNTIL, LOCKED_LANES, LaneName, Lease, time_after};
 
 /// The SQL condition that a lane is in the list `given` and still held with the epoch in the list. Two operators
@@ -38,7 +38,7 @@ pub enum NextClaim {
     Ordinary,
     /// Claim it like any other lane, at its old place in the queue: it keeps the due time that it had before the lease.
     InPlace,
-    /// Claim it alone (`EndedLanes::Isolated`), because its work was in flight at two crashes.
+    /// Claim it alone (`LanesWithEndedLease::Isolated`), because its work was in flight at two crashes.
     Alone,
     /// Claim it alone, too, but keep the lane's next step and, until its work ends without a crash, its count of
     /// crashes.
@@ -105,10 +105,10 @@ impl FencedLeases {
 pub async fn fence(
     tx: &Transaction,
     leases: &[Lease],
-    if_taken: IfTaken,
+    if_taken: IfLocked,
 ) -> Result<FencedLeases, StoreError> {
     let held = lock_held_lanes(tx, leases, if_taken).await?;
-    if if_taken == IfTaken::Await {
+    if if_taken == IfLocked::Await {
         return Ok(FencedLeases {
             held,
             skipped: HashSet::new(),
@@ -123,7 +123,7 @@ pub async fn fence(
         .filter(|lease| !fenced.held.contains(*lease))
         .collect();
     let names: Vec<_> = rest.iter().map(|lease| LaneName::from(*lease)).collect();
-    let names_skipped = lock_unversioned(tx, &names).await?;
+    let names_skipped = lock_keeping_versions(tx, &names).await?;
     let mut free = Vec::new();
     for lease in rest {
         if names_skipped.contains(&LaneName::from(lease)) {
@@ -136,14 +136,14 @@ pub async fn fence(
     // unlocked them after the first statement, and this transaction has locked them now.
     fenced
         .held
-        .extend(lock_held_lanes(tx, &free, IfTaken::Await).await?);
+        .extend(lock_held_lanes(tx, &free, IfLocked::Await).await?);
     Ok(fenced)
 }
 
 async fn lock_held_lanes(
     tx: &Transaction,
     leases: &[Lease],
-    if_taken: IfTaken,
+    if_taken: IfLocked,
 ) -> Result<HashSet<Lease>, StoreError> {
     let Some(kind) = leases.first().map(|lease| lease.kind) else {
         return Ok(HashSet::new());
@@ -151,7 +151,7 @@ async fn lock_held_lanes(
     let rows = tx
         .query_all_raw(statement_on_leases(
             tx,
-            lock_given_sql(tx.get_database_backend(), if_taken),
+            lock_held_lanes_sql(tx.get_database_backend(), if_taken),
             leases,
         ))
         .await?;
@@ -208,25 +208,25 @@ pub async fn renew(store: &Store, leases: &[Lease], duration: Duration) -> Resul
     if leases.is_empty() {
         return Ok(());
     }
-    let prolonged = prolong(store, leases, duration, IfTaken::Skip).await?;
+    let prolonged = extend_held_leases(store, leases, duration, IfLocked::Skip).await?;
     for rest in leases
         .iter()
         .filter(|lease| !prolonged.contains(&lease.key))
     {
-        prolong(store, std::slice::from_ref(rest), duration, IfTaken::Await).await?;
+        extend_held_leases(store, std::slice::from_ref(rest), duration, IfLocked::Await).await?;
     }
     Ok(())
 }
 
 /// Extends those of these leases that are still held, and returns the keys of their lanes.
-async fn prolong(
+async fn extend_held_leases(
     store: &Store,
     leases: &[Lease],
     duration: Duration,
-    if_taken: IfTaken,
+    if_taken: IfLocked,
 ) -> Result<HashSet<String>, StoreError> {
     let tx = store.begin().await?;
-    let sql = prolong_sql(store.backend(), duration, if_taken);
+    let sql = extend_held_leases_sql(store.backend(), duration, if_taken);
     let rows = tx
         .query_all_raw(statement_on_leases(&tx, sql, leases))
         .await?;
@@ -322,11 +322,11 @@ fn statement_on_leases(tx: &Transaction, sql: String, leases: &[Lease]) -> State
     Statement::from_sql_and_values(tx.get_database_backend(), sql, values)
 }
 
-fn prolong_sql(backend: DbBackend, duration: Duration, if_taken: IfTaken) -> String {
+fn extend_held_leases_sql(backend: DbBackend, duration: Duration, if_taken: IfLocked) -> String {
     format!(
         "WITH held AS MATERIALIZED ({}) UPDATE lanes SET lease_until = {} + {} FROM held \
          WHERE lanes.kind = $1 AND lanes.key = held.name RETURNING lanes.key AS name",
-        lock_given_sql(backend, if_taken),
+        lock_held_lanes_sql(backend, if_taken),
         dialect(backend).clock(),
         duration.as_micros(),
     )
@@ -360,28 +360,28 @@ fn release_sql(backend: DbBackend) -> String {
          ON CONFLICT (kind, key) DO UPDATE SET owner = NULL, lease_until = excluded.lease_until, \
          next_step = excluded.next_step, next_due_at = excluded.next_due_at, crashes = excluded.crashes, \
          working_on = excluded.working_on WHERE lanes.epoch = excluded.epoch",
-        given_table(backend)
+        given_leases_table(backend)
     )
 }
 
 /// Builds the query that locks the lanes of the table `given` that are still held, ordered by key. The lateral join
 /// makes PostgreSQL look up each lane by its key, whatever sizes it estimates for the tables.
-fn lock_given_sql(backend: DbBackend, if_taken: IfTaken) -> String {
+fn lock_held_lanes_sql(backend: DbBackend, if_taken: IfLocked) -> String {
     let lock = match if_taken {
-        IfTaken::Await => "FOR UPDATE",
-        IfTaken::Skip => "FOR UPDATE SKIP LOCKED",
+        IfLocked::Await => "FOR UPDATE",
+        IfLocked::Skip => "FOR UPDATE SKIP LOCKED",
     };
     let found = dialect(backend).lateral_lock(LOCKED_LANES, lock, IS_GIVEN);
     let ordered = "(SELECT value FROM given ORDER BY value ->> 0) AS given";
     format!(
         "WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}",
-        given_table(backend)
+        given_leases_table(backend)
     )
 }
 
 /// Returns the table `given`: the JSON list in the second parameter. Each element is a list that begins with key and
 /// epoch.
-fn given_table(backend: DbBackend) -> String {
+fn given_leases_table(backend: DbBackend) -> String {
     let rows = dialect(backend).json_elements("$2", "rows");
     format!("given AS MATERIALIZED (SELECT value FROM {rows})")
 }
@@ -389,7 +389,7 @@ fn given_table(backend: DbBackend) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::lanes::{self, LaneKind, Wake, claim, views};
+    use crate::store::lanes::{self, LaneKind, LanesToWake, claim, views};
     use crate::store::testing::{claim_due, query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -398,7 +398,7 @@ mod tests {
     async fn two_held_and_a_lost_one(store: &Store) -> Vec<Lease> {
         let keys = ["1", "2", "3"].map(str::to_owned);
         let tx = store.begin().await.unwrap();
-        lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+        lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
             .await
             .unwrap();
         tx.commit().await.unwrap();
@@ -416,7 +416,7 @@ mod tests {
             let store = &test.store;
             let leases = two_held_and_a_lost_one(store).await;
             let tx = store.begin().await.unwrap();
-            let held = fence(&tx, &leases, IfTaken::Await).await.unwrap().held;
+            let held = fence(&tx, &leases, IfLocked::Await).await.unwrap().held;
             assert_eq!(
                 held,
                 leases[..2].iter().cloned().collect(),
@@ -460,7 +460,7 @@ mod tests {
                 &tx,
                 LaneKind::Endpoint,
                 &["1", "2"].map(str::to_owned),
-                Wake::All,
+                LanesToWake::All,
             )
             .await
             .unwrap();
@@ -474,8 +474,8 @@ mod tests {
             end_leases(store, LeasesToEnd::Crashed("gone"))
                 .await
                 .unwrap();
-            let free = claim::select_free(LaneKind::Endpoint, &sql::now(store.backend()));
-            let claimed = claim::claim_where(store, LaneKind::Endpoint, "new", LEASE, free)
+            let free = claim::select_free_lanes(LaneKind::Endpoint, &sql::now(store.backend()));
+            let claimed = claim::claim_selected(store, LaneKind::Endpoint, "new", LEASE, free)
                 .await
                 .unwrap();
             let taken: Vec<_> = claimed
@@ -492,7 +492,7 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Outage, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Outage, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
@@ -526,7 +526,7 @@ mod tests {
             let short = Duration::from_millis(1);
             let keys = ["1", "2", "3", "4"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
@@ -561,7 +561,7 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Run, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Run, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
@@ -571,7 +571,7 @@ mod tests {
                 .unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let tx = store.begin().await.unwrap();
-            fence(&tx, &leases[1..=1], IfTaken::Await)
+            fence(&tx, &leases[1..=1], IfLocked::Await)
                 .await
                 .unwrap()
                 .require(&leases[1])
@@ -579,7 +579,7 @@ mod tests {
             let renewing = renew(store, &leases, LEASE);
             let other = async {
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                fence(&tx, &leases[0..=0], IfTaken::Await)
+                fence(&tx, &leases[0..=0], IfLocked::Await)
                     .await
                     .unwrap()
                     .require(&leases[0])
@@ -602,7 +602,7 @@ mod tests {
             let leases = two_held_and_a_lost_one(store).await;
             let set = |leases: &[Lease]| leases.iter().cloned().collect::<HashSet<_>>();
             let tx = store.begin().await.unwrap();
-            let fenced = fence(&tx, &leases, IfTaken::Skip).await.unwrap();
+            let fenced = fence(&tx, &leases, IfLocked::Skip).await.unwrap();
             assert_eq!(
                 (fenced.held, fenced.skipped),
                 (set(&leases[..2]), set(&[])),
@@ -614,12 +614,12 @@ mod tests {
                 lanes::lock(
                     &other,
                     &[LaneName::new(LaneKind::Endpoint, "1")],
-                    IfTaken::Await,
+                    IfLocked::Await,
                 )
                 .await
                 .unwrap();
                 let tx = store.begin().await.unwrap();
-                let fenced = fence(&tx, &leases, IfTaken::Skip).await.unwrap();
+                let fenced = fence(&tx, &leases, IfLocked::Skip).await.unwrap();
                 assert_eq!(
                     (fenced.held, fenced.skipped),
                     (set(&leases[1..2]), set(&leases[..1]))
@@ -635,8 +635,8 @@ mod tests {
             _ => "USING INDEX sqlite_autoindex_lanes_1 (kind=? AND key=?)",
         };
         for sql in [
-            lock_given_sql(backend, IfTaken::Await),
-            prolong_sql(backend, LEASE, IfTaken::Skip),
+            lock_held_lanes_sql(backend, IfLocked::Await),
+            extend_held_leases_sql(backend, LEASE, IfLocked::Skip),
             release_sql(backend),
         ] {
             let values: [Value; 2] = ["endpoint".into(), "[]".into()];
@@ -654,13 +654,15 @@ mod tests {
             let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
             let tx = test.store.begin().await.unwrap();
             for kind in [LaneKind::Endpoint, LaneKind::Run, LaneKind::Taxpayer] {
-                lanes::wake(&tx, kind, &keys[..1], Wake::All).await.unwrap();
+                lanes::wake(&tx, kind, &keys[..1], LanesToWake::All)
+                    .await
+                    .unwrap();
             }
             tx.execute_unprepared("ANALYZE lanes").await.unwrap();
             tx.commit().await.unwrap();
             assert_found_by_name(&test.store).await;
             let tx = test.store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();

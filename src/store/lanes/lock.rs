@@ -12,14 +12,14 @@ use crate::store::lanes::{LOCKED_LANES, LaneKind, LaneName, Lease};
 
 /// The treatment of lanes that another transaction has locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IfTaken {
+pub enum IfLocked {
     Await,
     Skip,
 }
 
-/// The lanes that this transaction has locked, and those that it skipped. In neither set are lanes that do not exist,
-/// and lanes that became free between the two statements of `lock`: this transaction has locked them, but has not read
-/// their state.
+/// The lanes that this transaction has locked, and those that it skipped. Two kinds of lanes are in neither set: those
+/// that do not exist, and those that became free between the two statements of `lock`. This transaction has locked the
+/// latter, but has not read their state.
 #[derive(Debug, Default)]
 pub struct LockedLanes {
     own: HashMap<LaneName, LockedLane>,
@@ -69,7 +69,7 @@ impl TryFrom<&QueryResult> for LaneName {
 
 /// Returns the table `given`: the lanes of the JSON list `$1`, in the order in which they must be locked (by the name
 /// of the kind, descending, then by key). Each element of the list is a kind and a key.
-fn given_lanes(dialect: &dyn Dialect) -> String {
+fn given_lanes_table(dialect: &dyn Dialect) -> String {
     let rows = dialect.json_elements("$1", "rows");
     format!(
         "(SELECT value ->> 0 AS kind, value ->> 1 AS name FROM {rows} ORDER BY 1 DESC, 2) AS given"
@@ -78,8 +78,8 @@ fn given_lanes(dialect: &dyn Dialect) -> String {
 
 /// Returns the table `found`: those of the given lanes that no other transaction has locked. Selecting from it locks
 /// them.
-fn free_lanes(dialect: &dyn Dialect) -> String {
-    let given = given_lanes(dialect);
+fn unlocked_lanes_table(dialect: &dyn Dialect) -> String {
+    let given = given_lanes_table(dialect);
     let condition = "lanes.kind = given.kind AND lanes.key = given.name";
     let found = dialect.lateral_lock(LOCKED_LANES, "FOR UPDATE SKIP LOCKED", condition);
     format!(
@@ -89,7 +89,7 @@ fn free_lanes(dialect: &dyn Dialect) -> String {
 
 /// Builds the statement that increments the versions of the lanes of the table `given`. It is an upsert, because
 /// PostgreSQL then looks up each lane by its key; for an update it reads all lanes as long as there are few.
-fn increment_versions(given: &str) -> String {
+fn increment_versions_sql(given: &str) -> String {
     format!(
         "INSERT INTO lanes (kind, key, epoch, version) SELECT given.kind, given.name, 0, 1 FROM {given} WHERE TRUE \
          ON CONFLICT (kind, key) DO UPDATE SET version = lanes.version + 1 \
@@ -98,27 +98,27 @@ fn increment_versions(given: &str) -> String {
     )
 }
 
-static LOCK: SqlOnce = SqlOnce::new(|dialect| increment_versions(&given_lanes(dialect)));
+static LOCK: SqlOnce = SqlOnce::new(|dialect| increment_versions_sql(&given_lanes_table(dialect)));
 
 static LOCK_FREE: SqlOnce = SqlOnce::new(|dialect| {
     format!(
         "WITH {} {}",
-        free_lanes(dialect),
-        increment_versions("found AS given")
+        unlocked_lanes_table(dialect),
+        increment_versions_sql("found AS given")
     )
 });
 
 /// Locks these lanes for the rest of the transaction and increments their versions. Creates the lanes that do not
-/// exist, except with `IfTaken::Skip`.
+/// exist, except with `IfLocked::Skip`.
 pub async fn lock(
     tx: &Transaction,
     lanes: &[LaneName],
-    if_taken: IfTaken,
+    if_taken: IfLocked,
 ) -> Result<LockedLanes, StoreError> {
     let mut locked = LockedLanes::default();
     let sql = match if_taken {
-        IfTaken::Await => &LOCK,
-        IfTaken::Skip => &LOCK_FREE,
+        IfLocked::Await => &LOCK,
+        IfLocked::Skip => &LOCK_FREE,
     };
     for row in tx.query_all_raw(statement_on_lanes(tx, sql, lanes)).await? {
         let lane = LockedLane {
@@ -133,7 +133,7 @@ pub async fn lock(
         .filter(|lane| !locked.contains(lane))
         .cloned()
         .collect();
-    locked.skipped = lock_unversioned(tx, &rest).await?;
+    locked.skipped = lock_keeping_versions(tx, &rest).await?;
     Ok(locked)
 }
 
@@ -141,13 +141,13 @@ pub async fn lock(
 /// need not wait. A lock would only be one more write, which fails if the disk is full.
 pub async fn await_release(tx: &Transaction, lane: LaneName) -> Result<(), StoreError> {
     if tx.get_database_backend() == DbBackend::Postgres {
-        lock(tx, &[lane], IfTaken::Await).await?;
+        lock(tx, &[lane], IfLocked::Await).await?;
     }
     Ok(())
 }
 
 static LOCK_OR_LIST: SqlOnce = SqlOnce::new(|dialect| {
-    let found = free_lanes(dialect);
+    let found = unlocked_lanes_table(dialect);
     let rows = dialect.json_elements("$1", "rows");
     let exists = dialect.lateral_join(
         Join::Inner,
@@ -165,7 +165,7 @@ static LOCK_OR_LIST: SqlOnce = SqlOnce::new(|dialect| {
 
 /// Locks these lanes for the rest of the transaction, without changing their versions. Returns the lanes that it
 /// skipped, because another transaction has locked them. Lanes that do not exist are ignored.
-pub async fn lock_unversioned(
+pub async fn lock_keeping_versions(
     tx: &Transaction,
     lanes: &[LaneName],
 ) -> Result<HashSet<LaneName>, StoreError> {
@@ -197,7 +197,7 @@ mod tests {
 
     use super::*;
     use crate::store::lanes::leases::{self, LaneRelease};
-    use crate::store::lanes::{self, Wake};
+    use crate::store::lanes::{self, LanesToWake};
     use crate::store::testing::{claim_due, query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -211,16 +211,16 @@ mod tests {
                 .each_ref()
                 .map(|key| LaneName::new(LaneKind::Taxpayer, key));
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Taxpayer, &keys[..2], Wake::All)
+            lanes::wake(&tx, LaneKind::Taxpayer, &keys[..2], LanesToWake::All)
                 .await
                 .unwrap();
-            lanes::wake(&tx, LaneKind::Run, &keys[..1], Wake::All)
+            lanes::wake(&tx, LaneKind::Run, &keys[..1], LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
             for version in 1..3 {
                 let tx = store.begin().await.unwrap();
-                let locked = lock(&tx, &names, IfTaken::Skip).await.unwrap();
+                let locked = lock(&tx, &names, IfLocked::Skip).await.unwrap();
                 let versions = names.each_ref().map(|lane| locked.version(lane));
                 assert_eq!(
                     versions,
@@ -238,12 +238,12 @@ mod tests {
                 lock(
                     &other,
                     &[LaneName::new(LaneKind::Taxpayer, "1")],
-                    IfTaken::Await,
+                    IfLocked::Await,
                 )
                 .await
                 .unwrap();
                 let tx = store.begin().await.unwrap();
-                let locked = lock(&tx, &names, IfTaken::Skip).await.unwrap();
+                let locked = lock(&tx, &names, IfLocked::Skip).await.unwrap();
                 let versions = names.each_ref().map(|lane| locked.version(lane));
                 assert_eq!(versions, [None, Some(3), None]);
             }
@@ -280,7 +280,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Run, &["7/a".to_owned()], Wake::All)
+            lanes::wake(&tx, LaneKind::Run, &["7/a".to_owned()], LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
@@ -294,13 +294,13 @@ mod tests {
             };
             let names = [LaneName::from(&lease)];
             let tx = store.begin().await.unwrap();
-            let locked = lock(&tx, &names, IfTaken::Skip).await.unwrap();
+            let locked = lock(&tx, &names, IfLocked::Skip).await.unwrap();
             assert!(locked.is_held(&lease) && !locked.is_held(&older));
             leases::release(&tx, &[LaneRelease::new(&lease, None)])
                 .await
                 .unwrap();
             assert!(
-                !lock(&tx, &names, IfTaken::Skip)
+                !lock(&tx, &names, IfLocked::Skip)
                     .await
                     .unwrap()
                     .is_held(&lease),
@@ -316,10 +316,10 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Run, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Run, &keys, LanesToWake::All)
                 .await
                 .unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
@@ -327,7 +327,7 @@ mod tests {
             lock(
                 &other,
                 &[LaneName::new(LaneKind::Endpoint, "2")],
-                IfTaken::Await,
+                IfLocked::Await,
             )
             .await
             .unwrap();
@@ -338,7 +338,7 @@ mod tests {
                 LaneName::new(LaneKind::Run, "2"),
             ];
             let tx = store.begin().await.unwrap();
-            let held = lock_unversioned(&tx, &wanted).await.unwrap();
+            let held = lock_keeping_versions(&tx, &wanted).await.unwrap();
             assert_eq!(
                 held,
                 HashSet::from([wanted[1].clone()]),
@@ -346,14 +346,17 @@ mod tests {
             );
             let third = store.begin().await.unwrap();
             let names = ["1", "2"].map(|key| LaneName::new(LaneKind::Run, key));
-            let free = lock(&third, &names, IfTaken::Skip).await.unwrap();
+            let free = lock(&third, &names, IfLocked::Skip).await.unwrap();
             assert_eq!(
                 names.each_ref().map(|lane| free.contains(lane)),
                 [true, false]
             );
             other.rollback().await.unwrap();
             assert!(
-                lock_unversioned(&tx, &wanted).await.unwrap().is_empty(),
+                lock_keeping_versions(&tx, &wanted)
+                    .await
+                    .unwrap()
+                    .is_empty(),
                 "all are free"
             );
         }

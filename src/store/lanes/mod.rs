@@ -14,8 +14,8 @@ mod lock;
 pub mod views;
 mod wake;
 
-pub use self::lock::{IfTaken, LockedLanes, await_release, lock, lock_unversioned};
-pub use self::wake::{QueuedLane, WaitingLanes, Wake, enqueue, make_waiting_due, wake};
+pub use self::lock::{IfLocked, LockedLanes, await_release, lock, lock_keeping_versions};
+pub use self::wake::{LanesToWake, QueuedLane, WaitingLanes, enqueue, make_waiting_due, wake};
 
 use std::time::Duration;
 

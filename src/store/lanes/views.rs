@@ -12,7 +12,7 @@ use sea_orm::{ConnectionTrait, Value};
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
-use crate::store::lanes::fair_queue::{bound_statement, free_condition};
+use crate::store::lanes::fair_queue::{free_lane_condition, statement_with_parameters};
 
 /// The state of one lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,14 +67,14 @@ pub async fn lane_state(
 
 /// The number of a taxpayer's lanes that are due, have no lease, and need the same step next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DueGroup {
+pub struct DueLaneGroup {
     pub taxpayer: i64,
     pub next_step: Option<String>,
     pub due: u64,
 }
 
 /// Returns the number of due lanes of each taxpayer.
-pub fn sum_by_taxpayer(groups: &[DueGroup]) -> HashMap<i64, u64> {
+pub fn sum_by_taxpayer(groups: &[DueLaneGroup]) -> HashMap<i64, u64> {
     let mut sums = HashMap::new();
     for group in groups {
         *sums.entry(group.taxpayer).or_default() += group.due;
@@ -83,22 +83,26 @@ pub fn sum_by_taxpayer(groups: &[DueGroup]) -> HashMap<i64, u64> {
 }
 
 /// Counts the due lanes without a lease, by taxpayer and next step.
-pub async fn due_groups(store: &Store, kind: LaneKind) -> Result<Vec<DueGroup>, StoreError> {
-    let due = free_condition(store.backend(), &[]);
+pub async fn due_groups(store: &Store, kind: LaneKind) -> Result<Vec<DueLaneGroup>, StoreError> {
+    let due = free_lane_condition(store.backend(), &[]);
     let sql = format!(
         "SELECT lanes.taxpayer_id AS id, lanes.next_step AS step, COUNT(*) AS due FROM lanes \
          WHERE lanes.kind = $1 AND {due} GROUP BY lanes.taxpayer_id, lanes.next_step"
     );
     let rows = store
         .reader()
-        .query_all_raw(bound_statement(store, sql, [kind.as_str().into()]))
+        .query_all_raw(statement_with_parameters(
+            store,
+            sql,
+            [kind.as_str().into()],
+        ))
         .await?;
     rows.iter()
         .map(|row| {
-            Ok(DueGroup {
+            Ok(DueLaneGroup {
                 taxpayer: row.try_get("", "id")?,
                 next_step: row.try_get("", "step")?,
-                due: to_count(row.try_get("", "due")?),
+                due: to_unsigned(row.try_get("", "due")?),
             })
         })
         .collect()
@@ -113,7 +117,7 @@ pub async fn count_more_urgent(
     deadline: i64,
     key: &str,
 ) -> Result<u64, StoreError> {
-    let due = free_condition(store.backend(), &[]);
+    let due = free_lane_condition(store.backend(), &[]);
     let sql = format!(
         "SELECT COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id = $2 \
          AND (lanes.deadline < $3 OR (lanes.deadline = $3 AND lanes.key < $4)) AND {due}"
@@ -126,15 +130,15 @@ pub async fn count_more_urgent(
     ];
     let row = store
         .reader()
-        .query_one_raw(bound_statement(store, sql, values))
+        .query_one_raw(statement_with_parameters(store, sql, values))
         .await?;
     Ok(row
         .map(|row| row.try_get("", "due"))
         .transpose()?
-        .map_or(0, to_count))
+        .map_or(0, to_unsigned))
 }
 
-fn to_count(number: i64) -> u64 {
+fn to_unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
@@ -187,7 +191,7 @@ pub async fn counts_by_kind(store: &Store) -> Result<[LaneCount; LaneKind::ALL.l
 
 /// The numbers of lanes of one kind that one process has claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnerCount {
+pub struct LaneCountByOwner {
     pub kind: LaneKind,
     pub owner: String,
     /// The lanes whose lease has not ended.
@@ -197,7 +201,7 @@ pub struct OwnerCount {
 }
 
 /// Counts the leased lanes by kind and owner, ordered by kind and owner.
-pub async fn counts_by_owner(store: &Store) -> Result<Vec<OwnerCount>, StoreError> {
+pub async fn counts_by_owner(store: &Store) -> Result<Vec<LaneCountByOwner>, StoreError> {
     let mut counts = Vec::new();
     for row in store
         .reader()
@@ -214,7 +218,7 @@ pub async fn counts_by_owner(store: &Store) -> Result<Vec<OwnerCount>, StoreErro
         let owner = row.try_get("", "owner")?;
         let held = row.try_get("", "held")?;
         let expired = row.try_get("", "expired")?;
-        counts.push(OwnerCount {
+        counts.push(LaneCountByOwner {
             kind,
             owner,
             held,
@@ -251,7 +255,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::lanes::{self, Wake};
+    use crate::store::lanes::{self, LanesToWake};
     use crate::store::testing::{claim_due, query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -263,7 +267,9 @@ mod tests {
             let tx = store.begin().await.unwrap();
             for (kind, count) in [(LaneKind::Run, 3), (LaneKind::Endpoint, 1)] {
                 let keys: Vec<_> = (0..count).map(|number| number.to_string()).collect();
-                lanes::wake(&tx, kind, &keys, Wake::All).await.unwrap();
+                lanes::wake(&tx, kind, &keys, LanesToWake::All)
+                    .await
+                    .unwrap();
             }
             tx.commit().await.unwrap();
             claim_due(store, LaneKind::Run, "one", LEASE, 2)
@@ -283,7 +289,7 @@ mod tests {
                 .unwrap();
             tokio::time::sleep(Duration::from_millis(5)).await;
             let found = counts_by_owner(store).await.unwrap();
-            let count = |kind, owner: &str, held, expired| OwnerCount {
+            let count = |kind, owner: &str, held, expired| LaneCountByOwner {
                 kind,
                 owner: owner.into(),
                 held,

@@ -64,7 +64,7 @@ pub async fn enqueue(
 
 /// The lanes of the given keys that `wake` makes due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wake {
+pub enum LanesToWake {
     All,
     /// All except lanes of parked endpoints, which keep their due times. Use this for new work.
     NotParked,
@@ -94,16 +94,16 @@ pub async fn wake(
     tx: &Transaction,
     kind: LaneKind,
     keys: &[String],
-    which: Wake,
+    which: LanesToWake,
 ) -> Result<HashSet<String>, StoreError> {
     let mut held = HashSet::new();
     if keys.is_empty() {
         return Ok(held);
     }
     let which = match which {
-        Wake::All => "all",
-        Wake::NotParked => "not-parked",
-        Wake::WithoutHolder => "without-holder",
+        LanesToWake::All => "all",
+        LanesToWake::NotParked => "not-parked",
+        LanesToWake::WithoutHolder => "without-holder",
     };
     for row in tx
         .query_all_raw(statement_on_keys(tx, &WAKE, kind, keys, [which.into()]))
@@ -178,7 +178,7 @@ mod tests {
                     .unwrap()
             };
             let tx = store.begin().await.unwrap();
-            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked)
+            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::NotParked)
                 .await
                 .unwrap()
                 .is_empty();
@@ -186,7 +186,7 @@ mod tests {
             tx.commit().await.unwrap();
             let lease = claim().await.remove(0);
             let tx = store.begin().await.unwrap();
-            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked)
+            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::NotParked)
                 .await
                 .unwrap()
                 .is_empty();
@@ -196,7 +196,7 @@ mod tests {
                 ..LaneRelease::new(&lease, Some(Duration::from_mins(1)))
             };
             leases::release(&tx, &[rest]).await.unwrap();
-            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked)
+            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::NotParked)
                 .await
                 .unwrap()
                 .is_empty();
@@ -204,7 +204,7 @@ mod tests {
             tx.commit().await.unwrap();
             assert_eq!(claim().await, []);
             let tx = store.begin().await.unwrap();
-            wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             tx.commit().await.unwrap();

@@ -1,5 +1,6 @@
 //! The activity of an account: the actions of people and keys, newest first. It merges two logs, the audit and the
-//! events of invoices. A page continues each log after its own last line, so that no line is left out or shown twice.
+//! events of invoices. The next page continues each log after the last line that was shown from it, so that no line is
+//! left out or shown twice.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -231,7 +232,9 @@ async fn audit_entries(
     let rows = found.all(store.reader()).await?;
     let names = ActorNames::load(store, taxpayer).await?;
     rows.into_iter()
-        .map(|row| AuditEntry::try_from(row).map(|entry| (entry.id, names.entry(entry))))
+        .map(|row| {
+            AuditEntry::try_from(row).map(|entry| (entry.id, names.to_activity_entry(entry)))
+        })
         .collect()
 }
 
@@ -263,7 +266,7 @@ impl ActorNames {
     }
 
     /// Converts an audit entry. The reason is left out, because operators write it for other operators only.
-    fn entry(&self, entry: AuditEntry) -> ActivityEntry {
+    fn to_activity_entry(&self, entry: AuditEntry) -> ActivityEntry {
         let contact = entry
             .actor
             .contact_id()

@@ -2,20 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 
-use database::column::fold_case;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, IdenStatic, IntoActiveModel, QueryFilter, QueryOrder,
-    QuerySelect,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, IdenStatic, IntoActiveModel, QueryFilter,
+    QueryOrder, QuerySelect,
 };
 
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{IntegratorId, RunId, TaxpayerId};
 use crate::domain::notice::Notice;
+use crate::domain::party::email::{email_key, stored_email_keys};
 use crate::store::Store;
 use crate::store::accounts::operator_row;
 use crate::store::operations::audit_row::{Column, Entity, Model};
@@ -41,9 +41,9 @@ pub struct AuditFilter {
 }
 
 impl AuditFilter {
-    /// Returns the condition of the filter, with the ids of the operators that have its email. Few entries are about one
-    /// object, and few about one taxpayer. SQLite would go by another column of the filter, such as the action, and read
-    /// its entries of all taxpayers.
+    /// Returns the condition of the filter, with the ids of the operators that have its email. If the filter names an
+    /// object or a taxpayer, few entries match. SQLite might nevertheless use the index of another column, such as the
+    /// action, and read its entries of all taxpayers. So the indexes of the other columns are hidden from it.
     fn condition(self, operators: Option<Vec<i64>>) -> Condition {
         let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
         let is_by_subject = self.subject.is_some();
@@ -64,7 +64,8 @@ impl AuditFilter {
     }
 }
 
-/// Returns a column for a filter. If `is_hidden`, no index on it is used. PostgreSQL has no plus sign for a text.
+/// Returns a column for a filter. If `is_hidden`, no index on it is used. An empty text is appended to a text column,
+/// because PostgreSQL accepts a plus sign only before a number.
 fn filter_column(column: Column, is_hidden: bool) -> Expr {
     match (is_hidden, column) {
         (false, _) => Expr::col(column),
@@ -75,18 +76,18 @@ fn filter_column(column: Column, is_hidden: bool) -> Expr {
 
 /// Returns the ids of the operators that have this email, or had it when their accounts were removed.
 async fn operators_with_email(store: &Store, email: &str) -> Result<Vec<i64>, StoreError> {
-    let email = fold_case(email);
+    let keys = stored_email_keys(email);
     let mut ids: Vec<i64> = operator_row::Entity::find()
         .select_only()
         .column(operator_row::Column::Id)
-        .filter(operator_row::Column::EmailKey.eq(&email))
+        .filter(operator_row::Column::EmailKey.is_in(&keys))
         .into_tuple()
         .all(store.reader())
         .await?;
     let removed = removed_operators(store).await?.into_iter();
     ids.extend(
         removed
-            .filter(|(_, had)| fold_case(had) == email)
+            .filter(|(_, had)| email_key(had) == keys[0])
             .map(|(id, _)| id),
     );
     Ok(ids)
@@ -208,7 +209,7 @@ pub async fn with_trace_id(
 
 /// Returns the runs in this list that an operator has paused: the last audit entry about each of them is a pause.
 pub async fn find_paused_by_operator(
-    store: &Store,
+    connection: &impl ConnectionTrait,
     runs: &[RunId],
 ) -> Result<HashSet<RunId>, StoreError> {
     let mut held = HashSet::new();
@@ -216,7 +217,7 @@ pub async fn find_paused_by_operator(
         let last = Entity::find()
             .filter(Column::Subject.eq(run.to_string()))
             .order_by_desc(Column::Id)
-            .one(store.reader())
+            .one(connection)
             .await?;
         let is_pause = last.is_some_and(|entry| entry.action == AuditAction::PauseRun.as_str());
         held.extend(is_pause.then_some(*run));

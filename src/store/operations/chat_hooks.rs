@@ -27,7 +27,7 @@ pub enum Relation {}
 impl ActiveModelBehavior for ActiveModel {}
 
 /// Returns the name under which the vault seals an address.
-pub(in crate::store) fn vault_owner(taxpayer: impl std::fmt::Display) -> String {
+pub(in crate::store) fn name_in_vault(taxpayer: impl std::fmt::Display) -> String {
     format!("{taxpayer}/chat")
 }
 
@@ -46,7 +46,7 @@ pub async fn set_address(
         Some(url) => {
             let sealed = store
                 .vault()
-                .seal(&vault_owner(taxpayer), url.expose_secret())?;
+                .seal(&name_in_vault(taxpayer), url.expose_secret())?;
             let row = Model {
                 taxpayer_id: taxpayer.0,
                 url: sealed,
@@ -73,7 +73,7 @@ pub async fn owned_by(
 ) -> Result<Option<SecretString>, StoreError> {
     let row = Entity::find_by_id(taxpayer.0).one(store.reader()).await?;
     row.map(|row| {
-        let url = store.vault().open(&vault_owner(taxpayer), &row.url)?;
+        let url = store.vault().open(&name_in_vault(taxpayer), &row.url)?;
         Ok(url.into())
     })
     .transpose()

@@ -8,7 +8,7 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, ExprTrait, QueryFilter, QueryOrder};
 
 use crate::domain::kernel::audit::AuditEntry;
-use crate::domain::reconciliation::day::{Decision, FindingAction, Reconciliation};
+use crate::domain::reconciliation::day::{FindingAction, OperatorDecision, Reconciliation};
 use crate::store::Store;
 use crate::store::operations::audit;
 use crate::store::operations::reconciliation_finding_row as finding;
@@ -31,7 +31,7 @@ pub async fn decide(
     store: &Store,
     one: &Reconciliation,
     numbers: &[u32],
-    decision: Option<&Decision>,
+    decision: Option<&OperatorDecision>,
     entry: AuditEntry,
 ) -> Result<DecisionOutcome, StoreError> {
     let numbers: BTreeSet<u32> = numbers.iter().copied().collect();
@@ -85,7 +85,7 @@ async fn write_decision(
     tx: &Transaction,
     one: &Reconciliation,
     changed: &[finding::Model],
-    decision: Option<&Decision>,
+    decision: Option<&OperatorDecision>,
 ) -> Result<(), StoreError> {
     let numbers = changed.iter().map(|row| row.number.unsigned_abs());
     let at = decision.map(|one| one.decided_at.as_microsecond());

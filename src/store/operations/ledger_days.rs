@@ -26,7 +26,7 @@ const LEDGER_EVENTS: [EventKind; 6] = [
 ];
 
 /// Returns the IRN keys of a taxpayer's invoices with an event or a run from `start` to just before `end`.
-pub async fn irn_keys(
+pub async fn irn_keys_to_compare(
     store: &Store,
     taxpayer: TaxpayerId,
     start: Timestamp,
@@ -120,7 +120,7 @@ mod tests {
                 .unwrap();
             tx.commit().await.unwrap();
             let keys = async |taxpayer| {
-                irn_keys(&test.store, TaxpayerId(taxpayer), at(100), at(200))
+                irn_keys_to_compare(&test.store, TaxpayerId(taxpayer), at(100), at(200))
                     .await
                     .unwrap()
             };

@@ -1,8 +1,8 @@
 //! Moves findings between the reconciliations of different days. An invoice with log entries on several days is
 //! compared with the authority's ledger for each of them, but a difference is listed once: on the day that was compared
-//! last. So a comparison takes the differences that it finds again out of the latest comparisons of the other days, and
-//! keeps the operators' decisions on them. It also removes the differences there that it has repaired, and those of the
-//! invoices that it has compared. A decided finding stays where it is, unless the difference is listed again.
+//! last. So a comparison removes findings from the latest comparisons of the other days. It removes each difference
+//! that it lists again, and keeps the operator's decision on it. It also removes the undecided findings that it has
+//! repaired, and all other undecided findings about invoices that it has compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use crate::store::operations::reconciliation_row::{Column, Entity, IS_LATEST};
 
 /// Removes the findings that this comparison replaces from the latest reconciliations of the taxpayer's other days, and
 /// from their counts. Returns what was removed.
-pub(super) async fn take_over(
+pub(super) async fn take_over_findings(
     tx: &Transaction,
     one: &Reconciliation,
     found: &DayFindings,
@@ -29,7 +29,7 @@ pub(super) async fn take_over(
     if found.findings.is_empty() && found.compared_keys.is_empty() {
         return Ok(Vec::new());
     }
-    let before = find_replaced(tx, one, found).await?;
+    let before = find_replaced_findings(tx, one, found).await?;
     let ids: BTreeSet<String> = before
         .into_iter()
         .map(|row| row.reconciliation_id)
@@ -39,7 +39,7 @@ pub(super) async fn take_over(
     }
     lock_reconciliations(tx, one, &ids).await?;
     // Reads the findings again: before the lock, an operator may have decided one of them or opened it again.
-    let mut replaced = find_replaced(tx, one, found).await?;
+    let mut replaced = find_replaced_findings(tx, one, found).await?;
     replaced.retain(|row| ids.contains(&row.reconciliation_id));
     remove_from_reports(tx, one, &replaced).await?;
     replaced
@@ -50,14 +50,14 @@ pub(super) async fn take_over(
 
 /// Loads the findings that the latest reconciliations of the other days list and that this comparison replaces. All
 /// listed findings of the taxpayer are read, because they are few beside the invoices of a day.
-async fn find_replaced(
+async fn find_replaced_findings(
     tx: &Transaction,
     one: &Reconciliation,
     found: &DayFindings,
 ) -> Result<Vec<finding::Model>, StoreError> {
     let mut rows = select_listed_on_other_days(one).all(tx).await?;
-    let present = PresentDifferences::new(found);
-    rows.retain(|row| present.has_replaced(row));
+    let present = FoundDifferences::new(found);
+    rows.retain(|row| present.replaces_finding(row));
     Ok(rows)
 }
 
@@ -78,13 +78,13 @@ fn select_listed_on_other_days(one: &Reconciliation) -> Select<finding::Entity> 
 }
 
 /// The differences that a comparison has found, each as its IRN and its kind.
-struct PresentDifferences<'f> {
+struct FoundDifferences<'f> {
     listed: BTreeSet<(&'f str, &'f str)>,
     repaired: BTreeSet<(&'f str, &'f str)>,
     compared_keys: &'f BTreeSet<String>,
 }
 
-impl<'f> PresentDifferences<'f> {
+impl<'f> FoundDifferences<'f> {
     fn new(found: &'f DayFindings) -> Self {
         Self {
             listed: differences_with(found, FindingAction::Listed),
@@ -95,7 +95,7 @@ impl<'f> PresentDifferences<'f> {
 
     /// True if this comparison replaces a finding of an earlier one. A decided finding is replaced only if its
     /// difference is listed again: otherwise the report of its day goes on showing what was decided and why.
-    fn has_replaced(&self, row: &finding::Model) -> bool {
+    fn replaces_finding(&self, row: &finding::Model) -> bool {
         let difference = (row.irn.as_str(), row.kind.as_str());
         if self.listed.contains(&difference) {
             return true;
@@ -177,7 +177,9 @@ mod tests {
     use super::*;
     use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::domain::reconciliation::day::{AskedBy, Decision, Finding, ReconciliationCounts};
+    use crate::domain::reconciliation::day::{
+        AskedBy, Finding, OperatorDecision, ReconciliationCounts,
+    };
     use crate::domain::reconciliation::finding_kind::FindingKind;
     use crate::store::Store;
     use crate::store::operations::finding_decisions::{self, DecisionOutcome};
@@ -243,7 +245,7 @@ mod tests {
             &one.id,
             at(3),
         );
-        let decision = Decision {
+        let decision = OperatorDecision {
             operator_id: 5,
             reason: "a letter".to_owned(),
             decided_at: at(3),

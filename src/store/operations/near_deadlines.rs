@@ -1,4 +1,5 @@
-//! Notices to people about submissions that have stopped and whose deadline is near. Each deadline is told once.
+//! Notices to people about submissions that have stopped and whose deadline is near. There is one notice for each
+//! deadline.
 
 use database::column::RowRef;
 use database::sql::dialect;
@@ -14,8 +15,8 @@ use crate::store::operations::notices;
 /// The maximum number of notices that are added in one transaction.
 const NOTICES_MAX: i64 = 5_000;
 
-/// Adds a notice for each submission that has stopped and whose deadline is within `before` from now. Each deadline is
-/// told once. Returns the number of new notices.
+/// Adds a notice for each submission that has stopped and whose deadline is within `before` from now. There is only one
+/// notice for each deadline. Returns the number of new notices.
 pub async fn add_notices(
     tx: &Transaction,
     now: Timestamp,
@@ -23,7 +24,7 @@ pub async fn add_notices(
 ) -> Result<usize, StoreError> {
     let backend = tx.get_database_backend();
     let columns = "id, taxpayer_id, irn, deadline_at";
-    let near = find_statement(backend, columns, NOTICES_MAX, now, before);
+    let near = near_deadlines_statement(backend, columns, NOTICES_MAX, now, before);
     let rows = tx.query_all_raw(near).await?;
     let mut told_now = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -51,9 +52,10 @@ pub async fn add_notices(
     Ok(told_now.len())
 }
 
-/// Builds the query for the stopped submissions whose near deadline has not been told yet. Runs of cancelled invoices are
-/// left out. On SQLite it names the index of stopped runs: SQLite would otherwise read all submissions there ever were.
-fn find_statement(
+/// Builds the query for the stopped submissions whose near deadline has not been told yet. Runs of cancelled invoices
+/// are left out. On SQLite it names the index of stopped runs: SQLite would otherwise read all submissions there ever
+/// were.
+fn near_deadlines_statement(
     backend: DbBackend,
     columns: &str,
     limit: i64,
@@ -82,7 +84,7 @@ pub async fn has_any(
     now: Timestamp,
     before: SignedDuration,
 ) -> Result<bool, StoreError> {
-    let near = find_statement(store.backend(), "id", 1, now, before);
+    let near = near_deadlines_statement(store.backend(), "id", 1, now, before);
     Ok(store.reader().query_one_raw(near).await?.is_some())
 }
 
@@ -96,7 +98,7 @@ mod tests {
         for test in stores().await {
             let backend = test.store.backend();
             let within = SignedDuration::from_hours(6);
-            let near = find_statement(backend, "id", 1, Timestamp::UNIX_EPOCH, within);
+            let near = near_deadlines_statement(backend, "id", 1, Timestamp::UNIX_EPOCH, within);
             let values = near.values.map(|values| values.0).unwrap_or_default();
             let plan = query_plan(&test.store, &near.sql, values).await.join("\n");
             // PostgreSQL goes by its statistics, and knows no rows here.

@@ -61,7 +61,7 @@ const UNCLEAR_STATUSES: [AuthorityStatus; 3] = [
 
 /// The times for which notices wait for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GatherPolicy {
+pub struct GatherDelays {
     /// The time for which the first notice of a topic waits, so that one mail can sum up several.
     pub gather: SignedDuration,
     /// The time after a mail about a frequent topic before the next one is sent.
@@ -195,12 +195,13 @@ pub async fn add_outage_notices(
     Ok(())
 }
 
-/// Returns the groups of notices that have waited long enough. A notice that something works again makes its group due
-/// at once, if a mail about the topic was sent before.
+/// Returns the groups of notices that are to be mailed now: those that have waited long enough, and those about urgent
+/// topics, which never wait. A notice that something works again makes its group due at once, if a mail about the topic
+/// was sent before.
 pub async fn due_groups(
     store: &Store,
     now: Timestamp,
-    policy: GatherPolicy,
+    policy: GatherDelays,
 ) -> Result<Vec<NoticeGroup>, StoreError> {
     let words = |keep: fn(NoticeTopic) -> bool| {
         let topics = NoticeTopic::ALL.iter().filter(|topic| keep(**topic));
@@ -311,7 +312,7 @@ pub async fn find_settled_invoices(
 
 /// Replaces the times of notices and of mails about topics by the present if they are in the future: they are from
 /// before the clock was set back, and would delay the next mails.
-pub async fn move_future_times(store: &Store, now: Timestamp) -> Result<(), StoreError> {
+pub async fn reset_future_times(store: &Store, now: Timestamp) -> Result<(), StoreError> {
     let future = now.saturating_add(CLOCK_DIFFERENCE_MAX);
     let future = future.unwrap_or(Timestamp::MAX).as_microsecond();
     let tx = store.begin().await?;
@@ -324,8 +325,8 @@ pub async fn move_future_times(store: &Store, now: Timestamp) -> Result<(), Stor
     tx.commit().await
 }
 
-/// Selects the notices from before this time, by their ids, which begin with the time at which they were drawn: no index
-/// begins with the time, and notices that nobody takes may be very many.
+/// Selects the notices from before this time, by their ids, which begin with the time at which they were drawn: no
+/// index begins with the time, and notices that nobody takes may be very many.
 fn select_before(before: Timestamp) -> Select<Entity> {
     Entity::find()
         .filter(Column::Id.lt(first_id_after(before, SignedDuration::ZERO)))

@@ -168,7 +168,7 @@ const MEANT: &str = "SELECT id, \
 impl OwnedTaxpayerList {
     /// Returns the LIKE pattern of the searched text. Without a search, it matches every text.
     fn search_pattern(&self) -> String {
-        contains_text(&normal_form::fold(
+        contains_text(&normal_form::fold_for_search(
             self.search.as_deref().unwrap_or_default(),
         ))
     }
@@ -192,15 +192,18 @@ impl OwnedTaxpayerList {
         let mut known = taxpayers::with_ids(store.reader(), &ids).await?;
         let mut listed = Vec::with_capacity(rows.len());
         for (row, id) in rows.iter().zip(ids) {
-            listed.extend(read_row(row, id, &mut known)?);
+            listed.extend(to_listed_taxpayer(row, id, &mut known)?);
         }
         Ok(listed)
     }
 
-    /// Finds the taxpayer that is searched for: the one with exactly this name, tax number or email, or else the only one
-    /// that matches. If several have this name, it is the newest of them.
-    pub async fn find_meant(&self, store: &Store) -> Result<Option<TaxpayerId>, StoreError> {
-        let text = normal_form::fold(self.search.as_deref().unwrap_or_default());
+    /// Finds the taxpayer that is searched for: the one with exactly this name, tax number or email, or else the only
+    /// one that matches. If several have this name, it is the newest of them.
+    pub async fn find_searched_taxpayer(
+        &self,
+        store: &Store,
+    ) -> Result<Option<TaxpayerId>, StoreError> {
+        let text = normal_form::fold_for_search(self.search.as_deref().unwrap_or_default());
         let values = [
             self.integrator.0.into(),
             self.search_pattern().into(),
@@ -238,7 +241,7 @@ impl OwnedTaxpayerList {
 }
 
 /// Converts a row; `None` if the taxpayer was deleted after the row was read.
-fn read_row(
+fn to_listed_taxpayer(
     row: &QueryResult,
     id: TaxpayerId,
     known: &mut HashMap<TaxpayerId, Taxpayer>,
@@ -416,14 +419,17 @@ mod tests {
                 (Some("99"), None),
                 (None, None),
             ] {
-                let found = list(None, search).find_meant(&test.store).await.unwrap();
+                let found = list(None, search)
+                    .find_searched_taxpayer(&test.store)
+                    .await
+                    .unwrap();
                 assert_eq!(found, meant.map(TaxpayerId), "{search:?}");
             }
             let only = OwnedTaxpayerList {
                 integrator: IntegratorId(8),
                 ..list(None, None)
             };
-            let found = only.find_meant(&test.store).await.unwrap();
+            let found = only.find_searched_taxpayer(&test.store).await.unwrap();
             assert_eq!(found, Some(TaxpayerId(99)), "it has no other");
             test.store.close().await;
         }

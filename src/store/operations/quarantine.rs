@@ -107,8 +107,8 @@ pub async fn command_contents(
 }
 
 /// Takes a kept command out of the quarantine, for a replay or as dropped, and records this in the audit. Returns false
-/// if another operator was first. Of all calls for one command, only one returns true, even after a crash, until
-/// `record_result` puts the command back.
+/// if another operator has already taken it out. Of all calls for one command, only one returns true, even after a
+/// crash, unless `record_result` puts the command back.
 pub async fn take_command(
     store: &Store,
     found: &QuarantinedCommand,
@@ -270,7 +270,7 @@ mod tests {
                 Some(kept.clone())
             );
             assert_eq!(
-                quarantine_list::counts(store).await.unwrap()[0],
+                quarantine_list::count_by_kind(store).await.unwrap()[0],
                 (
                     WorkKind::Command,
                     CountAndOldest {

@@ -22,7 +22,7 @@ use crate::domain::quarantine::{QuarantineState, QuarantinedCommand, Quarantined
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::operations::quarantine_row;
-use crate::store::operations::work_facts::group_from_row;
+use crate::store::operations::work_facts::to_count_and_oldest;
 use crate::store::runs::{self, run_list};
 use crate::store::webhooks::{crashed_deliveries, delivery_row};
 
@@ -40,9 +40,9 @@ pub struct QuarantineFilter {
     pub references: Option<Vec<String>>,
 }
 
-/// Returns everything in quarantine as an SQL table expression. Crashes of runs and deliveries are counted in their own
-/// rows. A lane has its own count if its work is something else, or if the count could not be added to the run or the
-/// deliveries.
+/// Returns everything in quarantine as an SQL table expression. Crashes of runs and deliveries are counted in the rows
+/// of these. The count in the row of a lane is for other kinds of work, and for crashes that could not be added to a
+/// run or a delivery.
 fn quarantined_work_sql(backend: DbBackend) -> String {
     let kinds = LaneKind::ALL
         .map(|kind| format!("'{}'", kind.as_str()))
@@ -106,7 +106,7 @@ impl QuarantineFilter {
 }
 
 /// Counts the work in quarantine by kind, without commands that were replayed or dropped.
-pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, CountAndOldest)>, StoreError> {
+pub async fn count_by_kind(store: &Store) -> Result<Vec<(WorkKind, CountAndOldest)>, StoreError> {
     let sql = format!(
         "SELECT kind, COUNT(*) AS count, MIN(at) AS since FROM {} WHERE state = 'kept' GROUP BY kind",
         quarantined_work_sql(store.backend())
@@ -117,7 +117,7 @@ pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, CountAndOldest)>, St
         .await?;
     let mut counts: HashMap<String, CountAndOldest> = HashMap::new();
     for row in rows {
-        counts.insert(row.try_get("", "kind")?, group_from_row(&row)?);
+        counts.insert(row.try_get("", "kind")?, to_count_and_oldest(&row)?);
     }
     Ok(WorkKind::ALL
         .iter()
@@ -154,7 +154,7 @@ pub async fn page(
             id: row.try_get("", "id")?,
         };
         let kind = at.parse(&kind)?;
-        found.push(FoundWork {
+        found.push(QuarantinedWorkRow {
             kind,
             taxpayer: row
                 .try_get::<Option<i64>>("", "taxpayer_id")?
@@ -174,7 +174,7 @@ pub async fn page(
 }
 
 /// A row of the list before its command, run or delivery is loaded.
-struct FoundWork {
+struct QuarantinedWorkRow {
     kind: WorkKind,
     id: String,
     taxpayer: Option<TaxpayerId>,
@@ -196,7 +196,7 @@ fn task_taxpayer(id: &str) -> Option<i64> {
 /// left out.
 async fn load_quarantined(
     store: &Store,
-    found: Vec<FoundWork>,
+    found: Vec<QuarantinedWorkRow>,
 ) -> Result<Vec<QuarantinedWork>, StoreError> {
     let ids = |kind| {
         found

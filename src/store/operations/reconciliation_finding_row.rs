@@ -4,7 +4,9 @@ use database::StoreError;
 use database::column::{RowRef, count};
 use sea_orm::entity::prelude::*;
 
-use crate::domain::reconciliation::day::{Decision, Finding, Reconciliation, RecordedFinding};
+use crate::domain::reconciliation::day::{
+    Finding, OperatorDecision, Reconciliation, RecordedFinding,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "reconciliation_findings")]
@@ -42,7 +44,7 @@ impl TryFrom<Model> for RecordedFinding {
             id,
         };
         let decision = match (at.optional_moment(row.decided_at)?, row.decided_by) {
-            (Some(decided_at), Some(operator_id)) => Some(Decision {
+            (Some(decided_at), Some(operator_id)) => Some(OperatorDecision {
                 operator_id,
                 reason: row.decided_because.unwrap_or_default(),
                 decided_at,

@@ -24,7 +24,7 @@ use crate::store::lanes::LaneKind;
 use crate::store::operations::moved_findings;
 use crate::store::operations::reconciliation_finding_row as finding;
 use crate::store::operations::reconciliation_row::{Column, Entity, IS_LATEST, Model};
-use crate::store::operations::work_facts::group_from_row;
+use crate::store::operations::work_facts::to_count_and_oldest;
 
 /// The filter of the list of reconciliations. A field that is `None` does not filter.
 #[derive(Debug, Clone, Copy, Default)]
@@ -88,7 +88,7 @@ pub async fn finish(
     found: DayFindings,
 ) -> Result<Reconciliation, StoreError> {
     let mut earlier = supersede_previous(tx, &one).await?;
-    earlier.extend(moved_findings::take_over(tx, &one, &found).await?);
+    earlier.extend(moved_findings::take_over_findings(tx, &one, &found).await?);
     let recorded = day::number_findings(found.findings, &earlier);
     let carried = recorded.iter().filter(|found| found.decision.is_some());
     let one = one.count_decided(u32::try_from(carried.count()).unwrap_or(u32::MAX));
@@ -334,7 +334,7 @@ pub async fn open_findings_by_kind(
     let rows = store.reader().query_all_raw(statement).await?;
     let groups = rows
         .iter()
-        .map(|row| Ok((row.try_get("", "kind")?, group_from_row(row)?)));
+        .map(|row| Ok((row.try_get("", "kind")?, to_count_and_oldest(row)?)));
     groups.collect()
 }
 
@@ -361,7 +361,7 @@ mod tests {
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
     use crate::domain::pipeline::{Operation, Run, RunRequest};
-    use crate::domain::reconciliation::day::{Decision, Finding, ReconciliationCounts};
+    use crate::domain::reconciliation::day::{Finding, OperatorDecision, ReconciliationCounts};
     use crate::domain::reconciliation::finding_kind::FindingKind;
     use crate::store::lanes::leases::{self, LaneRelease};
     use crate::store::lanes::{self, QueuedLane, views};
@@ -443,7 +443,7 @@ mod tests {
             assert_eq!(next().await, None);
             let interrupted = new_reconciliation(AskedBy::Operator, 1)
                 .begin(at(1))
-                .break_off("x".into(), false, at(2));
+                .record_failure("x".into(), false, at(2));
             let interrupted = save_and_commit(store, interrupted).await;
             assert_eq!(next().await, Some(interrupted.id));
             let queued = save_and_commit(store, new_reconciliation(AskedBy::Operator, 4)).await;
@@ -493,7 +493,7 @@ mod tests {
             let store = &test.store;
             let failed = |by, second| {
                 let began = new_reconciliation(by, second).begin(at(second));
-                began.break_off("x".into(), true, at(second + 1))
+                began.record_failure("x".into(), true, at(second + 1))
             };
             let done = new_reconciliation(AskedBy::Timer, 1);
             let done = finish_and_commit(store, done, 1, &[]).await;
@@ -719,8 +719,8 @@ mod tests {
         }
     }
 
-    fn decision(second: i64) -> Decision {
-        Decision {
+    fn decision(second: i64) -> OperatorDecision {
+        OperatorDecision {
             operator_id: 5,
             reason: format!("a letter of second {second}"),
             decided_at: at(second),
@@ -730,7 +730,7 @@ mod tests {
     async fn decide_first(
         store: &Store,
         one: &Reconciliation,
-        decision: Option<&Decision>,
+        decision: Option<&OperatorDecision>,
     ) -> DecisionOutcome {
         let entry = AuditEntry::new(
             Actor::Operator(5),

@@ -67,16 +67,27 @@ pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreEr
     Ok((catalog, oldest.filter(|_| is_whole)))
 }
 
-/// Returns the time at which the oldest stored list was fetched; `None` if no list was fetched yet.
-pub async fn oldest_fetch_time(store: &Store) -> Result<Option<Timestamp>, StoreError> {
+/// The age of the stored lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListAges {
+    /// The time at which the oldest stored list was fetched; `None` if no list was fetched yet.
+    pub oldest_fetched_at: Option<Timestamp>,
+    /// The number of lists that were never fetched.
+    pub missing: usize,
+}
+
+pub async fn find_ages(store: &Store) -> Result<ListAges, StoreError> {
     let rows: Vec<(String, i64)> = Entity::find()
         .select_only()
         .columns([Column::List, Column::FetchedAt])
         .into_tuple()
         .all(store.reader())
         .await?;
+    let lists = ReferenceList::ALL.iter();
+    let missing = lists.filter(|list| rows.iter().all(|(stored, _)| stored != list.as_str()));
+    let missing = missing.count();
     let first = rows.iter().min_by_key(|(_, fetched_at)| *fetched_at);
-    first
+    let oldest_fetched_at = first
         .map(|(list, micros)| {
             RowRef {
                 table: "reference_lists",
@@ -84,5 +95,9 @@ pub async fn oldest_fetch_time(store: &Store) -> Result<Option<Timestamp>, Store
             }
             .moment(*micros)
         })
-        .transpose()
+        .transpose()?;
+    Ok(ListAges {
+        oldest_fetched_at,
+        missing,
+    })
 }

@@ -268,7 +268,7 @@ mod tests {
                 &tx,
                 LaneKind::Endpoint,
                 &keys,
-                crate::store::lanes::Wake::All,
+                crate::store::lanes::LanesToWake::All,
             )
             .await
             .unwrap();

@@ -96,8 +96,8 @@ fn has_failed_with(code: String) -> Condition {
         .add(Expr::cust(format!("status >= {FAILURE_MIN}")))
 }
 
-/// A batch may be written twice, if the response to its first commit was lost. The requests that are stored already
-/// stay.
+/// A batch may be written twice, if the response to its first commit was lost. Requests that are stored already are
+/// then not changed.
 static APPEND: Insert<Entity> = Insert::with_conflict(|| "ON CONFLICT DO NOTHING".to_owned());
 
 /// Writes a batch of requests in one transaction.
@@ -146,8 +146,8 @@ pub async fn find_for(
     row.map(LoggedRequest::try_from).transpose()
 }
 
-/// Counts the failures among the newest `COUNTED_MAX` requests by error code, method and route. The group with the newest
-/// failure is first.
+/// Counts the failures among the newest `COUNTED_MAX` requests by error code, method and route. The group with the
+/// newest failure is first.
 pub async fn error_groups_for(
     store: &Store,
     reader: LogReader,
@@ -232,7 +232,7 @@ mod tests {
             duration_ms: 12,
             key: "Production (…abcd)".into(),
             invoice: Some(second.to_string()),
-            request: LoggedBody::json(b"{\"a\":1}", 7),
+            request: LoggedBody::from_json(b"{\"a\":1}", 7),
             response: LoggedBody::without_text(9),
         }
     }

@@ -25,7 +25,7 @@ pub const TAXPAYERS_MAX: u64 = 10_000;
 const FOUND_MAX: u64 = 20;
 /// The maximum difference between the time of an event and the time that its id contains.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
-/// The time after the begin of a trace in which its events are searched. Events that its runs cause later are found
+/// The time after the beginning of a trace in which its events are searched. Events that its runs cause later are found
 /// through the runs.
 const TRACE_LENGTH: Duration = Duration::from_mins(2);
 

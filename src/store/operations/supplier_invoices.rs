@@ -159,7 +159,7 @@ pub struct DocumentSummary {
 }
 
 #[derive(FromQueryResult)]
-struct FactsRow {
+struct DocumentSummaryRow {
     irn_key: String,
     due_date: Option<String>,
     document_currency_code: Option<String>,
@@ -168,7 +168,7 @@ struct FactsRow {
 }
 
 /// Loads the summaries of documents, by IRN key.
-pub async fn document_facts(
+pub async fn document_summaries(
     store: &Store,
     taxpayer: TaxpayerId,
     irn_keys: Vec<String>,
@@ -189,7 +189,7 @@ pub async fn document_facts(
     let rows = documents
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::IrnKey.is_in(irn_keys))
-        .into_model::<FactsRow>()
+        .into_model::<DocumentSummaryRow>()
         .all(store.reader())
         .await?;
     let facts = rows.into_iter().map(|row| {
@@ -282,7 +282,9 @@ mod tests {
             }
             tx.commit().await.unwrap();
             let keys = (0..notes.len()).map(|number| irn(number).key()).collect();
-            let facts = document_facts(&test.store, taxpayer, keys).await.unwrap();
+            let facts = document_summaries(&test.store, taxpayer, keys)
+                .await
+                .unwrap();
             for (number, note) in notes.iter().enumerate() {
                 let found = &facts[&irn(number).key()];
                 assert_eq!(found.due, "2026-01-31", "{note:?}");

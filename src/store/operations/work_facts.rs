@@ -39,12 +39,14 @@ const DEAD_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 /// attempts of the default schedule take more than three days, and the endpoint may have been parked or disabled
 /// meanwhile.
 pub(in crate::store) const ATTEMPTED_FOR: SignedDuration = SignedDuration::from_hours(14 * 24);
-/// The maximum number of taxpayers with refusals that are read. If the authority changes its rules, it refuses documents
-/// of very many, and all are to be counted.
+/// The maximum number of taxpayers with refusals that are read. It is large, because the authority may change its rules
+/// and refuse documents of very many taxpayers, and all of them are to be counted.
 const TAXPAYERS_MAX: u64 = 2_000;
-/// The maximum number of parked endpoints that are read. If a fault of our network parks all endpoints, all are to be
-/// counted.
+/// The maximum number of parked endpoints that are read. It is large, because a fault of our network may park all
+/// endpoints, and all of them are to be counted.
 const ENDPOINTS_MAX: u64 = 10_000;
+/// The condition that a run sends a document: it does not only relay a payment.
+const OF_DOCUMENT_CONDITION: &str = "operation <> 'update-payment-status'";
 /// The kinds of lanes whose due work a replica must take at once.
 const URGENT_KINDS: [LaneKind; 2] = [LaneKind::Run, LaneKind::Endpoint];
 
@@ -68,7 +70,7 @@ pub async fn load_facts(store: &Store, now: Timestamp) -> Result<WorkFacts, Stor
 }
 
 /// Reads the columns `count` and `since` of a row.
-pub(super) fn group_from_row(row: &QueryResult) -> Result<CountAndOldest, StoreError> {
+pub(super) fn to_count_and_oldest(row: &QueryResult) -> Result<CountAndOldest, StoreError> {
     let since: Option<i64> = row.try_get("", "since")?;
     let count: i64 = row.try_get("", "count")?;
     Ok(CountAndOldest {
@@ -77,7 +79,7 @@ pub(super) fn group_from_row(row: &QueryResult) -> Result<CountAndOldest, StoreE
     })
 }
 
-async fn query_group(
+async fn query_count_and_oldest(
     store: &Store,
     sql: String,
     values: Vec<Value>,
@@ -85,7 +87,7 @@ async fn query_group(
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
     let row = store.reader().query_one_raw(statement).await?;
     row.as_ref()
-        .map_or_else(|| Ok(CountAndOldest::default()), group_from_row)
+        .map_or_else(|| Ok(CountAndOldest::default()), to_count_and_oldest)
 }
 
 /// Counts the paused runs that are not in quarantine. `since` is the time when the first of them was paused.
@@ -94,7 +96,7 @@ async fn count_paused_runs(store: &Store) -> Result<CountAndOldest, StoreError> 
         "SELECT COUNT(*) AS count, MIN(updated_at) AS since FROM pipeline_runs \
          WHERE state = 'paused' AND NOT ({QUARANTINED_CONDITION})"
     );
-    query_group(store, sql, Vec::new()).await
+    query_count_and_oldest(store, sql, Vec::new()).await
 }
 
 /// Counts the due lanes that nobody holds, by kind, without the runs of paused taxpayers: nobody may take those.
@@ -114,7 +116,10 @@ async fn count_untaken_lanes(
              AND (lease_until IS NULL OR lease_until < {now}) AND crashes < {CRASHES_MAX}{may_be_taken}"
         );
         let values = vec![kind.as_str().into()];
-        untaken.push((kind.as_str(), query_group(store, sql, values).await?));
+        untaken.push((
+            kind.as_str(),
+            query_count_and_oldest(store, sql, values).await?,
+        ));
     }
     Ok(untaken)
 }
@@ -126,10 +131,10 @@ async fn refused_taxpayers(
 ) -> Result<Vec<RefusedTaxpayer>, StoreError> {
     let sql = format!(
         "SELECT taxpayer_id, COUNT(*) AS refusals, MAX(updated_at) AS last FROM pipeline_runs \
-         WHERE state = 'refused' AND id >= $1 AND updated_at >= $2 \
+         WHERE state = 'refused' AND {OF_DOCUMENT_CONDITION} AND id >= $1 AND updated_at >= $2 \
          GROUP BY taxpayer_id ORDER BY refusals DESC, taxpayer_id LIMIT {TAXPAYERS_MAX}"
     );
-    let values = created_and_ended_since(now, REFUSABLE_FOR, REFUSED_WITHIN);
+    let values = created_and_ended_parameters(now, REFUSABLE_FOR, REFUSED_WITHIN);
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
     let mut refused = Vec::new();
     for row in store.reader().query_all_raw(statement).await? {
@@ -151,10 +156,11 @@ async fn refused_taxpayers(
 async fn refusal_reasons(store: &Store, now: Timestamp) -> Result<Vec<RefusalReason>, StoreError> {
     let sql = format!(
         "SELECT taxpayer_id, COALESCE(last_error, '') AS reason, COUNT(*) AS documents, MIN(updated_at) AS first, \
-         MAX(updated_at) AS last FROM pipeline_runs WHERE state = 'refused' AND id >= $1 AND updated_at >= $2 \
+         MAX(updated_at) AS last FROM pipeline_runs \
+         WHERE state = 'refused' AND {OF_DOCUMENT_CONDITION} AND id >= $1 AND updated_at >= $2 \
          GROUP BY taxpayer_id, last_error LIMIT {REFUSALS_MAX}"
     );
-    let values = created_and_ended_since(now, REFUSABLE_FOR, REFUSED_WITHIN);
+    let values = created_and_ended_parameters(now, REFUSABLE_FOR, REFUSED_WITHIN);
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
     let mut reasons: HashMap<String, (RefusalReason, HashSet<i64>)> = HashMap::new();
     for row in store.reader().query_all_raw(statement).await? {
@@ -199,10 +205,11 @@ async fn oldest_recent_run(store: &Store, now: Timestamp) -> Result<Option<Times
         .transpose()
 }
 
-/// The query for the last refusal of a document of the taxpayer `$1`. With `state = 'refused'`, PostgreSQL would expect few
-/// rows, and read and sort all refused runs there ever were instead of using the index that has them in this order.
+/// The query for the last refusal of a document of the taxpayer `$1`. With `state = 'refused'`, PostgreSQL would expect
+/// few rows, and read and sort all refused runs there ever were instead of using the index that has them in this order.
 const LAST_REFUSAL: &str = "SELECT last_error FROM pipeline_runs WHERE taxpayer_id = $1 \
-     AND state IN ('waiting', 'paused', 'refused') AND state NOT IN ('waiting', 'paused') ORDER BY updated_at DESC LIMIT 1";
+     AND state IN ('waiting', 'paused', 'refused') AND state NOT IN ('waiting', 'paused') \
+     AND operation <> 'update-payment-status' ORDER BY updated_at DESC LIMIT 1";
 
 /// Returns the authority's sentence in the last refusal of a document of the taxpayer.
 async fn last_refusal(store: &Store, taxpayer: TaxpayerId) -> Result<String, StoreError> {
@@ -269,13 +276,14 @@ async fn count_dead_letters(store: &Store, now: Timestamp) -> Result<CountAndOld
         "SELECT COUNT(*) AS count, MIN(updated_at) AS since FROM deliveries \
          WHERE state = 'dead' AND id >= $1 AND updated_at >= $2 AND crashes < {CRASHES_MAX}"
     );
-    let values = created_and_ended_since(now, ATTEMPTED_FOR, DEAD_WITHIN);
-    query_group(store, sql, values.into()).await
+    let values = created_and_ended_parameters(now, ATTEMPTED_FOR, DEAD_WITHIN);
+    query_count_and_oldest(store, sql, values.into()).await
 }
 
-/// Returns the values of a query for work that was created within `created` and has ended within `ended`: the least id,
-/// which an index knows, and the least time of the end in microseconds.
-fn created_and_ended_since(
+/// Returns the parameters of a query for work that was created within `created` and has ended within `ended` before
+/// `now`. These are the lowest id, which an index finds because ids begin with the time of creation, and the earliest
+/// time of the end in microseconds.
+fn created_and_ended_parameters(
     now: Timestamp,
     created: SignedDuration,
     ended: SignedDuration,
@@ -351,6 +359,18 @@ mod tests {
         }
     }
 
+    /// Returns a relayed payment that was refused just now. It counts nowhere.
+    fn refused_payment() -> Run {
+        let request = RunRequest::sample("INV900-94AD90FB-20261121", Operation::Payment);
+        let run = Run::new(id_of_minute(30), TaxpayerId(7), request, minutes_ago(30));
+        Run {
+            phase: RunPhase::sample(RunState::Refused),
+            last_error: Some("the invoice was rejected".to_owned()),
+            updated_at: now(),
+            ..run
+        }
+    }
+
     #[tokio::test]
     async fn refusals_within_an_hour_count_however_long_their_runs_have_waited() {
         // The minutes since the run was created, and since it was refused.
@@ -358,6 +378,7 @@ mod tests {
         let runs: Vec<_> = (1..)
             .zip(runs)
             .map(|(number, (created, refused))| refused_run(number, created, refused))
+            .chain([refused_payment()])
             .collect();
         for test in stores().await {
             let tx = test.store.begin().await.unwrap();

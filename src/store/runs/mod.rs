@@ -180,8 +180,8 @@ fn count_sql(name: &str, condition: &str) -> String {
     )
 }
 
-/// Counts the stopped runs of a taxpayer, up to `max` of each kind. A deadline before the start of `near` is missed, and
-/// one before its end is near.
+/// Counts the stopped runs of a taxpayer, up to `max` of each kind. A deadline before the start of `near` is missed,
+/// and one before its end is near.
 pub async fn count_stopped_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -224,8 +224,8 @@ const _: () = assert!(
 /// caused it, and it was never lifted.
 const LIFTABLE_CONDITION: &str = "panics = 0 AND NOT is_lifted";
 
-/// The query for the runs whose quarantine can be lifted. On SQLite it names the index of quarantined runs: SQLite would
-/// otherwise read all paused runs.
+/// The query for the runs whose quarantine can be lifted. On SQLite it names the index of quarantined runs: SQLite
+/// would otherwise read all paused runs.
 static LIFTABLE: SqlOnce = SqlOnce::new(|dialect| {
     let index = if dialect.ignores_selectivity() {
         "INDEXED BY pipeline_runs_quarantined"

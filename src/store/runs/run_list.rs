@@ -22,7 +22,7 @@ use crate::store::runs::run_row::{Column, Entity};
 use crate::store::runs::unfinished::DUE_SOON_WITHIN;
 
 words! {
-    /// The state of an unfinished run's deadline: missed, or within the next hour.
+    /// The state of an unfinished submission's deadline: missed, or within the next hour.
     DeadlineState { Overdue = "overdue", Soon = "soon" }
 }
 
@@ -52,11 +52,13 @@ pub struct RunFilter {
 
 impl RunFilter {
     /// Returns the condition of the filter. `is_by_state` is true if the caller also selects runs by state. Few runs
-    /// have a given IRN, or a state that is asked for, but most are submissions. If several of these columns are given,
-    /// SQLite would use the index of the last one, so the indexes of the less selective columns are hidden from it.
+    /// have one IRN, or one of the states that callers ask for, but most runs are submissions. If the filter names
+    /// several of these columns, SQLite would use the index of the last one. So the indexes of the columns that match
+    /// more runs are hidden from it.
     fn condition(&self, now: Timestamp, is_by_state: bool) -> Condition {
         let is_by_irn = self.irn.is_some();
-        // Most of the runs that are done, and most of those of an operation, belong to other taxpayers.
+        // Most runs that have succeeded, and most runs of one operation, belong to other taxpayers. So for one taxpayer
+        // the indexes of these columns are hidden.
         let is_by_taxpayer = self.taxpayer_id.is_some();
         let is_done = self.state == Some(RunState::Succeeded);
         let state = filter_column(Column::State, is_by_irn || (is_by_taxpayer && is_done));
@@ -134,10 +136,14 @@ fn error_contains(text: &str) -> Condition {
         .add(Expr::col(Column::LastError).like(contains_pattern(text)))
 }
 
-/// Returns the condition that the deadline of an unfinished run is in this state. The run states are literals, because
-/// with parameters PostgreSQL could not use the index of unfinished runs.
+/// Returns the condition that the deadline of an unfinished submission is in this state. The invoices of other runs are
+/// signed already, so they have met theirs. The run states are literals, because with parameters PostgreSQL could not
+/// use the index of unfinished runs. The index of operations is hidden, because most runs are submissions.
 fn deadline_condition(deadline: DeadlineState, now: Timestamp) -> Condition {
-    let unfinished = Condition::all().add(Expr::cust("state IN ('running', 'waiting', 'paused')"));
+    let operation = filter_column(Column::Operation, true);
+    let unfinished = Condition::all()
+        .add(Expr::cust("state IN ('running', 'waiting', 'paused')"))
+        .add(operation.eq(Operation::Submit.as_str()));
     let soon = now
         .saturating_add(DUE_SOON_WITHIN)
         .unwrap_or(Timestamp::MAX);
@@ -436,7 +442,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unfinished_run_is_overdue_after_its_deadline_and_due_soon_in_the_hour_before() {
+    async fn an_unfinished_submission_is_overdue_after_its_deadline_and_due_soon_in_the_hour_before()
+     {
         let by_deadline = |state| RunFilter {
             deadline: Some(state),
             ..RunFilter::default()
@@ -449,7 +456,13 @@ mod tests {
             ],
         )
         .await;
-        check_filters(at(6_400), &[(by_deadline(DeadlineState::Soon), &[1, 2, 5])]).await;
+        // The invoice of run 5, which transmits it, is at the authority.
+        check_filters(at(6_400), &[(by_deadline(DeadlineState::Soon), &[1, 2])]).await;
+        check_filters(
+            at(10_000),
+            &[(by_deadline(DeadlineState::Overdue), &[1, 2, 3])],
+        )
+        .await;
     }
 
     #[tokio::test]

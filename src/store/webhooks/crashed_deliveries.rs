@@ -17,7 +17,7 @@ use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::crash::{CRASHES_MAX, CrashHistory};
 use crate::domain::kernel::ids::EndpointKey;
 use crate::store::Store;
-use crate::store::lanes::{self, LaneKind, Wake};
+use crate::store::lanes::{self, LaneKind, LanesToWake};
 use crate::store::operations::audit;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_heads;
@@ -275,12 +275,12 @@ pub async fn lift_quarantine(
     }
     let mut lifted = 0;
     for (endpoint, ids) in by_endpoint {
-        lifted += lift_for_endpoint(store, EndpointKey(endpoint), &ids, now).await?;
+        lifted += lift_quarantine_for_endpoint(store, EndpointKey(endpoint), &ids, now).await?;
     }
     Ok(lifted)
 }
 
-async fn lift_for_endpoint(
+async fn lift_quarantine_for_endpoint(
     store: &Store,
     endpoint: EndpointKey,
     ids: &[String],
@@ -292,7 +292,7 @@ async fn lift_for_endpoint(
         &tx,
         LaneKind::Endpoint,
         &[endpoint.to_string()],
-        Wake::NotParked,
+        LanesToWake::NotParked,
     )
     .await?;
     // Since `lift_quarantine` read them, a replay may have taken some of these deliveries out of the quarantine.

@@ -57,7 +57,8 @@ pub(crate) async fn promote_next_heads<'a>(
     Ok(())
 }
 
-/// Marks the heads of these chains again, after deliveries became pending that may be earlier than the marked heads.
+/// Marks the heads of these chains again, after deliveries that may be earlier than the marked heads have become
+/// pending.
 pub(crate) async fn recompute_heads(
     tx: &Transaction,
     endpoint: EndpointKey,

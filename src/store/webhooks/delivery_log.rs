@@ -19,7 +19,7 @@ use crate::store::invoices;
 use crate::store::operations::supplier_invoices;
 use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
-use crate::store::webhooks::select_keys;
+use crate::store::webhooks::select_endpoint_keys;
 
 /// The maximum number of attempts that a list shows for each delivery.
 const ATTEMPTS_SHOWN_MAX: i32 = 50;
@@ -64,7 +64,7 @@ pub async fn page_owned_by(
         found = found.filter(Column::State.eq(state.as_str()));
     }
     if let Some(event) = filter.event {
-        found = found.filter(is_of_kind(stored_kind(&event), filter.state));
+        found = found.filter(has_kind(stored_event_name(&event), filter.state));
     }
     if let Some(irn) = filter.irn {
         let irns = find_irn_spellings(store, taxpayer, irn).await?;
@@ -112,19 +112,19 @@ pub(crate) fn select_sequences_about(
         .to_owned()
 }
 
-/// Returns the name of an event as deliveries have it. A replay of all that match takes it in any case, too. An unknown
-/// name is returned unchanged.
-fn stored_kind(event: &str) -> &str {
+/// Returns the name of an event as it is stored with deliveries. `event` may be in upper or lower case. An unknown name
+/// is returned unchanged.
+fn stored_event_name(event: &str) -> &str {
     match EventKind::parse(event) {
         Some(kind) => kind.as_str(),
         None => event,
     }
 }
 
-/// Returns the condition that the event of a delivery is of this kind. `state` is the state that the deliveries must also
-/// have. Few are pending or dead letters: then the expression keeps SQLite from using the index of kinds, in which it
-/// would read all deliveries of this kind.
-pub(super) fn is_of_kind(kind: &str, state: Option<DeliveryState>) -> Expr {
+/// Returns the condition that the event of a delivery is of this kind. `state` is the state that the deliveries must
+/// also have. Few deliveries are pending or dead letters. For these states, the expression keeps SQLite from using the
+/// index of kinds, in which it would read all deliveries of this kind.
+pub(super) fn has_kind(kind: &str, state: Option<DeliveryState>) -> Expr {
     match state {
         Some(DeliveryState::Pending | DeliveryState::Dead) => {
             ExprTrait::eq(Expr::cust("kind || ''"), kind)
@@ -135,7 +135,7 @@ pub(super) fn is_of_kind(kind: &str, state: Option<DeliveryState>) -> Expr {
 
 /// Returns the condition that a delivery is to an endpoint of this taxpayer.
 fn is_owned_by(taxpayer: TaxpayerId) -> Expr {
-    Column::EndpointKey.in_subquery(select_keys(taxpayer))
+    Column::EndpointKey.in_subquery(select_endpoint_keys(taxpayer))
 }
 
 /// Loads one page of dead letters, of one taxpayer or, if it is `None`, of all, newest first, and their total number.
@@ -209,7 +209,7 @@ pub async fn find_logged_owned_by_id(
 ) -> Result<Option<LoggedDelivery>, StoreError> {
     let found = find_row(store, taxpayer, id).await?;
     let Some(row) = found else { return Ok(None) };
-    with_headers(store, row).await.map(Some)
+    load_with_headers(store, row).await.map(Some)
 }
 
 /// Loads a delivery to an endpoint with its last attempts and their headers. Use this only for a caller with a valid
@@ -221,13 +221,13 @@ pub async fn logged_with_id(
 ) -> Result<Option<LoggedDelivery>, StoreError> {
     let key = (endpoint.0, id.to_string());
     match Entity::find_by_id(key).one(store.reader()).await? {
-        Some(row) => with_headers(store, row).await.map(Some),
+        Some(row) => load_with_headers(store, row).await.map(Some),
         None => Ok(None),
     }
 }
 
 /// Adds the last attempts of a delivery with their headers, oldest first.
-async fn with_headers(store: &Store, row: Model) -> Result<LoggedDelivery, StoreError> {
+async fn load_with_headers(store: &Store, row: Model) -> Result<LoggedDelivery, StoreError> {
     let attempts = attempt_row::Entity::find()
         .filter(is_attempt_for(&row))
         .order_by_asc(attempt_row::Column::Attempt)
@@ -237,7 +237,7 @@ async fn with_headers(store: &Store, row: Model) -> Result<LoggedDelivery, Store
         .into_iter()
         .map(DeliveryAttempt::try_from)
         .collect();
-    logged_delivery(row, attempts?)
+    to_logged_delivery(row, attempts?)
 }
 
 /// Returns the condition that a row is one of the last `ATTEMPTS_SHOWN_MAX` attempts of a delivery.
@@ -319,13 +319,13 @@ pub(super) async fn load_page(
         .into_iter()
         .map(|row| {
             let attempts = attempts.remove(&row.id).unwrap_or_default();
-            logged_delivery(row, attempts)
+            to_logged_delivery(row, attempts)
         })
         .collect::<Result<_, _>>()?;
     Ok((logged, total))
 }
 
-fn logged_delivery(
+fn to_logged_delivery(
     row: Model,
     attempts: Vec<DeliveryAttempt>,
 ) -> Result<LoggedDelivery, StoreError> {
@@ -384,7 +384,7 @@ mod tests {
             ("Invoice.Exploded", "Invoice.Exploded"),
             ("", ""),
         ] {
-            assert_eq!(stored_kind(event), stored, "{event}");
+            assert_eq!(stored_event_name(event), stored, "{event}");
         }
     }
 
@@ -400,7 +400,7 @@ mod tests {
                 let query = Entity::find()
                     .filter(Column::EndpointKey.eq(7_i64))
                     .filter(Column::State.eq(state.as_str()))
-                    .filter(is_of_kind("invoice.created", Some(state)))
+                    .filter(has_kind("invoice.created", Some(state)))
                     .order_by_desc(Column::Sequence)
                     .build(test.store.backend());
                 let values = query.values.map(|values| values.0).unwrap_or_default();

@@ -27,7 +27,7 @@ const SMALL_EVENT_BYTES_MAX: i64 = 64 * 1_024;
 const LARGE_EVENTS_BYTES_MAX: i64 = 8 * 1_024 * 1_024;
 
 /// Selects the due deliveries of each endpoint through an index, without reading deliveries that are not due. The data
-/// of large events is empty; their size tells them apart.
+/// of a large event is left empty; the event is recognised by its size, which is selected, too.
 static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     let due = dialect.lateral_first_rows(FirstRows {
         rows: AliasedTable {
@@ -100,7 +100,7 @@ pub async fn load_due_by_endpoint(
     }
     for next in found.values_mut() {
         next.sort_unstable_by_key(|due| (due.delivery.next_attempt_at, due.delivery.sequence));
-        drop_over_budget(next);
+        drop_beyond_memory_limit(next);
     }
     load_large_events(store, &mut found).await?;
     let found = found.into_iter().map(|(endpoint, next)| {
@@ -113,7 +113,7 @@ pub async fn load_due_by_endpoint(
 fn to_due_delivery(row: &QueryResult) -> Result<DueDelivery, StoreError> {
     let delivery = Delivery::try_from(delivery_row::Model::from_query_result(row, "d_")?)?;
     let Some(event) = event_row::Model::from_query_result_optional(row, "e_")? else {
-        return Err(missing_event(&delivery));
+        return Err(missing_event_error(&delivery));
     };
     let data_bytes: Option<i64> = row.try_get("", "data_bytes")?;
     Ok(DueDelivery {
@@ -123,7 +123,7 @@ fn to_due_delivery(row: &QueryResult) -> Result<DueDelivery, StoreError> {
     })
 }
 
-fn missing_event(delivery: &Delivery) -> StoreError {
+fn missing_event_error(delivery: &Delivery) -> StoreError {
     StoreError::Corrupt {
         table: "deliveries",
         id: delivery.id.to_string(),
@@ -133,7 +133,7 @@ fn missing_event(delivery: &Delivery) -> StoreError {
 
 /// Drops the deliveries of large events that exceed `LARGE_EVENTS_BYTES_MAX` together with those before them. The first
 /// one stays whatever its size.
-fn drop_over_budget(next: &mut Vec<DueDelivery>) {
+fn drop_beyond_memory_limit(next: &mut Vec<DueDelivery>) {
     let mut bytes = 0_i64;
     next.retain(|due| {
         if !due.is_large() {
@@ -168,7 +168,7 @@ async fn load_large_events(
         let owned = found.values_mut().flatten();
         for due in owned.filter(|due| due.is_large() && due.event.taxpayer_id.0 == owner) {
             let data = loaded.get(&due.event.sequence);
-            let data = data.ok_or_else(|| missing_event(&due.delivery))?;
+            let data = data.ok_or_else(|| missing_event_error(&due.delivery))?;
             due.event.data.clone_from(data);
         }
     }

@@ -15,7 +15,7 @@ use crate::domain::events::selection::DeliverySelection;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::store::Store;
 use crate::store::webhooks::delivery_log::{
-    LoggedDelivery, is_of_kind, load_page, select_sequences_about,
+    LoggedDelivery, has_kind, load_page, select_sequences_about,
 };
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
@@ -49,7 +49,7 @@ pub(super) fn is_selected(taxpayer: TaxpayerId, selection: &DeliverySelection) -
         .add_option(
             wanted
                 .event
-                .map(|event| is_of_kind(event.as_str(), wanted.state)),
+                .map(|event| has_kind(event.as_str(), wanted.state)),
         )
         .add_option(sequences.map(|about| Column::Sequence.in_subquery(about)))
 }
@@ -95,7 +95,7 @@ pub async fn count_by_state(
 }
 
 /// Loads the newest of the selected deliveries.
-pub async fn newest(
+pub async fn load_newest(
     store: &Store,
     taxpayer: TaxpayerId,
     endpoint: EndpointKey,

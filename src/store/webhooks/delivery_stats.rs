@@ -50,8 +50,9 @@ async fn count_by_hour(
     counted_max: i64,
 ) -> Result<DayStats, StoreError> {
     let since = now.saturating_sub(DAY).unwrap_or(Timestamp::UNIX_EPOCH);
-    // An attempt may have been made after `now` was read, or by a replica whose clock is ahead. It belongs to the last
-    // hour. The attempts from before the day are one more row, because they are among those that were read.
+    // An attempt may have been made after `now` was read, or by a replica whose clock is ahead. Such an attempt counts
+    // for the last hour. Attempts from before the 24 hours form one more row, hour -1, because they count towards the
+    // maximum number that is read.
     let hour_sql = format!("(at - $2) / {HOUR_MICROS}");
     let sql = format!(
         "SELECT CASE WHEN at < $2 THEN -1 WHEN {hour_sql} < {HOURS} THEN {hour_sql} ELSE {HOURS} - 1 END AS hour, \

@@ -81,7 +81,7 @@ fn has_cause(cause: &str) -> Condition {
         .add(has("\"last_status\":null".to_owned()))
         .add(has("\"last_status\":".to_owned()).not());
     match cause.parse::<u16>() {
-        // The number ends there: 5 is no part of 503.
+        // A comma or a brace must follow the status, so that 50 does not match 503.
         Ok(status) => [",", "}"].iter().fold(Condition::any(), |any, end| {
             any.add(has(format!("\"last_status\":{status}{end}")))
         }),
@@ -240,7 +240,8 @@ async fn count_undelivered(
     let states = [DeliveryState::Pending, DeliveryState::Dead].map(DeliveryState::as_str);
     let counts = Query::select()
         .columns([Delivery::EndpointKey, Delivery::State])
-        // A count of a column that the index lacks would read each delivery.
+        // `COUNT(*)` can be answered from the index. To count a column that the index does not contain, the database
+        // would read each delivery.
         .expr_as(Expr::cust("COUNT(*)"), "deliveries")
         .from(delivery_row::Entity)
         .and_where(Expr::col(Delivery::EndpointKey).is_in(rows.iter().map(|row| row.endpoint_key)))

@@ -18,7 +18,7 @@ use crate::store::Store;
 use crate::store::webhooks::integration_row::{Column, Entity, Model};
 
 /// Loads a taxpayer's integration without its secrets.
-pub async fn kinds_owned_by(
+pub async fn owned_by_without_secrets(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
 ) -> Result<IntegrationSummary, StoreError> {
@@ -85,7 +85,7 @@ pub async fn save(
         Some(
             store
                 .vault()
-                .seal(&vault_owner(taxpayer.0), &json(&sealed))?,
+                .seal(&name_in_vault(taxpayer.0), &json(&sealed))?,
         )
     };
     let row = Model {
@@ -128,7 +128,7 @@ pub(crate) fn unseal_integration(vault: &Vault, row: Model) -> Result<Integratio
         id: row.taxpayer_id,
     };
     let SealedSettings { origin, auth } = match &row.settings {
-        Some(sealed) => parse_settings(at, &vault.open(&vault_owner(row.taxpayer_id), sealed)?)?,
+        Some(sealed) => parse_settings(at, &vault.open(&name_in_vault(row.taxpayer_id), sealed)?)?,
         None => SealedSettings {
             origin: None,
             auth: Auth::None,
@@ -169,7 +169,7 @@ fn parse_settings(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreEr
 }
 
 /// Returns the name of the owner under which the vault seals the settings of a taxpayer.
-pub(crate) fn vault_owner(taxpayer: impl Display) -> String {
+pub(crate) fn name_in_vault(taxpayer: impl Display) -> String {
     format!("{taxpayer}/integration")
 }
 
@@ -206,7 +206,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             assert_eq!(
-                kinds_owned_by(store.reader(), ID).await.unwrap(),
+                owned_by_without_secrets(store.reader(), ID).await.unwrap(),
                 IntegrationSummary::default()
             );
             assert!(owned_by(store, store.reader(), ID).await.unwrap().is_none());
@@ -236,7 +236,7 @@ mod tests {
                 assert_eq!(found.allowed_networks, basic("").allowed_networks);
                 assert_eq!(found.origin, Origin::from_url("https://erp.example/hook"));
                 assert_eq!(
-                    kinds_owned_by(store.reader(), ID).await.unwrap(),
+                    owned_by_without_secrets(store.reader(), ID).await.unwrap(),
                     basic("").summary()
                 );
                 let row = Entity::find_by_id(ID.0)
@@ -251,7 +251,7 @@ mod tests {
                 );
                 let before = store
                     .vault()
-                    .seal(&vault_owner(ID.0), &json(&basic("hush").auth))
+                    .seal(&name_in_vault(ID.0), &json(&basic("hush").auth))
                     .unwrap();
                 let before = unseal_integration(
                     store.vault(),

@@ -33,7 +33,7 @@ use sea_orm::{
 use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::integration::Integration;
-use crate::domain::kernel::ids::{DEFAULT_ENDPOINT, EndpointKey, TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{DEFAULT_ENDPOINT, EndpointKey, TaxpayerId, parse_id};
 use crate::store::Store;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
@@ -83,16 +83,16 @@ pub type EndpointWithStreak = (Endpoint, Option<FailureStreak>);
 
 /// Loads the endpoints of a taxpayer with their failure streaks: first the default endpoint, then the added ones,
 /// oldest first.
-pub async fn all_owned_by(
+pub async fn with_streaks_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
 ) -> Result<Vec<EndpointWithStreak>, StoreError> {
     let rows = Entity::find()
-        .filter(Column::EndpointKey.in_subquery(select_keys(taxpayer)))
+        .filter(Column::EndpointKey.in_subquery(select_endpoint_keys(taxpayer)))
         .order_by_desc(Column::EndpointKey)
         .all(connection)
         .await?;
-    rows.into_iter().map(with_streak).collect()
+    rows.into_iter().map(to_endpoint_with_streak).collect()
 }
 
 /// Loads the endpoint with the name that callers of the API use: `default`, or the id of an added endpoint.
@@ -101,7 +101,7 @@ pub async fn find_owned_by_name(
     taxpayer: TaxpayerId,
     name: &str,
 ) -> Result<Option<EndpointWithStreak>, StoreError> {
-    let key = match parse_number(name) {
+    let key = match parse_id(name) {
         _ if name == DEFAULT_ENDPOINT => taxpayer.into(),
         Some(id) => EndpointKey::for_added(id),
         None => return Ok(None),
@@ -112,7 +112,7 @@ pub async fn find_owned_by_name(
 
 /// Selects the keys of all endpoints of a taxpayer. They always include the key of the default endpoint, even if there
 /// is no such endpoint.
-pub(in crate::store) fn select_keys(taxpayer: TaxpayerId) -> SelectStatement {
+pub(in crate::store) fn select_endpoint_keys(taxpayer: TaxpayerId) -> SelectStatement {
     let added = Query::select()
         .column(Column::EndpointKey)
         .from(Entity)
@@ -218,10 +218,10 @@ pub async fn with_failure_streak(
     key: EndpointKey,
 ) -> Result<Option<EndpointWithStreak>, StoreError> {
     let found = Entity::find_by_id(key.0).one(connection).await?;
-    found.map(with_streak).transpose()
+    found.map(to_endpoint_with_streak).transpose()
 }
 
-fn with_streak(row: Model) -> Result<EndpointWithStreak, StoreError> {
+fn to_endpoint_with_streak(row: Model) -> Result<EndpointWithStreak, StoreError> {
     let failure_streak = failure_streak(&row)?;
     Ok((Endpoint::try_from(row)?, failure_streak))
 }
@@ -273,8 +273,9 @@ pub async fn keys_with_failure_streak(
 }
 
 /// Writes an endpoint, new or existing. A new endpoint gets `first_secret`. If the endpoint is active, its failure
-/// streak is cleared. If it was parked or disabled before, its deliveries that wait for a retry are made due at once:
-/// the next success ends no streak any more and would not do it. The caller must have locked the lane of the endpoint.
+/// streak is cleared. If it was parked or disabled before, its deliveries that wait for a retry are made due at once.
+/// The next success would not do this, because it no longer ends a streak. The caller must have locked the lane of the
+/// endpoint.
 pub async fn save(
     store: &Store,
     tx: &Transaction,
@@ -359,7 +360,7 @@ mod tests {
     use crate::domain::events::delivery::{Delivery, DeliveryState};
     use crate::domain::events::event::EventKind;
     use crate::domain::kernel::crash::CrashHistory;
-    use crate::store::lanes::Wake;
+    use crate::store::lanes::LanesToWake;
     use crate::store::testing::{TestStore, claim_due, stores};
 
     const OWNER: TaxpayerId = TaxpayerId(7);
@@ -415,7 +416,7 @@ mod tests {
                 .map(|one| one.id)
                 .collect();
             assert_eq!((of_other, found.len()), (vec![4], 0));
-            let all = all_owned_by(reader, OWNER).await.unwrap();
+            let all = with_streaks_owned_by(reader, OWNER).await.unwrap();
             assert_eq!(
                 all.into_iter().map(|(one, _)| one).collect::<Vec<_>>(),
                 of_owner
@@ -446,12 +447,14 @@ mod tests {
             let [gone, kept] = [add(&test, 2, OWNER).await, add(&test, 3, OWNER).await];
             let keys = [gone.key, kept.key].map(|key| key.to_string());
             let tx = test.store.begin().await.unwrap();
-            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, LanesToWake::All)
                 .await
                 .unwrap();
             remove(&tx, &[gone.key]).await.unwrap();
             tx.commit().await.unwrap();
-            let left = all_owned_by(test.store.reader(), OWNER).await.unwrap();
+            let left = with_streaks_owned_by(test.store.reader(), OWNER)
+                .await
+                .unwrap();
             let left: Vec<_> = left.iter().map(|(one, _)| one.id).collect();
             assert_eq!(left, [1, 3]);
             let lease = Duration::from_secs(30);

@@ -25,32 +25,32 @@ use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row;
 use crate::store::webhooks::delivery_selection::is_selected;
 use crate::store::webhooks::replay_row::{Column, Entity, Model};
-use crate::store::webhooks::select_keys;
+use crate::store::webhooks::select_endpoint_keys;
 
 /// The maximum number of events in one batch.
 pub const EVENTS_PER_BATCH: i64 = 250;
 
 /// Loads the running replays of all endpoints of a taxpayer, oldest first.
-pub async fn open_owned_by(
+pub async fn running_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
 ) -> Result<Vec<Replay>, StoreError> {
-    load_open(
+    load_running(
         connection,
-        Column::EndpointKey.in_subquery(select_keys(taxpayer)),
+        Column::EndpointKey.in_subquery(select_endpoint_keys(taxpayer)),
     )
     .await
 }
 
 /// Loads the running replays of one endpoint, oldest first.
-pub async fn open_for_endpoint(
+pub async fn running_for_endpoint(
     connection: &impl ConnectionTrait,
     endpoint: EndpointKey,
 ) -> Result<Vec<Replay>, StoreError> {
-    load_open(connection, Column::EndpointKey.eq(endpoint.0)).await
+    load_running(connection, Column::EndpointKey.eq(endpoint.0)).await
 }
 
-async fn load_open(
+async fn load_running(
     connection: &impl ConnectionTrait,
     endpoints: Expr,
 ) -> Result<Vec<Replay>, StoreError> {
@@ -94,7 +94,8 @@ pub async fn page_owned_by(
     taxpayer: TaxpayerId,
     page: Page,
 ) -> Result<(Vec<Replay>, u64), StoreError> {
-    let found = Entity::find().filter(Column::EndpointKey.in_subquery(select_keys(taxpayer)));
+    let found =
+        Entity::find().filter(Column::EndpointKey.in_subquery(select_endpoint_keys(taxpayer)));
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
@@ -105,7 +106,7 @@ pub async fn find_owned_by_id(
     id: uuid::Uuid,
 ) -> Result<Option<Replay>, StoreError> {
     let found = Entity::find()
-        .filter(Column::EndpointKey.in_subquery(select_keys(taxpayer)))
+        .filter(Column::EndpointKey.in_subquery(select_endpoint_keys(taxpayer)))
         .filter(Column::Id.eq(id.to_string()))
         .one(store.reader())
         .await?;
@@ -204,8 +205,9 @@ pub async fn queue_next_batch(
     Ok(replay)
 }
 
-/// Makes the next batch of deliveries that match `which` pending again. Deliveries that were queued already and have
-/// not been attempted since then are not changed. Returns the new position and the number of queued deliveries.
+/// Makes the next batch of the deliveries that the condition `which` selects pending again. Deliveries that were queued
+/// already and have not been attempted since then are not changed. Returns the new position and the number of queued
+/// deliveries.
 async fn requeue_batch(
     tx: &Transaction,
     replay: &Replay,

@@ -390,6 +390,14 @@ async fn a_patch_comes_only_where_it_is_asked_for_and_something_is_wrong(world: 
         .send("POST", &format!("{VALIDATE}?explain=fix"), &right)
         .await;
     let odd = odd.expect_invalid(&["explain"]);
+    taxpayer
+        .send(
+            "POST",
+            &format!("{VALIDATE}?explain=patch&explain=patch"),
+            &right,
+        )
+        .await
+        .expect_invalid(&["explain"]);
     assert_eq!(odd.message(), "The explain field must be one of patch.");
     let broken = taxpayer
         .send_text("POST", &format!("{VALIDATE}?explain=patch"), "{")

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use testkit::documents::{self, irn, report, submission};
-use testkit::roles::{REPORT, SUBMIT, TRANSMIT, VALIDATE, relay};
+use testkit::roles::{REPORT, SUBMIT, TRANSMIT, VALIDATE, relay_path};
 use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
@@ -58,7 +58,7 @@ async fn a_payment_status_is_relayed_by_any_of_its_methods(world: &World) {
         .submit(&submission(&taxpayer, &no))
         .await
         .expect_status(200);
-    let path = relay(&irn(&taxpayer, &no));
+    let path = relay_path(&irn(&taxpayer, &no));
     for (method, status) in [("POST", "REJECTED"), ("PUT", "rejected"), ("PATCH", "PAID")] {
         let body = json!({ "payment_status": status });
         let answer = taxpayer.send(method, &path, &body).await.expect_status(200);

@@ -84,7 +84,7 @@ async fn no_warning_names_a_field_that_the_caller_did_not_send(world: &World) {
     let taxpayer = world.taxpayer().await;
     for stored in [
         taxpayer.invoice(&invoice()).await,
-        taxpayer.full(&full_invoice(&taxpayer)).await,
+        taxpayer.new_full_invoice(&full_invoice(&taxpayer)).await,
     ] {
         let app = taxpayer.app();
         let alone = alone(&stored);
@@ -113,7 +113,7 @@ async fn what_was_stored_in_full_is_sent_in_full(world: &World) {
         json!("Goods stay ours until paid"),
     );
     let body = with(&body, "buyer_reference", json!("PO-7"));
-    let stored = taxpayer.full(&body).await;
+    let stored = taxpayer.new_full_invoice(&body).await;
     let document = signed_document(&taxpayer, &stored).await;
     for field in ["note", "buyer_reference"] {
         assert_eq!(document[field], body[field], "{field}");
@@ -154,7 +154,7 @@ async fn amounts_arrive_to_the_cent(world: &World) {
         let stored = taxpayer
             .invoice(&with(&invoice(), "invoice_lines", json!(lines)))
             .await;
-        let whole = taxpayer.whole(&stored).await;
+        let whole = taxpayer.invoice_with_ledger(&stored).await;
         let document = signed_document(&taxpayer, &stored).await;
         assert_eq!(
             document["legal_monetary_total"]["payable_amount"].to_string(),
@@ -180,7 +180,7 @@ async fn the_authority_gets_the_present_payment_status(world: &World) {
     ] {
         let stored = if is_full {
             let body = with(&full_invoice(&taxpayer), "payment_status", json!(declared));
-            taxpayer.full(&body).await
+            taxpayer.new_full_invoice(&body).await
         } else {
             taxpayer.invoice(&invoice()).await
         };

@@ -117,7 +117,7 @@ async fn a_strict_account_takes_no_money_that_only_one_of_the_two_has(world: &Wo
         "invoice_line.0.fee_amount",
         json!(10),
     );
-    let stored = taxpayer.full(&full).await;
+    let stored = taxpayer.new_full_invoice(&full).await;
     let same = submission(&taxpayer, stored["invoice_no"].as_str().unwrap());
     let answer = taxpayer.app().submit(&same).await;
     let answer = answer.expect_refusal(409, "IRN_CONTENT_CHANGED");
@@ -152,8 +152,8 @@ async fn the_document_that_is_shown_is_accepted_as_it_is(world: &World) {
         taxpayer.invoice(&invoice()).await,
         taxpayer.invoice(&uneven).await,
         taxpayer.invoice(&self_billed).await,
-        taxpayer.full(&full_invoice(&taxpayer)).await,
-        taxpayer.full(&charged).await,
+        taxpayer.new_full_invoice(&full_invoice(&taxpayer)).await,
+        taxpayer.new_full_invoice(&charged).await,
     ] {
         let path = format!("{INVOICES}/{}/json", stored["id"]);
         let shown = taxpayer.get(&path).await.expect_status(200).body;
@@ -220,5 +220,5 @@ async fn the_timeline_keeps_both_amounts(world: &World) {
 }
 
 async fn plain_payable(taxpayer: &Taxpayer, invoice: &Value) -> Value {
-    taxpayer.whole(invoice).await["ledger"]["payable_amount"].clone()
+    taxpayer.invoice_with_ledger(invoice).await["ledger"]["payable_amount"].clone()
 }

@@ -104,7 +104,7 @@ async fn a_stored_invoice_is_moved_by_its_submission(world: &World) {
         invoice["authority_data"]["qr_code"]
     );
     let qr_code = after["authority_data"]["qr_code"].as_str().unwrap();
-    let inside = world.authority.open_qr(qr_code).unwrap();
+    let inside = world.authority.decrypt_qr(qr_code).unwrap();
     assert!(
         inside.contains(invoice["irn"].as_str().unwrap()),
         "{inside}"

@@ -5,7 +5,7 @@ use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, number, submission};
 use testkit::patience::eventually;
-use testkit::roles::{INVOICES, Taxpayer, relay};
+use testkit::roles::{INVOICES, Taxpayer, relay_path};
 use testkit::{each_database, on_sqlite};
 
 use crate::support::world::{ALONE, World};
@@ -42,7 +42,7 @@ async fn a_payment_is_relayed_and_the_invoice_follows(world: &World) {
     let (invoice, irn) = signed(&taxpayer).await;
     let body = json!({ "payment_status": "PAID", "remark": "by transfer" });
     let answer = taxpayer
-        .send("PATCH", &relay(&irn), &body)
+        .send("PATCH", &relay_path(&irn), &body)
         .await
         .expect_status(200);
     assert_eq!(
@@ -111,7 +111,7 @@ async fn the_ledger_names_who_asked_and_not_the_authority(world: &World) {
 async fn the_body_is_checked(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (_, irn) = signed(&taxpayer).await;
-    let send = async |body: Value| taxpayer.send("PATCH", &relay(&irn), &body).await;
+    let send = async |body: Value| taxpayer.send("PATCH", &relay_path(&irn), &body).await;
     let odd = json!({ "payment_status": "PARTIAL", "remark": "x".repeat(256) });
     send(odd).await.expect_faults(&["payment_status", "remark"]);
     assert_eq!(held(world, &irn), ("PENDING", 0));
@@ -143,7 +143,7 @@ async fn another_remark_about_the_same_status_is_an_entry_of_the_ledger(world: &
     let (invoice, irn) = signed(&taxpayer).await;
     let send = async |status: &str, remark: &str| {
         let body = json!({ "payment_status": status, "remark": remark });
-        let answer = taxpayer.send("PATCH", &relay(&irn), &body).await;
+        let answer = taxpayer.send("PATCH", &relay_path(&irn), &body).await;
         assert_eq!(
             answer.expect_status(200).data()["remark"],
             json!(remark),

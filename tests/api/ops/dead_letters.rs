@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::documents;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
-use testkit::roles::Taxpayer;
+use testkit::roles::{Taxpayer, webhook};
 use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
@@ -174,6 +174,43 @@ async fn an_operator_replays_the_dead_letters_of_a_taxpayer_from_a_place_on(worl
         (&entry["taxpayer_id"], &entry["reason"]),
         (&json!(taxpayer.id), &body["reason"])
     );
+}
+
+#[on_sqlite]
+async fn a_disabled_endpoint_keeps_no_other_one_from_its_dead_letters(world: &World) {
+    let operator = world.new_operator().await;
+    let receiver = Receiver::start();
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let events = ["invoice.created"];
+    integrator
+        .set_webhook(taxpayer.id, &receiver.url(), &events)
+        .await
+        .expect_status(200);
+    receiver.answer_next(&[Reply::Status(410)]);
+    taxpayer.invoice(&documents::invoice()).await;
+    let off = async || {
+        let record = integrator.webhook(taxpayer.id).await.expect_status(200);
+        (record.data()["is_active"] == json!(false)).then_some(())
+    };
+    eventually("a disabled endpoint", off).await;
+    let path = "/ops/webhooks/dead-letters/replay";
+    let body = json!({ "taxpayer_id": taxpayer.id });
+    operator
+        .send("POST", path, &body)
+        .await
+        .expect_refusal(409, "INVALID_TRANSITION");
+    let endpoint = json!({ "url": receiver.url(), "enabled_events": events });
+    let added = integrator
+        .send(
+            "POST",
+            &format!("{}/endpoints", webhook(taxpayer.id)),
+            &endpoint,
+        )
+        .await
+        .expect_status(201);
+    let answer = operator.send("POST", path, &body).await.expect_status(200);
+    assert_eq!(answer.data()["endpoint_id"], added.data()["id"]);
 }
 
 #[on_sqlite]

@@ -272,7 +272,7 @@ async fn an_irn_is_found_by_any_of_its_spellings_however_it_was_sent(world: &Wor
         let mut body = documents::full_invoice(&taxpayer);
         let irn = body["irn"].as_str().unwrap().to_owned();
         body["irn"] = json!(irn.replace(service, &sent));
-        taxpayer.full(&body).await;
+        taxpayer.new_full_invoice(&body).await;
         for asked in [
             service.to_lowercase(),
             halved.clone(),

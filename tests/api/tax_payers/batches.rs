@@ -50,7 +50,7 @@ async fn what_became_of_a_batch_does_not_change_any_more(world: &World) {
         .create_batch(&[documents::invoice()])
         .await
         .expect_status(201);
-    let before = taxpayer.outcome(&answer).await;
+    let before = taxpayer.created_batch(&answer).await;
     let invoice = taxpayer
         .get_invoice(&before["items"][0]["id"])
         .await
@@ -60,7 +60,7 @@ async fn what_became_of_a_batch_does_not_change_any_more(world: &World) {
         .set_status(&invoice, "cancelled")
         .await
         .expect_status(200);
-    assert_eq!(taxpayer.outcome(&answer).await, before);
+    assert_eq!(taxpayer.created_batch(&answer).await, before);
 }
 
 #[each_database]

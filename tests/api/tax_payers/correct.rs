@@ -395,7 +395,7 @@ async fn a_rejected_credit_note_stops_the_correction_until_it_is_mended(world: &
         match mend {
             "sent again" => sign(&taxpayer, &note).await,
             "edited" | "made smaller" => {
-                let mut whole = taxpayer.whole(&note).await;
+                let mut whole = taxpayer.invoice_with_ledger(&note).await;
                 if mend == "made smaller" {
                     whole["lines"].as_array_mut().unwrap().truncate(1);
                 }
@@ -437,7 +437,7 @@ async fn a_rejected_credit_note_stops_the_correction_until_it_is_mended(world: &
 async fn a_full_invoice_is_corrected_in_its_form(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = full_invoice(&taxpayer);
-    let stored = taxpayer.full(&body).await;
+    let stored = taxpayer.new_full_invoice(&body).await;
     sign(&taxpayer, &stored).await;
     let totals = json!({
         "line_extension_amount": 500, "tax_exclusive_amount": 500, "tax_inclusive_amount": exact("537.50"),
@@ -493,7 +493,7 @@ fn with_fee(taxpayer: &Taxpayer, quantity: u32) -> Value {
 async fn each_line_of_a_credit_note_comes_to_its_amount_and_a_fee_is_credited_once(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with_fee(&taxpayer, 2);
-    let stored = taxpayer.full(&body).await;
+    let stored = taxpayer.new_full_invoice(&body).await;
     sign(&taxpayer, &stored).await;
     let fewer = ["invoice_no", "irn"]
         .into_iter()
@@ -561,7 +561,7 @@ async fn a_wrong_batch_is_undone_and_the_same_call_again_does_nothing(world: &Wo
     let taxpayer = world.taxpayer().await;
     let bodies = [invoice(), invoice(), invoice(), invoice()];
     let batch = taxpayer.create_batch(&bodies).await.expect_status(201);
-    let outcome = taxpayer.outcome(&batch).await;
+    let outcome = taxpayer.created_batch(&batch).await;
     let items = outcome["items"].as_array().unwrap();
     let [first, second, paid, _draft] = items.as_slice() else {
         panic!("{outcome}")
@@ -657,7 +657,7 @@ async fn what_was_signed_is_credited_and_not_what_is_stored(world: &World) {
     let body = invoice();
     let batch = taxpayer.create_batch(std::slice::from_ref(&body)).await;
     let batch = batch.expect_status(201);
-    let stored = taxpayer.outcome(&batch).await["items"][0].clone();
+    let stored = taxpayer.created_batch(&batch).await["items"][0].clone();
     sign_for_one(&taxpayer, &stored).await;
     let cases: [(Value, &[&str]); 3] = [
         (
@@ -691,7 +691,7 @@ async fn what_was_signed_is_credited_and_not_what_is_stored(world: &World) {
 async fn signed_amounts_that_the_stored_invoice_cannot_have_are_not_corrected(world: &World) {
     let taxpayer = world.taxpayer().await;
     let batch = taxpayer.create_batch(&[invoice()]).await.expect_status(201);
-    let stored = taxpayer.outcome(&batch).await["items"][0].clone();
+    let stored = taxpayer.created_batch(&batch).await["items"][0].clone();
     let other = submission(&taxpayer, stored["invoice_no"].as_str().unwrap());
     let other = with(&other, "legal_monetary_total.payable_amount", json!(10_750));
     let submitted = taxpayer.app().submit_to_the_end(&other).await;
@@ -741,7 +741,7 @@ async fn paid_means_what_the_signed_credit_notes_leave(world: &World) {
             let expected = "took NGN 537.50 off this invoice; NGN 537.50 was recorded as paid";
             assert!(warnings.contains(expected), "{warnings}");
         }
-        let whole = taxpayer.whole(&stored).await;
+        let whole = taxpayer.invoice_with_ledger(&stored).await;
         assert_eq!(whole["payment_status"], "PAID");
         let entries = whole["ledger"]["entries"].as_array().unwrap().iter();
         let amounts: Vec<_> = entries.map(|entry| entry["amount"].to_string()).collect();

@@ -110,7 +110,7 @@ async fn a_consumer_without_a_tax_number_is_on_paper_though_the_authority_does_n
     ));
     for stored in [
         taxpayer.invoice(&standard).await,
-        taxpayer.full(&full).await,
+        taxpayer.new_full_invoice(&full).await,
     ] {
         let path = format!("/v1/tax-payers/invoices/{}", stored["id"]);
         let document = taxpayer
@@ -179,7 +179,7 @@ async fn allowances_on_the_document_come_back_from_its_ubl(world: &World) {
         "legal_monetary_total.payable_amount",
         payable.clone(),
     );
-    let stored = seller.full(&body).await;
+    let stored = seller.new_full_invoice(&body).await;
     let ubl = seller
         .get(&format!("/v1/tax-payers/invoices/{}/ubl.xml", stored["id"]))
         .await
@@ -191,7 +191,7 @@ async fn allowances_on_the_document_come_back_from_its_ubl(world: &World) {
         .await
         .expect_status(201);
     let copy = other.get_invoice(&made.data()["items"][0]["id"]).await;
-    let whole = other.whole(copy.data()).await;
+    let whole = other.invoice_with_ledger(copy.data()).await;
     assert_eq!(whole["ledger"]["payable_amount"], payable);
     let document = other
         .get(&format!("/v1/tax-payers/invoices/{}/json", whole["id"]))
@@ -204,7 +204,7 @@ async fn allowances_on_the_document_come_back_from_its_ubl(world: &World) {
 async fn a_type_that_ubl_does_not_have_is_told(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = taxpayer
-        .full(&with(
+        .new_full_invoice(&with(
             &full_invoice(&taxpayer),
             "invoice_type_code",
             json!("400"),

@@ -504,7 +504,10 @@ async fn ubl_of_one_taxpayer_is_the_same_invoice_of_another(world: &World) {
             ]
             .map(|name| line[name].clone())
         };
-        let (copy, original) = (other.whole(again.data()).await, seller.whole(&stored).await);
+        let (copy, original) = (
+            other.invoice_with_ledger(again.data()).await,
+            seller.invoice_with_ledger(&stored).await,
+        );
         let payable = |whole: &Value| whole["ledger"]["payable_amount"].clone();
         assert_eq!(payable(&copy), payable(&original));
         assert_eq!(lines(copy), lines(original));
@@ -514,7 +517,7 @@ async fn ubl_of_one_taxpayer_is_the_same_invoice_of_another(world: &World) {
 #[on_sqlite]
 async fn ubl_becomes_a_full_invoice_too(world: &World) {
     let (seller, other) = (world.taxpayer().await, world.taxpayer().await);
-    let stored = seller.full(&full_invoice(&seller)).await;
+    let stored = seller.new_full_invoice(&full_invoice(&seller)).await;
     let ubl = seller
         .get(&format!("{INVOICES}/{}/ubl.xml", stored["id"]))
         .await
@@ -527,7 +530,7 @@ async fn ubl_becomes_a_full_invoice_too(world: &World) {
     assert_eq!(made.data()["items"][0]["irn"], irn);
     let again = other.get_invoice(&made.data()["items"][0]["id"]).await;
     let payable = async |taxpayer: &Taxpayer, invoice: &Value| {
-        taxpayer.whole(invoice).await["ledger"]["payable_amount"].clone()
+        taxpayer.invoice_with_ledger(invoice).await["ledger"]["payable_amount"].clone()
     };
     assert_eq!(
         payable(&other, again.data()).await,

@@ -52,7 +52,7 @@ async fn texts_that_begin_like_formulas_come_back_from_tables(world: &World) {
         assert_eq!(made.data()["created"], texts.len(), "{kind}: {}", made.body);
         let mut names = Vec::new();
         for item in made.data()["items"].as_array().unwrap() {
-            let whole = other.whole(item).await;
+            let whole = other.invoice_with_ledger(item).await;
             names.push(whole["lines"][0]["item_name"].as_str().unwrap().to_owned());
         }
         names.sort_unstable();
@@ -74,10 +74,10 @@ async fn a_full_invoice_that_a_table_cannot_hold_is_refused(world: &World) {
     let body = with(&body, "invoice_line.0.line_extension_amount", json!(1010));
     let body = with(&body, "invoice_line.0.total_tax", json!(75.75));
     seller
-        .full(&with(&body, "legal_monetary_total", totals))
+        .new_full_invoice(&with(&body, "legal_monetary_total", totals))
         .await;
     let plain = full_invoice(&seller);
-    seller.full(&plain).await;
+    seller.new_full_invoice(&plain).await;
     // Create Full has no field for the state, which Create Standard wants.
     let profile = json!({ "defaults": { "address_state": "Lagos" } });
     for kind in TABLES {
@@ -145,7 +145,7 @@ async fn lines_that_are_rounded_one_by_one_come_back_from_tables(world: &World) 
         let made = import(&other, "", kind, file).await.expect_status(201);
         assert_eq!(made.data()["created"], 2, "{kind}: {}", made.body);
         for item in made.data()["items"].as_array().unwrap() {
-            let whole = other.whole(item).await;
+            let whole = other.invoice_with_ledger(item).await;
             assert_eq!(whole["ledger"]["payable_amount"], exact("1.10"), "{kind}");
             let told = item["warnings"].to_string();
             let words = "which rounds otherwise: 1.02 and 0.08 of tax, not 1.01 and 0.07.";

@@ -84,7 +84,7 @@ async fn the_lines_of_a_full_invoice_carry_its_own_fields_too(world: &World) {
         json!(3),
     );
     let body = with(&body, "invoice_line.0.fee_rate", json!(1));
-    let invoice = taxpayer.full(&body).await;
+    let invoice = taxpayer.new_full_invoice(&body).await;
     let line = including(&taxpayer, &invoice, "lines").await["lines"][0].clone();
     for (name, value) in [
         ("description", json!("A portable computer")),

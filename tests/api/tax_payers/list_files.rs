@@ -62,7 +62,7 @@ async fn create_many(taxpayer: &Taxpayer) -> Value {
         .collect();
     let created = taxpayer.create_batch(&invoices).await.expect_status(201);
     assert_eq!(created.data()["created"], 300);
-    taxpayer.outcome(&created).await
+    taxpayer.created_batch(&created).await
 }
 
 const FORMULA: &str = "=cmd|' /C calc'!A0";
@@ -278,9 +278,15 @@ async fn a_long_invoice_is_whole_in_each_file(world: &World) {
 async fn a_file_has_what_the_filters_ask_for_and_nothing_of_another_account(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;
-    let small = taxpayer.invoice(&documents::invoice_over("10", "1")).await;
-    let large = taxpayer.invoice(&documents::invoice_over("30", "1")).await;
-    taxpayer.invoice(&documents::invoice_over("99", "1")).await;
+    let small = taxpayer
+        .invoice(&documents::invoice_with_price("10", "1"))
+        .await;
+    let large = taxpayer
+        .invoice(&documents::invoice_with_price("30", "1"))
+        .await;
+    taxpayer
+        .invoice(&documents::invoice_with_price("99", "1"))
+        .await;
     let path = format!("{INVOICES}?amount_max=30&sort=-payable");
     let rows = csv_rows(&text(&taxpayer, &path, CSV).await);
     let irns: Vec<_> = rows.iter().map(|row| cell(row, "irn")).collect();
@@ -371,7 +377,7 @@ async fn a_batch_is_a_file_of_outcomes(world: &World) {
     let bad = with(&bad, "invoice_no", json!("=1+1"));
     let made = taxpayer.create_batch(&[good.clone(), bad]).await;
     let path = format!("{BATCHES}/{}", made.data()["batch_no"].as_str().unwrap());
-    let outcome = taxpayer.outcome(&made).await;
+    let outcome = taxpayer.created_batch(&made).await;
     let rows = csv_rows(&text(&taxpayer, &path, CSV).await);
     let found: Vec<_> = rows
         .iter()

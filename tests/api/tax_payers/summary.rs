@@ -82,7 +82,9 @@ async fn kinds_and_statuses_are_summed_up_apart(world: &World) {
     );
     let credit = with(&credit, "original_invoice_reference_type", json!("IRN"));
     taxpayer.invoice(&credit).await;
-    taxpayer.full(&documents::full_invoice(&taxpayer)).await;
+    taxpayer
+        .new_full_invoice(&documents::full_invoice(&taxpayer))
+        .await;
     let found = summary(&taxpayer, "2026-01").await;
     let line = |kind: &str, status: &str| {
         json!({ "currency": "NGN", "kind": kind, "status": status, "count": 1,

@@ -210,7 +210,7 @@ async fn each_attempt_at_a_delivery_is_shown(world: &World) {
 async fn of_a_long_life_the_newest_entries_are_shown(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer
-        .invoice(&documents::invoice_over("1000000", "1"))
+        .invoice(&documents::invoice_with_price("1000000", "1"))
         .await;
     taxpayer
         .set_status(&invoice, "approved")

@@ -76,7 +76,7 @@ async fn the_line_of_a_full_invoice_comes_back_with_its_terms_and_its_amount(wor
         {
             *total = exact(amount);
         }
-        let stored = seller.full(&body).await;
+        let stored = seller.new_full_invoice(&body).await;
         let (copy, warnings) = imported(&seller, &stored, &buyer, "full").await;
         let own = document(&seller, &stored).await["invoice_line"][0].clone();
         let again = document(&buyer, &copy).await["invoice_line"][0].clone();
@@ -141,7 +141,7 @@ async fn another_currency_of_the_tax_comes_back_though_ubl_cannot_state_it_alone
     let buyer = world.taxpayer().await;
     for (currency, is_told) in [("NGN", false), ("USD", true)] {
         let body = with(&full_invoice(&seller), "tax_currency_code", json!(currency));
-        let stored = seller.full(&body).await;
+        let stored = seller.new_full_invoice(&body).await;
         let path = format!("{INVOICES}/{}/ubl.xml", stored["id"]);
         let ubl = seller.get(&path).await.expect_status(200);
         assert!(!ubl.text.contains("TaxCurrencyCode"), "{}", ubl.text);
@@ -160,7 +160,10 @@ async fn the_tax_in_another_currency_that_a_file_states_is_in_its_ubl_again(worl
     let seller = world.taxpayer().await;
     let sources = [
         ("standard", seller.invoice(&invoice()).await),
-        ("full", seller.full(&full_invoice(&seller)).await),
+        (
+            "full",
+            seller.new_full_invoice(&full_invoice(&seller)).await,
+        ),
     ];
     let party = "<cac:AccountingSupplierParty>";
     let sums = "<cac:LegalMonetaryTotal>";

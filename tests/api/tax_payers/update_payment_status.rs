@@ -19,7 +19,9 @@ fn part(invoice: &Value, amount: &str) -> Value {
 
 /// An approved invoice that comes to 100.00.
 async fn over_a_hundred(taxpayer: &Taxpayer) -> Value {
-    let invoice = taxpayer.invoice(&documents::invoice_over("50", "2")).await;
+    let invoice = taxpayer
+        .invoice(&documents::invoice_with_price("50", "2"))
+        .await;
     taxpayer
         .set_status(&invoice, "approved")
         .await

@@ -77,7 +77,7 @@ fn what_was_typed_does_not_undo_what_was_changed_meanwhile() {
             visitor
                 .wait_to_see("The invoice has changed meanwhile")
                 .await;
-            let stored = account.taxpayer.whole(&invoice).await;
+            let stored = account.taxpayer.invoice_with_ledger(&invoice).await;
             assert_eq!(stored["lines"][0]["item_name"], "Monitor");
         })
     });

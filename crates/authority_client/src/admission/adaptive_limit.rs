@@ -154,7 +154,7 @@ impl AdaptiveLimit {
     }
 
     /// Returns the end of the pause that the authority asked for, unless the clock was set back since it was stored.
-    pub(crate) fn not_before(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn pause_end(&self, now: Timestamp) -> Option<Timestamp> {
         self.pause.end(now)
     }
 
@@ -206,9 +206,9 @@ impl AdaptiveLimit {
             LoadSignal::Overloaded => self.lower_for_overload(UNLOADED_CALLS),
             LoadSignal::Throttled(_) => self.lower_for_overload(1),
             LoadSignal::Neutral => {}
-            LoadSignal::Answered => self.on_success(),
+            LoadSignal::Answered => self.count_good_answer(),
             LoadSignal::Succeeded(took) => {
-                self.on_success();
+                self.count_good_answer();
                 self.add_sample(took);
             }
         }
@@ -248,7 +248,7 @@ impl AdaptiveLimit {
 
     /// Counts a good answer. After N good answers a limit of N grows by one, but only if nearly N calls were in
     /// progress at some moment during this count.
-    fn on_success(&mut self) {
+    fn count_good_answer(&mut self) {
         if self.is_measuring() {
             return;
         }
@@ -314,11 +314,11 @@ impl AdaptiveLimit {
             peak: self.in_flight,
             ..SampleWindow::default()
         };
-        self.apply_mean(mean, peak);
+        self.apply_mean_time(mean, peak);
     }
 
     /// Adjusts the limit to a new mean response time. `peak` is the highest number of concurrent calls in its window.
-    fn apply_mean(&mut self, mean: u64, peak: u32) {
+    fn apply_mean_time(&mut self, mean: u64, peak: u32) {
         let is_slow = self
             .usual_us
             .is_some_and(|usual| mean > usual.saturating_mul(2).saturating_add(SLACK_US));
@@ -329,9 +329,9 @@ impl AdaptiveLimit {
         self.means_since_measurement += 1;
         self.means_without_cause_search = self.means_without_cause_search.saturating_sub(1);
         if peak <= UNLOADED_CALLS {
-            // So few calls are as good as a measurement. But calls of other operations may have delayed them, so the
-            // old value counts half.
-            self.usual_us = Some(self.usual_with(mean));
+            // With so few concurrent calls, this mean is as good as a measurement. But calls of other operations may
+            // have delayed these calls, so the old value counts half.
+            self.usual_us = Some(self.usual_time_with(mean));
             self.means_since_measurement = 0;
         }
         if !is_slow {
@@ -360,7 +360,7 @@ impl AdaptiveLimit {
 
     /// Applies the mean response time that a measurement found to the usual time and the limit.
     fn conclude_measurement(&mut self, measured: u64, is_slow: bool) {
-        let midpoint = self.usual_with(measured);
+        let midpoint = self.usual_time_with(measured);
         self.usual_us = Some(match self.slowness {
             Slowness::None if is_slow => measured,
             Slowness::None | Slowness::OwnCalls => midpoint,
@@ -378,7 +378,7 @@ impl AdaptiveLimit {
         });
     }
 
-    fn usual_with(&self, mean: u64) -> u64 {
+    fn usual_time_with(&self, mean: u64) -> u64 {
         self.usual_us.map_or(mean, |usual| usual.midpoint(mean))
     }
 }
@@ -686,7 +686,7 @@ mod tests {
             );
             assert_eq!(limit.pause_left(at(60)), None);
             assert_eq!(
-                limit.not_before(at(0)),
+                limit.pause_end(at(0)),
                 held_s.map(|wait| at(wait.cast_signed()))
             );
         }

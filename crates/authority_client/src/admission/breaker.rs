@@ -45,9 +45,10 @@ pub struct BreakerView {
     pub has_callers: bool,
     /// The time at which the breaker last opened or closed; `None` if it never did.
     pub since: Option<Timestamp>,
-    /// Why calls fail: while the breaker is open for everybody, the cause of most failures within 30 s; otherwise the
-    /// cause of the last counted call. `None` if that call was answered and the breaker is closed, and if the cause is
-    /// ours although other calls are answered.
+    /// The cause of the failed calls. While the breaker is open for everybody, this is the cause of most failures
+    /// within 30 s; otherwise it is the cause of the last counted call. `None` if the breaker is closed and the last
+    /// call was answered. Also `None` if the cause is on our side (`CauseKind::is_ours`) and other calls are
+    /// answered.
     pub cause: Option<CauseKind>,
     /// The number of calls within the last 30 s, and how many of these calls failed.
     pub calls: u32,
@@ -152,8 +153,8 @@ impl Breaker {
         }
     }
 
-    /// Records that a call waited too long in the queue. If no call was answered in the last 30 s, it counts as failed, so
-    /// that hanging calls open the breaker too. Returns true if the breaker opened.
+    /// Records that a call waited too long in the queue. If no call was answered in the last 30 s, it counts as
+    /// failed, so that hanging calls open the breaker too. Returns true if the breaker opened.
     pub(crate) fn on_wait_timeout(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
         if self.total(now).answered > 0 {
             return false;
@@ -162,7 +163,8 @@ impl Breaker {
         self.record_failure(origin, now)
     }
 
-    /// Returns true, at most once every 5 s, if many calls failed but perhaps only for a few payers or documents.
+    /// Returns true, at most once every 5 s, if many calls failed, but perhaps only those of a few payers or
+    /// documents.
     pub(crate) fn should_check_liveness(&mut self, now: Timestamp) -> bool {
         if !self.is_in_doubt(now)
             || self
@@ -211,9 +213,9 @@ impl Breaker {
         self.close(now)
     }
 
-    /// Closes the breaker because the outage for which it is open has ended. `failed_at` is the last failure that the
-    /// end takes into account. Returns false, and leaves the breaker as it is, if a call has failed since, if the
-    /// breaker is not open for everybody, or if an operator tripped it.
+    /// Closes the breaker because the outage is over. `failed_at` is the last failure that the caller knows of.
+    /// Returns false and leaves the breaker as it is if a call has failed since then, if the breaker is not open for
+    /// everybody, or if an operator tripped it.
     pub(crate) fn end_outage(&mut self, failed_at: Option<Timestamp>, now: Timestamp) -> bool {
         self.is_outage() && self.failed_at == failed_at && self.close(now)
     }
@@ -273,24 +275,24 @@ impl Breaker {
     }
 
     fn held_callers(&self, now: Timestamp) -> HeldCallers {
-        let accounts: Vec<CallerAccount> = match self.open.as_ref().map(|open| open.held_back(now))
-        {
-            Some(HeldBack::Nobody) => return HeldCallers::Nobody,
-            Some(HeldBack::All) => return HeldCallers::Everybody,
-            Some(HeldBack::Some(payers)) => {
-                let lanes = payers.iter().filter_map(|payer| self.lanes.get(payer));
-                lanes
-                    .flat_map(PayerLane::failed_accounts)
+        let accounts: Vec<CallerAccount> =
+            match self.open.as_ref().map(|open| open.callers_held_back(now)) {
+                Some(HeldBack::Nobody) => return HeldCallers::Nobody,
+                Some(HeldBack::All) => return HeldCallers::Everybody,
+                Some(HeldBack::Some(payers)) => {
+                    let lanes = payers.iter().filter_map(|payer| self.lanes.get(payer));
+                    lanes
+                        .flat_map(PayerLane::failed_accounts)
+                        .copied()
+                        .collect()
+                }
+                None => self
+                    .lanes
+                    .values()
+                    .flat_map(|lane| lane.held_accounts(now))
                     .copied()
-                    .collect()
-            }
-            None => self
-                .lanes
-                .values()
-                .flat_map(|lane| lane.held_accounts(now))
-                .copied()
-                .collect(),
-        };
+                    .collect(),
+            };
         if accounts.is_empty() {
             HeldCallers::Nobody
         } else {

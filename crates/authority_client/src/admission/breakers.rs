@@ -20,7 +20,8 @@ pub(crate) struct Breakers {
     breakers: [Mutex<Breaker>; Operation::ALL.len()],
 }
 
-/// The breaker's permission for one call. When it is dropped, the breaker gets the call's verdict.
+/// The breaker's permission for one call. When this value is dropped, the breaker gets the verdict: the result of the
+/// call as evidence about the authority's health.
 pub(crate) struct BreakerPermit {
     breakers: Arc<Breakers>,
     operation: Operation,

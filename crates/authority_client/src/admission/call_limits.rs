@@ -141,7 +141,7 @@ impl CallLimits {
                 in_flight: slots.limit.in_flight() + slots.failing.in_flight(),
                 waiting: state.queue.len(),
                 answer_time: state.answer_time,
-                held_until: slots.limit.not_before(now),
+                held_until: slots.limit.pause_end(now),
             }
         });
         views.collect()
@@ -237,10 +237,10 @@ impl LimitState {
     /// Takes a free slot for the next queued call. Returns the account of the call, the kind of the slot, and the
     /// channel on which the call waits for the slot. `None` if no call waits, or if no slot is free for any queued
     /// call.
-    fn serve_next(&mut self) -> Option<(CallerAccount, SlotKind, Sender<AdmissionSlot>)> {
+    fn serve_next_call(&mut self) -> Option<(CallerAccount, SlotKind, Sender<AdmissionSlot>)> {
         let (account, sender) = self
             .queue
-            .take_next(|account| self.slots.slots_in_use_if_free(account))?;
+            .take_next_waiter(|account| self.slots.slots_in_use_if_free(account))?;
         Some((account, self.slots.take_slot(account), sender))
     }
 
@@ -334,7 +334,7 @@ impl Slots {
     }
 }
 
-/// Returns the mean of the last answer times. The newest counts for an eighth.
+/// Returns the moving mean of the answer times, in which the newest counts for an eighth.
 fn moving_mean(mean: Option<Duration>, newest: Duration) -> Duration {
     mean.map_or(newest, |mean| (mean.saturating_mul(7) + newest) / 8)
 }
@@ -374,10 +374,10 @@ impl Drop for AdmissionSlot {
         state.slots.release_slot(self.account, self.kind);
         let needs_measurement = state.slots.limit.needs_measurement();
         if needs_measurement {
-            // Begins before queued calls get slots, because a measurement allows only few calls.
+            // The measurement begins before queued calls get slots, because it allows only few calls.
             state.slots.limit.begin_measurement();
         }
-        let served: Vec<_> = std::iter::from_fn(|| state.serve_next()).collect();
+        let served: Vec<_> = std::iter::from_fn(|| state.serve_next_call()).collect();
         drop(state);
         if needs_measurement {
             self.limits.begin_measurements();

@@ -140,7 +140,7 @@ impl CallWindow {
         total
     }
 
-    pub(crate) fn by_account(&self, now: Timestamp) -> HashMap<CallerAccount, CallCounts> {
+    pub(crate) fn counts_by_account(&self, now: Timestamp) -> HashMap<CallerAccount, CallCounts> {
         let mut accounts: HashMap<CallerAccount, CallCounts> = HashMap::new();
         for second in self.recent_seconds(now) {
             for (account, counts) in &second.accounts {
@@ -290,11 +290,11 @@ mod tests {
         window.record_answer(&origin(1, "A"), at(0));
         window.record_failure(&origin(2, "B"), at(5));
         window.record_answer(&origin(1, "A"), at(20));
-        let accounts = window.by_account(at(29));
+        let accounts = window.counts_by_account(at(29));
         let of = |id| accounts[&account(id)];
         assert_eq!((of(1), of(2)), (counts(2, 0, 0), counts(0, 1, 0)));
         assert_eq!(
-            window.by_account(at(45)).len(),
+            window.counts_by_account(at(45)).len(),
             1,
             "the rest is older than the window"
         );

@@ -45,7 +45,7 @@ impl FailureCauses {
         }
     }
 
-    /// Counts a failure without taking it for the result of the last call, for example of a call that was never made.
+    /// Counts a failure that is not the result of the last call, for example that of a call that was never made.
     pub(crate) fn record(&mut self, cause: CauseKind, now: Timestamp) {
         let number = now.as_second();
         self.seconds
@@ -66,9 +66,9 @@ impl FailureCauses {
         }
     }
 
-    /// Returns why calls fail: in an outage the cause of most failures, otherwise that of the last call. If the last
-    /// call was answered although the lane of a payer is still open, the cause of most failures within the window
-    /// counts.
+    /// Returns the cause of the failed calls: in an outage the cause of most failures, otherwise that of the last
+    /// call. If the last call was answered although the breaker of a payer (its lane) is still open, the cause of
+    /// most failures within the window counts.
     ///
     /// Outside an outage, a cause on our side, such as a refused key, is not reported while other calls are answered:
     /// the authority then accepts our key and certificate, and only some calls meet this cause.
@@ -86,7 +86,7 @@ impl FailureCauses {
         let recent = recent.filter(|second| is_within(WINDOW_S, second.second, number));
         let earlier = most_frequent(recent).filter(|_| is_lane_open);
         let cause = self.last.or(earlier);
-        cause.filter(|cause| !cause.is_ours() || !self.has_answers(number))
+        cause.filter(|cause| !cause.is_ours() || !self.is_answered_recently(number))
     }
 
     pub(crate) fn forget_failures(&mut self) {
@@ -94,7 +94,7 @@ impl FailureCauses {
     }
 
     /// True if a call was answered within the window, and fewer than `OURS_IN_A_ROW` failures have followed it.
-    fn has_answers(&self, now: i64) -> bool {
+    fn is_answered_recently(&self, now: i64) -> bool {
         self.failures_in_a_row < OURS_IN_A_ROW
             && self
                 .answered_at_s
@@ -102,8 +102,8 @@ impl FailureCauses {
     }
 }
 
-/// Returns the cause of most failures. If two are equally frequent, prefers one on our side, because nobody must be
-/// told of an outage of the authority that may be our own fault.
+/// Returns the cause of most failures. If two are equally frequent, prefers one on our side: otherwise taxpayers
+/// could be told of an outage of the authority that is our own fault.
 fn most_frequent<'a>(seconds: impl IntoIterator<Item = &'a SecondCauses>) -> Option<CauseKind> {
     let mut failures = [0_u32; CauseKind::ALL.len()];
     for second in seconds {

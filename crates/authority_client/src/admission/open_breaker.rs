@@ -206,7 +206,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
     }
 
     /// Returns the callers that are held back; nobody while the next call would be a probe.
-    pub(crate) fn held_back(&self, now: Timestamp) -> HeldBack<'_, C> {
+    pub(crate) fn callers_held_back(&self, now: Timestamp) -> HeldBack<'_, C> {
         let is_due = self.regular_hold_time(false, now).is_none();
         match &self.scope {
             _ if is_due => HeldBack::Nobody,

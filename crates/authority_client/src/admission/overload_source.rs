@@ -1,5 +1,5 @@
-//! Decides whether failed calls show that the authority is overloaded, or only that the calls of one caller fail: one
-//! account, or one payer.
+//! Decides whether overload signals show that the authority is overloaded, or only that the calls of one caller fail.
+//! A caller is one account or one payer.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,4 +1,4 @@
-//! The calls of one payer to one operation within the last 30 s, and the payer's own breaker. A payer whose documents
+//! The lane of a payer: its calls to one operation within the last 30 s, and its own breaker. A payer whose documents
 //! make calls fail never holds back another payer.
 //!
 //! The lane can open when there were at least 20 calls and at least half of them failed. It opens for the whole payer
@@ -27,7 +27,7 @@ const FAILED_DOCUMENTS_MIN: u32 = 2;
 /// The maximum number of failed taxpayers that are remembered.
 const FAILED_ACCOUNTS_MAX: usize = 1_000;
 
-/// The conclusion from the calls of the last 30 s about the cause of failures.
+/// The conclusion that the calls of the last 30 s allow about the cause of failures.
 enum FailureEvidence {
     /// Too few calls, or too few failures among the calls, for any conclusion.
     None,
@@ -132,7 +132,7 @@ impl PayerLane {
 
     /// Returns the accounts that the lane holds back; none while the next call would be a probe.
     pub(crate) fn held_accounts(&self, now: Timestamp) -> &[CallerAccount] {
-        match self.open.as_ref().map(|open| open.held_back(now)) {
+        match self.open.as_ref().map(|open| open.callers_held_back(now)) {
             None | Some(HeldBack::Nobody) => &[],
             Some(HeldBack::Some(accounts)) => accounts,
             Some(HeldBack::All) => &self.failed,
@@ -146,7 +146,7 @@ impl PayerLane {
     /// Closes the lane because the breaker opens for everybody. The lane still remembers the accounts that failed.
     pub(crate) fn yield_to_breaker(&mut self, now: Timestamp) {
         self.open = None;
-        for (account, counts) in self.window.by_account(now) {
+        for (account, counts) in self.window.counts_by_account(now) {
             if counts.has_mostly_failed() {
                 self.add_failed(account);
             }
@@ -208,7 +208,7 @@ impl PayerLane {
         if without_repetitions < CALLS_MIN || !total.has_mostly_failed() {
             return FailureEvidence::Doubt;
         }
-        let accounts = self.window.by_account(now);
+        let accounts = self.window.counts_by_account(now);
         let failing_accounts = accounts.iter().filter(|(_, counts)| {
             counts.has_mostly_failed()
                 && (total.answered == 0 || counts.failed >= FAILED_DOCUMENTS_MIN)

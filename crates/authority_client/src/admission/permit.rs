@@ -67,13 +67,13 @@ impl CallAdmission {
     }
 
     /// Stops the calls of an operation by an operator's order. Queued calls fail at once.
-    pub(crate) fn trip(&self, operation: Operation) {
+    pub(crate) fn trip_breaker(&self, operation: Operation) {
         self.breakers.trip(operation);
         self.notify_waiters(operation);
     }
 
-    /// Lets the calls of an operation pass again.
-    pub(crate) fn reset(&self, operation: Operation) {
+    /// Closes the operation's breaker, so that its calls are made again.
+    pub(crate) fn reset_breaker(&self, operation: Operation) {
         self.breakers.reset(operation);
     }
 
@@ -367,14 +367,14 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_an_operator_holds_back_does_not_blame_the_authority() {
         let admission = CallAdmission::new(1, LONG, clock());
-        admission.trip(OPERATION);
+        admission.trip_breaker(OPERATION);
         let held = admission.acquire(OPERATION, origin()).now_or_never();
         let failure = held.expect("it fails at once").err();
         assert!(
             matches!(failure, Some(AuthorityFailure::CallsStopped { .. })),
             "{failure:?}"
         );
-        admission.reset(OPERATION);
+        admission.reset_breaker(OPERATION);
         let passed = admission.acquire(OPERATION, origin()).await;
         assert!(passed.is_ok());
     }

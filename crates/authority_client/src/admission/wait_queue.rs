@@ -117,7 +117,7 @@ impl<T> WaitQueue<T> {
 
     /// Removes and returns the waiter to serve next. `slots` returns the slots that an account and its payer use;
     /// `None` if the account may not take another, so that its waiters are passed over.
-    pub(crate) fn take_next(
+    pub(crate) fn take_next_waiter(
         &mut self,
         slots: impl Fn(CallerAccount) -> Option<SlotsInUse>,
     ) -> Option<(CallerAccount, T)> {
@@ -144,8 +144,8 @@ impl<T> WaitQueue<T> {
         Some((account, waiter))
     }
 
-    /// Makes room for a waiter of `account`, which has `own` waiters. Removes the newest waiter of the payer with the
-    /// most waiters, or of another account of the same payer. Returns `None` if no other payer or account has more
+    /// Makes room for a waiter of `account`, which has `own` waiters: removes the newest waiter of the payer with the
+    /// most waiters or, within the same payer, of the account with the most. Returns `None` if nobody has more
     /// waiters than this one would have.
     fn displace_waiter(&mut self, account: CallerAccount, own: usize) -> Option<T> {
         let (payer, count) = self.payers.iter().max_by_key(|(_, count)| **count)?;
@@ -203,7 +203,7 @@ mod tests {
 
     /// Returns the waiters in the order in which they are served if no account uses a slot.
     fn order(queue: &mut WaitQueue<&'static str>) -> Vec<&'static str> {
-        std::iter::from_fn(|| queue.take_next(|_| Some(FREE)))
+        std::iter::from_fn(|| queue.take_next_waiter(|_| Some(FREE)))
             .map(|(_, waiter)| waiter)
             .collect()
     }
@@ -245,9 +245,9 @@ mod tests {
                 by_account: by_payer,
             })
         };
-        assert_eq!(queue.take_next(slots), Some((account(3), "c1")));
-        assert_eq!(queue.take_next(slots), Some((account(2), "b1")));
-        assert_eq!(queue.take_next(slots), None);
+        assert_eq!(queue.take_next_waiter(slots), Some((account(3), "c1")));
+        assert_eq!(queue.take_next_waiter(slots), Some((account(2), "b1")));
+        assert_eq!(queue.take_next_waiter(slots), None);
         assert_eq!(queue.len(), 1);
     }
 

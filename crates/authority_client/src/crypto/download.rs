@@ -1,7 +1,7 @@
 //! Decrypts downloaded documents: AES-256 in CFB-128 without padding.
 //!
-//! The key is the download's field `pub`, followed by the API key up to its first dash. A wrong key is noticed only
-//! because the decrypted text is no JSON object (`CryptoError::WrongKey`).
+//! The key is the download's field `pub`, followed by the API key up to its first dash. The cipher does not detect a
+//! wrong key. It shows only in a decrypted text that is not a JSON object (`CryptoError::WrongKey`).
 
 use aws_lc_rs::cipher::{AES_256, DecryptingKey, DecryptionContext, UnboundCipherKey};
 use aws_lc_rs::iv::FixedLength;

@@ -42,7 +42,7 @@ impl AuthorityAnswer {
         })
     }
 
-    pub(crate) fn not_ok() -> Self {
+    pub(crate) fn not_ok_answer() -> Self {
         Self {
             data: json!({ "ok": false }),
             ..Self::default()
@@ -73,7 +73,7 @@ impl AuthorityAnswer {
     pub(crate) fn contains(&self, words: &str) -> bool {
         self.candidate_sentences()
             .iter()
-            .any(|text| normalise(text).contains(words))
+            .any(|text| fold_phrase(text).contains(words))
     }
 
     /// Returns true if the answer names a field of the request.
@@ -92,7 +92,7 @@ impl AuthorityAnswer {
     }
 
     /// Returns true if the answer gives no reason.
-    pub(crate) fn is_wordless(&self) -> bool {
+    pub(crate) fn has_no_text(&self) -> bool {
         self.candidate_sentences().is_empty()
     }
 
@@ -181,10 +181,10 @@ fn joined_pairs(value: &Value) -> Option<String> {
 }
 
 fn has_meaning(text: &str) -> bool {
-    !MEANINGLESS_PHRASES.contains(&normalise(text).trim_end_matches(['.', '!']))
+    !MEANINGLESS_PHRASES.contains(&fold_phrase(text).trim_end_matches(['.', '!']))
 }
 
-fn normalise(text: &str) -> String {
+fn fold_phrase(text: &str) -> String {
     text.split_whitespace()
         .collect::<Vec<_>>()
         .join(" ")

@@ -35,7 +35,7 @@ impl CallSpan {
         span.set_text("einvoice.outcome", outcome.name());
         if let Some(cause) = cause {
             span.set_text("error.type", cause.kind().name());
-            span.fail();
+            span.mark_failed();
         }
     }
 }

@@ -141,7 +141,7 @@ pub(crate) fn classify_response(
     let cause = match meaning {
         AnswerClass::Success => return Ok(answer),
         AnswerClass::Down if operation == Operation::SystemHealth && status >= 500 => {
-            return Ok(AuthorityAnswer::not_ok());
+            return Ok(AuthorityAnswer::not_ok_answer());
         }
         AnswerClass::Throttled => {
             return Err(AuthorityFailure::Throttled {
@@ -180,7 +180,7 @@ fn answer_class(
         return AnswerClass::Unreadable;
     };
     // An answer without any text may mean a duplicate as well as a fault of the document.
-    if matches!(status, 400 | 422) && answer.is_wordless() {
+    if matches!(status, 400 | 422) && answer.has_no_text() {
         return AnswerClass::Unreadable;
     }
     let phrase = ANSWER_PHRASES.iter().find(|row| {

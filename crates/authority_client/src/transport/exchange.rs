@@ -27,7 +27,8 @@ pub(crate) struct RawResponse {
     pub(crate) body: Vec<u8>,
 }
 
-/// Sends the request and reads the whole response. `timeout` is only for the text of the error; the client enforces it.
+/// Sends the request and reads the whole response. `timeout` only appears in the text of the error; the client itself
+/// enforces the timeout.
 pub(crate) async fn exchange(
     request: RequestBuilder,
     timeout: Duration,

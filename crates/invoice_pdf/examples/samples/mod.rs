@@ -4,8 +4,8 @@ use invoice_pdf::{Logo, LogoKind, PdfError};
 use jiff::civil::{date, time};
 use rust_decimal::Decimal;
 use trade_document::{
-    Address, Charge, Coded, ItemKind, Line, Party, PaymentMeans, Reference, ReferenceKind, Tax,
-    TaxSubtotal, Totals, TradeDocument,
+    Address, Charge, CodeAndName, ItemKind, Line, Party, PaymentMeans, Reference, ReferenceKind,
+    Tax, TaxSubtotal, Totals, TradeDocument,
 };
 
 const LOGO: &[u8] = br##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 64">
@@ -16,8 +16,8 @@ pub fn logo() -> Result<Logo, PdfError> {
     Logo::new(LogoKind::Svg, LOGO.to_vec())
 }
 
-fn new_code(code: &str, name: &str) -> Coded {
-    Coded {
+fn new_code(code: &str, name: &str) -> CodeAndName {
+    CodeAndName {
         code: code.to_owned(),
         name: name.to_owned(),
     }
@@ -240,7 +240,7 @@ pub fn credit_note() -> TradeDocument {
 }
 
 /// Returns an invoice with names in another script.
-pub fn in_script(names: [&str; 5]) -> TradeDocument {
+pub fn invoice_in_script(names: [&str; 5]) -> TradeDocument {
     let [supplier, customer, street, item, note] = names;
     let mut document = invoice(3);
     supplier.clone_into(&mut document.supplier.name);

@@ -48,7 +48,7 @@ impl State {
     /// error says why `inbound` is invalid.
     pub fn plant_invoice(&self, inbound: &InboundInvoice) -> Result<String, String> {
         let today = clock::day(clock::now(), self.settings.utc_offset);
-        let planted = self.ledger.open().invoice_count();
+        let planted = self.ledger.lock().invoice_count();
         let document = match &inbound.document {
             Some(document) => document.clone(),
             None => default_document(inbound, today, planted),
@@ -65,7 +65,7 @@ impl State {
         if !operations::record_signed_invoice(self, essence, &document) {
             return Err(format!("{irn} is signed already"));
         }
-        if let Some(invoice) = self.ledger.open().invoice_mut(&irn) {
+        if let Some(invoice) = self.ledger.lock().invoice_mut(&irn) {
             invoice.transmit()?;
         }
         if inbound.notify.unwrap_or(true) {

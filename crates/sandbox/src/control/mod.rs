@@ -41,21 +41,21 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
         .service(
             web::resource("/seed")
                 .route(web::post().to(orders::set_seed))
-                .route(web::get().to(orders::seed)),
+                .route(web::get().to(orders::show_seed)),
         )
         .service(
             web::resource("/dialect")
                 .route(web::post().to(orders::set_dialect))
-                .route(web::get().to(orders::dialect)),
+                .route(web::get().to(orders::show_dialect)),
         )
         .service(
             web::resource("/calls")
-                .route(web::get().to(observe::calls))
+                .route(web::get().to(observe::show_calls))
                 .route(web::delete().to(observe::clear_calls)),
         )
-        .route("/invoices", web::get().to(observe::invoices))
-        .route("/invoices/{irn}", web::get().to(observe::invoice))
-        .route("/crypto_keys", web::get().to(observe::crypto_keys))
+        .route("/invoices", web::get().to(observe::show_invoices))
+        .route("/invoices/{irn}", web::get().to(observe::show_invoice))
+        .route("/crypto_keys", web::get().to(observe::show_crypto_keys))
         .route("/businesses", web::post().to(hub::enrol))
         .service(
             web::resource("/access-points")

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::answer::answer;
 use crate::state::State;
 
-pub(super) async fn calls(state: Data<State>) -> HttpResponse {
+pub(super) async fn show_calls(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "calls": state.calls() }))
 }
 
@@ -18,7 +18,7 @@ pub(super) async fn clear_calls(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "calls": [] }))
 }
 
-pub(super) async fn invoice(state: Data<State>, irn: Path<String>) -> HttpResponse {
+pub(super) async fn show_invoice(state: Data<State>, irn: Path<String>) -> HttpResponse {
     match state.invoice(&irn) {
         Some(sheet) => HttpResponse::Ok().json(sheet),
         None => HttpResponse::NotFound()
@@ -26,10 +26,10 @@ pub(super) async fn invoice(state: Data<State>, irn: Path<String>) -> HttpRespon
     }
 }
 
-pub(super) async fn invoices(state: Data<State>) -> HttpResponse {
+pub(super) async fn show_invoices(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "invoices": state.invoices() }))
 }
 
-pub(super) async fn crypto_keys(state: Data<State>) -> HttpResponse {
+pub(super) async fn show_crypto_keys(state: Data<State>) -> HttpResponse {
     answer(state.crypto_keys())
 }

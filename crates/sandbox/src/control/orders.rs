@@ -55,20 +55,20 @@ pub(super) async fn clear_latencies(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "latencies": [] }))
 }
 
-pub(super) async fn seed(state: Data<State>) -> HttpResponse {
+pub(super) async fn show_seed(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "seed": state.seed() }))
 }
 
 pub(super) async fn set_seed(state: Data<State>, body: JsonBody<SeedOrder>) -> HttpResponse {
     state.set_seed(body.0.seed);
-    seed(state).await
+    show_seed(state).await
 }
 
-pub(super) async fn dialect(state: Data<State>) -> HttpResponse {
+pub(super) async fn show_dialect(state: Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "dialect": state.dialect() }))
 }
 
 pub(super) async fn set_dialect(state: Data<State>, order: JsonBody<DialectOrder>) -> HttpResponse {
     state.set_dialect(order.0.dialect);
-    dialect(state).await
+    show_dialect(state).await
 }

@@ -15,7 +15,7 @@ use base64::{
 use serde_json::{Value, json};
 
 /// Encrypts the document. Fails if `api_key` does not have eight characters before its first hyphen.
-pub(crate) fn seal(document: &str, api_key: &str) -> Result<Value, Unspecified> {
+pub(crate) fn encrypt_document(document: &str, api_key: &str) -> Result<Value, Unspecified> {
     let mut half = [0; 18];
     rand::fill(&mut half)?;
     // 18 bytes make 24 characters of base64, without padding.

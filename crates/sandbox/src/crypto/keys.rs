@@ -36,7 +36,7 @@ impl CryptoKeys {
     }
 
     /// Decrypts a QR code that was made with these keys.
-    pub(crate) fn open_qr(qr_code: &str) -> Result<String, String> {
+    pub(crate) fn decrypt_qr(qr_code: &str) -> Result<String, String> {
         let pair = Self::key_pair()?;
         let sealed = STANDARD
             .decode(qr_code)

@@ -3,5 +3,5 @@
 mod download;
 mod keys;
 
-pub(crate) use download::seal;
+pub(crate) use download::encrypt_document;
 pub(crate) use keys::CryptoKeys;

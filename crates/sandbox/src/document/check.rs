@@ -13,7 +13,7 @@ use crate::lists;
 
 /// The values that the ledger stores with a signed document.
 #[derive(Debug, Clone)]
-pub(crate) struct InvoiceEssence {
+pub(crate) struct SignedValues {
     pub(crate) business_id: String,
     pub(crate) irn: String,
     pub(crate) invoice_type_code: String,
@@ -30,7 +30,7 @@ const INVOICE_KINDS: [&str; 3] = ["B2B", "B2C", "B2G"];
 const CORRECTING_TYPES: [&str; 2] = ["380", "384"];
 
 /// Checks a document and returns the values to store with it. Fails with the first fault that it finds.
-pub(crate) fn check(document: &Value) -> Result<InvoiceEssence, Fault> {
+pub(crate) fn check(document: &Value) -> Result<SignedValues, Fault> {
     let root = Node::root("invoicerequest.invoice", document);
     let business_id = root.at("business_id").uuid()?.to_owned();
     let irn = check_irn(&root.at("irn"))?.to_owned();
@@ -48,7 +48,7 @@ pub(crate) fn check(document: &Value) -> Result<InvoiceEssence, Fault> {
     let lines = totals::check(&root.at("legal_monetary_total"), tax)?;
     lines::check(&root, lines)?;
     let payment_status = root.at("payment_status").text_if_any()?.map(str::to_owned);
-    Ok(InvoiceEssence {
+    Ok(SignedValues {
         business_id,
         irn,
         invoice_type_code,
@@ -84,9 +84,9 @@ fn check_currencies_and_statuses(root: &Node<'_>) -> Result<(), Fault> {
         .code_in(&lists::CURRENCIES)?;
     root.at("tax_currency_code").code_in(&lists::CURRENCIES)?;
     root.at("payment_status")
-        .if_any(|node| node.word(&PAYMENT_STATUSES))?;
+        .if_any(|node| node.word_in(&PAYMENT_STATUSES))?;
     root.at("invoice_kind")
-        .if_any(|node| node.word(&INVOICE_KINDS))?;
+        .if_any(|node| node.word_in(&INVOICE_KINDS))?;
     Ok(())
 }
 

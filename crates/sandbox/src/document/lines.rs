@@ -26,7 +26,7 @@ fn check_line(line: &Node<'_>) -> Result<Decimal, Fault> {
         line.at(amount).if_any(Node::amount_from_zero)?;
     }
     let item = line.at("item");
-    item.object()?;
+    item.check_object()?;
     item.at("name").text()?;
     check_price(&line.at("price"))?;
     line.at("line_extension_amount").amount_from_zero()
@@ -51,7 +51,7 @@ fn check_percentage(node: &Node<'_>) -> Result<(), Fault> {
 }
 
 fn check_price(price: &Node<'_>) -> Result<(), Fault> {
-    price.object()?;
+    price.check_object()?;
     price.at("price_amount").amount_from_zero()?;
     price.at("base_quantity").amount_above_zero()?;
     let unit = price.at("price_unit");

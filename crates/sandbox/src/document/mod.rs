@@ -9,7 +9,7 @@ mod parties;
 mod taxes;
 mod totals;
 
-pub(crate) use check::{InvoiceEssence, check, check_irn};
+pub(crate) use check::{SignedValues, check, check_irn};
 pub(crate) use node::Node;
 
 #[cfg(test)]

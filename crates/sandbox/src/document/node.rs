@@ -64,7 +64,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(crate) fn object(&self) -> Result<(), Fault> {
+    pub(crate) fn check_object(&self) -> Result<(), Fault> {
         if self.require_value()?.is_object() {
             Ok(())
         } else {
@@ -118,7 +118,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(crate) fn word(&self, words: &[&str]) -> Result<&'a str, Fault> {
+    pub(crate) fn word_in(&self, words: &[&str]) -> Result<&'a str, Fault> {
         let text = self.text()?;
         if words.contains(&text) {
             Ok(text)

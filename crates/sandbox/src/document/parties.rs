@@ -9,7 +9,7 @@ pub(crate) struct NamedParty {
 }
 
 pub(super) fn check(party: &Node<'_>) -> Result<NamedParty, Fault> {
-    party.object()?;
+    party.check_object()?;
     let name = party.at("party_name").text()?.to_owned();
     let tin = party.at("tin").text()?.to_owned();
     let email = party.at("email");
@@ -40,7 +40,7 @@ fn check_telephone(node: &Node<'_>) -> Result<(), Fault> {
 }
 
 fn check_address(address: &Node<'_>) -> Result<(), Fault> {
-    address.object()?;
+    address.check_object()?;
     address.at("street_name").text()?;
     address.at("city_name").text()?;
     address.at("postal_zone").text_if_any()?;

@@ -33,7 +33,7 @@ fn check_subtotal(part: &Node<'_>) -> Result<Decimal, Fault> {
     part.at("taxable_amount").amount_from_zero()?;
     let amount = part.at("tax_amount").amount_from_zero()?;
     let category = part.at("tax_category");
-    category.object()?;
+    category.check_object()?;
     category.at("id").code_in(&lists::TAX_CATEGORIES)?;
     category.at("percent").amount_from_zero()?;
     Ok(amount)

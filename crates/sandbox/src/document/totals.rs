@@ -7,7 +7,7 @@ use crate::decimal;
 
 /// Checks the totals and returns `line_extension_amount`, to which the invoice lines must add up.
 pub(super) fn check(totals: &Node<'_>, tax: Decimal) -> Result<Decimal, Fault> {
-    totals.object()?;
+    totals.check_object()?;
     let lines = totals.at("line_extension_amount").amount_from_zero()?;
     let exclusive = totals.at("tax_exclusive_amount").amount_from_zero()?;
     let node = totals.at("tax_inclusive_amount");

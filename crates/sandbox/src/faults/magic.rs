@@ -1,7 +1,7 @@
 //! Faults that a person can type into an invoice number, as a word that begins with `SBX`.
 //!
-//! SBXREJECT, SBXOFFLINE and SBXDOWN never end, so that a person can see how the service gives up. SBXSLOW, a mere
-//! delay, does not end either. The other faults end after a few calls or seconds.
+//! SBXREJECT, SBXOFFLINE and SBXDOWN never end, so that a person can see how the service gives up. SBXSLOW, which
+//! only delays answers, does not end either. The other faults end after a few calls or seconds.
 
 use super::{Effect, FaultContext, FaultKind, FaultOrder};
 use crate::irn::Irn;
@@ -175,7 +175,7 @@ pub(crate) fn fault_for_all(moment: &FaultContext) -> Option<FaultOrder> {
         return None;
     };
     Some(FaultOrder {
-        for_s: Some(fault_seconds(irn)),
+        for_s: Some(fault_duration_s(irn)),
         ..FaultOrder::new(kind)
     })
 }
@@ -204,7 +204,7 @@ fn find_word(typed: &str) -> Option<MagicWord> {
 
 /// Returns the number of seconds that follows the word in the invoice number; `FAULT_S_DEFAULT` if no digits follow
 /// the word.
-fn fault_seconds(irn: &str) -> u64 {
+fn fault_duration_s(irn: &str) -> u64 {
     let typed = magic_part(irn).unwrap_or_default();
     let after = find_word(&typed).map_or("", |known| &typed[known.word.len()..]);
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
@@ -254,7 +254,7 @@ mod tests {
             ("SBXOUTAGE99999999999999999999", 3600),
         ] {
             assert_eq!(
-                fault_seconds(&format!("{number}-94AD90FB-20261121")),
+                fault_duration_s(&format!("{number}-94AD90FB-20261121")),
                 expected,
                 "{number}"
             );

@@ -58,7 +58,9 @@ impl Faults {
     /// Returns the effect of the first fault that applies to this call, and counts the use of the fault.
     pub(crate) fn apply(&self, seed: u64, moment: &FaultContext) -> Option<Effect> {
         let mut faults = self.lock();
-        let fault = faults.iter_mut().find(|fault| fault.fires(seed, moment))?;
+        let fault = faults
+            .iter_mut()
+            .find(|fault| fault.applies_now(seed, moment))?;
         fault.hits += 1;
         if let Some(remaining) = &mut fault.checked.remaining {
             *remaining -= 1;
@@ -67,7 +69,7 @@ impl Faults {
     }
 
     pub(crate) fn list(&self) -> Value {
-        self.lock().iter().map(Fault::show).collect()
+        self.lock().iter().map(Fault::to_json).collect()
     }
 
     pub(crate) fn clear(&self) {
@@ -80,7 +82,7 @@ impl Faults {
 }
 
 impl Fault {
-    fn fires(&self, seed: u64, moment: &FaultContext) -> bool {
+    fn applies_now(&self, seed: u64, moment: &FaultContext) -> bool {
         self.checked.covers(self.order.kind, moment.operation)
             && self.order.concerns(moment.irn)
             && self.checked.remaining != Some(0)
@@ -91,7 +93,7 @@ impl Fault {
                 .is_none_or(|chance| draw(seed, &self.id.to_string(), moment) < chance)
     }
 
-    fn show(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
             "id": self.id,
             "order": self.order,

@@ -1,5 +1,5 @@
-//! The orders with which a test sets latencies: how slowly an operation answers, and how many of its calls run at a
-//! time.
+//! The orders with which a test sets latencies: how long an operation takes to answer, and how many of its calls run
+//! at a time.
 
 use serde::{Deserialize, Serialize};
 

@@ -81,7 +81,7 @@ impl Latencies {
             None => None,
             Some(slots) => match Arc::clone(&slots).try_acquire_owned() {
                 Ok(slot) => Some(slot),
-                Err(_) => counts.wait_for(slots).await,
+                Err(_) => counts.wait_for_permit(slots).await,
             },
         };
         counts.in_service.fetch_add(1, Ordering::Relaxed);
@@ -112,7 +112,7 @@ impl Latencies {
 
     pub(crate) fn list(&self) -> Value {
         let state = self.lock();
-        state.latencies.iter().map(Latency::show).collect()
+        state.latencies.iter().map(Latency::to_json).collect()
     }
 
     pub(crate) fn clear(&self) {
@@ -137,7 +137,7 @@ fn load(count: &AtomicU64) -> u64 {
 }
 
 impl Latency {
-    fn show(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
             "id": self.id,
             "order": self.order,
@@ -150,7 +150,7 @@ impl Latency {
 }
 
 impl LatencyCounts {
-    async fn wait_for(&self, slots: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    async fn wait_for_permit(&self, slots: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
         let waiting = self.waiting.fetch_add(1, Ordering::Relaxed) + 1;
         self.waiting_max.fetch_max(waiting, Ordering::Relaxed);
         let _counted = CountedWait(&self.waiting);

@@ -26,7 +26,7 @@ pub(super) fn with_invoice<T>(
     state: &State,
     work: impl FnOnce(&mut Invoice) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let mut ledger = state.ledger.open();
+    let mut ledger = state.ledger.lock();
     let invoice = ledger.invoice_mut(call.irn().unwrap_or_default());
     work(invoice.ok_or_else(|| Refusal::new(404, "invoice not found"))?)
 }

@@ -17,9 +17,9 @@ const CONTRADICTING_ENTITY_PREFIX: &str = "00000409-";
 const SILENT_ENTITY_PREFIX: &str = "00000503-";
 const ANOTHER_TIN: &str = "00000000-0409";
 
-/// Lists the business whose id this is, as an entity of its own. With any other id, apart from the prefixes above,
-/// lists all enrolled businesses.
-pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
+/// Answers with the business that has this id, as if it were an entity. For any other id without one of the prefixes
+/// above, answers with all enrolled businesses.
+pub(super) fn show_entity(call: &Call, state: &State) -> OperationResult {
     let Subject::Entity(id) = &call.subject else {
         return Err(Refusal::unknown_route());
     };
@@ -30,22 +30,22 @@ pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
         return Err(Refusal::server_error(503, "service unavailable"));
     }
     if id.starts_with(CONTRADICTING_ENTITY_PREFIX) {
-        let mut ledger = state.ledger.open();
+        let mut ledger = state.ledger.lock();
         ledger.business(id).tin = Some(ANOTHER_TIN.to_owned());
     }
-    let ledger = state.ledger.open();
+    let ledger = state.ledger.lock();
     let businesses: Vec<Value> = match ledger.businesses.get(&id.to_lowercase()) {
-        Some(business) => vec![show(business, &ledger)],
+        Some(business) => vec![business_json(business, &ledger)],
         None => ledger
             .businesses
             .values()
-            .map(|business| show(business, &ledger))
+            .map(|business| business_json(business, &ledger))
             .collect(),
     };
     Ok(json!({ "id": id, "businesses": businesses }))
 }
 
-fn show(business: &Business, ledger: &Ledger) -> Value {
+fn business_json(business: &Business, ledger: &Ledger) -> Value {
     let party = business
         .tin
         .as_ref()
@@ -62,7 +62,7 @@ fn show(business: &Business, ledger: &Ledger) -> Value {
     })
 }
 
-pub(super) fn list(call: &Call) -> OperationResult {
+pub(super) fn show_reference_list(call: &Call) -> OperationResult {
     let Subject::List(name) = &call.subject else {
         return Err(Refusal::unknown_route());
     };

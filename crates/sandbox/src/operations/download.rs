@@ -11,15 +11,15 @@ use crate::state::State;
 
 pub(super) fn download(call: &Call, state: &State) -> OperationResult {
     let document = with_invoice(call, state, |invoice| {
-        Ok(with_current_members(&invoice.document, invoice))
+        Ok(with_current_status(&invoice.document, invoice))
     })?;
-    crypto::seal(&document, &call.api_key)
+    crypto::encrypt_document(&document, &call.api_key)
         .map_err(|_| Refusal::new(500, "unable to encrypt the invoice"))
 }
 
 /// Returns the signed document with the current payment status, and with `issue_time`, null if the document was signed
 /// without one. The stored document is not changed.
-fn with_current_members(document: &str, invoice: &Invoice) -> String {
+fn with_current_status(document: &str, invoice: &Invoice) -> String {
     let Ok(mut document) = strict_json::from_trusted::<Value>(document) else {
         return document.to_owned();
     };

@@ -10,11 +10,11 @@ use crate::state::State;
 
 pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
     let root = Node::root("irnrequest", body(call)?);
-    root.at("invoice_reference").text().map_err(refuse)?;
-    let business_id = root.at("business_id").uuid().map_err(refuse)?;
-    let irn = check_irn(&root.at("irn")).map_err(refuse)?;
+    root.at("invoice_reference").text().map_err(refuse_irn)?;
+    let business_id = root.at("business_id").uuid().map_err(refuse_irn)?;
+    let irn = check_irn(&root.at("irn")).map_err(refuse_irn)?;
     check_service_id(state, business_id, irn)?;
-    if state.ledger.open().invoice(irn).is_some() {
+    if state.ledger.lock().invoice(irn).is_some() {
         return Err(Refusal::ambiguous(400));
     }
     Ok(ok())
@@ -22,7 +22,7 @@ pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
 
 /// Enrols the business if it is unknown. Refuses the IRN if the business was enrolled with another service id.
 pub(super) fn check_service_id(state: &State, business_id: &str, irn: &str) -> Result<(), Refusal> {
-    let mut ledger = state.ledger.open();
+    let mut ledger = state.ledger.lock();
     let found = Irn::parse(irn)
         .map(|irn| irn.service_id)
         .unwrap_or_default();
@@ -40,7 +40,7 @@ pub(super) fn check_service_id(state: &State, business_id: &str, irn: &str) -> R
     ))
 }
 
-fn refuse(fault: String) -> Refusal {
+fn refuse_irn(fault: String) -> Refusal {
     match fault.split_once(' ') {
         Some((field, rule)) => Refusal::field(field, rule),
         None => Refusal::document(fault),

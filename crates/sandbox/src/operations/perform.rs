@@ -24,7 +24,7 @@ pub(crate) fn perform(call: &Call, state: &State) -> OperationResult {
         Operation::Acknowledge => transmission::acknowledge(call, state),
         Operation::Pull => search::pull(call, state),
         Operation::Report => report::report(call, state),
-        Operation::Entity => catalog::entity(call, state),
-        Operation::Resources => catalog::list(call),
+        Operation::Entity => catalog::show_entity(call, state),
+        Operation::Resources => catalog::show_reference_list(call),
     }
 }

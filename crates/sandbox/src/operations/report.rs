@@ -31,7 +31,7 @@ pub(super) fn report(call: &Call, state: &State) -> OperationResult {
     check(&root).map_err(Refusal::document)?;
     let irn = call.irn().unwrap_or_default();
     let report = call.body.to_string();
-    state.ledger.open().report(irn, report);
+    state.ledger.lock().report(irn, report);
     Ok(serde_json::json!({ "ok": true, "irn": irn }))
 }
 
@@ -44,7 +44,7 @@ fn check(root: &Node<'_>) -> Result<(), String> {
     }
     root.at("other_taxes").if_any(check_number)?;
     root.at("transaction_date").date()?;
-    root.at("vat_status").word(&VAT_STATUSES)?;
+    root.at("vat_status").word_in(&VAT_STATUSES)?;
     Ok(())
 }
 

@@ -24,7 +24,7 @@ pub(super) fn search(call: &Call, state: &State) -> OperationResult {
         return Err(Refusal::unknown_route());
     };
     let business = business.to_lowercase();
-    let ledger = state.ledger.open();
+    let ledger = state.ledger.lock();
     let found: Vec<&Invoice> = ledger
         .oldest_first()
         .rev()
@@ -78,7 +78,7 @@ pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
         .is_some_and(|text| text == "true");
     let from = parse_bound(call, state, "from")?;
     let to = parse_bound(call, state, "to")?;
-    let ledger = state.ledger.open();
+    let ledger = state.ledger.lock();
     let rows: Vec<Value> = ledger
         .oldest_first()
         .filter(|invoice| invoice.is_transmitted() && invoice.is_delivered() == confirmed)

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::call::Call;
 use crate::clock;
-use crate::document::{self, InvoiceEssence};
+use crate::document::{self, SignedValues};
 use crate::faults::is_rejected;
-use crate::records::{Invoice, PaymentStatus, Transit};
+use crate::records::{Invoice, PaymentStatus, TransitStage};
 use crate::reply::Refusal;
 use crate::state::State;
 
@@ -37,7 +37,7 @@ pub(super) fn confirm(call: &Call, state: &State) -> OperationResult {
     with_invoice(call, state, |invoice| Ok(invoice.confirmation(zone)))
 }
 
-fn check_document(document: &Value, state: &State) -> Result<InvoiceEssence, Refusal> {
+fn check_document(document: &Value, state: &State) -> Result<SignedValues, Refusal> {
     let essence = document::check(document).map_err(Refusal::document)?;
     if is_rejected(&essence.irn) {
         let words = "invoicerequest.invoice.invoiceline[0].hsncode must be a known code";
@@ -50,11 +50,11 @@ fn check_document(document: &Value, state: &State) -> Result<InvoiceEssence, Ref
 /// Records a signed invoice and its parties. Returns false if the reference number is already signed.
 pub(crate) fn record_signed_invoice(
     state: &State,
-    essence: InvoiceEssence,
+    essence: SignedValues,
     document: &Value,
 ) -> bool {
     let document = document.to_string();
-    let mut ledger = state.ledger.open();
+    let mut ledger = state.ledger.lock();
     let supplier = &essence.supplier;
     ledger.party(&supplier.tin, &supplier.name);
     let issuer = match &essence.customer {
@@ -84,7 +84,7 @@ pub(crate) fn record_signed_invoice(
         signed_at: clock::now(),
         payment: payment.unwrap_or(PaymentStatus::Pending),
         payment_reference: None,
-        transit: Transit::Signed,
+        transit: TransitStage::Signed,
         sign_count: 0,
         transmit_count: 0,
     })

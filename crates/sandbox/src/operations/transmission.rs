@@ -13,20 +13,22 @@ use crate::state::State;
 
 /// Returns the supplier and the customer of the invoice in the path, or the party whose tax number is in the path.
 pub(super) fn lookup(call: &Call, state: &State) -> OperationResult {
-    let mut ledger = state.ledger.open();
+    let mut ledger = state.ledger.lock();
     if let Subject::Tin(tin) = &call.subject {
-        return Ok(party(&mut ledger, tin, !call.offline));
+        return Ok(party_json(&mut ledger, tin, !call.offline));
     }
     let irn = call.irn().unwrap_or_default();
     let (supplier, customer) = ledger
         .invoice(irn)
         .map(|invoice| (invoice.supplier_tin.clone(), invoice.customer_tin.clone()))
         .ok_or_else(|| Refusal::new(404, "invoice not found"))?;
-    let customer = customer.map(|tin| party(&mut ledger, &tin, !call.offline));
-    Ok(json!({ "irn": irn, "supplier": party(&mut ledger, &supplier, true), "customer": customer }))
+    let customer = customer.map(|tin| party_json(&mut ledger, &tin, !call.offline));
+    Ok(
+        json!({ "irn": irn, "supplier": party_json(&mut ledger, &supplier, true), "customer": customer }),
+    )
 }
 
-fn party(ledger: &mut Ledger, tin: &str, reachable: bool) -> Value {
+fn party_json(ledger: &mut Ledger, tin: &str, reachable: bool) -> Value {
     let party = ledger.party(tin, "");
     let online = party.online && reachable;
     json!({
@@ -40,7 +42,7 @@ fn party(ledger: &mut Ledger, tin: &str, reachable: bool) -> Value {
 pub(super) fn transmit(call: &Call, state: &State) -> OperationResult {
     let irn = call.irn().unwrap_or_default();
     {
-        let mut ledger = state.ledger.open();
+        let mut ledger = state.ledger.lock();
         check_reachable(&mut ledger, irn, call.offline)?;
         let invoice = ledger
             .invoice_mut(irn)

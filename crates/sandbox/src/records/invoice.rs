@@ -44,13 +44,13 @@ impl PaymentStatus {
 
 /// The stage of an invoice on its way from the supplier to the customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Transit {
+pub(crate) enum TransitStage {
     Signed,
     Transmitted,
     Delivered,
 }
 
-impl Transit {
+impl TransitStage {
     /// Returns the name that the search filter `entry_status` uses for this state.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -75,13 +75,13 @@ pub(crate) struct Invoice {
     pub(crate) signed_at: Timestamp,
     pub(crate) payment: PaymentStatus,
     pub(crate) payment_reference: Option<String>,
-    pub(crate) transit: Transit,
+    pub(crate) transit: TransitStage,
     pub(crate) sign_count: u32,
     pub(crate) transmit_count: u32,
 }
 
 impl Invoice {
-    pub(crate) fn sync_day(&self, zone: Offset) -> Date {
+    pub(crate) fn signature_day(&self, zone: Offset) -> Date {
         clock::day(self.signed_at, zone)
     }
 
@@ -106,31 +106,31 @@ impl Invoice {
     }
 
     pub(crate) fn transmit(&mut self) -> Result<(), &'static str> {
-        if self.transit != Transit::Signed {
+        if self.transit != TransitStage::Signed {
             return Err("invoice already transmitted");
         }
-        self.transit = Transit::Transmitted;
+        self.transit = TransitStage::Transmitted;
         self.transmit_count += 1;
         Ok(())
     }
 
     pub(crate) fn acknowledge(&mut self) -> Result<(), &'static str> {
         match self.transit {
-            Transit::Signed => Err("invoice has not been transmitted"),
-            Transit::Delivered => Err("invoice transmission already acknowledged"),
-            Transit::Transmitted => {
-                self.transit = Transit::Delivered;
+            TransitStage::Signed => Err("invoice has not been transmitted"),
+            TransitStage::Delivered => Err("invoice transmission already acknowledged"),
+            TransitStage::Transmitted => {
+                self.transit = TransitStage::Delivered;
                 Ok(())
             }
         }
     }
 
     pub(crate) fn is_transmitted(&self) -> bool {
-        self.transit != Transit::Signed
+        self.transit != TransitStage::Signed
     }
 
     pub(crate) fn is_delivered(&self) -> bool {
-        self.transit == Transit::Delivered
+        self.transit == TransitStage::Delivered
     }
 
     /// Returns the data that the operation `confirm` answers with. The day of the signature is one of `zone`.
@@ -138,7 +138,7 @@ impl Invoice {
         json!({
             "issue_date": self.issue_date,
             "due_date": self.due_date,
-            "sync_date": self.sync_day(zone).to_string(),
+            "sync_date": self.signature_day(zone).to_string(),
             "payment_status": self.payment.name(),
             "transmitted": self.is_transmitted(),
             "delivered": self.is_delivered(),

@@ -11,7 +11,7 @@ use super::{Business, Invoice, Party, Tally};
 pub(crate) struct SharedLedger(Mutex<Ledger>);
 
 impl SharedLedger {
-    pub(crate) fn open(&self) -> MutexGuard<'_, Ledger> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Ledger> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ mod party;
 mod tally;
 
 pub use invoice::InvoiceSheet;
-pub(crate) use invoice::{Invoice, PaymentStatus, Transit};
+pub(crate) use invoice::{Invoice, PaymentStatus, TransitStage};
 pub(crate) use ledger::{Ledger, SharedLedger};
 pub use party::PartyEnrolment;
 pub(crate) use party::{Business, Party, ServiceId};

@@ -94,14 +94,17 @@ async fn a_qr_code_made_with_the_keys_file_opens() {
     let mut sealed = vec![0; key.ciphertext_size()];
     let sealed = key.encrypt(plain.as_bytes(), &mut sealed).unwrap();
     assert_eq!(
-        authority.sandbox.state().open_qr(&STANDARD.encode(sealed)),
+        authority
+            .sandbox
+            .state()
+            .decrypt_qr(&STANDARD.encode(sealed)),
         Ok(plain)
     );
     assert!(
         authority
             .sandbox
             .state()
-            .open_qr("bm90IGEgUVIgY29kZQ==")
+            .decrypt_qr("bm90IGEgUVIgY29kZQ==")
             .is_err()
     );
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 const CHUNK_BYTES: usize = 4 * 1_024;
 
-/// A request, as it stands in the buffer of its connection.
+/// A request. It borrows from the buffer of its connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     head: &'a str,
@@ -49,7 +49,7 @@ pub struct Response {
     pub delay: Duration,
     /// True if the connection ends without an answer.
     pub is_lost: bool,
-    /// True if the end of the body is announced and never comes.
+    /// True if the announced length is larger than the body, so that the sender waits for the rest in vain.
     pub is_unfinished: bool,
 }
 
@@ -172,7 +172,7 @@ impl Connection {
     }
 }
 
-/// Returns `None` instead of an error if the stream was not ready after all.
+/// Returns `None` instead of an error if the stream was not ready after all, so that the caller tries again.
 fn when_ready(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),

@@ -1,6 +1,6 @@
-//! A webhook receiver on loopback: HTTP/1.1 on connections that stay open, in a thread of its own. It is as light as
-//! can be, so that a benchmark does not measure the receiver. Its [`Endpoint`] decides on the answers: [`Scripted`]
-//! for notifications, others for an ERP system or for a benchmark.
+//! A webhook receiver on loopback: HTTP/1.1 on connections that stay open, in a separate thread. It is as light as
+//! possible, so that a benchmark does not measure the receiver. Its [`Endpoint`] decides on the answers: [`ScriptedEndpoint`]
+//! answers notifications; other endpoints stand for an ERP system or count for a benchmark.
 
 mod http;
 mod notification;
@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use http::Connection;
 pub use http::{Request, Response};
 pub use notification::Received;
-pub use scripted::{Reply, Scripted};
+pub use scripted::{Reply, ScriptedEndpoint};
 
 /// The largest number of connections that wait to be accepted.
 const BACKLOG: u32 = 4_096;
@@ -39,27 +39,27 @@ struct Pace {
     latency: Duration,
 }
 
-struct Counted<E> {
+struct CountedEndpoint<E> {
     endpoint: E,
     requests: usize,
     answers: usize,
 }
 
-struct Shared<E> {
-    counted: Mutex<Counted<E>>,
+struct ReceiverState<E> {
+    counted: Mutex<CountedEndpoint<E>>,
     pace: watch::Sender<Pace>,
 }
 
-impl<E> Shared<E> {
-    fn lock(&self) -> MutexGuard<'_, Counted<E>> {
+impl<E> ReceiverState<E> {
+    fn lock(&self) -> MutexGuard<'_, CountedEndpoint<E>> {
         self.counted.lock().unwrap()
     }
 }
 
 /// A running receiver. It ends when it is dropped.
-pub struct Receiver<E = Scripted> {
+pub struct Receiver<E = ScriptedEndpoint> {
     port: u16,
-    shared: Arc<Shared<E>>,
+    shared: Arc<ReceiverState<E>>,
     _running: oneshot::Sender<()>,
 }
 
@@ -75,12 +75,12 @@ impl<E: Endpoint> Receiver<E> {
             is_held: false,
             latency: Duration::ZERO,
         });
-        let counted = Mutex::new(Counted {
+        let counted = Mutex::new(CountedEndpoint {
             endpoint,
             requests: 0,
             answers: 0,
         });
-        let shared = Arc::new(Shared { counted, pace });
+        let shared = Arc::new(ReceiverState { counted, pace });
         let (running, stopped) = oneshot::channel();
         let (port_sender, port) = mpsc::channel();
         let for_thread = Arc::clone(&shared);
@@ -153,7 +153,7 @@ fn listen(address: Ipv4Addr) -> TcpListener {
     socket.listen(BACKLOG).unwrap()
 }
 
-async fn accept<E: Endpoint>(listener: TcpListener, shared: Arc<Shared<E>>) {
+async fn accept<E: Endpoint>(listener: TcpListener, shared: Arc<ReceiverState<E>>) {
     for number in 0.. {
         let (stream, _) = listener.accept().await.unwrap();
         tokio::spawn(answer_all(stream, number, Arc::clone(&shared)));
@@ -165,7 +165,7 @@ async fn accept<E: Endpoint>(listener: TcpListener, shared: Arc<Shared<E>>) {
 async fn answer_all<E: Endpoint>(
     stream: TcpStream,
     number: usize,
-    shared: Arc<Shared<E>>,
+    shared: Arc<ReceiverState<E>>,
 ) -> Option<()> {
     let mut connection = Connection::new(stream, number)?;
     let mut pace = shared.pace.subscribe();

@@ -12,8 +12,7 @@ use serde_json::Value;
 
 use super::{Reply, Request};
 
-/// The largest difference in seconds between the time of a notification and the receiver's clock. With a larger one it
-/// is too old or too new.
+/// The largest accepted difference between the time of a notification and the receiver's clock, in seconds.
 const TOLERANCE_S: u64 = 300;
 
 #[derive(Debug, Clone)]
@@ -24,7 +23,7 @@ pub struct Received {
     pub bytes: Vec<u8>,
     /// The headers by their names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// The number of the connection that it came over.
+    /// The number of the connection over which the notification came.
     pub connection: usize,
     pub answered: Reply,
     /// False while the answer is held back or delayed.

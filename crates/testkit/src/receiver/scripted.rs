@@ -1,4 +1,5 @@
-//! The endpoint of a taxpayer: keeps every notification and answers as a test says, or by chance.
+//! The endpoint of a taxpayer: stores every notification, and answers with the replies that a test has set, or at
+//! random.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use super::{Endpoint, Received, Receiver, Request, Response};
 use crate::patience::eventually;
 
-/// The delay of a slow answer. An attempt may not take so long in the settings of the tests.
+/// The delay of a slow answer. In the settings of the tests, an attempt times out before it.
 const SLOW_REPLY_DELAY: Duration = Duration::from_secs(4);
 const SEED: u64 = 7;
 
@@ -67,7 +68,7 @@ impl Reply {
 
 type ArrivalHook = Box<dyn FnMut(&Received) + Send>;
 
-pub struct Scripted {
+pub struct ScriptedEndpoint {
     received: Vec<Received>,
     /// The replies to the next requests, in order. When they are used up, `shares` decides.
     next: VecDeque<Reply>,
@@ -82,7 +83,7 @@ pub struct Scripted {
     hook: Option<ArrivalHook>,
 }
 
-impl Scripted {
+impl ScriptedEndpoint {
     fn reply(&mut self, one: &Received) -> Reply {
         if self
             .secret
@@ -106,7 +107,7 @@ impl Scripted {
     }
 }
 
-impl Endpoint for Scripted {
+impl Endpoint for ScriptedEndpoint {
     fn receive(&mut self, request: &Request<'_>) -> Response {
         let mut one = Received::new(request, Reply::Status(401));
         one.answered = self.reply(&one);
@@ -131,7 +132,7 @@ impl Endpoint for Scripted {
 impl Receiver {
     /// Starts a receiver that accepts everything at once.
     pub fn start() -> Self {
-        Self::serve(Scripted {
+        Self::serve(ScriptedEndpoint {
             received: Vec::new(),
             next: VecDeque::new(),
             shares: Vec::new(),

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use serde_json::{Value, json};
 
-use super::{REPORT, SUBMIT, TRANSMIT, VALIDATE, relay};
+use super::{REPORT, SUBMIT, TRANSMIT, VALIDATE, relay_path};
 use crate::answer::Answer;
 use crate::client::Client;
 use crate::patience::eventually;
@@ -58,17 +58,21 @@ impl AppClient {
         self.send("POST", REPORT, body).await
     }
 
-    /// Has a payment status relayed to the authority.
+    /// Asks the service to report a payment status to the authority.
     pub async fn pay(&self, irn: &str, status: &str) -> Answer {
-        self.send("PATCH", &relay(irn), &json!({ "payment_status": status }))
-            .await
+        self.send(
+            "PATCH",
+            &relay_path(irn),
+            &json!({ "payment_status": status }),
+        )
+        .await
     }
 
     pub async fn download(&self, irn: &str) -> Answer {
         self.get(&format!("/v1/app/invoices/{irn}/download")).await
     }
 
-    /// Returns the run of this operation. `run` returns the one that the API shows by default.
+    /// Returns the invoice's run with this operation. The method `run` returns the run that the API shows by default.
     pub async fn run_with_operation(&self, irn: &str, operation: &str) -> Answer {
         self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}"))
             .await
@@ -78,25 +82,25 @@ impl AppClient {
         self.get(&format!("/v1/app/invoices/{irn}/run")).await
     }
 
-    /// Submits until the run has ended, as a caller that tries again does.
+    /// Submits an invoice, and repeats the request until its run has ended.
     pub async fn submit_to_the_end(&self, body: &Value) -> Answer {
-        to_the_end("a submission", async || self.submit(body).await).await
+        repeat_until_run_ends("a submission", async || self.submit(body).await).await
     }
 
-    /// Transmits until the run has ended.
+    /// Transmits an invoice, and repeats the request until its run has ended.
     pub async fn transmit_to_the_end(&self, irn: &str) -> Answer {
-        to_the_end("a transmission", async || self.transmit(irn).await).await
+        repeat_until_run_ends("a transmission", async || self.transmit(irn).await).await
     }
 
-    /// Reports until the run has ended.
+    /// Sends a report, and repeats the request until its run has ended.
     pub async fn report_to_the_end(&self, body: &Value) -> Answer {
-        to_the_end("a report", async || self.report(body).await).await
+        repeat_until_run_ends("a report", async || self.report(body).await).await
     }
 }
 
-/// Repeats a request while its answer allows it. How far a run gets within one request depends on the load of the
-/// machine.
-async fn to_the_end(of: &str, ask: impl AsyncFn() -> Answer) -> Answer {
+/// Repeats a request while its answer says that it may be sent again. How far a run gets within one request depends
+/// on the load of the machine.
+async fn repeat_until_run_ends(of: &str, ask: impl AsyncFn() -> Answer) -> Answer {
     eventually(&format!("the end of {of}"), async || {
         let answer = ask().await;
         let may_be_asked_again =

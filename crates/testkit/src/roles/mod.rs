@@ -1,4 +1,4 @@
-//! Callers, one type for each role. Each has its key and knows its paths; the tests judge the answers.
+//! The callers of the API, one type for each role. Each has its key and knows its paths; the tests judge the answers.
 
 mod app_client;
 mod integrator;
@@ -28,7 +28,7 @@ pub const REPORT: &str = "/v1/app/invoices/report";
 pub const TRANSMIT: &str = "/v1/app/invoices/transmit";
 
 /// Returns the path of the call that relays a payment status to the authority.
-pub fn relay(irn: &str) -> String {
+pub fn relay_path(irn: &str) -> String {
     format!("/v1/app/invoices/{irn}/update-payment-status")
 }
 

@@ -55,7 +55,7 @@ impl Operator {
             .await
     }
 
-    /// Compares a day of a taxpayer with the authority's ledger.
+    /// Requests a comparison of one day of a taxpayer with the authority's ledger.
     pub async fn reconcile(&self, taxpayer: i64, day: &str) -> Answer {
         let body = json!({ "taxpayer_id": taxpayer, "day": day });
         self.send("POST", "/ops/reconciliations", &body).await

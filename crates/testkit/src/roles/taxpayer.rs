@@ -62,7 +62,7 @@ impl Taxpayer {
     }
 
     /// Creates a full invoice and returns it.
-    pub async fn full(&self, body: &Value) -> Value {
+    pub async fn new_full_invoice(&self, body: &Value) -> Value {
         self.create_full(body)
             .await
             .expect_status(201)
@@ -75,7 +75,7 @@ impl Taxpayer {
     }
 
     /// Returns an invoice with its lines and its ledger.
-    pub async fn whole(&self, invoice: &Value) -> Value {
+    pub async fn invoice_with_ledger(&self, invoice: &Value) -> Value {
         let path = format!("{INVOICES}/{}?include=lines,ledger", invoice["id"]);
         let answer = self.get(&path).await;
         answer.expect_status(200).data().clone()
@@ -96,7 +96,7 @@ impl Taxpayer {
     }
 
     /// Returns the batch that an answer names.
-    pub async fn outcome(&self, created: &Answer) -> Value {
+    pub async fn created_batch(&self, created: &Answer) -> Value {
         let batch_no = created.data()["batch_no"].as_str().unwrap();
         self.get(&format!("{BATCHES}/{batch_no}"))
             .await
@@ -113,7 +113,7 @@ impl Taxpayer {
         self.get(&format!("{INVOICES}/{id}")).await
     }
 
-    /// Reads an invoice again.
+    /// Loads the present state of an invoice.
     pub async fn reread(&self, invoice: &Value) -> Value {
         self.get_invoice(&invoice["id"])
             .await

@@ -1,7 +1,7 @@
 //! Reads the parts that concern the whole document: its type, dates, references and payment.
 
 use jiff::civil::Date;
-use trade_document::{Coded, PaymentMeans, Period, Reference, ReferenceKind};
+use trade_document::{CodeAndName, PaymentMeans, Period, Reference, ReferenceKind};
 
 use super::Reader;
 use crate::codes::{self, RootKind};
@@ -29,7 +29,7 @@ pub(super) struct ReadReferences {
 }
 
 impl Reader<'_> {
-    pub(super) fn document_type(&mut self, root_kind: RootKind) -> Coded {
+    pub(super) fn document_type(&mut self, root_kind: RootKind) -> CodeAndName {
         let root = self.root;
         if root.peek_at("cbc:CustomizationID") == CUSTOMIZATION {
             root.text_at("cbc:CustomizationID");
@@ -64,7 +64,7 @@ impl Reader<'_> {
                 "The document type {foreign} became {} ({}).",
                 coded.code, coded.name
             );
-            self.change(Cause::DocumentType, element, sentence);
+            self.report_change(Cause::DocumentType, element, sentence);
         }
         coded
     }
@@ -123,7 +123,7 @@ impl Reader<'_> {
                     .map(str::to_owned)
                     .unwrap_or_default();
                 Some(PaymentMeans {
-                    means: Coded {
+                    means: CodeAndName {
                         code: self.means_code(code),
                         name,
                     },
@@ -140,7 +140,7 @@ impl Reader<'_> {
             element.mark_read();
         } else {
             let sentence = format!("The payment means {foreign} of UNTDID 4461 became {own}.");
-            self.change_once(Cause::PaymentMeans, element, sentence);
+            self.report_change_once(Cause::PaymentMeans, element, sentence);
         }
         own.to_owned()
     }

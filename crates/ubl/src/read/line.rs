@@ -1,7 +1,7 @@
 //! Reads the lines as they are in the XML. Negative amounts and wrong prices are corrected afterwards, in `signs`.
 
 use rust_decimal::Decimal;
-use trade_document::{Coded, ItemKind, Line, Tax, TaxSubtotal};
+use trade_document::{CodeAndName, ItemKind, Line, Tax, TaxSubtotal};
 
 use super::Reader;
 use super::money::{is_in_currency, net_charges};
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
             lines.extend(line.map(|line| RawLine { line, element }));
         }
         if root.children_named(name).next().is_none() {
-            self.fault(
+            self.report_fault(
                 Cause::Missing,
                 root,
                 format!("The document has no lines ({name})."),
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
         taxes: &[TaxSubtotal],
     ) -> Option<Line> {
         let Some(amount) = self.amount_at(element, "cbc:LineExtensionAmount", currency) else {
-            self.fault(
+            self.report_fault(
                 Cause::Missing,
                 element,
                 "The line has no amount.".to_owned(),
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         let name = item.and_then(|item| item.text_at("cbc:Name"));
         let description = item.and_then(|item| item.text_at("cbc:Description"));
         let Some(name) = name.or_else(|| description.clone()) else {
-            self.fault(
+            self.report_fault(
                 Cause::Missing,
                 element,
                 "The line names no item.".to_owned(),
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
             item_number: item.text_at("cac:SellersItemIdentification/cbc:ID"),
             item_kind,
             quantity: quantity.unwrap_or_default(),
-            unit: Coded {
+            unit: CodeAndName {
                 code: unit,
                 name: String::new(),
             },
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
             "The line has no quantity or no price in the document's currency: {} × {} was taken from its amount {}.",
             line.quantity, line.price, line.amount
         );
-        self.change(Cause::Price, element, sentence);
+        self.report_change(Cause::Price, element, sentence);
     }
 
     /// Returns the tax of a line: its own, otherwise the one in its tax total, otherwise the only one of the document.
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         let tax = own.or_else(|| self.summed_tax(line));
         if item.children_named("cac:ClassifiedTaxCategory").count() > 1 {
             let sentence = "The line has several taxes; the first was taken.".to_owned();
-            self.change(Cause::TaxCategory, line, sentence);
+            self.report_change(Cause::TaxCategory, line, sentence);
         }
         if let Some(mut tax) = tax {
             tax.percent = tax.percent.or_else(|| only_percent(taxes, &tax));
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         let sentence = match taxes {
             [only] => {
                 let name = &only.tax.category.code;
-                self.change_once(
+                self.report_change_once(
                     Cause::TaxCategory,
                     line,
                     format!("Lines without a tax got the only one of the document, {name}."),
@@ -162,9 +162,9 @@ impl<'a> Reader<'a> {
             }
             [] if self.root.at("cac:TaxTotal").is_none() => {
                 let sentence = "The document states no tax: its lines became exempted.".to_owned();
-                self.change_once(Cause::TaxCategory, line, sentence);
+                self.report_change_once(Cause::TaxCategory, line, sentence);
                 let (own, _) = codes::read_tax_category("E", "VAT", "", None);
-                let category = Coded {
+                let category = CodeAndName {
                     code: own.to_owned(),
                     name: "VAT".to_owned(),
                 };
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
             }
             _ => "The line does not say its tax, and the document has not just one.",
         };
-        self.fault(Cause::TaxCategory, line, sentence.to_owned());
+        self.report_fault(Cause::TaxCategory, line, sentence.to_owned());
         None
     }
 
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
             > 1
         {
             let sentence = "The line has several taxes; the first was taken.".to_owned();
-            self.change(Cause::TaxCategory, line, sentence);
+            self.report_change(Cause::TaxCategory, line, sentence);
         }
         tax
     }
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
             .unwrap_or_default();
         if let Some(wanted) = self.units.get(&unit).cloned() {
             let sentence = format!("The unit {unit} became {wanted}, as it was asked for.");
-            self.change(Cause::Unit, quantity.unwrap_or(line), sentence);
+            self.report_change(Cause::Unit, quantity.unwrap_or(line), sentence);
             return wanted;
         }
         let sentence = match codes::package_name(&unit) {
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
             Some(name) => {
                 format!("The unit {unit} ({name}, Recommendation 21) became {EACH} (each).")
             }
-            None if codes::is_piece(&unit) => {
+            None if codes::is_piece_word(&unit) => {
                 format!(
                     "The unit {unit}, which is no code of Recommendation 20, became {EACH} (each)."
                 )
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
                 return unit;
             }
         };
-        self.change(Cause::Unit, quantity.unwrap_or(line), sentence);
+        self.report_change(Cause::Unit, quantity.unwrap_or(line), sentence);
         EACH.to_owned()
     }
 
@@ -246,11 +246,11 @@ impl<'a> Reader<'a> {
                 return *kind;
             }
         }
-        if !codes::is_time(unit) {
+        if !codes::is_time_unit(unit) {
             return ItemKind::Product;
         }
         let sentence = format!("Lines with the unit of time {unit} were taken for services.");
-        self.change_once(Cause::ItemKind, item, sentence);
+        self.report_change_once(Cause::ItemKind, item, sentence);
         ItemKind::Service
     }
 
@@ -275,7 +275,7 @@ impl<'a> Reader<'a> {
         if kind == ItemKind::Product && is_digits && text.len() >= HEADING_DIGITS {
             let heading = format!("{}.{}", &text[..4], &text[4..HEADING_DIGITS]);
             let sentence = format!("The classification {text} became {heading}.");
-            self.change(Cause::Classification, code, sentence);
+            self.report_change(Cause::Classification, code, sentence);
             return Some(heading);
         }
         Some(text)

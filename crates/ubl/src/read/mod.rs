@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use trade_document::TradeDocument;
 
-use crate::beside::{UnmappedPart, collect};
+use crate::beside::{UnmappedPart, collect_unmapped_parts};
 use crate::codes::{self, RootKind};
 use crate::element::{Element, path};
 use crate::fault::{Cause, Change, Fault};
@@ -62,7 +62,7 @@ pub fn read_with_units(
     } = reader;
     match document {
         Some(document) if faults.is_empty() => {
-            let mut beside = collect(root);
+            let mut beside = collect_unmapped_parts(root);
             if changes
                 .iter()
                 .any(|change| change.cause == Cause::NegativeDocument)
@@ -143,10 +143,10 @@ impl<'a> Reader<'a> {
         let mut body = self.body(root_kind, currency?);
         let mut document_type = self.document_type(root_kind);
         if self.turn_positive(&mut body) {
-            let credit = codes::credit_code(&document_type.code);
+            let credit = codes::credit_note_code(&document_type.code);
             document_type = codes::read_document_type(RootKind::CreditNote, credit, None).0;
         }
-        self.settle_lines(&mut body);
+        self.correct_lines(&mut body);
         self.check_totals(&body);
         let payment_means = self.payment_means();
         let supplier = self.party("cac:AccountingSupplierParty", "supplier");
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         let charges = self.charges(self.root, &currency);
         if charges.len() > CHARGES_MAX {
             let sentence = format!("The document has more than {CHARGES_MAX} discounts and fees.");
-            self.fault(Cause::Limit, self.root, sentence);
+            self.report_fault(Cause::Limit, self.root, sentence);
         }
         let taxes = self.complete_taxes(taxes, &lines, &currency);
         let mut body = Body {
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         body
     }
 
-    fn fault(&mut self, cause: Cause, element: &Element, sentence: String) {
+    fn report_fault(&mut self, cause: Cause, element: &Element, sentence: String) {
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(Fault {
                 cause,
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn change(&mut self, cause: Cause, element: &Element, sentence: String) {
+    fn report_change(&mut self, cause: Cause, element: &Element, sentence: String) {
         self.changes.push(Change {
             cause,
             path: path(self.root, element),
@@ -224,20 +224,20 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports a change once, however many elements it concerns. The path is that of the first element.
-    fn change_once(&mut self, cause: Cause, element: &Element, sentence: String) {
+    fn report_change_once(&mut self, cause: Cause, element: &Element, sentence: String) {
         if self
             .changes
             .iter()
             .all(|change| change.sentence != sentence)
         {
-            self.change(cause, element, sentence);
+            self.report_change(cause, element, sentence);
         }
     }
 
     fn required_text(&mut self, parent: &Element, name: &str, what: &str) -> Option<String> {
         let text = parent.text_at(name);
         if text.is_none() {
-            self.fault(
+            self.report_fault(
                 Cause::Missing,
                 parent,
                 format!("The {what} is missing ({name})."),
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
 
     fn required_date(&mut self, parent: &Element, name: &str) -> Option<Date> {
         let Some(element) = parent.at(name) else {
-            self.fault(
+            self.report_fault(
                 Cause::Missing,
                 parent,
                 format!("The date {name} is missing."),
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
             .or_else(|| of_payable.map(str::to_owned));
         if currency.is_none() {
             let sentence = "The currency is missing (cbc:DocumentCurrencyCode).".to_owned();
-            self.fault(Cause::Missing, root, sentence);
+            self.report_fault(Cause::Missing, root, sentence);
         }
         currency
     }

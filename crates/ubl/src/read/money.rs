@@ -1,7 +1,7 @@
 //! Reads charges (discounts and fees), taxes and totals.
 
 use rust_decimal::Decimal;
-use trade_document::{Charge, Coded, Tax, TaxSubtotal, Totals};
+use trade_document::{Charge, CodeAndName, Tax, TaxSubtotal, Totals};
 
 use super::line::RawLine;
 use super::{Body, Reader};
@@ -15,8 +15,8 @@ use crate::rounding::round;
 /// differ by no more than one unit of its last digit.
 pub(super) const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 const TAX_CATEGORY: &str = "cac:TaxCategory";
-/// The maximum length of the name of a tax, which lines without a tax of their own copy. A longer one stays beside the
-/// document.
+/// The maximum length of the name of a tax, which lines without a tax of their own copy. A longer name is not read into
+/// the document but kept as a part.
 const TAX_NAME_BYTES_MAX: usize = 255;
 
 impl Reader<'_> {
@@ -37,13 +37,13 @@ impl Reader<'_> {
             Some("false" | "0") => false,
             _ => {
                 let sentence = "It is neither a fee nor a discount (cbc:ChargeIndicator).";
-                self.fault(Cause::Malformed, element, sentence.to_owned());
+                self.report_fault(Cause::Malformed, element, sentence.to_owned());
                 return None;
             }
         };
         let amount = self.amount_at(element, "cbc:Amount", currency);
         let Some(amount) = amount else {
-            self.fault(
+            self.report_fault(
                 Cause::Missing,
                 element,
                 "The discount or fee has no amount.".to_owned(),
@@ -95,7 +95,7 @@ impl Reader<'_> {
         element.at("cac:TaxScheme").inspect(|one| one.mark_read());
         let scheme = if scheme.is_empty() { "VAT" } else { &scheme };
         let category = if stated.is_empty() {
-            usual_category(element, percent)
+            guess_category(element, percent)
         } else {
             &stated
         };
@@ -115,7 +115,7 @@ impl Reader<'_> {
                 &stated
             };
             let sentence = format!("The tax category {stated} of {scheme} became {own}.");
-            self.change_once(Cause::TaxCategory, element, sentence);
+            self.report_change_once(Cause::TaxCategory, element, sentence);
         }
         if element.peek_at("cbc:TaxExemptionReason") == EXEMPTION_REASON {
             element.text_at("cbc:TaxExemptionReason");
@@ -128,7 +128,7 @@ impl Reader<'_> {
                 .to_owned()
         });
         Some(Tax {
-            category: Coded {
+            category: CodeAndName {
                 code: own.to_owned(),
                 name,
             },
@@ -160,7 +160,7 @@ impl Reader<'_> {
         let category = element.at(TAX_CATEGORY);
         let Some(tax) = category.and_then(|category| self.tax(category, Some(element))) else {
             let sentence = "The tax has no category.".to_owned();
-            self.fault(Cause::TaxCategory, element, sentence);
+            self.report_fault(Cause::TaxCategory, element, sentence);
             return None;
         };
         let amount = self
@@ -174,7 +174,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Makes the tax of a document that states only its sum. Fails if the lines have different taxes.
+    /// Completes the taxes of a document that states only their sum. Reports a fault if the lines have different taxes.
     pub(super) fn complete_taxes(
         &mut self,
         taxes: Vec<TaxSubtotal>,
@@ -193,7 +193,7 @@ impl Reader<'_> {
         let tax = &first.line.tax;
         if lines.iter().any(|raw| raw.line.tax != *tax) {
             let sentence = "The lines have several taxes, but only the sum of all is given.";
-            self.fault(Cause::TaxCategory, total, sentence.to_owned());
+            self.report_fault(Cause::TaxCategory, total, sentence.to_owned());
             return taxes;
         }
         let exclusive = self.amount_at(
@@ -202,7 +202,7 @@ impl Reader<'_> {
             currency,
         );
         let sentence = format!("The sum of the tax, {amount}, was taken for the tax of all lines.");
-        self.change(Cause::Totals, total, sentence);
+        self.report_change(Cause::Totals, total, sentence);
         vec![TaxSubtotal {
             tax: tax.clone(),
             base: exclusive.unwrap_or_else(|| line_sum(lines)),
@@ -215,7 +215,7 @@ impl Reader<'_> {
         let root = self.root;
         let Some(element) = root.at("cac:LegalMonetaryTotal") else {
             let sentence = "The totals are missing (cac:LegalMonetaryTotal).".to_owned();
-            self.fault(Cause::Missing, root, sentence);
+            self.report_fault(Cause::Missing, root, sentence);
             return Totals::default();
         };
         let mut read = |name: &str| self.amount_at(element, name, &body.currency);
@@ -295,14 +295,14 @@ impl Reader<'_> {
         for (name, stated, computed, sentence) in sums {
             if (stated - computed).abs() > tolerance {
                 let sentence = format!("The amount {name} is {stated}, but {sentence}.");
-                self.change(Cause::Totals, element, sentence);
+                self.report_change(Cause::Totals, element, sentence);
             }
         }
     }
 }
 
 /// Returns the category of a tax that states only its rate.
-fn usual_category(element: &Element, percent: Option<Decimal>) -> &'static str {
+fn guess_category(element: &Element, percent: Option<Decimal>) -> &'static str {
     let reasons = ["cbc:TaxExemptionReasonCode", "cbc:TaxExemptionReason"];
     let has_reason = reasons.iter().any(|name| element.at(name).is_some());
     match percent {

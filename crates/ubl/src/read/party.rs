@@ -12,7 +12,7 @@ impl Reader<'_> {
     pub(super) fn party(&mut self, name: &str, role: &str) -> Party {
         let root = self.root;
         let Some(element) = root.at(name).and_then(|one| one.at("cac:Party")) else {
-            self.change(
+            self.report_change(
                 Cause::Missing,
                 root,
                 format!("The document names no {role}."),
@@ -21,7 +21,7 @@ impl Reader<'_> {
         };
         let name = party_name(element);
         if name.is_none() {
-            self.change(Cause::Missing, element, format!("The {role} has no name."));
+            self.report_change(Cause::Missing, element, format!("The {role} has no name."));
         }
         let mut party = Party {
             name: name.unwrap_or_default(),

@@ -27,11 +27,11 @@ impl Reader<'_> {
         let (date, zone) = text.split_at_checked(DATE_BYTES).unwrap_or((&text, ""));
         let Ok(date) = date.parse() else {
             let sentence = format!("“{text}” is no date; one is written like 2026-11-26.");
-            self.fault(Cause::Malformed, element, sentence);
+            self.report_fault(Cause::Malformed, element, sentence);
             return None;
         };
         if !zone.is_empty() {
-            self.change(
+            self.report_change(
                 Cause::Precision,
                 element,
                 format!("“{zone}” after the date {date} was left out."),
@@ -48,17 +48,17 @@ impl Reader<'_> {
         let (clock, zone) = text.split_at(end);
         let Ok(exact) = clock.parse::<Time>() else {
             let sentence = format!("“{text}” is no time; one is written like 13:45:00.");
-            self.fault(Cause::Malformed, element, sentence);
+            self.report_fault(Cause::Malformed, element, sentence);
             return None;
         };
         let time = jiff::civil::time(exact.hour(), exact.minute(), exact.second(), 0);
         if time != exact {
             let sentence =
                 format!("The time {exact} became {time}, without the fraction of a second.");
-            self.change(Cause::Precision, element, sentence);
+            self.report_change(Cause::Precision, element, sentence);
         }
         if !zone.is_empty() {
-            self.change(
+            self.report_change(
                 Cause::Precision,
                 element,
                 format!("The zone “{zone}” of the time {time} was left out."),
@@ -79,7 +79,7 @@ impl Reader<'_> {
             let sentence = format!(
                 "“{text}” is no number of at most {INTEGER_DIGITS_MAX} digits before the decimal point."
             );
-            self.fault(Cause::Malformed, element, sentence);
+            self.report_fault(Cause::Malformed, element, sentence);
             return None;
         };
         let rounded = round(value, FRACTION_DIGITS_MAX);
@@ -87,7 +87,7 @@ impl Reader<'_> {
             let sentence = format!(
                 "{text} became {rounded}: at most {FRACTION_DIGITS_MAX} digits after the decimal point are kept."
             );
-            self.change(Cause::Precision, element, sentence);
+            self.report_change(Cause::Precision, element, sentence);
         }
         Some(rounded)
     }
@@ -108,7 +108,7 @@ impl Reader<'_> {
         match element.attribute(CURRENCY) {
             Some(other) if !other.eq_ignore_ascii_case(currency) => {
                 let sentence = format!("The amount is in {other}, the document in {currency}.");
-                self.fault(Cause::Currency, element, sentence);
+                self.report_fault(Cause::Currency, element, sentence);
                 None
             }
             _ => self.decimal(element),
@@ -116,14 +116,14 @@ impl Reader<'_> {
     }
 
     /// Returns the result of a calculation. Reports a fault if it is too large.
-    pub(super) fn in_range(
+    pub(super) fn require_in_range(
         &mut self,
         element: &Element,
         value: Option<Decimal>,
     ) -> Option<Decimal> {
         if value.is_none() {
             let sentence = "The numbers are too large to be multiplied.".to_owned();
-            self.fault(Cause::Malformed, element, sentence);
+            self.report_fault(Cause::Malformed, element, sentence);
         }
         value
     }

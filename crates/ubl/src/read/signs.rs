@@ -11,7 +11,8 @@ use crate::codes::{RootKind, currency_digits};
 use crate::element::Element;
 use crate::fault::Cause;
 
-/// Quantity × price of a line is less than this, 10^15, as every number that is read. So no sum of them is too large.
+/// Quantity × price of a line must be less than this: 10^15, the limit of every number that is read. So no sum of lines
+/// is too large for a `Decimal`.
 const GROSS_LIMIT: Decimal = Decimal::from_parts(0xA4C6_8000, 0x0003_8D7E, 0, false, 0);
 /// The reason of a discount or fee that is added to make a line add up.
 const DIFFERENCE: &str = "Difference to quantity × price";
@@ -28,7 +29,7 @@ impl Reader<'_> {
         if body.root_kind == RootKind::CreditNote {
             let sentence =
                 "The amounts of the credit note are negative, which may mean a credit or a debit.";
-            self.fault(Cause::NegativeDocument, root, sentence.to_owned());
+            self.report_fault(Cause::NegativeDocument, root, sentence.to_owned());
             return false;
         }
         let sentence = format!(
@@ -55,21 +56,21 @@ impl Reader<'_> {
             line.amount = negate(line.amount);
             negate_charges(&mut line.charges);
         }
-        self.change(Cause::NegativeDocument, root, sentence);
+        self.report_change(Cause::NegativeDocument, root, sentence);
         true
     }
 
     /// Makes negative charges and lines positive: a negative fee becomes a discount, a negative line a discount on the
     /// document. Then makes the remaining lines add up.
-    pub(super) fn settle_lines(&mut self, body: &mut Body) {
+    pub(super) fn correct_lines(&mut self, body: &mut Body) {
         let root = self.root;
         for charge in &mut body.charges {
-            self.settle_charge(root, charge);
+            self.make_charge_positive(root, charge);
         }
         let had_lines = !body.lines.is_empty();
         for raw in std::mem::take(&mut body.lines) {
             if raw.line.amount < Decimal::ZERO {
-                let discount = self.make_discount(&raw);
+                let discount = self.discount_from_negative_line(&raw);
                 body.totals.lines += discount.amount;
                 body.charges.push(discount);
             } else {
@@ -78,15 +79,15 @@ impl Reader<'_> {
         }
         if had_lines && body.lines.is_empty() {
             let sentence = "All lines are negative, but the document is not.".to_owned();
-            self.fault(Cause::NegativeLine, root, sentence);
+            self.report_fault(Cause::NegativeLine, root, sentence);
         }
         let digits = currency_digits(&body.currency);
         for RawLine { line, element } in &mut body.lines {
             for charge in &mut line.charges {
-                self.settle_charge(element, charge);
+                self.make_charge_positive(element, charge);
             }
-            self.settle_signs(element, line);
-            self.settle_amount(element, line, digits);
+            self.make_line_positive(element, line);
+            self.make_line_add_up(element, line, digits);
         }
         let only = only_tax(&body.lines).cloned();
         for charge in body
@@ -98,7 +99,7 @@ impl Reader<'_> {
         }
     }
 
-    fn settle_charge(&mut self, element: &Element, charge: &mut Charge) {
+    fn make_charge_positive(&mut self, element: &Element, charge: &mut Charge) {
         if charge.amount >= Decimal::ZERO {
             return;
         }
@@ -110,17 +111,17 @@ impl Reader<'_> {
         charge.amount = negate(charge.amount);
         charge.is_fee = !charge.is_fee;
         let sentence = format!("The negative {from} became a {to} of {}.", charge.amount);
-        self.change(Cause::NegativeCharge, element, sentence);
+        self.report_change(Cause::NegativeCharge, element, sentence);
     }
 
-    fn make_discount(&mut self, raw: &RawLine) -> Charge {
+    fn discount_from_negative_line(&mut self, raw: &RawLine) -> Charge {
         let RawLine { line, element } = raw;
         let amount = negate(line.amount);
         let sentence = format!(
             "The line of −{amount}, “{}”, became a discount on the document.",
             line.name
         );
-        self.change(Cause::NegativeLine, element, sentence);
+        self.report_change(Cause::NegativeLine, element, sentence);
         element.mark_gone();
         Charge {
             is_fee: false,
@@ -132,7 +133,7 @@ impl Reader<'_> {
     }
 
     /// Makes the quantity and the price of a line positive.
-    fn settle_signs(&mut self, element: &Element, line: &mut Line) {
+    fn make_line_positive(&mut self, element: &Element, line: &mut Line) {
         if line.quantity < Decimal::ZERO {
             line.quantity = negate(line.quantity);
             let sentence = if line.price < Decimal::ZERO {
@@ -141,27 +142,27 @@ impl Reader<'_> {
             } else {
                 "The negative quantity became positive, because the amount of the line is."
             };
-            self.change(Cause::Quantity, element, sentence.to_owned());
+            self.report_change(Cause::Quantity, element, sentence.to_owned());
         }
         if line.price < Decimal::ZERO {
             line.price = Decimal::ZERO;
             let sentence =
                 "The negative price became zero; the amount of the line stays.".to_owned();
-            self.change(Cause::Price, element, sentence);
+            self.report_change(Cause::Price, element, sentence);
         }
     }
 
     /// Adds a discount or fee to a line if its amount does not follow from its quantity, price and charges.
-    fn settle_amount(&mut self, element: &Element, line: &mut Line, currency_digits: u32) {
+    fn make_line_add_up(&mut self, element: &Element, line: &mut Line, currency_digits: u32) {
         let digits = currency_digits.max(line.amount.normalize().scale());
         let gross = gross(line, digits).filter(|gross| *gross < GROSS_LIMIT);
-        let Some(gross) = self.in_range(element, gross) else {
+        let Some(gross) = self.require_in_range(element, gross) else {
             return;
         };
         let expected = gross + net_charges(&line.charges);
         let difference = line.amount - expected;
         if difference.is_zero() {
-            take_back_rounding(line, currency_digits);
+            remove_rounding_charge(line, currency_digits);
             return;
         }
         let is_fee = difference > Decimal::ZERO;
@@ -173,7 +174,7 @@ impl Reader<'_> {
             line.amount,
             difference.abs()
         );
-        self.change(Cause::LineAmount, element, sentence);
+        self.report_change(Cause::LineAmount, element, sentence);
         line.charges.push(Charge {
             is_fee,
             amount: difference.abs(),
@@ -184,9 +185,9 @@ impl Reader<'_> {
     }
 }
 
-/// Removes the discount or fee that says only that the amounts of all lines were rounded together, as far as the amount
-/// of the line, which stays, is otherwise within rounding.
-fn take_back_rounding(line: &mut Line, currency_digits: u32) {
+/// Removes the last discount or fee of a line if its reason is `ROUNDING`, which our writer gives to a rounding
+/// difference, and if the amount of the line is right up to rounding without it. The amount stays.
+fn remove_rounding_charge(line: &mut Line, currency_digits: u32) {
     let Some((last, others)) = line.charges.split_last() else {
         return;
     };

@@ -14,7 +14,7 @@ const TAX_CURRENCY: &str = "cbc:TaxCurrencyCode";
 pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, UnwritableDocument> {
     let kind = &document.document_type;
     let (root_kind, code) =
-        codes::document_type(&kind.code).ok_or_else(|| UnwritableDocument::DocumentType {
+        codes::ubl_document_type(&kind.code).ok_or_else(|| UnwritableDocument::DocumentType {
             code: kind.code.clone(),
             name: kind.name.clone(),
         })?;
@@ -35,7 +35,7 @@ pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable
     );
     let mut type_code = Element::leaf(type_name, code).into_default();
     let title = codes::document_type_name(&kind.code);
-    if has_rival(root_kind, code, &kind.code) {
+    if is_ambiguous_code(root_kind, code, &kind.code) {
         type_code = type_code.with_attribute("name", title);
     } else if kind.name != title {
         type_code = type_code.with_attribute("name", &kind.name);
@@ -57,8 +57,10 @@ pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable
     }
     push_references(&mut root, document)?;
     // The schemas require both elements, even if nothing is known of a party.
-    root.children.push(party::supplier(&document.supplier));
-    root.children.push(party::customer(&document.customer));
+    root.children
+        .push(party::supplier_element(&document.supplier));
+    root.children
+        .push(party::customer_element(&document.customer));
     let mut delivery = Element::new("cac:Delivery");
     push_date(
         &mut delivery,
@@ -81,7 +83,7 @@ pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable
 
 /// Keeps the currency of the tax only if a total states the tax in it, because EN 16931 demands that total (BR-53).
 /// Otherwise a reference holds the currency, so that a reader gets it back.
-pub(super) fn settle_tax_currency(root: &mut Element) {
+pub(super) fn move_unstated_tax_currency(root: &mut Element) {
     let currency = root.peek_at(TAX_CURRENCY);
     if has_tax_in(root, &currency) {
         return;
@@ -108,7 +110,7 @@ fn has_tax_in(root: &Element, currency: &str) -> bool {
 }
 
 /// True if a reader would read this UBL code as another document type of the authority.
-fn has_rival(root: RootKind, code: &str, own: &str) -> bool {
+fn is_ambiguous_code(root: RootKind, code: &str, own: &str) -> bool {
     codes::read_document_type(root, code, None).0.code != own
 }
 
@@ -161,8 +163,8 @@ fn reference_element(name: &str, reference: &Reference) -> Element {
     element
 }
 
-/// Adds due date, payment means and terms. UBL has no due date of a credit note: it is written in the terms, unless it
-/// is the earliest due date of the payment means.
+/// Adds due date, payment means and terms. UBL has no element for the due date of a credit note, so it is written in
+/// the terms, unless a reader finds it as the earliest due date of the payment means.
 fn push_payment(root: &mut Element, document: &TradeDocument, kind: RootKind) {
     for means in &document.payment_means {
         root.push(means_element(means));
@@ -183,7 +185,7 @@ fn push_payment(root: &mut Element, document: &TradeDocument, kind: RootKind) {
 }
 
 fn means_element(means: &PaymentMeans) -> Element {
-    let code = codes::payment_means(&means.means.code);
+    let code = codes::ubl_payment_means(&means.means.code);
     let mut code = Element::leaf("cbc:PaymentMeansCode", code).into_default();
     if !means.means.name.is_empty() {
         code = code.with_attribute("name", &means.means.name);

@@ -28,7 +28,7 @@ pub fn write_with_parts(
 ) -> Result<String, UnwritableDocument> {
     let mut root = document::to_element(document)?;
     merge_parts(&mut root, beside);
-    document::settle_tax_currency(&mut root);
+    document::move_unstated_tax_currency(&mut root);
     order::sort_children(&mut root);
     serialize_document(&root)
 }

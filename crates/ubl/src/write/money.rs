@@ -20,7 +20,7 @@ pub(super) fn plain_number(value: Decimal) -> String {
 }
 
 /// Returns an element for an amount with at least as many decimal digits as its currency has.
-pub(super) fn amount(name: &str, value: Decimal, currency: &str) -> Element {
+pub(super) fn amount_element(name: &str, value: Decimal, currency: &str) -> Element {
     let mut value = if value.is_zero() {
         Decimal::ZERO
     } else {
@@ -56,15 +56,15 @@ pub(super) fn charge_element(
         "cbc:MultiplierFactorNumeric",
         charge.rate.map(plain_number).as_deref(),
     );
-    element.push(amount("cbc:Amount", charge.amount, currency));
+    element.push(amount_element("cbc:Amount", charge.amount, currency));
     if let Some(tax) = tax {
-        element.push(tax_category("cac:TaxCategory", tax, false)?);
+        element.push(tax_category_element("cac:TaxCategory", tax, false)?);
     }
     Ok(element)
 }
 
 /// Returns an element for a tax category. `has_reason` adds the reason of an exemption.
-pub(super) fn tax_category(
+pub(super) fn tax_category_element(
     name: &str,
     tax: &Tax,
     has_reason: bool,
@@ -110,18 +110,18 @@ pub(super) fn push_sums(
     }
     if !document.taxes.is_empty() {
         let mut total = Element::new("cac:TaxTotal");
-        total.push(amount("cbc:TaxAmount", tax_sum(document), currency));
+        total.push(amount_element("cbc:TaxAmount", tax_sum(document), currency));
         for tax in &document.taxes {
             total.push(
                 Element::new("cac:TaxSubtotal")
-                    .with(amount("cbc:TaxableAmount", tax.base, currency))
-                    .with(amount("cbc:TaxAmount", tax.amount, currency))
-                    .with(tax_category("cac:TaxCategory", &tax.tax, true)?),
+                    .with(amount_element("cbc:TaxableAmount", tax.base, currency))
+                    .with(amount_element("cbc:TaxAmount", tax.amount, currency))
+                    .with(tax_category_element("cac:TaxCategory", &tax.tax, true)?),
             );
         }
         root.push(total);
     }
-    root.push(totals(document));
+    root.push(totals_element(document));
     Ok(())
 }
 
@@ -138,11 +138,11 @@ fn tax_sum(document: &TradeDocument) -> Decimal {
     }
 }
 
-fn totals(document: &TradeDocument) -> Element {
+fn totals_element(document: &TradeDocument) -> Element {
     let totals = &document.totals;
     let mut element = Element::new("cac:LegalMonetaryTotal");
     let mut push = |name: &str, value: Decimal| {
-        element.push(amount(name, value, &document.currency));
+        element.push(amount_element(name, value, &document.currency));
     };
     push("cbc:LineExtensionAmount", totals.lines);
     push("cbc:TaxExclusiveAmount", totals.tax_exclusive);

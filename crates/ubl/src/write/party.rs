@@ -8,11 +8,11 @@ use crate::element::Element;
 const OTHER_TAX: &str = "TIN";
 const VAT: &str = "VAT";
 
-pub(super) fn supplier(party: &Party) -> Element {
+pub(super) fn supplier_element(party: &Party) -> Element {
     Element::new("cac:AccountingSupplierParty").with(party_element(party, true))
 }
 
-pub(super) fn customer(party: &Party) -> Element {
+pub(super) fn customer_element(party: &Party) -> Element {
     Element::new("cac:AccountingCustomerParty").with(party_element(party, false))
 }
 
@@ -22,10 +22,10 @@ fn party_element(party: &Party, is_supplier: bool) -> Element {
         "cbc:IndustryClassificationCode",
         party.description.as_deref(),
     );
-    if let Some(id) = identification(party, is_supplier) {
+    if let Some(id) = identifying_number(party, is_supplier) {
         element.push(Element::new("cac:PartyIdentification").with(Element::leaf("cbc:ID", id)));
     }
-    element.push(address(&party.address));
+    element.push(address_element(&party.address));
     if let Some(tin) = &party.tin {
         let scheme = Element::new("cac:TaxScheme")
             .with(Element::leaf("cbc:ID", tin_scheme(party)).into_default());
@@ -49,7 +49,7 @@ fn party_element(party: &Party, is_supplier: bool) -> Element {
 /// Returns the number that identifies a party. EN 16931 requires one for the supplier (BR-CO-26), and the tax number
 /// only suffices if it begins with a country. So the supplier's tax number is written as this number if nothing else is
 /// known.
-fn identification(party: &Party, is_supplier: bool) -> Option<&str> {
+fn identifying_number(party: &Party, is_supplier: bool) -> Option<&str> {
     let lacks_other = party.registration.is_none() && tin_scheme(party) == OTHER_TAX;
     let own = party.number.as_deref();
     own.or_else(|| party.tin.as_deref().filter(|_| is_supplier && lacks_other))
@@ -69,7 +69,7 @@ pub(crate) fn tin_scheme(party: &Party) -> &'static str {
     }
 }
 
-fn address(address: &Address) -> Element {
+fn address_element(address: &Address) -> Element {
     let mut element = Element::new("cac:PostalAddress");
     element.push_text("cbc:StreetName", address.street.as_deref());
     element.push_text("cbc:CityName", address.city.as_deref());

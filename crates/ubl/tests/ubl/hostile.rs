@@ -264,7 +264,7 @@ proptest! {
         if let Ok(read) = read(xml.as_bytes(), &Limits::default()) {
             let _ = write(&read.document);
             if let Ok(allocated) = ubl::allocate_charges(&read.document) {
-                let _ = ubl::fold_fees(&allocated.document);
+                let _ = ubl::fold_fees_into_prices(&allocated.document);
             }
         }
     }

@@ -5,8 +5,8 @@ use crate::test_set::{self, charge, decimal, line, plain, sum_up, tax};
 use rust_decimal::Decimal;
 use trade_document::{ItemKind, ROUNDING, TradeDocument};
 use ubl::{
-    Fault, Limits, ReadDocument, UnmappedPart, allocate_charges, fold_fees, read, split_untaxed,
-    write, write_with_parts,
+    Fault, Limits, ReadDocument, UnmappedPart, allocate_charges, fold_fees_into_prices, read,
+    split_untaxed_charges, write, write_with_parts,
 };
 
 /// Reads the XML of the plain invoice with some of its texts replaced.
@@ -160,7 +160,7 @@ fn a_negative_credit_note_is_refused() {
 #[test]
 fn charges_without_tax_that_no_line_shares_are_taken_out_and_the_payable_stays() {
     let untaxed = test_set::untaxed_charges();
-    let split = split_untaxed(untaxed.clone());
+    let split = split_untaxed_charges(untaxed.clone());
     assert_eq!(split.after_tax, untaxed.charges);
     assert_eq!(split.document.charges, []);
     assert_eq!(split.document.taxes, plain().taxes);
@@ -180,7 +180,7 @@ fn charges_without_tax_that_no_line_shares_are_taken_out_and_the_payable_stays()
     taxed.charges = vec![charge(false, "5", None, Some(tax("STANDARD_VAT", "7.5")))];
     sum_up(&mut taxed);
     for document in [shared, taxed] {
-        let split = split_untaxed(document.clone());
+        let split = split_untaxed_charges(document.clone());
         assert_eq!((split.document, split.after_tax), (document, Vec::new()));
     }
 }
@@ -237,7 +237,7 @@ fn the_amount_of_a_line_is_the_truth() {
         ]
     );
     let read = read_with(&[(&amounts("450000.00"), &amounts("449999"))]).unwrap();
-    let line = &fold_fees(&read.document).document.lines[0];
+    let line = &fold_fees_into_prices(&read.document).document.lines[0];
     assert_eq!((line.price, line.charges.len()), (decimal("450000"), 0));
 }
 
@@ -660,7 +660,7 @@ fn a_discount_is_divided_by_the_largest_remainder() {
             "The discount of 10 (Loyalty) was divided among 3 lines."
         ]
     );
-    let simple = fold_fees(&allocated.document).document;
+    let simple = fold_fees_into_prices(&allocated.document).document;
     assert_eq!(simple.lines[3].price, decimal("10.01"));
     assert_eq!(simple.lines[3].charges, []);
 }
@@ -739,7 +739,7 @@ fn a_price_that_rounding_hid_becomes_exact() {
     document.lines[0].base_quantity = decimal("0.5");
     sum_up(&mut document);
     assert_eq!(document.lines[0].amount, decimal("2.00"));
-    let line = fold_fees(&document).document.lines.remove(0);
+    let line = fold_fees_into_prices(&document).document.lines.remove(0);
     assert_eq!(
         (line.quantity, line.price, line.base_quantity),
         (decimal("3"), decimal("0.666667"), Decimal::ONE)

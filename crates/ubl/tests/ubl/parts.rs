@@ -2,7 +2,9 @@
 
 use crate::test_set::{documents, plain};
 use trade_document::{Reference, ReferenceKind};
-use ubl::{Limits, ReadDocument, UnmappedPart, empty_fields, read, write, write_with_parts};
+use ubl::{
+    Limits, ReadDocument, UnmappedPart, parts_after_emptying, read, write, write_with_parts,
+};
 
 const SUPPLIER: &str = "<cac:AccountingSupplierParty>";
 
@@ -142,7 +144,7 @@ fn what_belongs_to_a_reference_is_kept_whether_the_reference_stays_or_goes() {
     ] {
         let mut emptied = document.clone();
         emptied.references.retain(|one| !gone.contains(&&*one.id));
-        let kept = empty_fields(&document, &emptied, &parts);
+        let kept = parts_after_emptying(&document, &emptied, &parts);
         let xml = write_with_parts(&emptied, &kept).unwrap();
         let bare: String = xml.split_whitespace().collect();
         for id in ids {
@@ -173,7 +175,7 @@ fn a_text_of_a_party_or_a_line_that_is_emptied_is_written_again() {
     customer.email = None;
     customer.address.state = None;
     emptied.lines[1].description = None;
-    let kept = empty_fields(&document, &emptied, std::slice::from_ref(&scheme));
+    let kept = parts_after_emptying(&document, &emptied, std::slice::from_ref(&scheme));
     let values: Vec<_> = kept.iter().map(|part| &*part.value).collect();
     let expected = "<cbc:CompanyID schemeID=\"0088\">RC 654321</cbc:CompanyID>";
     assert!(values.contains(&expected), "{values:?}");

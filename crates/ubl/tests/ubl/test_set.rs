@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 use trade_document::{
-    Address, Charge, Coded, ItemKind, Line, Party, PaymentMeans, Period, ROUNDING, Reference,
+    Address, Charge, CodeAndName, ItemKind, Line, Party, PaymentMeans, Period, ROUNDING, Reference,
     ReferenceKind, Tax, TaxSubtotal, Totals, TradeDocument,
 };
 
@@ -51,8 +51,8 @@ pub fn decimal(text: &str) -> Decimal {
         .unwrap_or_else(|_| panic!("{text} is no decimal"))
 }
 
-pub fn coded(code: &str, name: &str) -> Coded {
-    Coded {
+pub fn coded(code: &str, name: &str) -> CodeAndName {
+    CodeAndName {
         code: code.to_owned(),
         name: name.to_owned(),
     }

@@ -83,14 +83,15 @@ async fn sign_in(
         ..post
     };
     let (attempt, challenge) = client
-        .exchange(opening, &negotiation.opening().map_err(failed)?)
+        .exchange(opening, &negotiation.opening_header().map_err(failed)?)
         .await;
     let challenge = match (attempt.outcome, challenge) {
         (
             AttemptOutcome::Rejected(CHALLENGE_STATUS) | AttemptOutcome::Aborted(CHALLENGE_STATUS),
             Some(challenge),
         ) => challenge,
-        // The endpoint did not ask for NTLM. It got only the first message, which has no body, so the attempt fails.
+        // The endpoint did not ask for NTLM. It got only the first message, which has no body, so the notification
+        // was not sent and the attempt fails.
         (
             AttemptOutcome::Rejected(CHALLENGE_STATUS)
             | AttemptOutcome::Delivered

@@ -51,7 +51,7 @@ pub struct NonceAndTime {
 }
 
 /// Writes the first message (NEGOTIATE), which contains the flags that this client offers.
-pub(super) fn negotiate() -> Vec<u8> {
+pub(super) fn negotiate_message() -> Vec<u8> {
     let mut message = SIGNATURE.to_vec();
     message.extend(1_u32.to_le_bytes());
     message.extend(OFFERED_FLAGS.to_le_bytes());
@@ -79,7 +79,7 @@ impl<'m> Challenge<'m> {
         }
         let name = payload_range(message, 12)?;
         let info = payload_range(message, 40)?;
-        if overlap(&name, &info) {
+        if overlaps(&name, &info) {
             return None;
         }
         let attributes = if flags & NEGOTIATE_TARGET_INFO == 0 {
@@ -134,7 +134,7 @@ impl<'m> Challenge<'m> {
 
 /// Writes the AUTHENTICATE message, which proves that we know the password (section 3.3.2). Returns `None` if this
 /// client cannot answer the challenge.
-pub(super) fn authenticate(
+pub(super) fn authenticate_message(
     opening: &[u8],
     challenge: &[u8],
     login: NtlmLogin<'_>,
@@ -271,7 +271,7 @@ fn payload_range(message: &[u8], field: usize) -> Option<std::ops::Range<usize>>
     (from >= CHALLENGE_HEAD_BYTES && to <= message.len()).then_some(from..to)
 }
 
-fn overlap(one: &std::ops::Range<usize>, other: &std::ops::Range<usize>) -> bool {
+fn overlaps(one: &std::ops::Range<usize>, other: &std::ops::Range<usize>) -> bool {
     !one.is_empty() && !other.is_empty() && one.start < other.end && other.start < one.end
 }
 
@@ -344,7 +344,7 @@ mod tests {
     }
 
     fn answer(challenge: &[u8]) -> Option<Vec<u8>> {
-        authenticate(&negotiate(), challenge, login(&password()), FRESH)
+        authenticate_message(&negotiate_message(), challenge, login(&password()), FRESH)
     }
 
     fn part(message: &[u8], field: usize) -> &[u8] {
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn the_opening_offers_no_more_than_it_needs() {
-        let opening = negotiate();
+        let opening = negotiate_message();
         assert_eq!(
             (opening.len(), &opening[..12]),
             (32, &b"NTLMSSP\0\x01\0\0\0"[..])
@@ -443,7 +443,7 @@ mod tests {
         let session_key = keyed_digest(&key, &[proof]).unwrap();
         let mut blank = message.clone();
         blank[MIC_RANGE].fill(0);
-        let code = keyed_digest(&session_key, &[&negotiate(), &challenge, &blank]).unwrap();
+        let code = keyed_digest(&session_key, &[&negotiate_message(), &challenge, &blank]).unwrap();
         assert_eq!(message[MIC_RANGE], code);
         assert!(
             !message.windows(16).any(|window| window == session_key),

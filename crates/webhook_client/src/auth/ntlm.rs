@@ -29,13 +29,13 @@ pub(super) struct Negotiation {
 impl Negotiation {
     pub(super) fn begin(nonce_and_time: NonceAndTime) -> Self {
         Self {
-            opening: nlmp::negotiate(),
+            opening: nlmp::negotiate_message(),
             nonce_and_time,
         }
     }
 
     /// Returns the header with the first message of the handshake (NEGOTIATE).
-    pub(super) fn opening(&self) -> Result<Credentials, AuthFault> {
+    pub(super) fn opening_header(&self) -> Result<Credentials, AuthFault> {
         Credentials::authorization(SCHEME, &STANDARD.encode(&self.opening))
     }
 
@@ -51,7 +51,8 @@ impl Negotiation {
         let challenge = STANDARD
             .decode(challenge)
             .map_err(|_| AuthFault::NtlmUnreadable)?;
-        let message = nlmp::authenticate(&self.opening, &challenge, login, self.nonce_and_time);
+        let message =
+            nlmp::authenticate_message(&self.opening, &challenge, login, self.nonce_and_time);
         Credentials::authorization(
             SCHEME,
             &STANDARD.encode(message.ok_or(AuthFault::NtlmUnreadable)?),
@@ -85,7 +86,7 @@ mod tests {
             nonce: [7; 8],
             now: Timestamp::UNIX_EPOCH,
         });
-        let headers = negotiation.opening().unwrap().headers();
+        let headers = negotiation.opening_header().unwrap().headers();
         assert_eq!(
             headers["authorization"],
             "NTLM TlRMTVNTUAABAAAABYIIAAAAAAAAAAAAAAAAAAAAAAA="

@@ -139,13 +139,13 @@ fn read_members(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
     let secret = |text: &str| SecretString::from(text.to_owned());
     Ok(Token {
         access_token: access.map(secret).ok_or(AuthFault::TokenUnreadable)?,
-        lifetime: lifetime(answer.get("expires_in")),
+        lifetime: token_lifetime(answer.get("expires_in")),
         refresh_token: text("refresh_token").map(secret),
     })
 }
 
 /// Computes how long the token may be used. Some servers send `expires_in` as a string.
-fn lifetime(expires_in: Option<&Value>) -> Duration {
+fn token_lifetime(expires_in: Option<&Value>) -> Duration {
     let seconds =
         expires_in.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
     let lifetime = seconds
@@ -240,12 +240,14 @@ mod tests {
             (json!(u64::MAX), 24 * 3_600 - 60),
         ] {
             assert_eq!(
-                lifetime(Some(&expires_in)).as_millis().div_ceil(1_000),
+                token_lifetime(Some(&expires_in))
+                    .as_millis()
+                    .div_ceil(1_000),
                 seconds,
                 "{expires_in}"
             );
         }
-        assert_eq!(lifetime(None).as_secs(), 270);
+        assert_eq!(token_lifetime(None).as_secs(), 270);
     }
 
     #[tokio::test]

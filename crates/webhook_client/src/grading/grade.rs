@@ -88,7 +88,7 @@ impl GradeCheck {
         Self::Speed,
     ];
 
-    pub(crate) fn expectation(self) -> ExpectedAnswer {
+    pub(crate) fn expected_answer_kind(self) -> ExpectedAnswer {
         match self {
             Self::Good | Self::Duplicate | Self::Reordered | Self::Delayed | Self::LargeBody => {
                 ExpectedAnswer::Accepted
@@ -128,7 +128,7 @@ impl GradeCheck {
     }
 
     pub fn expected_answer(self) -> &'static str {
-        match self.expectation() {
+        match self.expected_answer_kind() {
             ExpectedAnswer::Accepted => "a status from 200 to 299",
             ExpectedAnswer::Refused => "a status from 400 to 499, such as 400 or 401",
             ExpectedAnswer::Quick => "an answer within half of the time that an attempt has",
@@ -203,12 +203,12 @@ fn check_result(
             explanation,
         };
     };
-    let passed = match check.expectation() {
+    let passed = match check.expected_answer_kind() {
         ExpectedAnswer::Accepted | ExpectedAnswer::Quick => answer.is_delivered(),
         // A receiver that refuses even valid messages does not check signatures, so a refusal proves nothing.
         ExpectedAnswer::Refused => accepts_valid && answer.status.is_some_and(is_refusal),
     };
-    let explanation = match check.expectation() {
+    let explanation = match check.expected_answer_kind() {
         _ if passed => explanation::explain_passed(check).to_owned(),
         ExpectedAnswer::Accepted | ExpectedAnswer::Quick => {
             explanation::explain_not_accepted(check, answer, terms)
@@ -267,7 +267,7 @@ mod tests {
             .iter()
             .filter(|check| **check != GradeCheck::Speed)
             .map(|check| {
-                let right = if check.expectation() == ExpectedAnswer::Refused {
+                let right = if check.expected_answer_kind() == ExpectedAnswer::Refused {
                     401
                 } else {
                     204

@@ -156,8 +156,9 @@ impl GuardedClient {
         self.timeout
     }
 
-    /// Returns this client with the time that is left of an attempt of several requests, which began at `started`. A
-    /// request that times out by itself keeps what it has read, such as the status of a response without its body.
+    /// Returns this client with the time that is left of an attempt of several requests, which began at `started`.
+    /// The client itself then ends a late request, so the result keeps what was read until then, such as a status
+    /// without its body.
     #[must_use]
     pub fn for_rest_of_attempt(&self, started: Instant) -> Self {
         Self {

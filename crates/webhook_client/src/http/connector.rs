@@ -26,7 +26,8 @@ use crate::http::resolver::{GuardedResolver, Lookup};
 pub(crate) struct ConnectionLimits {
     /// The timeout for making the connection, with TLS.
     pub(crate) timeout: Duration,
-    /// The number of bytes that may be read until the head of a response has come, and from then on until the next one.
+    /// The number of bytes that may be read until the head of a response has arrived, and again from there to the
+    /// next head.
     pub(crate) read_bytes_max: usize,
 }
 
@@ -38,7 +39,8 @@ pub(crate) struct GuardedConnector {
     timeout: Duration,
 }
 
-/// A connector without TLS. The budget is below TLS, so that it counts what a handshake and its messages take, too.
+/// A connector without TLS. The budget counts the bytes below TLS, so that it includes what a handshake and the TLS
+/// messages take.
 #[derive(Debug, Clone)]
 struct BudgetedConnector {
     connector: HttpConnector<GuardedResolver>,

@@ -52,15 +52,15 @@ impl RequestSecrets {
         let logged = headers.iter().map(|(name, value)| {
             let is_secret = SECRET_RESPONSE_HEADERS.contains(&name.as_str())
                 || self.0.iter().any(|(secret, _)| secret == name)
-                || self.are_in(value);
+                || self.occur_in(value);
             (name.as_str(), logged_text(value, is_secret))
         });
         keep_within_limit(logged)
     }
 
-    fn are_in(&self, value: &HeaderValue) -> bool {
+    fn occur_in(&self, value: &HeaderValue) -> bool {
         let text = String::from_utf8_lossy(value.as_bytes());
-        self.texts().any(|secret| text.contains(secret)) || self.hide_in(&text) != text
+        self.secret_texts().any(|secret| text.contains(secret)) || self.hide_in(&text) != text
     }
 
     /// Returns a text of the response without the secrets that it repeats.
@@ -70,7 +70,7 @@ impl RequestSecrets {
 
     /// Like `hide_in`, but stops when the result has this many bytes, because searching a long body takes much time.
     pub(crate) fn hide_in_start(&self, text: &str, bytes: usize) -> String {
-        let parts = self.parts();
+        let parts = self.secret_parts();
         let mut shown = String::with_capacity(text.len().min(bytes));
         let mut rest = text;
         while shown.len() < bytes
@@ -89,15 +89,15 @@ impl RequestSecrets {
         shown
     }
 
-    fn texts(&self) -> impl Iterator<Item = &str> {
+    fn secret_texts(&self) -> impl Iterator<Item = &str> {
         let values = self.0.iter().map(|(_, value)| value.as_bytes());
         let texts = values.filter_map(|value| std::str::from_utf8(value).ok());
         texts.filter(|text| !text.is_empty())
     }
 
-    /// Returns the secrets and their parts, without those so short that they would be found by chance.
-    fn parts(&self) -> Vec<&str> {
-        let parts = self.texts().flat_map(|secret| {
+    /// Returns the secrets and their parts. Leaves out those that are so short that they would be found by chance.
+    fn secret_parts(&self) -> Vec<&str> {
+        let parts = self.secret_texts().flat_map(|secret| {
             let separate = secret.split(|letter: char| letter.is_whitespace() || letter == ',');
             separate.chain([secret])
         });

@@ -1,5 +1,5 @@
-//! The data of a request that its connector and resolver need. Hyper does not pass it on, so a task-local variable
-//! does.
+//! The data of a request that its connector and resolver need. Hyper passes them no such data, so a task-local
+//! variable does.
 
 use std::net::IpAddr;
 

@@ -31,7 +31,7 @@ use crate::store::accounts::contacts::{self, ContactChange, NewPerson};
 use crate::store::lanes::LaneKind;
 use crate::store::operations::mail_choices::{self, MailChoice};
 use crate::store::operations::mails::{self, Mail, MailState};
-use crate::store::operations::notices::{self, GatherPolicy};
+use crate::store::operations::notices::{self, GatherDelays};
 use crate::store::testing::{TestStore, add_taxpayer, claim_due, stores};
 use office::Office;
 
@@ -226,7 +226,11 @@ async fn what_was_sent_before_a_crash_is_sent_again_under_the_same_id() {
         tx.rollback().await.unwrap();
         // Another one dies after the mail is stored, and a third one after the mail was taken.
         let lease = claim_lane(&office).await;
-        office.mailer.gather(&lease, group).await.unwrap();
+        office
+            .mailer
+            .write_notice_mails(&lease, group)
+            .await
+            .unwrap();
         let stored = office.mails_to(OWNER).await;
         assert_eq!((stored.len(), stored[0].state), (1, MailState::Waiting));
         office.mailer.transport.send(&stored[0]).await.unwrap();

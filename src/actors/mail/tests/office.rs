@@ -26,7 +26,7 @@ impl Office {
             store: test.store.clone(),
             clock: clock.clone(),
             policy: MailPolicy {
-                gather: GatherPolicy {
+                gather: GatherDelays {
                     gather: SignedDuration::from_mins(15),
                     repeat: SignedDuration::from_hours(12),
                 },

@@ -1,5 +1,5 @@
-//! Tests of what becomes of mails on their way: servers that refuse or are gone, chats that are silent, and people who are
-//! no longer told.
+//! Tests of what becomes of mails on their way: servers that refuse or are gone, chats that are silent, and people who
+//! are no longer told.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -193,6 +193,10 @@ async fn a_mail_that_waited_goes_only_to_who_is_still_told() {
             false,
         ),
         (
+            format!("UPDATE contacts SET password_hash = NULL {of_person}"),
+            false,
+        ),
+        (
             format!(
                 "INSERT INTO mail_choices (person, topic, until) SELECT 'contact/7/' || CAST(id AS TEXT), \
                  'invoices', 9223372036854775807 FROM contacts {of_person}"
@@ -350,7 +354,8 @@ async fn a_mail_that_is_sent_again_brings_no_used_link_back() {
     }
 }
 
-/// Returns the scope of a notice with a link to a person: an owner invites the person, and a stranger asks at the sign-in.
+/// Returns the scope of a notice with a link to a person: an owner invites the person, and a stranger asks at the
+/// sign-in.
 fn link_scope(kind: NoticeKind, person: NoticeScope) -> NoticeScope {
     match kind {
         NoticeKind::Invited => person,
@@ -358,8 +363,8 @@ fn link_scope(kind: NoticeKind, person: NoticeScope) -> NoticeScope {
     }
 }
 
-/// Asks for links to a person, as an owner who invites or as a stranger at the sign-in. Each cause comes so many times, and
-/// then the person has so many mails.
+/// Asks for links to a person, as an owner who invites or as a stranger at the sign-in. Each cause comes so many times,
+/// and then the person has so many mails.
 async fn ask_for_links(asks: &[(NoticeKind, usize, usize)]) {
     for test in stores().await {
         let office = Office::new(test).await;

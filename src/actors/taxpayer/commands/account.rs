@@ -14,7 +14,7 @@ use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::{EndpointKey, IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::party::settings::{AccountSettings, Change};
+use crate::domain::party::settings::{AccountSettings, SettingChange};
 use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::party::{BusinessLocation, NewContact, ProfileChange, Taxpayer};
 use crate::store::ids::IdKind;
@@ -59,7 +59,7 @@ pub struct RecordVerification {
 
 impl Onboard {
     /// Builds the new taxpayer, whose verification is pending.
-    pub(crate) fn taxpayer(&self, id: TaxpayerId, now: Timestamp) -> Taxpayer {
+    pub(crate) fn new_taxpayer(&self, id: TaxpayerId, now: Timestamp) -> Taxpayer {
         Taxpayer {
             id,
             integrator_id: self.integrator_id,
@@ -92,18 +92,18 @@ impl TaxpayerCommand for Onboard {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        let taxpayer = self.taxpayer(context.taxpayer_id, Timestamp::UNIX_EPOCH);
+        let taxpayer = self.new_taxpayer(context.taxpayer_id, Timestamp::UNIX_EPOCH);
         wanted.add_unique_values(context.command, taxpayer, Some(&self.contact.email));
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Taxpayer, Refusal> {
-        let faults = [uow.conflicts(), self.conflicts.clone()]
+        let faults = [uow.unique_value_faults(), self.conflicts.clone()]
             .into_iter()
             .find(|faults| !faults.is_empty());
         if let Some(faults) = faults {
             return Err(faults.into());
         }
-        let taxpayer = self.taxpayer(uow.id, uow.now);
+        let taxpayer = self.new_taxpayer(uow.id, uow.now);
         let contact = FirstContact {
             id: uow.ids.next(IdKind::Contact),
             person: self.contact.clone(),
@@ -137,7 +137,7 @@ impl TaxpayerCommand for ChangeProfile {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Taxpayer, Refusal> {
         let before = uow.taxpayer()?.clone();
-        let conflicts = uow.conflicts();
+        let conflicts = uow.unique_value_faults();
         let faults: Faults = conflicts
             .iter()
             .filter(|fault| fault.path == "email")
@@ -149,7 +149,7 @@ impl TaxpayerCommand for ChangeProfile {
         let mut taxpayer = before.clone();
         self.change.clone().apply(&mut taxpayer);
         let logo = &self.change.settings.logo;
-        if *logo != Change::Keep {
+        if *logo != SettingChange::Keep {
             uow.writes.logo = logo.clone();
         }
         let changed = taxpayer.changed_fields_since(&before);
@@ -252,7 +252,7 @@ fn verification_event(
 }
 
 /// Returns an entry of the audit trail about an endpoint of this taxpayer.
-pub(super) fn endpoint_entry(
+pub(super) fn endpoint_audit_entry(
     uow: &UnitOfWork,
     by: Actor,
     action: AuditAction,

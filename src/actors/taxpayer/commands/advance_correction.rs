@@ -4,12 +4,12 @@
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::correct::approve;
 use crate::actors::taxpayer::commands::correction_names::{NumberKind, add_name_reads, free_name};
-use crate::actors::taxpayer::commands::create::{add_draft_reads, add_invoice, want_ids};
+use crate::actors::taxpayer::commands::create::{add_draft_reads, add_invoice, add_wanted_ids};
 use crate::actors::taxpayer::commands::payment::mark_fully_credited;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::weight::Size;
+use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
 use crate::domain::invoice::Draft;
 use crate::domain::kernel::refusal::Refusal;
@@ -45,13 +45,13 @@ impl TaxpayerCommand for AdvanceCorrection {
 
     const NAME: &'static str = "advance-correction";
 
-    fn size(&self) -> Size {
-        self.draft().map(Size::for_draft).unwrap_or_default()
+    fn size(&self) -> CommandSize {
+        self.draft().map(CommandSize::for_draft).unwrap_or_default()
     }
 
     fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
         if let Some(draft) = self.draft() {
-            want_ids(draft, wanted);
+            add_wanted_ids(draft, wanted);
         }
     }
 
@@ -74,7 +74,9 @@ impl TaxpayerCommand for AdvanceCorrection {
         let after = match &self.step {
             CorrectionStep::Create(draft) => create_replacement(uow, stored, draft)?,
             CorrectionStep::Sign(payable) => sign_next_document(uow, stored, *payable),
-            CorrectionStep::Enter(state, reason) => stored.enter(*state, reason.clone(), uow.now),
+            CorrectionStep::Enter(state, reason) => {
+                stored.enter_state(*state, reason.clone(), uow.now)
+            }
         };
         uow.put_correction(after.clone());
         Ok(after)
@@ -102,7 +104,7 @@ fn create_replacement(
         planned.irn = name.irn;
         planned.id = Some(id);
     }
-    Ok(correction.enter(CorrectionState::Running, None, uow.now))
+    Ok(correction.enter_state(CorrectionState::Running, None, uow.now))
 }
 
 fn sign_next_document(uow: &mut UnitOfWork, correction: Correction, payable: Amount) -> Correction {
@@ -113,5 +115,5 @@ fn sign_next_document(uow: &mut UnitOfWork, correction: Correction, payable: Amo
     if let (Some(credit_note), Some(original)) = (credit_note, original) {
         mark_fully_credited(uow, &original, &credit_note.invoice_no);
     }
-    correction.sign_next(payable, uow.now)
+    correction.record_signature(payable, uow.now)
 }

@@ -5,19 +5,19 @@ use serde_json::json;
 use timing::clock;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::create::{add_draft_reads, add_invoice, want_ids};
+use crate::actors::taxpayer::commands::create::{add_draft_reads, add_invoice, add_wanted_ids};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::weight::Size;
+use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Draft;
-use crate::domain::invoice::batch::{self, Batch, BatchItem, Candidate, ItemOutcome};
+use crate::domain::invoice::batch::{self, Batch, BatchCandidate, BatchItem, ItemOutcome};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::refusal::Refusal;
 
 /// Creates a batch of invoices. If one invoice of the batch is refused, the others are still created.
-pub struct CreateBatch(pub Vec<Candidate>);
+pub struct CreateBatch(pub Vec<BatchCandidate>);
 
 impl TaxpayerCommand for CreateBatch {
     type Output = Batch;
@@ -25,12 +25,12 @@ impl TaxpayerCommand for CreateBatch {
     const NAME: &'static str = "create-batch";
     const IS_LARGE: bool = true;
 
-    fn size(&self) -> Size {
-        drafts(&self.0).map(Size::for_draft).sum()
+    fn size(&self) -> CommandSize {
+        drafts(&self.0).map(CommandSize::for_draft).sum()
     }
 
     fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
-        drafts(&self.0).for_each(|draft| want_ids(draft, wanted));
+        drafts(&self.0).for_each(|draft| add_wanted_ids(draft, wanted));
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
@@ -44,7 +44,7 @@ impl TaxpayerCommand for CreateBatch {
 }
 
 /// Returns the drafts of the candidates that have no fault.
-pub(super) fn drafts(candidates: &[Candidate]) -> impl Iterator<Item = &Draft> {
+pub(super) fn drafts(candidates: &[BatchCandidate]) -> impl Iterator<Item = &Draft> {
     candidates
         .iter()
         .filter_map(|candidate| candidate.draft.as_deref().ok())
@@ -53,7 +53,7 @@ pub(super) fn drafts(candidates: &[Candidate]) -> impl Iterator<Item = &Draft> {
 /// Creates the invoices of a batch. Also returns the faults of each item that failed.
 pub(super) fn create_batch(
     uow: &mut UnitOfWork,
-    candidates: &[Candidate],
+    candidates: &[BatchCandidate],
 ) -> Result<(Batch, Vec<Option<Faults>>), Refusal> {
     let batch_no = batch::draw_batch_number(uow.now, &mut clock::system_rng());
     let items = create_items(uow, &batch_no, candidates)?;
@@ -79,7 +79,7 @@ pub(super) fn create_batch(
 pub(super) fn create_items(
     uow: &mut UnitOfWork,
     batch_no: &str,
-    candidates: &[Candidate],
+    candidates: &[BatchCandidate],
 ) -> Result<Vec<(BatchItem, Option<Faults>)>, Refusal> {
     uow.taxpayer()?
         .check_may_create_invoices(uow.verification)?;
@@ -93,7 +93,7 @@ pub(super) fn create_items(
 fn create_item(
     uow: &mut UnitOfWork,
     batch_no: &str,
-    candidate: &Candidate,
+    candidate: &BatchCandidate,
 ) -> (BatchItem, Option<Faults>) {
     let invoice_no = candidate.invoice_no.clone();
     let draft = match &candidate.draft {

@@ -15,9 +15,9 @@ use crate::actors::taxpayer::commands::create::{new_invoice, put_new_invoice};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::weight::Size;
+use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::correction::amounts::Amounts;
-use crate::domain::correction::credits::Credits;
+use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::correction::plan::{CorrectionCase, CorrectionNumbers, CorrectionWish, Plan};
 use crate::domain::correction::record::{
     Correction, CorrectionState, DocumentPurpose, PlannedDocument,
@@ -43,14 +43,14 @@ const REMARK: &str = "Approved by the correction";
 
 /// The id, the IRN and the references of the invoice to correct, which never change.
 #[derive(Debug, Clone)]
-pub struct CorrectedNames {
+pub struct CorrectedInvoiceNames {
     pub id: InvoiceId,
     pub irn: Irn,
     /// The references by which other documents may refer to the invoice.
     pub references: Vec<String>,
 }
 
-impl From<&Invoice> for CorrectedNames {
+impl From<&Invoice> for CorrectedInvoiceNames {
     fn from(invoice: &Invoice) -> Self {
         Self {
             id: invoice.id,
@@ -63,7 +63,7 @@ impl From<&Invoice> for CorrectedNames {
 /// Starts the correction of a signed invoice or, for a preview, only returns its plan. A correction that needs no
 /// documents is done at once and is not stored.
 pub struct CorrectInvoice {
-    pub original: CorrectedNames,
+    pub original: CorrectedInvoiceNames,
     pub wish: CorrectionWish,
     pub today: Date,
     pub catalog: Arc<Catalog>,
@@ -128,12 +128,12 @@ impl TaxpayerCommand for CorrectInvoice {
 
     const NAME: &'static str = "correct-invoice";
 
-    fn size(&self) -> Size {
+    fn size(&self) -> CommandSize {
         let sent = match &self.wish {
-            CorrectionWish::Cancel => Size::default(),
-            CorrectionWish::Become(wanted) => Size::for_draft(wanted),
+            CorrectionWish::Cancel => CommandSize::default(),
+            CorrectionWish::Become(wanted) => CommandSize::for_draft(wanted),
         };
-        let read = Size {
+        let read = CommandSize {
             lines: self.original_lines,
             bytes: self.correcting_bytes,
         };
@@ -145,13 +145,13 @@ impl TaxpayerCommand for CorrectInvoice {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        let CorrectedNames {
+        let CorrectedInvoiceNames {
             id,
             irn,
             references,
         } = &self.original;
         wanted.add_correction(*id, references.clone());
-        wanted.add_runs(irn);
+        wanted.add_invoice_with_runs(irn);
         add_name_reads(wanted, context, irn, NumberKind::credit_note(self.today));
         if let CorrectionWish::Become(draft) = &self.wish {
             let kind = NumberKind::replacement(draft.invoice_date);
@@ -205,7 +205,7 @@ fn draw_number(uow: &UnitOfWork) -> String {
 fn describe_correction(
     uow: &UnitOfWork,
     original: &Invoice,
-    credits: &Credits,
+    credits: &InvoiceCredits,
     NamedPlan { plan, names }: &NamedPlan,
     catalog: &Catalog,
 ) -> Correction {
@@ -250,7 +250,7 @@ fn describe_correction(
         currency: original.currency.clone(),
         before: plan.before.totals.payable_amount,
         after: plan.after.totals.payable_amount,
-        paid: credits.received(original),
+        paid: credits.amount_received(original),
         created_at: uow.now,
         updated_at: uow.now,
     }
@@ -323,16 +323,16 @@ fn check_earlier_corrections(uow: &UnitOfWork, original: InvoiceId) -> Result<()
     Ok(())
 }
 
-/// Returns the credit notes of an invoice. Refuses the invoice if one of them may still be signed, because its amounts
-/// would then be credited twice.
-fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<Credits, Refusal> {
+/// Returns the credit notes of an invoice. Refuses to correct the invoice if one of its credit notes may still be
+/// signed, because its amounts would then be credited twice.
+fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<InvoiceCredits, Refusal> {
     let Some(loaded) = uow.correcting.get(&original.id) else {
         return Err(Refusal::NotCorrectable(format!(
             "More than {CORRECTING_MAX} documents refer to this invoice, or more than {} MiB of them. Cancel those that are not signed, or correct it in the system that made them.",
             CORRECTING_BYTES_MAX >> 20
         )));
     };
-    let credits = Credits::new(original, correcting_documents(uow, loaded, original));
+    let credits = InvoiceCredits::new(original, correcting_documents(uow, loaded, original));
     match credits.unsigned.first() {
         None => Ok(credits),
         Some(note) => Err(Refusal::NotCorrectable(format!(
@@ -342,8 +342,8 @@ fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<Credits, Refusa
     }
 }
 
-/// Returns the documents that refer to an invoice, including the changes of earlier commands in this batch: one of them
-/// may have created a credit note.
+/// Returns the documents that refer to an invoice, with the changes that earlier commands of this batch made: such a
+/// command may have created a credit note.
 fn correcting_documents(uow: &UnitOfWork, loaded: &[Invoice], original: &Invoice) -> Vec<Invoice> {
     let present = loaded
         .iter()
@@ -390,7 +390,7 @@ mod tests {
     #[tokio::test]
     async fn credit_notes_count_as_the_earlier_commands_of_the_batch_left_them() {
         let test = sqlite_store().await;
-        let original = submitted_invoice(1, 100, "NGN").sign(None);
+        let original = submitted_invoice(1, 100, "NGN").mark_signed(None);
         let mut draft = Invoice {
             invoice_type: "380".to_owned(),
             status: WorkflowStatus::Draft,
@@ -404,7 +404,7 @@ mod tests {
             status: WorkflowStatus::Cancelled,
             ..draft.clone()
         };
-        let signed = draft.clone().sign(None);
+        let signed = draft.clone().mark_signed(None);
         let invoice = submitted_invoice(2, 30, "NGN");
         // The note as it was loaded, and as an earlier command left it; then the number of signed credit notes, or none
         // if the correction is refused.

@@ -1,5 +1,5 @@
-//! Creates one invoice: checks the account, looks for a duplicate, and resolves the customer, the items and the IRN. The
-//! customer and the items that an invoice names are created if they are not stored yet.
+//! Creates one invoice: checks the account, looks for a duplicate, and resolves the customer, the items and the IRN.
+//! The customer and the items that an invoice names are created if they are not stored yet.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::weight::Size;
+use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::batch::Duplicate;
 use crate::domain::invoice::irn::{Irn, is_submittable};
@@ -38,12 +38,12 @@ impl TaxpayerCommand for CreateInvoice {
 
     const NAME: &'static str = "create";
 
-    fn size(&self) -> Size {
-        Size::for_draft(&self.0)
+    fn size(&self) -> CommandSize {
+        CommandSize::for_draft(&self.0)
     }
 
     fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
-        want_ids(&self.0, wanted);
+        add_wanted_ids(&self.0, wanted);
     }
 
     fn contents(&self) -> Option<String> {
@@ -59,8 +59,8 @@ impl TaxpayerCommand for CreateInvoice {
     }
 }
 
-/// Adds an id for the invoice, its customer and the item of each line, which may all be new.
-pub(super) fn want_ids(draft: &Draft, wanted: &mut WantedIdCounts) {
+/// Adds one id each for the invoice, for its customer and for the item of each line, because all of them may be new.
+pub(super) fn add_wanted_ids(draft: &Draft, wanted: &mut WantedIdCounts) {
     wanted.add(IdKind::Invoice, 1);
     wanted.add(IdKind::Customer, 1);
     wanted.add(IdKind::Item, draft.lines.len());
@@ -80,10 +80,10 @@ pub(super) fn add_draft_reads(draft: &Draft, wanted: &mut ReadSet, context: &Rea
     draft
         .lines
         .iter()
-        .for_each(|line| add_item(line, wanted.items()));
+        .for_each(|line| add_item_identifier(line, wanted.items_mut()));
 }
 
-fn add_item(line: &Line, items: &mut ItemIdentifiers) {
+fn add_item_identifier(line: &Line, items: &mut ItemIdentifiers) {
     match &line.item_no {
         Some(no) => items.numbers.insert(no.clone()),
         None => items.names.insert(line.item_name.clone()),
@@ -94,7 +94,7 @@ fn add_item(line: &Line, items: &mut ItemIdentifiers) {
 pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Refusal> {
     let taxpayer = uow.taxpayer()?;
     taxpayer.check_may_create_invoices(uow.verification)?;
-    let irn = irn(draft, taxpayer)?;
+    let irn = determine_irn(draft, taxpayer)?;
     if let Some(existing) = find_existing(uow, draft, &irn) {
         if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
             return Err(irn_taken_refusal(&irn, &existing.invoice_no));
@@ -193,7 +193,7 @@ pub(super) fn put_new_invoice(uow: &mut UnitOfWork, invoice: &Invoice, posting: 
     uow.put_invoice(invoice.clone());
 }
 
-pub(super) fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
+pub(super) fn determine_irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
     match &draft.irn {
         Some(irn) if irn.has_service_id(&taxpayer.service_id) => Ok(irn.clone()),
         Some(_) => Err(Refusal::IrnServiceIdMismatch(Fault::new(

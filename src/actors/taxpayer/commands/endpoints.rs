@@ -3,9 +3,9 @@
 use webhook_client::SigningSecret;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::account::endpoint_entry;
+use crate::actors::taxpayer::commands::account::endpoint_audit_entry;
 use crate::actors::taxpayer::commands::webhook::{
-    configured_endpoint, emit_webhook_updated, origin, record_endpoint_change,
+    configured_endpoint, emit_webhook_updated, record_endpoint_change, url_origin,
 };
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -14,7 +14,7 @@ use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::EndpointKey;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::party::settings::Change;
+use crate::domain::party::settings::SettingChange;
 use crate::store::ids::IdKind;
 
 /// Adds an endpoint. It gets the events that happen from now on.
@@ -35,7 +35,7 @@ pub struct ChangeEndpoint {
     /// `None` keeps the URL. The other settings are kept likewise.
     pub url: Option<String>,
     pub enabled_events: Option<Vec<String>>,
-    pub description: Change<String>,
+    pub description: SettingChange<String>,
     pub retry_schedule: ScheduleChange,
     pub by: Actor,
 }
@@ -133,8 +133,8 @@ impl TaxpayerCommand for RemoveEndpoint {
             return Err(Refusal::DefaultEndpointStays);
         }
         uow.remove_endpoint(endpoint.key);
-        let entry = endpoint_entry(uow, self.by, AuditAction::UpdateWebhook, endpoint.key);
-        let entry = entry.with_states(origin(&endpoint), Some("deleted".to_owned()));
+        let entry = endpoint_audit_entry(uow, self.by, AuditAction::UpdateWebhook, endpoint.key);
+        let entry = entry.with_states(url_origin(&endpoint), Some("deleted".to_owned()));
         uow.writes.audit.push(entry);
         emit_webhook_updated(uow, Some(&endpoint), &["deleted"]);
         Ok(())

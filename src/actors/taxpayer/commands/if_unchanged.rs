@@ -1,4 +1,4 @@
-//! A change that depends on what its sender has seen. It is refused if that has changed since.
+//! Commands that are refused if the data that their sender has read has changed since.
 
 use jiff::Timestamp;
 
@@ -6,7 +6,7 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::weight::Size;
+use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::audit::Actor;
@@ -14,12 +14,12 @@ use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::lanes::Lease;
 
-/// Something stored, as the sender of a command has read it.
-pub trait Seen: Send + Sync + 'static {
-    /// Adds the rows in which it is stored.
+/// Stored data as the sender of a command has read it.
+pub trait SeenData: Send + Sync + 'static {
+    /// Adds the rows that `check` compares with the data that the sender has read.
     fn add_reads(&self, wanted: &mut ReadSet);
 
-    /// Refuses the command if it has changed since.
+    /// Refuses the command if the stored data has changed since the sender read it.
     fn check(&self, uow: &UnitOfWork) -> Result<(), Refusal>;
 }
 
@@ -30,8 +30,8 @@ pub struct SeenInvoice {
     pub updated_at: Timestamp,
 }
 
-/// Executes the command only if what its sender has read (`seen`) has not changed since. Without `seen`, always executes
-/// it.
+/// Executes the command only if the data that its sender has read (`seen`) has not changed since. Without `seen`,
+/// always executes the command.
 pub struct IfUnchanged<C, S = SeenInvoice> {
     pub seen: Option<S>,
     pub command: C,
@@ -61,7 +61,7 @@ impl<C> IfUnchanged<C> {
     }
 }
 
-impl Seen for SeenInvoice {
+impl SeenData for SeenInvoice {
     fn add_reads(&self, wanted: &mut ReadSet) {
         wanted.add_invoice(&self.invoice);
     }
@@ -75,7 +75,7 @@ impl Seen for SeenInvoice {
     }
 }
 
-impl<C: TaxpayerCommand, S: Seen> TaxpayerCommand for IfUnchanged<C, S> {
+impl<C: TaxpayerCommand, S: SeenData> TaxpayerCommand for IfUnchanged<C, S> {
     type Output = C::Output;
 
     const NAME: &'static str = C::NAME;
@@ -87,7 +87,7 @@ impl<C: TaxpayerCommand, S: Seen> TaxpayerCommand for IfUnchanged<C, S> {
         self.command.own_actor()
     }
 
-    fn size(&self) -> Size {
+    fn size(&self) -> CommandSize {
         self.command.size()
     }
 

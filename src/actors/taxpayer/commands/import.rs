@@ -9,20 +9,20 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::batch::{create_batch, create_items, drafts, item_faults};
 use crate::actors::taxpayer::commands::create::{
-    add_draft_reads, check_number, compare_with_existing, find_existing, irn, irn_taken_refusal,
-    want_ids,
+    add_draft_reads, add_wanted_ids, check_number, compare_with_existing, determine_irn,
+    find_existing, irn_taken_refusal,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::weight::Size;
+use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::events::event::EventKind;
 use crate::domain::import::answers::ImportAnswers;
 use crate::domain::import::error_file;
 use crate::domain::import::profile::{ImportProfile, PROFILE_BYTES_MAX};
 use crate::domain::import::record::{DocumentResult, Import, ImportState, ImportedFile};
 use crate::domain::invoice::Draft;
-use crate::domain::invoice::batch::{BatchItem, Candidate, Duplicate, ItemOutcome};
+use crate::domain::invoice::batch::{BatchCandidate, BatchItem, Duplicate, ItemOutcome};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditAction;
 use crate::domain::kernel::fault::Fault;
@@ -33,7 +33,7 @@ use crate::store::invoices::imports::StoredImport;
 /// Creates the invoices of a file as a batch, and stores the result of each. If another request has imported the file
 /// meanwhile, creates nothing and returns the result of that import.
 pub struct ImportInvoices {
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<BatchCandidate>,
     pub file: ImportedFile,
 }
 
@@ -62,7 +62,7 @@ pub struct PreviewImport {
 
 impl PreviewImport {
     /// Returns the preview of a whole file, or of its first piece.
-    pub fn first(invoices: ImportInvoices) -> Self {
+    pub fn for_first_piece(invoices: ImportInvoices) -> Self {
         Self {
             invoices,
             planned: PlannedInvoices::default(),
@@ -82,7 +82,7 @@ impl ImportInvoices {
     }
 
     /// Returns the import of the same file that another request has already made.
-    fn find_import(&self, uow: &UnitOfWork) -> Option<Import> {
+    fn find_earlier_import(&self, uow: &UnitOfWork) -> Option<Import> {
         let written = uow.writes.imports.iter().map(|stored| &stored.import);
         let mut imports = written.chain(&uow.imports);
         let found = imports.find(|import| {
@@ -98,12 +98,12 @@ impl TaxpayerCommand for ImportInvoices {
     const NAME: &'static str = "import-invoices";
     const IS_LARGE: bool = true;
 
-    fn size(&self) -> Size {
-        drafts(&self.candidates).map(Size::for_draft).sum()
+    fn size(&self) -> CommandSize {
+        drafts(&self.candidates).map(CommandSize::for_draft).sum()
     }
 
     fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
-        drafts(&self.candidates).for_each(|draft| want_ids(draft, wanted));
+        drafts(&self.candidates).for_each(|draft| add_wanted_ids(draft, wanted));
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
@@ -112,7 +112,7 @@ impl TaxpayerCommand for ImportInvoices {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<FileImport, Refusal> {
-        if let Some(import) = self.find_import(uow) {
+        if let Some(import) = self.find_earlier_import(uow) {
             return Ok(FileImport {
                 import,
                 is_new: false,
@@ -155,7 +155,7 @@ impl TaxpayerCommand for ImportPiece {
     const NAME: &'static str = "import-piece";
     const IS_LARGE: bool = true;
 
-    fn size(&self) -> Size {
+    fn size(&self) -> CommandSize {
         self.invoices.size()
     }
 
@@ -203,7 +203,7 @@ impl TaxpayerCommand for PreviewImport {
     const NAME: &'static str = "preview-import";
     const IS_LARGE: bool = true;
 
-    fn size(&self) -> Size {
+    fn size(&self) -> CommandSize {
         self.invoices.size()
     }
 
@@ -254,7 +254,7 @@ impl PlannedInvoice {
 }
 
 impl PlannedInvoices {
-    fn result(&mut self, uow: &UnitOfWork, candidate: &Candidate) -> DocumentResult {
+    fn result(&mut self, uow: &UnitOfWork, candidate: &BatchCandidate) -> DocumentResult {
         let invoice_no = candidate.invoice_no.clone();
         let planned = match &candidate.draft {
             Ok(draft) => self.plan(uow, draft).map_err(item_faults),
@@ -274,7 +274,7 @@ impl PlannedInvoices {
 
     /// Decides as the create command does, without adding the invoice.
     fn plan(&mut self, uow: &UnitOfWork, draft: &Draft) -> Result<BatchItem, Refusal> {
-        let irn = irn(draft, uow.taxpayer()?)?;
+        let irn = determine_irn(draft, uow.taxpayer()?)?;
         if let Some(existing) = find_existing(uow, draft, &irn) {
             if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
                 return Err(irn_taken_refusal(&irn, &existing.invoice_no));

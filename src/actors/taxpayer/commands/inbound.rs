@@ -7,7 +7,7 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::steps::{emit_stage_event, reach_stage};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::weight::Size;
+use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::invoice::irn::Irn;
@@ -54,19 +54,23 @@ impl TaxpayerCommand for RecordTransmission {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
-        wanted.add_receipt(&self.irn);
+        wanted.add_invoice_with_receipt(&self.irn);
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
-        let has_ended = complete_stopped_run(uow, &self.irn);
+        let ended = complete_stopped_run(uow, &self.irn);
         match uow.invoice_with_irn(&self.irn).cloned() {
             Some(invoice) if invoice.status.stage() < Some(Stage::Transmitted) => {
                 // For a cancelled invoice `reach_stage` returns a refusal, which is ignored because nobody waits for
                 // it. The invoice stays cancelled.
                 let _ = reach_stage(uow, invoice, Stage::Transmitted, None);
             }
-            None if has_ended => emit_stage_event(uow, &self.irn, Stage::Transmitted),
-            _ => {}
+            Some(_) => {}
+            None => {
+                if let Some(irn) = ended {
+                    emit_stage_event(uow, &irn, Stage::Transmitted);
+                }
+            }
         }
         if self.is_delivered {
             record_receipt(uow, &self.irn);
@@ -85,7 +89,7 @@ impl TaxpayerCommand for RecordReceipt {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
-        wanted.add_receipt(&self.irn);
+        wanted.add_invoice_with_receipt(&self.irn);
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
@@ -103,8 +107,8 @@ impl TaxpayerCommand for ReceiveSupplierInvoice {
         Actor::Authority
     }
 
-    fn size(&self) -> Size {
-        Size::for_document(&self.0.document)
+    fn size(&self) -> CommandSize {
+        CommandSize::for_document(&self.0.document)
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
@@ -183,7 +187,7 @@ impl TaxpayerCommand for NotifyOutage {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
-        wanted.add_outage(OutageEvent {
+        wanted.add_outage_event(OutageEvent {
             outage: self.0.outage,
             edge: self.0.edge,
         });
@@ -199,7 +203,7 @@ impl TaxpayerCommand for NotifyOutage {
         let is_enabled = uow
             .endpoints
             .iter()
-            .any(|endpoint| endpoint.has_enabled(kind));
+            .any(|endpoint| endpoint.has_enabled_kind(kind));
         if is_enabled && !uow.sent_outages.contains(&event) {
             let sequence = uow.emit(kind, None, &notice.data);
             uow.sent_outages.push(event);
@@ -210,16 +214,16 @@ impl TaxpayerCommand for NotifyOutage {
 }
 
 /// Completes a transmission run that stopped before the authority's answer arrived. An open run is left as it is,
-/// because it will learn the outcome itself. Returns true if a run was completed.
-fn complete_stopped_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
+/// because it will learn the outcome itself. Returns the IRN in the spelling of the run if one was completed.
+fn complete_stopped_run(uow: &mut UnitOfWork, irn: &Irn) -> Option<Irn> {
     let run = uow.run(Operation::Transmit, irn);
     let stopped = run
         .filter(|run| !run.state().is_open() && !run.done.contains(&Step::Send))
         .cloned();
-    let Some(run) = stopped else { return false };
-    let run = run.end_as_transmitted(uow.now);
+    let run = stopped?.end_as_transmitted(uow.now);
+    let irn = run.irn.clone();
     uow.put_run(run);
-    true
+    Some(irn)
 }
 
 /// Records once that the receipt of an invoice was confirmed: in the invoice's run, in its authority status, and as an
@@ -243,6 +247,9 @@ fn record_receipt(uow: &mut UnitOfWork, irn: &Irn) {
         return;
     }
     uow.acknowledged.push(irn.clone());
+    // All events about an IRN have the same spelling of it, because notifications are in order per spelling.
+    let first_run = runs.iter().flatten().next();
+    let irn = &first_run.map_or(irn, |run| &run.irn).clone();
     if let Some(mut run) = runs.into_iter().flatten().next() {
         run.done.push(Step::Receipt);
         uow.put_run(run);

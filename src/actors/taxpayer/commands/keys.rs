@@ -40,7 +40,7 @@ impl TaxpayerCommand for RotateKey {
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         if self.keys_max.is_some() {
-            wanted.add_valid_keys();
+            wanted.add_valid_key_count();
         }
     }
 

@@ -48,7 +48,7 @@ mod webhook;
 pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
 pub use advance_correction::{AdvanceCorrection, CorrectionStep};
 pub use batch::CreateBatch;
-pub use correct::{CorrectInvoice, CorrectedNames};
+pub use correct::{CorrectInvoice, CorrectedInvoiceNames};
 pub use create::{CreateInvoice, CreatedInvoice};
 pub use endpoints::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
 pub use if_unchanged::{IfUnchanged, SeenInvoice};
@@ -69,5 +69,7 @@ pub use runs::{LiftRun, OpenAuditedRun, OpenRun, RecheckRun, StoppedRun};
 pub use seen_settings::SeenSettings;
 pub use share_delivery::ShareDelivery;
 pub use steps::{RecordSteps, StepOutcome};
-pub use update::{CancelOnce, ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval};
+pub use update::{
+    CancelUnlessCancelled, ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval,
+};
 pub use webhook::{DisableEndpoint, EnableEndpoint, EnabledEndpoint, RotateSecret, SetWebhook};

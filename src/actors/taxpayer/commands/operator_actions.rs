@@ -4,7 +4,7 @@
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::payment;
 use crate::actors::taxpayer::commands::runs::{
-    check_preconditions, show_authority_status, to_request,
+    check_preconditions, show_authority_status, to_run_request,
 };
 use crate::actors::taxpayer::commands::steps::report_stop;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
@@ -36,21 +36,25 @@ impl TaxpayerCommand for ApplyOperatorAction {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
-        wanted.add_runs(&self.irn);
+        if matches!(self.to, OperatorAction::Resume | OperatorAction::Retry) {
+            wanted.add_stopped_run(&self.irn);
+        } else {
+            wanted.add_invoice_with_runs(&self.irn);
+        }
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
         let before = uow.run_with_id(self.run)?.clone();
         let run = before.clone().apply_action(self.to, uow.now)?;
         match self.to {
-            OperatorAction::Pause => show_on_invoice(uow, &run, AuthorityStatus::Failed),
+            OperatorAction::Pause => show_run_status_on_invoice(uow, &run, AuthorityStatus::Failed),
             OperatorAction::Resume | OperatorAction::Retry => {
-                check_preconditions(uow, &to_request(&run))?;
-                show_on_invoice(uow, &run, AuthorityStatus::Queued);
+                check_preconditions(uow, &to_run_request(&run))?;
+                show_run_status_on_invoice(uow, &run, AuthorityStatus::Queued);
                 uow.writes.due_runs.insert(run.id);
             }
             OperatorAction::Cancel if run.operation() == Operation::Payment => {
-                payment::apply_verdict(
+                payment::apply_relay_verdict(
                     uow,
                     &run,
                     &StepResult::Pause {
@@ -70,7 +74,7 @@ impl TaxpayerCommand for ApplyOperatorAction {
 }
 
 /// Sets the invoice's authority status to that of the run. The run of a relayed payment does not affect the status.
-fn show_on_invoice(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus) {
+fn show_run_status_on_invoice(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus) {
     if run.operation() == Operation::Payment {
         return;
     }

@@ -7,7 +7,7 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::set_off::set_off;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::correction::credits::Credits;
+use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{PaymentStatus, RelayedPaymentStatus, WorkflowStatus};
@@ -65,7 +65,7 @@ impl TaxpayerCommand for Pay {
         if is_paid {
             uow.invoices.check_credit_notes(&before)?;
         }
-        let credits = Credits::new(&before, uow.invoices.signed_credit_notes(&before));
+        let credits = InvoiceCredits::new(&before, uow.invoices.signed_credit_notes(&before));
         let left = credits.left_to_pay(&before).max(Amount::ZERO);
         let start = if is_paid {
             set_off(uow, before.clone(), credits.signed)?
@@ -77,7 +77,7 @@ impl TaxpayerCommand for Pay {
             remark: Some(update.remark.clone()),
         };
         let paid_before = start.payment.paid;
-        let invoice = post_change(uow, start, update.change, note)?;
+        let invoice = post_payment_change(uow, start, update.change, note)?;
         let amounts = PaymentAmounts {
             left,
             set_off: absolute_difference(paid_before, before.payment.paid),
@@ -133,7 +133,7 @@ impl PaymentAmounts {
 }
 
 /// Applies a payment change to an invoice and posts it. Returns the invoice as it is then.
-pub(super) fn post_change(
+pub(super) fn post_payment_change(
     uow: &mut UnitOfWork,
     before: Invoice,
     change: PaymentChange,
@@ -197,7 +197,7 @@ pub(super) fn mark_fully_credited(uow: &mut UnitOfWork, invoice: &Invoice, credi
         remark: Some("Credited in full".to_owned()),
     };
     // Cannot fail: every state of an invoice permits this change.
-    let _ = post_change(uow, invoice.clone(), PaymentChange::Rejected, note);
+    let _ = post_payment_change(uow, invoice.clone(), PaymentChange::Rejected, note);
 }
 
 /// Checks that the invoice could take over the relayed payment status, unless it already has this status.
@@ -223,7 +223,7 @@ pub(super) fn check_preconditions(
 
 /// Returns true if the run has relayed the same payment as PAID, and the invoice, if it is stored, is paid too. The
 /// authority never changes PAID, so there is nothing left to relay.
-pub(super) fn is_paid_for_good(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> bool {
+pub(super) fn is_payment_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> bool {
     let Some(relayed) = run.payload.payment() else {
         return false;
     };
@@ -238,7 +238,7 @@ pub(super) fn is_paid_for_good(uow: &UnitOfWork, run: &Run, request: &RunRequest
 
 /// Makes the invoice take over the payment that the run relayed. A refused payment emits no event, because its caller
 /// gets the refusal. A paused run emits one, because no caller waits for it any more.
-pub(super) fn apply_verdict(uow: &mut UnitOfWork, run: &Run, verdict: &StepResult) {
+pub(super) fn apply_relay_verdict(uow: &mut UnitOfWork, run: &Run, verdict: &StepResult) {
     let Some(relayed) = run.payload.payment() else {
         return;
     };
@@ -246,9 +246,9 @@ pub(super) fn apply_verdict(uow: &mut UnitOfWork, run: &Run, verdict: &StepResul
         StepResult::Done { .. } | StepResult::Unchanged(_) => {
             let was_sent = matches!(verdict, StepResult::Done { .. });
             match uow.invoice_with_irn(&run.irn).cloned() {
-                Some(invoice) => take_over_status(uow, invoice, relayed, was_sent),
+                Some(invoice) => take_over_payment_status(uow, invoice, relayed, was_sent),
                 None if was_sent => {
-                    emit_about_run(
+                    emit_event_about_run(
                         uow,
                         run,
                         EventKind::PaymentStatusUpdated,
@@ -260,7 +260,7 @@ pub(super) fn apply_verdict(uow: &mut UnitOfWork, run: &Run, verdict: &StepResul
         }
         StepResult::Pause { error } => {
             let extra = json!({ "operation": run.operation(), "error": error });
-            emit_about_run(uow, run, EventKind::InvoiceFailed, extra);
+            emit_event_about_run(uow, run, EventKind::InvoiceFailed, extra);
         }
         StepResult::Refused { .. } | StepResult::Wait { .. } | StepResult::Deferred { .. } => {}
     }
@@ -268,7 +268,7 @@ pub(super) fn apply_verdict(uow: &mut UnitOfWork, run: &Run, verdict: &StepResul
 
 /// Makes the invoice take over the relayed payment status, even if its workflow status no longer permits a payment. The
 /// workflow status then stays.
-fn take_over_status(
+fn take_over_payment_status(
     uow: &mut UnitOfWork,
     invoice: Invoice,
     relayed: &RelayedPayment,
@@ -281,7 +281,8 @@ fn take_over_status(
     let previous = invoice.status;
     let notice = PaymentChange::from(relayed.payment_status);
     let invoice = if notice == PaymentChange::Paid {
-        // The run is not opened if they are too many to be loaded. If that came later, nothing is set off.
+        // If an invoice has too many credit notes to be loaded, its run is not opened. If they became too many after
+        // that, nothing is set off.
         let notes = uow.invoices.signed_credit_notes(&invoice);
         let unpaid = invoice.clone();
         set_off(uow, invoice, notes).unwrap_or(unpaid)
@@ -385,7 +386,7 @@ fn event_fields_without_invoice(relayed: &RelayedPayment) -> Value {
 }
 
 /// Emits an event about the run's IRN, with the invoice if it is stored.
-fn emit_about_run(uow: &mut UnitOfWork, run: &Run, kind: EventKind, extra: Value) {
+fn emit_event_about_run(uow: &mut UnitOfWork, run: &Run, kind: EventKind, extra: Value) {
     if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
         uow.emit_about(kind, &invoice, extra);
         return;

@@ -19,8 +19,8 @@ use crate::domain::kernel::refusal::Refusal;
 pub struct StartReplay {
     pub endpoint: EndpointKey,
     pub range: ReplayRange,
-    /// Set if an operator requests the replay: the request, for the audit trail, and the deliveries if the operator chose
-    /// them.
+    /// Set if an operator requests the replay: the request, for the audit trail, and the deliveries if the operator
+    /// chose them.
     pub by: Option<(OperatorRequest, Vec<uuid::Uuid>)>,
 }
 

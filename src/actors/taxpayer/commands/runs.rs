@@ -10,7 +10,7 @@ use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::payment;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::weight::Size;
+use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
@@ -21,15 +21,15 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest, RunState};
 
 /// Opens a run of the pipeline, or joins the run that the invoice already has for this operation. A run that ended
-/// without success is reopened.
+/// without success is reopened. A run that an operator has paused stays paused until an operator resumes it.
 pub struct OpenRun(pub RunRequest);
 
 /// Opens a run as `OpenRun` does, for a person in the console. Records the person in the audit trail, because the
 /// events that follow name the authority.
 pub struct OpenAuditedRun(pub OpenRun);
 
-/// Makes a waiting or paused run due, so that it asks the authority for the invoice's state. The sender has checked that
-/// no operator paused the run. A pause after the check changes the run, and the command then does nothing.
+/// Makes a waiting or paused run due, so that it asks the authority for the invoice's state. The sender has checked
+/// that no operator paused the run. A pause after the check changes the run, and the command then does nothing.
 pub struct RecheckRun(pub StoppedRun);
 
 /// Lifts the quarantine of a run, so that the run continues without an operator. Does so only if crashes alone caused
@@ -50,16 +50,17 @@ impl TaxpayerCommand for OpenRun {
 
     const NAME: &'static str = "open-run";
 
-    fn size(&self) -> Size {
+    fn size(&self) -> CommandSize {
         self.0
             .payload
             .submission()
-            .map(|document| Size::for_document(document.as_json()))
+            .map(|document| CommandSize::for_document(document.as_json()))
             .unwrap_or_default()
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
-        wanted.add_runs(&self.0.irn);
+        wanted.add_invoice_with_runs(&self.0.irn);
+        wanted.add_held_runs();
         let relayed = self.0.payload.payment();
         if relayed.is_some_and(|relayed| relayed.payment_status == RelayedPaymentStatus::Paid) {
             wanted.add_credit_notes();
@@ -75,16 +76,17 @@ impl TaxpayerCommand for OpenRun {
         let run = match uow.run(request.operation(), &request.irn).cloned() {
             None => {
                 let fresh = Run::new(clock::new_id(), uow.id, request.clone(), uow.now);
-                fresh.with_deadline(deadline(uow, request))
+                fresh.with_deadline(run_deadline(uow, request))
             }
-            Some(run) if payment::is_paid_for_good(uow, &run, request) => return Ok(run),
+            Some(run) if payment::is_payment_final(uow, &run, request) => return Ok(run),
+            Some(run) if is_held(uow, &run) => return keep_held(uow, run, request),
             Some(run)
                 if run.operation().is_repeatable()
                     && !run.state().is_open()
                     && run.is_replaceable() =>
             {
                 run.start_over(request.clone(), uow.now)
-                    .with_deadline(deadline(uow, request))
+                    .with_deadline(run_deadline(uow, request))
             }
             Some(run) if run.digest == request.digest() => match run.state() {
                 RunState::Running | RunState::Succeeded => return Ok(run),
@@ -97,12 +99,52 @@ impl TaxpayerCommand for OpenRun {
             },
             Some(run) if run.is_replaceable() => run
                 .start_over(request.clone(), uow.now)
-                .with_deadline(deadline(uow, request)),
-            Some(_) if request.operation().is_repeatable() => return Err(Refusal::PaymentUnderWay),
-            Some(_) => return Err(Refusal::IrnContentChanged),
+                .with_deadline(run_deadline(uow, request)),
+            Some(_) => return Err(content_refusal(request)),
         };
         let asker = uow.named_actor();
-        Ok(make_due(uow, run.with_asker(Some(asker))))
+        Ok(make_run_due(uow, run.with_asker(Some(asker))))
+    }
+}
+
+/// True if an operator has paused the run: the last audit entry about it is a pause.
+fn is_held(uow: &UnitOfWork, run: &Run) -> bool {
+    let subject = run.id.to_string();
+    let mut written = uow.writes.audit.iter().rev();
+    let last = written.find(|entry| entry.subject == subject);
+    let is_last_a_pause = last.map_or_else(
+        || uow.held_runs.contains(&run.id),
+        |entry| entry.action == AuditAction::PauseRun,
+    );
+    run.state() == RunState::Paused && is_last_a_pause
+}
+
+/// Leaves a run paused that an operator has paused. New content replaces the old, so that the operator does not resume
+/// what the taxpayer has replaced.
+fn keep_held(uow: &mut UnitOfWork, run: Run, request: &RunRequest) -> Result<Run, Refusal> {
+    if run.digest == request.digest() {
+        return Ok(run);
+    }
+    if !run.is_replaceable() {
+        return Err(content_refusal(request));
+    }
+    let asker = uow.named_actor();
+    let run = run
+        .start_over(request.clone(), uow.now)
+        .with_deadline(run_deadline(uow, request))
+        .with_asker(Some(asker))
+        .with_trace(TraceContext::current())
+        .pause(uow.now);
+    uow.put_run(run.clone());
+    Ok(run)
+}
+
+/// Returns the refusal of a request whose content the run can no longer take over.
+fn content_refusal(request: &RunRequest) -> Refusal {
+    if request.operation().is_repeatable() {
+        Refusal::PaymentUnderWay
+    } else {
+        Refusal::IrnContentChanged
     }
 }
 
@@ -111,7 +153,7 @@ impl TaxpayerCommand for OpenAuditedRun {
 
     const NAME: &'static str = OpenRun::NAME;
 
-    fn size(&self) -> Size {
+    fn size(&self) -> CommandSize {
         self.0.size()
     }
 
@@ -151,7 +193,7 @@ impl TaxpayerCommand for RecheckRun {
     const NAME: &'static str = "recheck-run";
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
-        wanted.add_runs(&self.0.irn);
+        wanted.add_stopped_run(&self.0.irn);
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
@@ -162,8 +204,8 @@ impl TaxpayerCommand for RecheckRun {
             RunState::Paused if !has_changed && !run.is_quarantined() => run.reopen(uow.now),
             _ => return Ok(run),
         };
-        check_preconditions(uow, &to_request(&run))?;
-        Ok(make_due(uow, run))
+        check_preconditions(uow, &to_run_request(&run))?;
+        Ok(make_run_due(uow, run))
     }
 }
 
@@ -173,7 +215,7 @@ impl TaxpayerCommand for LiftRun {
     const NAME: &'static str = "lift-run";
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
-        wanted.add_runs(&self.0.irn);
+        wanted.add_stopped_run(&self.0.irn);
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
@@ -183,7 +225,7 @@ impl TaxpayerCommand for LiftRun {
         if !is_current || !run.progress.crash_history.may_lift_quarantine() {
             return Ok(run);
         }
-        if check_preconditions(uow, &to_request(&run)).is_err() {
+        if check_preconditions(uow, &to_run_request(&run)).is_err() {
             // The invoice has changed since the run stopped. The run stays paused, and from now on only an operator
             // releases it.
             let run = run.keep_quarantined();
@@ -191,12 +233,12 @@ impl TaxpayerCommand for LiftRun {
             return Ok(run);
         }
         let run = run.lift_quarantine(uow.now);
-        Ok(make_due(uow, run))
+        Ok(make_run_due(uow, run))
     }
 }
 
 /// Makes a run due and shows on its invoice that it waits. A relayed payment does not affect the authority status.
-fn make_due(uow: &mut UnitOfWork, run: Run) -> Run {
+fn make_run_due(uow: &mut UnitOfWork, run: Run) -> Run {
     let run = run.with_trace(TraceContext::current());
     match uow.invoice_with_irn(&run.irn).cloned() {
         Some(invoice) if run.operation() != Operation::Payment => {
@@ -210,7 +252,7 @@ fn make_due(uow: &mut UnitOfWork, run: Run) -> Run {
 }
 
 /// Returns the request that the run carries out.
-pub(super) fn to_request(run: &Run) -> RunRequest {
+pub(super) fn to_run_request(run: &Run) -> RunRequest {
     RunRequest {
         irn: run.irn.clone(),
         payload: run.payload.clone(),
@@ -218,7 +260,7 @@ pub(super) fn to_request(run: &Run) -> RunRequest {
 }
 
 /// Returns the deadline of a new run. An operation that follows a submission has the deadline of the submission.
-fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
+fn run_deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
     let submitted = uow.run(Operation::Submit, &request.irn);
     if let Some(run) = submitted.filter(|run| request.operation() != run.operation()) {
         return run.deadline_at;
@@ -231,11 +273,14 @@ fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
 }
 
 /// Returns the spelling of the IRN for the authority, which must always get the same one: that of the stored invoice,
-/// else of the submission, else of this request.
+/// else of its runs, else of this request. The events of the runs have it too.
 fn canonical_irn(uow: &UnitOfWork, request: &RunRequest) -> Irn {
     let irn = &request.irn;
     let stored = uow.invoice_with_irn(irn).map(|invoice| &invoice.irn);
-    let known_irn = stored.or_else(|| uow.run(Operation::Submit, irn).map(|run| &run.irn));
+    let known_irn = stored.or_else(|| {
+        let mut runs = Operation::ALL.iter().filter_map(|one| uow.run(*one, irn));
+        runs.next().map(|run| &run.irn)
+    });
     known_irn.unwrap_or(irn).clone()
 }
 

@@ -1,7 +1,7 @@
-//! Settings as a page has shown them all. The page also sends the values that its user left as they were, so a change
-//! from it would undo what somebody else has changed since.
+//! Settings as they were when a page showed them. A page sends all its settings, also those that its user did not
+//! change. So a command from an outdated page would undo what somebody else has changed since, and it is refused.
 
-use crate::actors::taxpayer::commands::if_unchanged::Seen;
+use crate::actors::taxpayer::commands::if_unchanged::SeenData;
 use crate::actors::taxpayer::read_set::ReadSet;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::endpoint::Endpoint;
@@ -35,7 +35,7 @@ impl SeenSettings {
     }
 }
 
-impl Seen for SeenSettings {
+impl SeenData for SeenSettings {
     fn add_reads(&self, wanted: &mut ReadSet) {
         if matches!(self, Self::Integration(_)) {
             wanted.add_integration();

@@ -1,7 +1,7 @@
 //! Sets the signed credit notes of an invoice off against it, so that a payment in full only covers what they leave.
 
 use crate::actors::taxpayer::commands::payment::{
-    PaymentPosting, PostingNote, post_change, post_payment,
+    PaymentPosting, PostingNote, post_payment, post_payment_change,
 };
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::invoice::Invoice;
@@ -16,7 +16,7 @@ const SET_OFF_REMARK: &str = "Set off";
 const EVENTS_BYTES_MAX: usize = 16 << 20;
 
 /// An amount that is set off, with its credit note.
-struct Part {
+struct SetOffPart {
     note: Invoice,
     amount: Amount,
 }
@@ -31,7 +31,7 @@ pub(super) fn set_off(
     credit_notes: Vec<Invoice>,
 ) -> Result<Invoice, Refusal> {
     invoice.status.after(Transition::Pay)?;
-    let parts = find_parts(&invoice, credit_notes);
+    let parts = find_set_off_parts(&invoice, credit_notes);
     let is_each_posted = may_post_each(&invoice, parts.len());
     if !is_each_posted {
         let sum = Amount::sum(parts.iter().map(|part| part.amount)).unwrap_or_default();
@@ -39,20 +39,20 @@ pub(super) fn set_off(
             reference: None,
             remark: Some(format!("{SET_OFF_REMARK}: {} credit notes", parts.len())),
         };
-        invoice = post_change(uow, invoice, PaymentChange::Partial(sum), entry)?;
+        invoice = post_payment_change(uow, invoice, PaymentChange::Partial(sum), entry)?;
     }
-    for Part { note, amount } in parts {
+    for SetOffPart { note, amount } in parts {
         if is_each_posted {
-            let entry = entry_naming(&note);
-            invoice = post_change(uow, invoice, PaymentChange::Partial(amount), entry)?;
+            let entry = posting_note_naming(&note);
+            invoice = post_payment_change(uow, invoice, PaymentChange::Partial(amount), entry)?;
         }
-        use_note(uow, note, amount, entry_naming(&invoice))?;
+        use_credit_note(uow, note, amount, posting_note_naming(&invoice))?;
     }
     Ok(invoice)
 }
 
 /// Returns the amounts to set off, in the order of the credit notes.
-fn find_parts(invoice: &Invoice, credit_notes: Vec<Invoice>) -> Vec<Part> {
+fn find_set_off_parts(invoice: &Invoice, credit_notes: Vec<Invoice>) -> Vec<SetOffPart> {
     let mut left = invoice.payment.amount_left();
     let mut parts = Vec::new();
     for note in credit_notes {
@@ -61,7 +61,7 @@ fn find_parts(invoice: &Invoice, credit_notes: Vec<Invoice>) -> Vec<Part> {
             continue;
         }
         left = left.minus(amount).unwrap_or_default();
-        parts.push(Part { note, amount });
+        parts.push(SetOffPart { note, amount });
     }
     parts
 }
@@ -75,16 +75,16 @@ fn may_post_each(invoice: &Invoice, count: usize) -> bool {
     text.len().saturating_mul(count) <= EVENTS_BYTES_MAX
 }
 
-/// Returns the texts of an entry that names the other document.
-fn entry_naming(other: &Invoice) -> PostingNote {
+/// Returns the texts for a ledger entry that names the other document.
+fn posting_note_naming(other: &Invoice) -> PostingNote {
     PostingNote {
         reference: Some(other.invoice_no.clone()),
         remark: Some(SET_OFF_REMARK.to_owned()),
     }
 }
 
-/// Records that this amount of a credit note is used.
-fn use_note(
+/// Records that this amount of a credit note is used up.
+fn use_credit_note(
     uow: &mut UnitOfWork,
     note: Invoice,
     amount: Amount,
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::actors::taxpayer::command::TaxpayerCommand;
     use crate::actors::taxpayer::commands::payment::Pay;
-    use crate::actors::taxpayer::indexes::Invoices;
+    use crate::actors::taxpayer::indexes::InvoiceIndex;
     use crate::actors::taxpayer::testing::submitted_invoice;
     use crate::domain::invoice::invoice_ref::InvoiceRef;
     use crate::domain::kernel::codes::{PaymentStatus, UniqueNoType, WorkflowStatus};
@@ -125,7 +125,7 @@ mod tests {
 
     /// Returns a signed document over this amount.
     fn signed(id: i64, payable: i64, currency: &str) -> Invoice {
-        submitted_invoice(id, payable, currency).sign(None)
+        submitted_invoice(id, payable, currency).mark_signed(None)
     }
 
     /// The credit notes of an invoice over NGN 100, and the amounts that are set off.
@@ -195,7 +195,7 @@ mod tests {
             let mut uow = UnitOfWork::without_rows(&test.store).await;
             let mut invoice = signed(1, 100, "NGN");
             invoice.payment.paid = Amount::from(part);
-            uow.invoices = Invoices::new(vec![invoice.clone()], vec![invoice.id]);
+            uow.invoices = InvoiceIndex::new(vec![invoice.clone()], vec![invoice.id]);
             let update = PaymentUpdate {
                 invoice: InvoiceRef {
                     kind: UniqueNoType::InternalInvoiceNo,
@@ -222,7 +222,7 @@ mod tests {
         note.extras = Map::from_iter([(member, reference)]);
         for (without_notes, found) in [(vec![], 1), (vec![invoice.id], 0)] {
             let invoices = vec![invoice.clone(), note.clone()];
-            let index = Invoices::new(invoices, without_notes);
+            let index = InvoiceIndex::new(invoices, without_notes);
             assert_eq!(index.signed_credit_notes(&invoice).len(), found);
         }
     }

@@ -2,7 +2,7 @@
 //! one, the signed payable counts for payments from then on.
 
 use crate::actors::taxpayer::commands::payment::{
-    PostingNote, apply_signed_payment_status, post_change,
+    PostingNote, apply_signed_payment_status, post_payment_change,
 };
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::correction::signed_invoice::signed_payable;
@@ -42,7 +42,7 @@ fn post_lost_full_payment(uow: &mut UnitOfWork, run: &Run) {
         remark: Some(format!("Signed over {} {payable}", invoice.currency)),
     };
     // A refusal is ignored: the invoice was cancelled during the call, so nobody will pay it.
-    let _ = post_change(uow, invoice, change, note);
+    let _ = post_payment_change(uow, invoice, change, note);
 }
 
 /// Returns the invoice with the signature of the run, if the run has signed it.
@@ -52,7 +52,7 @@ pub(super) fn with_signature(invoice: Invoice, run: &Run) -> Invoice {
     }
     let document = run.payload.submission();
     let payable = document.and_then(|document| signed_payable(&invoice, document.as_json()));
-    let mut invoice = invoice.sign(run.qr_code.clone());
+    let mut invoice = invoice.mark_signed(run.qr_code.clone());
     if let Some(payable) = payable {
         invoice.payment = invoice.payment.after_signature(payable);
     }

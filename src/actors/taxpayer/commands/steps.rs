@@ -59,7 +59,7 @@ pub struct StepOutcome {
 }
 
 impl StepOutcome {
-    fn record(&self) -> StepRecord {
+    fn to_step_record(&self) -> StepRecord {
         StepRecord {
             step: self.step,
             attempt: self.attempt,
@@ -86,7 +86,7 @@ impl TaxpayerCommand for RecordSteps {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
-        wanted.add_runs(&self.irn);
+        wanted.add_invoice_with_runs(&self.irn);
         if self
             .steps
             .iter()
@@ -101,12 +101,12 @@ impl TaxpayerCommand for RecordSteps {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
         let mut run = uow.run_with_id(self.run)?.clone();
         for outcome in &self.steps {
-            log_step(uow, &run, outcome.id, outcome.record());
+            log_step(uow, &run, outcome.id, outcome.to_step_record());
         }
         // If the run was paused during the calls, the outcomes are still recorded, but the run does not continue.
         let is_paused = run.state() == RunState::Paused;
         if run.digest != self.digest || !(run.state().is_open() || is_paused) {
-            release(uow, &run, &self.lease);
+            release_lease(uow, &run, &self.lease);
             return Ok(run);
         }
         for outcome in &self.steps {
@@ -130,7 +130,7 @@ impl TaxpayerCommand for RecordSteps {
             };
             log_step(uow, &run, self.next_attempt, record);
         }
-        release(uow, &run, &self.lease);
+        release_lease(uow, &run, &self.lease);
         uow.put_run(run.clone());
         if run.state() == RunState::Succeeded {
             transmit_after_signing(uow, &run);
@@ -192,7 +192,7 @@ fn log_step(uow: &mut UnitOfWork, run: &Run, id: uuid::Uuid, record: StepRecord)
 }
 
 /// Releases the lease of the run, unless the run continues with its next step at once.
-fn release(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
+fn release_lease(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
     if run.callable_step().is_none() {
         let delay = run
             .next_attempt_at()
@@ -218,7 +218,7 @@ fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Resu
     if run.operation() == Operation::Payment {
         // The events of a payment name the actor that reported it, not the authority, which only takes note of it.
         uow.act_on_behalf(run.asked_by.as_ref(), |uow| {
-            payment::apply_verdict(uow, run, &outcome.verdict);
+            payment::apply_relay_verdict(uow, run, &outcome.verdict);
         });
         return Ok(());
     }
@@ -233,7 +233,7 @@ fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Resu
             }
             (Some(stage), Some(invoice)) => {
                 let invoice = with_signature(invoice, run);
-                reach_stage(uow, invoice, stage, differences(run, stage))?;
+                reach_stage(uow, invoice, stage, differences_to_report(run, stage))?;
             }
             (Some(stage), None) => emit_stage_event(uow, &run.irn, stage),
             (None, Some(invoice)) if outcome.step == Step::Sign => {
@@ -281,7 +281,7 @@ pub(super) fn reach_stage(
 
 /// Returns the differences between the signed document and the stored invoice, if there are any and the stage is
 /// `Submitted`: only its event reports them.
-fn differences(run: &Run, stage: Stage) -> Option<&Differences> {
+fn differences_to_report(run: &Run, stage: Stage) -> Option<&Differences> {
     let document = run.payload.submission()?;
     let differences = &document.differences;
     (stage == Stage::Submitted && !differences.is_empty()).then_some(differences)

@@ -9,7 +9,7 @@ use crate::actors::taxpayer::commands::runs::OpenRun;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::weight::Size;
+use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
@@ -42,13 +42,13 @@ pub struct SubmissionAfterApproval {
 }
 
 /// Cancels an invoice, unless it is cancelled already. The output is true if this command has cancelled it.
-pub struct CancelOnce {
+pub struct CancelUnlessCancelled {
     pub invoice: InvoiceRef,
     pub remark: String,
 }
 
-/// Replaces the customer, the lines and the details of an invoice. Cancels the submission and the report of the previous
-/// content if nothing of them may have reached the authority.
+/// Replaces the customer, the lines and the details of an invoice. Cancels the submission and the report of the
+/// previous content if nothing of them may have reached the authority.
 pub struct ReviseInvoice {
     pub invoice: InvoiceRef,
     pub revision: Revision,
@@ -73,17 +73,18 @@ impl TaxpayerCommand for SetStatus {
             wanted.add_invoice_runs();
         }
         if let Some(submission) = &self.submission {
-            wanted.add_runs(&submission.request.irn);
+            wanted.add_invoice_with_runs(&submission.request.irn);
+            wanted.add_held_runs();
         }
     }
 
-    fn size(&self) -> Size {
+    fn size(&self) -> CommandSize {
         let document = self
             .submission
             .as_ref()
             .and_then(|submission| submission.request.payload.submission());
         document
-            .map(|document| Size::for_document(document.as_json()))
+            .map(|document| CommandSize::for_document(document.as_json()))
             .unwrap_or_default()
     }
 
@@ -113,7 +114,7 @@ impl TaxpayerCommand for SetStatus {
     }
 }
 
-impl CancelOnce {
+impl CancelUnlessCancelled {
     fn set_status(&self) -> SetStatus {
         SetStatus {
             invoice: self.invoice.clone(),
@@ -124,7 +125,7 @@ impl CancelOnce {
     }
 }
 
-impl TaxpayerCommand for CancelOnce {
+impl TaxpayerCommand for CancelUnlessCancelled {
     type Output = bool;
 
     const NAME: &'static str = "cancel-once";
@@ -166,8 +167,8 @@ impl TaxpayerCommand for ReviseInvoice {
 
     const NAME: &'static str = "revise";
 
-    fn size(&self) -> Size {
-        Size {
+    fn size(&self) -> CommandSize {
+        CommandSize {
             lines: self.revision.lines.len(),
             bytes: 0,
         }
@@ -193,7 +194,7 @@ impl TaxpayerCommand for ReviseInvoice {
         self.revision
             .lines
             .iter()
-            .for_each(|line| add_item(line, wanted.items()));
+            .for_each(|line| add_item_identifier(line, wanted.items_mut()));
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<RevisedInvoice, Refusal> {
@@ -211,7 +212,7 @@ impl TaxpayerCommand for ReviseInvoice {
         };
         let mut invoice = before.revise(revision, rewritten, uow.now);
         let withdrawn: Vec<_> = outdated.iter().map(Run::operation).collect();
-        // The authority status is about the previous content, which was withdrawn or rejected.
+        // The authority status is reset: it is about the previous content, which was withdrawn or rejected.
         if !withdrawn.is_empty() || invoice.authority.status == AuthorityStatus::Rejected {
             invoice.authority.status = AuthorityStatus::Pending;
         }
@@ -225,7 +226,7 @@ impl TaxpayerCommand for ReviseInvoice {
     }
 }
 
-fn add_item(line: &RevisedLine, items: &mut ItemIdentifiers) {
+fn add_item_identifier(line: &RevisedLine, items: &mut ItemIdentifiers) {
     match (line.item_id, &line.item_no, &line.item_name) {
         (Some(id), _, _) => drop(items.ids.insert(id)),
         (None, Some(no), _) => drop(items.numbers.insert(no.clone())),
@@ -234,8 +235,8 @@ fn add_item(line: &RevisedLine, items: &mut ItemIdentifiers) {
     }
 }
 
-/// Returns the open runs to cancel, because they would send the previous content to the authority. Refuses the update if
-/// the authority has signed or taken the invoice, or may have done so.
+/// Returns the open runs to cancel, because they would send the previous content to the authority. Refuses the update
+/// if the authority has signed or taken the invoice, or may have done so.
 fn outdated_runs(uow: &UnitOfWork, invoice: &Invoice) -> Result<Vec<Run>, Refusal> {
     let mut outdated = Vec::new();
     for (operation, reached) in [
@@ -263,8 +264,8 @@ fn check_revision(
 ) -> Result<(Vec<Line>, Payment), Refusal> {
     let mut faults = Faults::default();
     let mut add = |fault: Option<Fault>| fault.into_iter().for_each(|fault| faults.push(fault));
-    add(category_conflict(uow, revision));
-    add(unknown_original(uow, before, revision));
+    add(category_conflict_fault(uow, revision));
+    add(unknown_original_fault(uow, before, revision));
     let lines = revision.complete_lines(&uow.items);
     let lines = lines
         .map_err(|wrong| wrong.iter().cloned().for_each(|fault| add(Some(fault))))
@@ -279,7 +280,7 @@ fn check_revision(
     }
 }
 
-fn category_conflict(uow: &UnitOfWork, revision: &Revision) -> Option<Fault> {
+fn category_conflict_fault(uow: &UnitOfWork, revision: &Revision) -> Option<Fault> {
     let stored = uow.customer(&revision.customer)?.category;
     (stored != revision.category).then(|| {
         let message =
@@ -288,7 +289,11 @@ fn category_conflict(uow: &UnitOfWork, revision: &Revision) -> Option<Fault> {
     })
 }
 
-fn unknown_original(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> Option<Fault> {
+fn unknown_original_fault(
+    uow: &UnitOfWork,
+    before: &Invoice,
+    revision: &Revision,
+) -> Option<Fault> {
     let irn = Irn::parse(revision.original.as_ref()?).ok();
     let found = irn
         .and_then(|irn| uow.invoice_with_irn(&irn))

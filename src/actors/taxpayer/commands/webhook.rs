@@ -5,7 +5,7 @@ use serde_json::json;
 use webhook_client::SigningSecret;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::account::endpoint_entry;
+use crate::actors::taxpayer::commands::account::endpoint_audit_entry;
 use crate::actors::taxpayer::commands::replays::start_replay;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
@@ -20,8 +20,8 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::notice::NoticeKind;
 use crate::store::ids::IdKind;
 
-/// Sets the URL, events and schedule of the default endpoint, and creates the endpoint at the first call. Every call also
-/// enables the endpoint, because a caller who sets the URL wants notifications there.
+/// Sets the URL, events and schedule of the default endpoint, and creates the endpoint at the first call. Every call
+/// also enables the endpoint, because a caller who sets the URL wants notifications there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetWebhook {
     pub url: String,
@@ -115,7 +115,7 @@ impl TaxpayerCommand for RotateSecret {
         });
         let secret = (self.endpoint, self.secret.clone());
         uow.writes.secrets.push(secret);
-        let entry = endpoint_entry(
+        let entry = endpoint_audit_entry(
             uow,
             self.by,
             AuditAction::RotateWebhookSecret,
@@ -181,7 +181,7 @@ impl TaxpayerCommand for EnableEndpoint {
             .transpose()?;
         uow.put_endpoint(endpoint.clone());
         let scope = self.replay.map(|scope| format!("replay {scope}"));
-        let entry = endpoint_entry(
+        let entry = endpoint_audit_entry(
             uow,
             uow.acting.actor,
             AuditAction::EnableWebhook,
@@ -209,16 +209,16 @@ pub(super) fn record_endpoint_change(
     }
     let to = format!(
         "{} ({})",
-        origin(endpoint).unwrap_or_default(),
+        url_origin(endpoint).unwrap_or_default(),
         changed.join(", ")
     );
-    let entry = endpoint_entry(uow, by, AuditAction::UpdateWebhook, endpoint.key);
-    let entry = entry.with_states(before.and_then(origin), Some(to));
+    let entry = endpoint_audit_entry(uow, by, AuditAction::UpdateWebhook, endpoint.key);
+    let entry = entry.with_states(before.and_then(url_origin), Some(to));
     uow.writes.audit.push(entry);
     emit_webhook_updated(uow, Some(endpoint), &changed);
 }
 
-pub(super) fn origin(endpoint: &Endpoint) -> Option<String> {
+pub(super) fn url_origin(endpoint: &Endpoint) -> Option<String> {
     Origin::from_url(&endpoint.url).map(|origin| origin.to_string())
 }
 

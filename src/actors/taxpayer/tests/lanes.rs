@@ -37,7 +37,9 @@ async fn a_run_is_leased_by_the_commit_that_opens_it_if_a_slot_is_free() {
         let notifiers = Notifiers::default();
         let slots = Arc::new(Semaphore::new(4));
         let blocked = Arc::default();
-        let mut arrivals = notifiers.direct_runs.open("me", LEASE, &slots, &blocked);
+        let mut arrivals = notifiers
+            .direct_runs
+            .connect_dispatcher("me", LEASE, &slots, &blocked);
         let app = TestTaxpayers::with_wakers(test, notifiers).await;
         let irns = ["A", "B", "C", "D", "E"].map(|name| format!("{name}-00000061-20260131"));
         for irn in &irns {
@@ -161,7 +163,10 @@ async fn new_work_for_a_free_endpoint_takes_its_lane() {
     for test in stores().await {
         let notifiers = Notifiers::default();
         let slots = Arc::new(Semaphore::new(4));
-        let mut arrivals = notifiers.direct.open("me", LEASE, &slots, &Arc::default());
+        let mut arrivals =
+            notifiers
+                .direct
+                .connect_dispatcher("me", LEASE, &slots, &Arc::default());
         let app = TestTaxpayers::with_wakers(test, notifiers).await;
         app.taxpayers.send(ID, webhook()).await.unwrap();
         let mut arrived = async || {

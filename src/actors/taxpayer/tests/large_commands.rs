@@ -14,7 +14,7 @@ use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice};
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::invoice::batch::Duplicate;
 use crate::domain::invoice::{Draft, Line};
-use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
+use crate::store::lanes::{self, IfLocked, LaneKind, LaneName};
 use crate::store::testing::stores;
 
 const LINES: usize = 250;
@@ -48,7 +48,7 @@ async fn a_large_command_that_changes_nothing_waits_for_no_writer() {
         lanes::lock(
             &writer,
             &[LaneName::new(LaneKind::Taxpayer, ID.to_string())],
-            IfTaken::Await,
+            IfLocked::Await,
         )
         .await
         .unwrap();

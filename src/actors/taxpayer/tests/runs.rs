@@ -5,14 +5,25 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use serde_json::json;
-use timing::clock;
+use timing::{CommandId, clock};
 
 use super::{ID, TestTaxpayers, by_number, draft, submission};
+use crate::actors::taxpayer::cached_state::CachedState;
+use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::{
-    CreateInvoice, OpenRun, RecordSteps, SetStatus, StepOutcome,
+    ApplyOperatorAction, CreateInvoice, LiftRun, OpenRun, RecheckRun, RecordReceipt, RecordSteps,
+    SetStatus, StepOutcome, StoppedRun,
 };
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::domain::events::event::LogHead;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus, UniqueNoType, WorkflowStatus};
-use crate::domain::pipeline::{ResolvedBy, Run, RunState, Step, StepResult};
+use crate::domain::kernel::ids::RunId;
+use crate::domain::pipeline::{
+    Operation, OperatorAction, ResolvedBy, Run, RunRequest, RunState, Step, StepResult,
+};
+use crate::store::events;
 use crate::store::invoices;
 use crate::store::lanes::{LaneKind, Lease};
 use crate::store::testing::{claim_due, stores};
@@ -76,6 +87,36 @@ async fn two_spellings_of_one_irn_share_a_run_with_the_spelling_of_the_invoice()
 }
 
 #[actix_rt::test]
+async fn the_first_run_of_an_irn_that_is_not_stored_decides_its_spelling() {
+    for test in stores().await {
+        let app = TestTaxpayers::with_taxpayer(test).await;
+        for (first, then) in [
+            (Operation::Submit, Operation::Report),
+            (Operation::Report, Operation::Submit),
+            (Operation::Submit, Operation::Submit),
+        ] {
+            let name = format!("{first} {then}").to_uppercase();
+            let name = name.replace(' ', "");
+            let irn = format!("{name}-94ad90fb-20260131");
+            let other = Irn::parse(&format!("{name}-94AD90FB-20260131")).unwrap();
+            for (operation, irn_sent) in [(first, irn.as_str()), (then, other.as_str())] {
+                let request = RunRequest::sample(irn_sent, operation);
+                let run = app.taxpayers.send(ID, OpenRun(request)).await.unwrap();
+                assert_eq!(run.irn.as_str(), irn, "{operation}");
+            }
+            let receipt = RecordReceipt { irn: other };
+            app.taxpayers.send(ID, receipt).await.unwrap();
+            let log = events::owned_by_after(&app.test.store, ID, 0, 10_000).await;
+            let log = log.unwrap();
+            let texts = log.iter().filter_map(|event| event.irn.as_deref());
+            let about: Vec<_> = texts.filter(|text| text.starts_with(&name)).collect();
+            assert_eq!(about, [irn], "the receipt");
+        }
+        app.close().await;
+    }
+}
+
+#[actix_rt::test]
 async fn new_content_replaces_content_that_is_not_signed_yet() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
@@ -94,6 +135,87 @@ async fn new_content_replaces_content_that_is_not_signed_yet() {
         assert_ne!(first.digest, second.digest);
         assert_eq!(second.document()["note"], "b");
         app.close().await;
+    }
+}
+
+#[actix_rt::test]
+async fn a_request_does_not_resume_a_run_that_an_operator_has_paused() {
+    use OperatorAction::{Pause, Resume};
+    // The operator's actions, the note in the next request, and the state of the run after it.
+    let cases: [(&[OperatorAction], &str, RunState); 5] = [
+        (&[], "a", RunState::Running),
+        (&[Pause], "a", RunState::Paused),
+        (&[Pause], "b", RunState::Paused),
+        (&[Pause, Resume], "a", RunState::Running),
+        (&[Pause, Resume], "b", RunState::Running),
+    ];
+    for test in stores().await {
+        let app = TestTaxpayers::with_taxpayer(test).await;
+        for (number, (actions, note, state)) in cases.iter().enumerate() {
+            let irn = format!("HELD{number}-00000061-20260131");
+            let opened = app.taxpayers.send(ID, OpenRun(submission(&irn, "a"))).await;
+            let opened = opened.unwrap();
+            for to in *actions {
+                let action = operator_action(opened.id, &opened.irn, *to);
+                app.taxpayers.send(ID, action).await.unwrap();
+            }
+            let sent = app.taxpayers.send(ID, OpenRun(submission(&irn, note)));
+            let run = sent.await.unwrap();
+            let name = format!("{actions:?} {note}");
+            assert_eq!((run.id, run.state()), (opened.id, *state), "{name}");
+            assert_eq!(run.document()["note"], *note, "{name}");
+        }
+        app.close().await;
+    }
+}
+
+fn operator_action(run: RunId, irn: &Irn, to: OperatorAction) -> ApplyOperatorAction {
+    ApplyOperatorAction {
+        run,
+        irn: irn.clone(),
+        to,
+        by: OperatorRequest {
+            operator_id: 1,
+            reason: None,
+        },
+    }
+}
+
+fn reads_credit_notes(command: &impl TaxpayerCommand) -> bool {
+    let cached = CachedState {
+        version: 1,
+        taxpayer: None,
+        endpoints: Vec::new(),
+        head: LogHead::default(),
+    };
+    let context = ReadContext {
+        taxpayer_id: ID,
+        command: CommandId::nil(),
+        cached: &cached,
+    };
+    let mut wanted = ReadSet::default();
+    command.add_reads(&mut wanted, &context);
+    wanted.with_invoices.credit_notes
+}
+
+#[test]
+fn what_makes_a_stopped_run_continue_reads_the_credit_notes_of_its_invoice() {
+    let irn = Irn::parse("HELD-00000061-20260131").unwrap();
+    let stopped = StoppedRun {
+        run: RunId::nil(),
+        irn: irn.clone(),
+        seen_updated_at: Timestamp::UNIX_EPOCH,
+    };
+    assert!(reads_credit_notes(&RecheckRun(stopped.clone())));
+    assert!(reads_credit_notes(&LiftRun(stopped)));
+    for (to, expected) in [
+        (OperatorAction::Pause, false),
+        (OperatorAction::Resume, true),
+        (OperatorAction::Retry, true),
+        (OperatorAction::Cancel, false),
+    ] {
+        let action = operator_action(RunId::nil(), &irn, to);
+        assert_eq!(reads_credit_notes(&action), expected, "{to}");
     }
 }
 

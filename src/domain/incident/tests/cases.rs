@@ -77,6 +77,13 @@ pub(super) const CASES: &[Case] = &[
         situation.replicas = replica_list(REPLICA_STARTED, ReplicaFigures::default());
         situation.replicas.replicas[0].seen_at = situation.now - SignedDuration::from_secs(4);
     }),
+    // What only a process that sends can do is not missed.
+    ("service-paused", |situation| {
+        situation.process.is_paused = true;
+        situation.reconciliation = Some(repeated(situation, 1_801));
+        let fetched = situation.now - SignedDuration::from_hours(25);
+        work(situation).oldest_list_fetched_at = Some(fetched);
+    }),
     // Work that nobody takes is no incident of its own then.
     ("service-paused", |situation| {
         situation.process.is_paused = true;

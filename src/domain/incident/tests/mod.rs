@@ -471,6 +471,61 @@ fn what_the_data_knows_is_the_beginning_of_an_incident() {
 }
 
 #[test]
+fn a_key_that_was_once_refused_does_not_hide_that_the_probes_fail() {
+    use UpstreamCause::{Connect, Credentials, Tls};
+    // The causes of the last calls, whether the probes fail, and the incidents.
+    let cases: [(&[UpstreamCause], bool, &[&str]); 7] = [
+        (&[], true, &["authority-out"]),
+        (&[Credentials], true, &["authority-out"]),
+        (&[Credentials, Connect], true, &["authority-out"]),
+        (&[Tls], true, &["authority-tls"]),
+        (&[Credentials, Tls], true, &["authority-tls"]),
+        (&[Credentials], false, &[]),
+        (&[Tls], false, &["authority-tls"]),
+    ];
+    for (last_causes, is_silent, expected) in cases {
+        let mut situation = Situation::calm();
+        situation.authority.is_silent = is_silent;
+        situation.authority.last_causes =
+            last_causes.iter().map(|cause| ("sign", *cause)).collect();
+        let found = find_all(&situation);
+        let names: Vec<_> = found.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, expected, "{:?}", situation.authority.last_causes);
+    }
+}
+
+#[test]
+fn a_list_that_was_never_fetched_is_missing_after_an_hour() {
+    let fresh = situation_time();
+    let old = fresh - SignedDuration::from_hours(25);
+    // The lists that were never fetched, the time of the oldest other one, the minutes since the start, and the count.
+    for (missing, fetched_at, minutes, count) in [
+        (0, Some(fresh), 61, None),
+        (0, None, 61, None),
+        (11, None, 59, None),
+        (11, None, 60, Some(11)),
+        (1, Some(fresh), 59, None),
+        (1, Some(fresh), 60, Some(1)),
+        (2, Some(old), 59, Some(1)),
+        (2, Some(old), 60, Some(1)),
+    ] {
+        let mut situation = Situation::calm();
+        work(&mut situation).missing_lists = missing;
+        work(&mut situation).oldest_list_fetched_at = fetched_at;
+        let ago = SignedDuration::from_mins(minutes);
+        situation.replicas = replica_list(ago, ReplicaFigures::default());
+        situation.replicas.replicas.truncate(1);
+        let found = find_all(&situation);
+        let counts: Vec<_> = found
+            .iter()
+            .map(|(name, finding)| (*name, finding.count))
+            .collect();
+        let expected = count.map(|count| ("reference-lists-old", count));
+        assert_eq!(counts, Vec::from_iter(expected), "{missing} {minutes}");
+    }
+}
+
+#[test]
 fn replicas_that_are_being_upgraded_are_not_out_of_step() {
     let figures = ReplicaFigures {
         version: "2".to_owned(),

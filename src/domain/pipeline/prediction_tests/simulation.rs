@@ -12,8 +12,8 @@ use super::plot;
 use super::schedule::{Event, Schedule};
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::capacity::{Backlog, CallCapacity, RunSteps, StepTimes};
-use crate::domain::pipeline::prediction::{PastPredictions, Prediction, Start};
-use crate::domain::pipeline::turns::Turns;
+use crate::domain::pipeline::prediction::{ContinuationTime, PastPredictions, Prediction};
+use crate::domain::pipeline::turns::WaitingRuns;
 use crate::domain::pipeline::{Operation, Step};
 
 /// Of 64 workers of a process, those that one integrator may have.
@@ -262,7 +262,7 @@ impl Simulation {
         if self.runs[run].done == steps().len() {
             self.runs[run].ended = Some(self.now);
             self.at_work.retain(|other| *other != run);
-            self.past.settle(run_id(run), moment(self.now));
+            self.past.judge_ended_run(run_id(run), moment(self.now));
         } else {
             self.enter(run);
         }
@@ -336,7 +336,7 @@ impl Simulation {
 
     /// Returns the last run in the queue with its position, else the run that a worker has had for the shortest time.
     fn last_run(&self) -> Option<(usize, Option<u64>)> {
-        let turns = Turns {
+        let turns = WaitingRuns {
             due: self
                 .due
                 .iter()
@@ -376,10 +376,10 @@ impl Simulation {
                 }
             });
         let start = match self.breaker.open_since {
-            None => Start::At(moment(self.now)),
+            None => ContinuationTime::At(moment(self.now)),
             Some(since) => {
                 let probe = self.breaker.next_probe.max(self.now);
-                Start::AfterOutage {
+                ContinuationTime::AfterOutage {
                     earliest: moment(probe),
                     expected: moment(probe.max(2 * self.now - since)),
                 }

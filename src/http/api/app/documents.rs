@@ -36,8 +36,8 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::run::{ReportResult, RunView, SubmissionResult, TransmissionResult};
 
-/// The largest number of times that a document is made of the stored invoice for one request, if the invoice is changed
-/// again and again.
+/// The maximum number of times that one request makes its document from the stored invoice. It is made again if the
+/// invoice was changed meanwhile; after the last time, the request fails.
 const PREPARATIONS_MAX: usize = 5;
 
 const ACCEPTED_MESSAGE: &str =
@@ -45,58 +45,62 @@ const ACCEPTED_MESSAGE: &str =
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
-        path("/v1/app/invoices/submit").relays().post(submit, || {
-            doc("submit", "Submit")
-                .with_note(
-                    "The result stands under `message` and the sentence under \
+        path("/v1/app/invoices/submit")
+            .waits_for_other_systems()
+            .post(submit_invoice, || {
+                doc("submit", "Submit")
+                    .with_note(
+                        "The result stands under `message` and the sentence under \
                      `data`. Sending the same IRN again is safe. `irn` alone \
                      means the stored invoice; faults then name the paths of \
                      its form.",
-                )
-                .takes(
-                    |reader| submission::read_fields(reader, None),
-                    example!("submit"),
-                )
-                .gives_as_message::<SubmissionResult<'_>>(200, "Invoice submitted successfully")
-                .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
-                .calculates()
-                .takes_irn_alone()
-                .names_taxpayer()
-                .prefers_async()
-                .writes()
-                .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
-                .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
-                .fails(&[ErrorCode::AuthorityRejected])
-                .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
-                .fails_with(503, &[ErrorCode::AuthorityUnavailable])
-        }),
+                    )
+                    .takes(
+                        |reader| submission::read_fields(reader, None),
+                        example!("submit"),
+                    )
+                    .gives_as_message::<SubmissionResult<'_>>(200, "Invoice submitted successfully")
+                    .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
+                    .takes_calculate()
+                    .takes_irn_alone()
+                    .takes_taxpayer_header()
+                    .prefers_async()
+                    .takes_idempotency_key()
+                    .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
+                    .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
+                    .fails(&[ErrorCode::AuthorityRejected])
+                    .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+                    .fails_with(503, &[ErrorCode::AuthorityUnavailable])
+            }),
         transmission_path(),
-        path("/v1/app/invoices/report").relays().post(report, || {
-            doc("report", "Report")
-                .with_note("`irn` alone means the stored invoice.")
-                .takes(
-                    |reader| vat_report::read(reader, None, false),
-                    example!("report"),
-                )
-                .gives::<ReportResult<'_>>(200, "Invoice reported successfully")
-                .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
-                .takes_irn_alone()
-                .names_taxpayer()
-                .prefers_async()
-                .writes()
-                .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
-                .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
-                .fails(&[ErrorCode::ReportFailed])
-                .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
-                .fails_with(500, &[ErrorCode::AuthorityUnavailable])
-        }),
+        path("/v1/app/invoices/report")
+            .waits_for_other_systems()
+            .post(report_invoice, || {
+                doc("report", "Report")
+                    .with_note("`irn` alone means the stored invoice.")
+                    .takes(
+                        |reader| vat_report::read(reader, None, false),
+                        example!("report"),
+                    )
+                    .gives::<ReportResult<'_>>(200, "Invoice reported successfully")
+                    .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
+                    .takes_irn_alone()
+                    .takes_taxpayer_header()
+                    .prefers_async()
+                    .takes_idempotency_key()
+                    .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
+                    .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
+                    .fails(&[ErrorCode::ReportFailed])
+                    .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+                    .fails_with(500, &[ErrorCode::AuthorityUnavailable])
+            }),
     ]
 }
 
 fn transmission_path() -> Path {
     path("/v1/app/invoices/transmit")
-        .relays()
-        .post(transmit, || {
+        .waits_for_other_systems()
+        .post(transmit_invoice, || {
             doc("transmit", "Transmit")
                 .with_note(
                     "Sends a signed invoice to its buyer through the \
@@ -105,9 +109,9 @@ fn transmission_path() -> Path {
                 .takes(|reader| transmit::read(reader, None), example!("transmit"))
                 .gives::<TransmissionResult<'_>>(200, "Invoice transmitted successfully")
                 .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
-                .names_taxpayer()
+                .takes_taxpayer_header()
                 .prefers_async()
-                .writes()
+                .takes_idempotency_key()
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerNotFound])
                 .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
                 .fails(&[ErrorCode::InvoiceNotSigned, ErrorCode::HealthCheckDown])
@@ -151,7 +155,7 @@ impl FromRequest for SubmitOptions {
 
 /// POST /v1/app/invoices/submit (Submit in spec.md): sends an invoice to the authority to be signed. A repeated call
 /// with the same IRN joins the existing run.
-async fn submit(
+async fn submit_invoice(
     state: web::Data<ApiState>,
     caller: Caller,
     SubmitOptions { prefer, calculates }: SubmitOptions,
@@ -179,32 +183,37 @@ async fn submit(
 
 /// A document that was read without a fault.
 pub(crate) struct PreparedDocument {
-    /// The command that sends the document. It does so only if the stored invoice that the document was made of, or that
-    /// it may not differ from, is still the same.
+    /// The command that starts the run. It is refused if the stored invoice has changed since the document was made
+    /// from it or compared with it.
     pub(crate) command: IfUnchanged<OpenRun>,
-    notes: ResponseExtras,
+    notes: DocumentNotes,
 }
 
-/// Remarks for the sender of a document, beside the outcome of the run.
-struct ResponseExtras {
+/// Additions to the response that describe the document and not the outcome of its run.
+struct DocumentNotes {
     /// Warnings, such as the fields in which the document differs from the stored invoice.
     warnings: Vec<String>,
     calculation: Option<Calculation>,
 }
 
 /// Starts the run of a document, and waits for it. If the stored invoice was changed since the document was prepared,
-/// it is prepared again, so that no content from before a change is signed that was answered with success.
+/// the document is prepared again. Otherwise the authority could sign the content from before a change that has already
+/// succeeded.
 async fn start_run_and_wait(
     state: &ApiState,
     taxpayer: TaxpayerId,
     prepared: PreparedDocument,
     prefer: Prefer,
     prepare_again: impl AsyncFn() -> Result<PreparedDocument, ApiError>,
-) -> Result<(Run, ResponseExtras), ApiError> {
+) -> Result<(Run, DocumentNotes), ApiError> {
     let mut prepared = prepared;
     for _ in 0..PREPARATIONS_MAX {
         let PreparedDocument { command, notes } = prepared;
-        match state.pipeline.perform(taxpayer, command, prefer.wait).await {
+        match state
+            .pipeline
+            .perform_run(taxpayer, command, prefer.wait)
+            .await
+        {
             Err(TaxpayerError::Refused(Refusal::InvoiceChanged)) => {
                 prepared = prepare_again().await?;
             }
@@ -214,7 +223,7 @@ async fn start_run_and_wait(
     Err(Refusal::ChangedDuringPreparation.into())
 }
 
-/// Prepares the submission of the stored invoice with this IRN, as a body that has only the IRN does.
+/// Prepares the submission of the stored invoice with this IRN, as for a request whose body has only the IRN.
 pub(crate) async fn prepare_stored_submission(
     state: &ApiState,
     taxpayer: &Taxpayer,
@@ -225,8 +234,8 @@ pub(crate) async fn prepare_stored_submission(
     prepare_submission(state, Some(taxpayer), body.into(), false).await
 }
 
-/// Reads the document of a body. A body with only an IRN stands for the document of the stored invoice. The memory of
-/// the body is free afterwards, since the wait for the run may be long.
+/// Reads the document of a body. A body with only an IRN stands for the document of the stored invoice. Frees the
+/// memory of the body, because the wait for the run may be long.
 async fn prepare_submission(
     state: &ApiState,
     taxpayer: Option<&Taxpayer>,
@@ -237,11 +246,11 @@ async fn prepare_submission(
     let catalog = state.catalog.get();
     let outcome = calculates.then(|| body.calculate(&catalog)).flatten();
     let form = submission::read(body.source(), body.fields(), taxpayer, &catalog);
-    let form = calculated::combine_results(body.sent(), form, outcome);
+    let form = calculated::combine_results(body.sent_fields(), form, outcome);
     let (mut form, calculation) = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     form.warnings.extend(submission::future_issue_date_warning(
         &form.value,
-        state.today(),
+        state.latest_day(),
     ));
     form.warnings.extend_from_slice(body.warnings());
     if calculation.is_some() {
@@ -249,9 +258,10 @@ async fn prepare_submission(
         form.warnings.extend(warning);
     }
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    // Compares the document as the form has read it: with the taxes that the form derives, without unknown fields.
+    // The document is compared as the form has read it: with the taxes that the form derives, and without unknown
+    // fields.
     let ValidDocument { irn, document } = &form.value;
-    let sent = document.callers_body();
+    let sent = document.validate_request_body();
     let DocumentComparison {
         differences,
         source,
@@ -271,7 +281,7 @@ async fn prepare_submission(
             seen: source,
             command: OpenRun(request),
         },
-        notes: ResponseExtras {
+        notes: DocumentNotes {
             warnings: form.warnings,
             calculation,
         },
@@ -279,7 +289,7 @@ async fn prepare_submission(
 }
 
 /// POST /v1/app/invoices/transmit (Transmit in spec.md): sends a signed invoice to its buyer through the authority.
-async fn transmit(
+async fn transmit_invoice(
     state: web::Data<ApiState>,
     caller: Caller,
     prefer: Prefer,
@@ -302,14 +312,14 @@ async fn transmit(
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let command = IfUnchanged::always(OpenRun(request));
-    let run = state.pipeline.perform(id, command, prefer.wait).await?;
+    let run = state.pipeline.perform_run(id, command, prefer.wait).await?;
     Ok(run_response::transmission_response(&state, &run, prefer)
         .await?
         .warn(&form.warnings))
 }
 
 /// POST /v1/app/invoices/report (Report in spec.md): reports the VAT of an invoice to the authority.
-async fn report(
+async fn report_invoice(
     state: web::Data<ApiState>,
     caller: Caller,
     prefer: Prefer,
@@ -335,8 +345,8 @@ async fn report(
         .warn(&notes.warnings))
 }
 
-/// Reads the report of a body. A body with only an IRN stands for the report of the stored invoice. The memory of the
-/// body is free afterwards, since the wait for the run may be long.
+/// Reads the report of a body. A body with only an IRN stands for the report of the stored invoice. Frees the memory of
+/// the body, because the wait for the run may be long.
 async fn prepare_report(
     state: &ApiState,
     taxpayer: Option<&Taxpayer>,
@@ -349,8 +359,10 @@ async fn prepare_report(
     let form = reader::read(body.fields(), &catalog, read);
     let mut form = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    form.warnings
-        .extend(vat_report::future_date_warning(&form.value, state.today()));
+    form.warnings.extend(vat_report::future_date_warning(
+        &form.value,
+        state.latest_day(),
+    ));
     let sent = body.fields();
     let DocumentComparison {
         differences,
@@ -366,7 +378,7 @@ async fn prepare_report(
             seen: source,
             command: OpenRun(form.value),
         },
-        notes: ResponseExtras {
+        notes: DocumentNotes {
             warnings: form.warnings,
             calculation: None,
         },

@@ -35,11 +35,12 @@ pub(crate) fn endpoints() -> Vec<Path> {
     update_paths().into_iter().chain(read_paths()).collect()
 }
 
-/// The calls whose outcome the invoice keeps.
+/// Returns the paths of the two calls that change what is stored of an invoice: Confirm Receipt and Update Payment
+/// Status.
 fn update_paths() -> Vec<Path> {
     vec![
         path("/v1/app/invoices/transmit/{irn}/confirm-receipt")
-            .relays()
+            .waits_for_other_systems()
             .on_methods(UPDATE_METHODS, confirm_receipt, || {
                 doc("confirm_receipt", "Confirm Transmission Receipt")
                     .with_note(
@@ -47,13 +48,13 @@ fn update_paths() -> Vec<Path> {
                          buyer, and returns what it then knows of it.",
                     )
                     .gives::<Confirmation>(200, "Invoice transmission receipt confirmed")
-                    .writes()
+                    .takes_idempotency_key()
                     .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
                     .fails(&[ErrorCode::AuthorityRejected])
                     .fails(&RELAY_ERROR_CODES)
             }),
         path("/v1/app/invoices/{irn}/update-payment-status")
-            .relays()
+            .waits_for_other_systems()
             .on_methods(UPDATE_METHODS, update_payment_status, || {
                 doc("relay_payment_status", "Update Payment Status")
                     .with_note("Tells the authority whether the invoice is paid.")
@@ -64,7 +65,7 @@ fn update_paths() -> Vec<Path> {
                         "The request is being processed: the run, for who prefers `respond-async`",
                     )
                     .prefers_async()
-                    .writes()
+                    .takes_idempotency_key()
                     .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
                     .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
                     .fails(&[ErrorCode::AuthorityRejected])
@@ -77,8 +78,8 @@ fn read_paths() -> Vec<Path> {
     vec![
         path("/v1/app/invoices/{irn}/confirm")
             .never_writes()
-            .relays()
-            .get_or_post(confirm, || {
+            .waits_for_other_systems()
+            .get_or_post(get_authority_record, || {
                 doc("confirm", "Confirm Invoice")
                     .with_note("Asks the authority how it knows the invoice.")
                     .gives::<Confirmation>(200, "Invoice confirmed successfully")
@@ -88,11 +89,11 @@ fn read_paths() -> Vec<Path> {
             }),
         path("/v1/app/invoices/{irn}/download")
             .never_writes()
-            .relays()
-            .get_or_post(download, || {
+            .waits_for_other_systems()
+            .get_or_post(download_signed_document, || {
                 doc("download", "Download Invoice")
                     .with_note("The document as the authority has it.")
-                    .shows(
+                    .gives_schema(
                         200,
                         "Invoice downloaded successfully",
                         schema::envelope(schema::object()),
@@ -125,14 +126,14 @@ fn read_paths() -> Vec<Path> {
 }
 
 /// GET /v1/app/invoices/{irn}/confirm (also POST): returns the authority's record of an invoice.
-async fn confirm(
+async fn get_authority_record(
     state: web::Data<ApiState>,
     caller: Caller,
     irn: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let irn = path_ids::irn(&irn)?;
+    let irn = path_ids::parse_irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
-    let confirmation = state.pipeline.confirm(taxpayer.id, &irn).await?;
+    let confirmation = state.pipeline.fetch_confirmation(taxpayer.id, &irn).await?;
     Ok(ApiResponse::ok(
         "Invoice confirmed successfully",
         Confirmation::from(confirmation),
@@ -140,12 +141,12 @@ async fn confirm(
 }
 
 /// GET /v1/app/invoices/{irn}/download (also POST): returns the signed document from the authority, decrypted.
-async fn download(
+async fn download_signed_document(
     state: web::Data<ApiState>,
     caller: Caller,
     irn: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let irn = path_ids::irn(&irn)?;
+    let irn = path_ids::parse_irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
     let document = state
         .pipeline
@@ -166,7 +167,7 @@ async fn confirm_receipt(
     caller: Caller,
     irn: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let irn = path_ids::irn(&irn)?;
+    let irn = path_ids::parse_irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
     let receipt = state.pipeline.confirm_receipt(taxpayer.id, &irn).await?;
     let message = receipt
@@ -187,7 +188,7 @@ async fn update_payment_status(
     prefer: Prefer,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let irn = path_ids::irn(&irn)?;
+    let irn = path_ids::parse_irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
     let body = body.object().await?;
     let form = reader::read(&body, &state.catalog.get(), relayed_payment::read);
@@ -210,7 +211,7 @@ async fn get_run(
     irn: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let irn = path_ids::irn(&irn)?;
+    let irn = path_ids::parse_irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
     let named = query
         .text("operation")

@@ -66,7 +66,7 @@ pub(crate) async fn transmission_response(
 ) -> Result<ApiResponse, ApiError> {
     match run.state() {
         RunState::Succeeded => {
-            let view = TransmissionResult::new(run, is_delivered(state, run).await?);
+            let view = TransmissionResult::new(run, is_receipt_confirmed(state, run).await?);
             Ok(ApiResponse::ok("Invoice transmitted successfully", view))
         }
         RunState::Running | RunState::Waiting if prefer.is_async => {
@@ -164,10 +164,10 @@ async fn accepted_response(state: &ApiState, run: &Run) -> Result<ApiResponse, A
         .with_header(PREFERENCE_APPLIED_HEADER, RESPOND_ASYNC))
 }
 
-/// Returns the position of the run in the queue; `None` if the run does not continue by itself, or not until an
-/// operator resumes its taxpayer or lets its calls pass.
+/// Returns the position of the run in the queue. `None` if the run does not continue by itself, or only after an
+/// operator has resumed its taxpayer or has let the calls of its operation pass again.
 pub(crate) async fn queue_view(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
-    let place = state.pipeline.backlog.place(run).await?;
+    let place = state.pipeline.backlog.queue_place(run).await?;
     Ok(place.map(|place| QueueView::new(run, place)))
 }
 
@@ -231,23 +231,25 @@ fn unfinished_message(state: &ApiState, run: &Run) -> String {
         );
     }
     let holds = state.pipeline.backlog.holds();
-    let hold = holds.find(run.taxpayer_id, run.next_step());
-    if let Some(words) = hold.filter(|_| run.state().is_open()).and_then(hold_words) {
+    let hold = holds.find_hold(run.taxpayer_id, run.next_step());
+    if let Some(words) = hold
+        .filter(|_| run.state().is_open())
+        .and_then(hold_sentence)
+    {
         return format!("The run has not ended: {words}");
     }
     let reason = run.last_error.as_deref();
+    if !run.state().is_open() {
+        let reason = reason.unwrap_or("it is paused");
+        return format!("The run has not ended: {reason}; it waits for an operator");
+    }
     let reason = reason.unwrap_or("the authority has not answered yet");
-    let goes_on = if run.state().is_open() {
-        "it goes on in the background"
-    } else {
-        "it waits for an operator"
-    };
-    format!("The run has not ended: {reason}; {goes_on}")
+    format!("The run has not ended: {reason}; it goes on in the background")
 }
 
-/// Returns a sentence about what an operator has done to hold a run back, and when the run goes on. Returns `None` for
-/// an outage, which no operator has caused.
-fn hold_words(hold: RunHold) -> Option<&'static str> {
+/// Returns a sentence that says how an operator holds the run back, and when the run continues. Returns `None` for an
+/// outage, which no operator has caused.
+fn hold_sentence(hold: RunHold) -> Option<&'static str> {
     match hold {
         RunHold::TaxpayerPaused => Some(
             "the operator of the service has paused this taxpayer; it goes on when the pause ends",
@@ -274,7 +276,7 @@ fn wait_error_code(reason: Option<WaitReason>) -> ErrorCode {
 }
 
 /// Returns true if the receipt of the invoice is confirmed, either by a step of this run or on the stored invoice.
-async fn is_delivered(state: &ApiState, run: &Run) -> Result<bool, ApiError> {
+async fn is_receipt_confirmed(state: &ApiState, run: &Run) -> Result<bool, ApiError> {
     if run.done.contains(&Step::Receipt) {
         return Ok(true);
     }

@@ -28,13 +28,13 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::suggest_patch::{self, PatchContext};
-use crate::http::views::validated::Validated;
+use crate::http::views::validated::ValidationResult;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/v1/app/invoices/validate")
             .never_writes()
-            .relays()
+            .waits_for_other_systems()
             .post(validate, || {
                 doc("validate", "Validate")
             .takes(|reader| validation::read_fields(reader, None), example!("validate"))
@@ -45,10 +45,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "explain",
                 "`patch`: a refusal also tells what would mend the body, as far as that is safe",
             )
-            .gives::<Validated<'_>>(200, "Invoice validated successfully")
-            .calculates()
+            .gives::<ValidationResult<'_>>(200, "Invoice validated successfully")
+            .takes_calculate()
             .takes_irn_alone()
-            .names_taxpayer()
+            .takes_taxpayer_header()
             .fails_with(400, &[ErrorCode::ValidationFailed, ErrorCode::IrnMalformed])
             .fails_with(400, &[ErrorCode::IrnServiceIdMismatch, ErrorCode::AuthorityRejected])
             .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
@@ -130,7 +130,7 @@ async fn validate_body(
         .then(|| body.calculate(&catalog))
         .flatten();
     let form = read_form(&body, taxpayer.as_ref(), &catalog);
-    let form = calculated::combine_results(body.sent(), form, outcome);
+    let form = calculated::combine_results(body.sent_fields(), form, outcome);
     let mut form = form.map_err(|faults| Rejection::Invalid(body.refusal_error(faults, &catalog)));
     if let Ok((form, Some(_))) = &mut form {
         let warning = full_sums::document_fraction_warning(body.fields(), &catalog);
@@ -164,8 +164,8 @@ async fn validate_body(
     Err(refused)
 }
 
-/// Reads a document that the caller sent with the form of Validate. The document of a stored invoice is what Submit
-/// would send, so the form of Submit reads it.
+/// Reads the document. One that the caller sent is read with the form of Validate. That of a stored invoice is read
+/// with the form of Submit, because Submit would send it.
 fn read_form(
     body: &DocumentBody,
     taxpayer: Option<&Taxpayer>,
@@ -197,7 +197,7 @@ async fn validate_form(
             }
             other => Rejection::NotChecked(other.into()),
         })?;
-    let view = Validated::new(&form.value.irn, &form.warnings);
+    let view = ValidationResult::new(&form.value.irn, &form.warnings);
     Ok(ApiResponse::ok("Invoice validated successfully", view)
         .with_member("calculated", calculation.as_ref())
         .warn(&form.warnings))

@@ -20,7 +20,7 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::account::{ChangedRole, EnabledAccount, RevokedKeys};
-use crate::store::accounts::access::{self, AccessOutcome};
+use crate::store::accounts::access::{self, AccessChangeOutcome};
 use crate::store::accounts::{AccountChange, Revocation};
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -122,10 +122,10 @@ async fn disable_integrator(
     let change = account_change(&state, operator, address, owner, form.value.reason);
     let outcome = access::disable_account(&state.store, change, includes_taxpayers).await?;
     let message = match outcome {
-        AccessOutcome::AlreadySo => "Integrator was already disabled",
+        AccessChangeOutcome::AlreadySo => "Integrator was already disabled",
         _ => "Integrator disabled successfully",
     };
-    let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
+    let data = RevokedKeys::new(owner.id, to_revocation(outcome, owner)?);
     Ok(ApiResponse::ok(message, data).warn(&form.warnings))
 }
 
@@ -146,10 +146,10 @@ async fn disable_operator(
     let change = account_change(&state, operator, address, owner, form.value.0);
     let outcome = access::disable_account(&state.store, change, false).await?;
     let message = match outcome {
-        AccessOutcome::AlreadySo => "Operator was already disabled",
+        AccessChangeOutcome::AlreadySo => "Operator was already disabled",
         _ => "Operator disabled successfully",
     };
-    let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
+    let data = RevokedKeys::new(owner.id, to_revocation(outcome, owner)?);
     Ok(ApiResponse::ok(message, data).warn(&form.warnings))
 }
 
@@ -169,7 +169,7 @@ async fn remove_operator(
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let change = account_change(&state, operator, address, owner, form.value.0);
     let outcome = access::remove_operator(&state.store, change).await?;
-    let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
+    let data = RevokedKeys::new(owner.id, to_revocation(outcome, owner)?);
     Ok(ApiResponse::ok("Operator removed successfully", data).warn(&form.warnings))
 }
 
@@ -190,9 +190,9 @@ async fn set_operator_role(
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let change = account_change(&state, operator, address, owner, reason);
     let outcome = access::set_operator_role(&state.store, change, role).await?;
-    revocation(outcome, owner)?;
+    to_revocation(outcome, owner)?;
     let message = match outcome {
-        AccessOutcome::AlreadySo => "Operator already had this role",
+        AccessChangeOutcome::AlreadySo => "Operator already had this role",
         _ => "Operator role changed successfully",
     };
     let data = ChangedRole { id: owner.id, role };
@@ -237,8 +237,8 @@ async fn enable_account(
     )?;
     let change = account_change(state, operator, address, owner, form.value.0);
     let outcome = access::enable_account(&state.store, change).await?;
-    revocation(outcome, owner)?;
-    let is_change = outcome != AccessOutcome::AlreadySo;
+    to_revocation(outcome, owner)?;
+    let is_change = outcome != AccessChangeOutcome::AlreadySo;
     let message = match (owner.kind, is_change) {
         (KeyKind::Operator, true) => "Operator enabled successfully",
         (KeyKind::Operator, false) => "Operator was not disabled",
@@ -265,12 +265,15 @@ fn account_change(
 }
 
 /// Returns the keys and sessions that a change ended, as counts. Fails if the change was refused.
-pub(crate) fn revocation(outcome: AccessOutcome, owner: KeyOwner) -> Result<Revocation, ApiError> {
+pub(crate) fn to_revocation(
+    outcome: AccessChangeOutcome,
+    owner: KeyOwner,
+) -> Result<Revocation, ApiError> {
     match outcome {
-        AccessOutcome::Done(ended) => Ok(ended),
-        AccessOutcome::AlreadySo => Ok(Revocation::default()),
-        AccessOutcome::Unknown => Err(account_not_found(owner.kind)),
-        AccessOutcome::LastAdmin => {
+        AccessChangeOutcome::Done(ended) => Ok(ended),
+        AccessChangeOutcome::AlreadySo => Ok(Revocation::default()),
+        AccessChangeOutcome::Unknown => Err(account_not_found(owner.kind)),
+        AccessChangeOutcome::LastAdmin => {
             let admin = OperatorRole::Admin;
             let message = format!(
                 "This would leave no enabled operator with the role \

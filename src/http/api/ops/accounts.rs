@@ -8,7 +8,7 @@ use secrecy::ExposeSecret;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::{KeyKind, OpsAdmin, OpsViewer};
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::ids::parse_number;
+use crate::domain::kernel::ids::parse_id;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::query::Query;
@@ -23,7 +23,7 @@ use crate::http::state::ApiState;
 use crate::http::views::account::{AccountView, NewApiKey, RevokedKeys};
 use crate::http::views::paginator::Paginator;
 use crate::store::accounts;
-use crate::store::accounts::{AccountChange, RotationOutcome, access};
+use crate::store::accounts::{AccountChange, KeyRotationOutcome, access};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -182,9 +182,9 @@ async fn rotate_key(
     };
     let key = NewKey::new(text.clone(), terms).with_name(form.value.name);
     match accounts::rotate_key(&state.store, change, &key).await? {
-        RotationOutcome::Done => {}
-        RotationOutcome::Unknown => return Err(account_not_found(owner.kind)),
-        RotationOutcome::Disabled => {
+        KeyRotationOutcome::Done => {}
+        KeyRotationOutcome::Unknown => return Err(account_not_found(owner.kind)),
+        KeyRotationOutcome::Disabled => {
             let message = "The account is disabled. Enable it first.";
             return Err(ApiError::new(ErrorCode::InvalidTransition, message));
         }
@@ -224,7 +224,7 @@ async fn revoke_keys(
 }
 
 pub(super) fn parse_owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
-    parse_number(text)
+    parse_id(text)
         .map(|id| KeyOwner { kind, id })
         .ok_or_else(|| account_not_found(kind))
 }

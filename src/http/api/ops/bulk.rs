@@ -22,8 +22,8 @@ pub(crate) struct BulkOutcome {
     /// The ids of the objects to which the action was applied.
     pub(crate) moved: Vec<String>,
     pub(crate) refusals: Vec<BulkRefusal>,
-    /// The failure that ended the action early; `None` if it came to its end. Objects that were moved before it stay
-    /// moved.
+    /// The failure that ended the action before it came to its end; `None` if there was none. Objects that were moved
+    /// before the failure stay moved.
     pub(crate) failure: Option<ApiError>,
 }
 

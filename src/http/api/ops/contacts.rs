@@ -89,13 +89,13 @@ struct ContactTarget {
     id: ContactId,
 }
 
-async fn contact_target(
+async fn find_contact_target(
     state: &ApiState,
     operator: i64,
     ids: &(String, String),
 ) -> Result<ContactTarget, ApiError> {
     let taxpayer = path_ids::existing_taxpayer_id(state, &ids.0).await?;
-    let id = path_ids::contact_id(&ids.1)?;
+    let id = path_ids::parse_contact_id(&ids.1)?;
     Ok(ContactTarget {
         change: ContactChange {
             taxpayer,
@@ -114,9 +114,9 @@ macro_rules! changes {
             OpsAdmin(operator): OpsAdmin,
             ids: web::Path<(String, String)>,
         ) -> Result<ApiResponse, ApiError> {
-            let ContactTarget { change, id } = contact_target(&state, operator, &ids).await?;
+            let ContactTarget { change, id } = find_contact_target(&state, operator, &ids).await?;
             let done = $change(&state.store, change, id).await?;
-            Ok(ApiResponse::ok($message, changed_contact(change.taxpayer, id, done)?))
+            Ok(ApiResponse::ok($message, to_changed_contact(change.taxpayer, id, done)?))
         }
     )+};
 }
@@ -139,13 +139,13 @@ async fn set_contact_role(
         &state.catalog.get(),
         roles::read_contact_role,
     )?;
-    let ContactTarget { change, id } = contact_target(&state, operator, &ids).await?;
+    let ContactTarget { change, id } = find_contact_target(&state, operator, &ids).await?;
     let done = contacts::set_role(&state.store, change, id, form.value).await?;
-    let data = changed_contact(change.taxpayer, id, done)?;
+    let data = to_changed_contact(change.taxpayer, id, done)?;
     Ok(ApiResponse::ok("Contact role changed successfully", data).warn(&form.warnings))
 }
 
-fn changed_contact(
+fn to_changed_contact(
     taxpayer_id: TaxpayerId,
     id: ContactId,
     done: ContactChangeResult,

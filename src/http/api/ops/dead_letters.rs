@@ -6,7 +6,6 @@ use actix_web::web;
 use crate::actors::taxpayer::commands::StartReplay;
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::events::delivery::Delivery;
-use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::kernel::audit::OperatorRequest;
@@ -104,7 +103,7 @@ pub(crate) async fn replay_one(
     id: &str,
     by: OperatorRequest,
 ) -> Result<Replay, ApiError> {
-    let id = path_ids::uuid(id).ok_or(Refusal::DeliveryNotFound)?;
+    let id = path_ids::parse_uuid(id).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_with_id(&state.store, id)
         .await?
         .ok_or(Refusal::DeliveryNotFound)?;
@@ -167,9 +166,8 @@ async fn replay_dead_letters(
     Ok(answer.warn(&form.warnings))
 }
 
-/// Queues dead letters of the default endpoint and of all active endpoints of a taxpayer for delivery again: all of
-/// them, or those from a log position on. Returns the replay of the default endpoint, or of the oldest one if there is
-/// no default endpoint.
+/// Queues dead letters of all active endpoints of a taxpayer for delivery again: all of them, or those from a log
+/// position on. Returns the replay of the first of these endpoints.
 pub(crate) async fn replay_all(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -177,17 +175,18 @@ pub(crate) async fn replay_all(
     by: OperatorRequest,
 ) -> Result<Replay, ApiError> {
     let first = match since {
-        Some(since) => events::sequence_at(&state.store, taxpayer, since).await?,
+        Some(since) => events::sequence_at_position(&state.store, taxpayer, since).await?,
         None => 1,
     };
     let range = ReplayRange::from_sequence(ReplayScope::Failed, first);
-    let endpoints = webhooks::all_owned_by(state.store.reader(), taxpayer).await?;
-    let is_wanted = |one: &&Endpoint| one.key.is_default() || one.is_active;
-    let wanted = endpoints.iter().map(|(one, _)| one).filter(is_wanted);
-    let mut keys: Vec<EndpointKey> = wanted.map(|one| one.key).collect();
+    let endpoints = webhooks::with_streaks_owned_by(state.store.reader(), taxpayer).await?;
+    let all = endpoints.iter().map(|(one, _)| one);
+    let active = all.clone().filter(|one| one.is_active);
+    let mut keys: Vec<EndpointKey> = active.map(|one| one.key).collect();
     if keys.is_empty() {
-        // Without any endpoint, the command for the default one is sent, so that its refusal becomes the response.
-        keys.push(taxpayer.into());
+        // Without an active endpoint, one command is sent all the same, so that its refusal becomes the response.
+        let first = all.map(|one| one.key).next();
+        keys.push(first.unwrap_or_else(|| taxpayer.into()));
     }
     let mut started = None;
     for endpoint in keys {

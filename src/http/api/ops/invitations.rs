@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, web};
 use crate::domain::access::caller::OpsAdmin;
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::ids::{IntegratorId, parse_number};
+use crate::domain::kernel::ids::{IntegratorId, parse_id};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
@@ -55,7 +55,7 @@ async fn invite_operator(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let not_found = || ApiError::new(ErrorCode::OperatorNotFound, "Operator not found");
-    let owner = SessionOwner::Operator(parse_number(&id).ok_or_else(not_found)?);
+    let owner = SessionOwner::Operator(parse_id(&id).ok_or_else(not_found)?);
     invite(&state, &request, caller, owner, body)
         .await?
         .ok_or_else(not_found)
@@ -69,7 +69,7 @@ async fn invite_integrator(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let not_found = || ApiError::new(ErrorCode::IntegratorNotFound, "Integrator not found");
-    let owner = SessionOwner::Integrator(IntegratorId(parse_number(&id).ok_or_else(not_found)?));
+    let owner = SessionOwner::Integrator(IntegratorId(parse_id(&id).ok_or_else(not_found)?));
     invite(&state, &request, caller, owner, body)
         .await?
         .ok_or_else(not_found)
@@ -85,7 +85,7 @@ async fn invite_contact(
     let taxpayer = path_ids::existing_taxpayer_id(&state, &ids.0).await?;
     let owner = SessionOwner::Contact {
         taxpayer,
-        id: path_ids::contact_id(&ids.1)?,
+        id: path_ids::parse_contact_id(&ids.1)?,
     };
     invite(&state, &request, caller, owner, body)
         .await?

@@ -40,7 +40,7 @@ async fn get_invoice_as_of(
     irn: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let irn = path_ids::irn(&irn)?;
+    let irn = path_ids::parse_irn(&irn)?;
     let as_of = query.whole_number("as_of", 1)?;
     let owner = taxpayers::with_service_id(&state.store, irn.service_id()).await?;
     let owner = owner.ok_or_else(ApiError::invoice_not_found)?;

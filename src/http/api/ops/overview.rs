@@ -11,7 +11,9 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::views::overview::{Deadlines, EndpointGroup, Overview, RunGroup, Undelivered};
+use crate::http::views::overview::{
+    DeadlineCounts, DeliveryCounts, EndpointGroup, Overview, RunGroup,
+};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/overview").get(get_overview, || {
@@ -51,11 +53,11 @@ fn to_overview(counted: &DatabaseCounts) -> Overview {
             .iter()
             .map(|group| RunGroup::new(group, counted.counted_at))
             .collect(),
-        deadlines: Deadlines {
+        deadlines: DeadlineCounts {
             overdue: gauge_value(counted.work.overdue.count),
             soon: gauge_value(counted.work.due_soon),
         },
-        deliveries: Undelivered {
+        deliveries: DeliveryCounts {
             pending: counted.deliveries_pending,
             dead: counted.deliveries_dead,
         },

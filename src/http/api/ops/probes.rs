@@ -6,13 +6,12 @@ use actix_web::http::header::{Accept, ContentType, LOCATION};
 use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use serde_json::json;
 
-use crate::domain::access::caller::OpsViewer;
+use crate::domain::access::caller::{KeyKind, OpsViewer};
 use crate::http::endpoint::{Path, path};
 use crate::http::incidents;
 use crate::http::metrics;
 use crate::http::openapi::document::ApiDocument;
 use crate::http::openapi::{doc, schema};
-use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
@@ -24,7 +23,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "A process that does not answer here has to be \
                      restarted.",
                 )
-                .shows(200, "ok", schema::object())
+                .gives_schema(200, "ok", schema::object())
         }),
         path("/health/ready").get(answer_readiness, || {
             doc("ready", "The service may be sent requests")
@@ -32,8 +31,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "While the answer is 503, requests belong to another \
                      process; the body says why.",
                 )
-                .shows(200, "ready", schema::object())
-                .shows(503, "not ready", schema::object())
+                .gives_schema(200, "ready", schema::object())
+                .gives_schema(503, "not ready", schema::object())
         }),
         path("/metrics").get(get_metrics, || {
             doc("metrics", "Metrics, in the text format of Prometheus")
@@ -41,12 +40,12 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "With `metrics.public = false` in the settings an operator's key is asked for.",
                 )
                 .gives_non_json(200, "metrics", metrics::CONTENT_TYPE)
-                .fails(&[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey])
+                .may_need_key(KeyKind::Operator)
         }),
         path("/openapi.json").get(get_openapi, || {
             doc("openapi", "This document")
                 .with_note("In OpenAPI 3.1, as built from the code that answers.")
-                .shows(200, "OpenAPI 3.1", schema::object())
+                .gives_schema(200, "OpenAPI 3.1", schema::object())
         }),
         path("/").page(redirect_from_root),
     ]

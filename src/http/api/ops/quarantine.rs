@@ -82,7 +82,7 @@ async fn list_quarantine(
     ))
 }
 
-/// The names of the filters of the list.
+/// The query parameters that filter the list.
 pub(crate) const FILTERS: [&str; 4] = ["kind", "state", "taxpayer_id", "name"];
 
 /// Reads the filter of the list. An unknown kind or state is a fault.
@@ -117,13 +117,13 @@ async fn replay_command(
         reason: form.value.0,
     };
     let replayed = replay_by_reference(&state, &reference, &by).await?;
-    let message = replay_message(replayed.state);
+    let message = replayed_message(replayed.state);
     let work = QuarantinedWork::from(replayed);
     Ok(ApiResponse::ok(message, QuarantinedWorkView::from(&work)).warn(&form.warnings))
 }
 
-/// Says what a replay did, after which the command is in this state.
-fn replay_message(after: QuarantineState) -> &'static str {
+/// Returns the message about a replay that left the command in the state `after`.
+fn replayed_message(after: QuarantineState) -> &'static str {
     match after {
         QuarantineState::Kept => "The replay changed nothing; the command stays in the quarantine",
         QuarantineState::Replayed | QuarantineState::Dropped => "Command replayed successfully",
@@ -192,7 +192,7 @@ pub(crate) async fn drop_by_reference(
 }
 
 fn parse_command_id(reference: &str) -> Result<CommandId, Refusal> {
-    path_ids::uuid(reference).ok_or(Refusal::CommandNotFound)
+    path_ids::parse_uuid(reference).ok_or(Refusal::CommandNotFound)
 }
 
 #[cfg(test)]
@@ -205,7 +205,7 @@ mod tests {
             (QuarantineState::Kept, false),
             (QuarantineState::Replayed, true),
         ] {
-            let message = replay_message(after);
+            let message = replayed_message(after);
             assert_eq!(message.contains("successfully"), is_success, "{message}");
         }
     }

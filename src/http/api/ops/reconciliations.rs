@@ -1,4 +1,5 @@
-//! Reconciliations, which compare a taxpayer's day with the authority's ledger: start one, list them, show one.
+//! Reconciliations, which compare a taxpayer's invoices of one day with the authority's ledger: start one, list them,
+//! show one.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -7,7 +8,7 @@ use database::page::Page;
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::fault::Fault;
-use crate::domain::reconciliation::day::{Decision, Reconciliation, RecordedFinding};
+use crate::domain::reconciliation::day::{OperatorDecision, Reconciliation, RecordedFinding};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
@@ -88,8 +89,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST /ops/reconciliations: compares a taxpayer's day with the authority's ledger. Returns 202 if the comparison
-/// takes longer than the caller waits.
+/// POST /ops/reconciliations: compares a taxpayer's invoices of one day with the authority's ledger. Returns 202 if the
+/// comparison takes longer than the caller waits.
 async fn create_reconciliation(
     state: web::Data<ApiState>,
     OpsOperator(operator_id): OpsOperator,
@@ -115,7 +116,7 @@ async fn create_reconciliation(
     } else {
         (StatusCode::OK, "Reconciliation ended")
     };
-    let findings = first_findings(&state, &one).await?;
+    let findings = load_first_findings(&state, &one).await?;
     let path = format!("/ops/reconciliations/{}", one.id);
     let answer = ApiResponse::with_status(
         status,
@@ -125,7 +126,7 @@ async fn create_reconciliation(
     Ok(answer.with_location(&path).warn(&form.warnings))
 }
 
-async fn first_findings(
+async fn load_first_findings(
     state: &ApiState,
     one: &Reconciliation,
 ) -> Result<Vec<RecordedFinding>, ApiError> {
@@ -183,7 +184,7 @@ pub(crate) async fn find_reconciliation(
     state: &ApiState,
     id: &str,
 ) -> Result<Reconciliation, ApiError> {
-    let found = match path_ids::uuid(id) {
+    let found = match path_ids::parse_uuid(id) {
         Some(id) => reconciliations::with_id(&state.store, id).await?,
         None => None,
     };
@@ -231,7 +232,7 @@ async fn change_decisions(
     )?;
     let changed = act.apply(state, &one, operator_id, form.value).await?;
     let one = find_reconciliation(state, id).await?;
-    let findings = first_findings(state, &one).await?;
+    let findings = load_first_findings(state, &one).await?;
     let said = match (act, changed) {
         (FindingAct::Decide, 0) => "Nothing was changed: they are decided for this reason already",
         (FindingAct::Reopen, 0) => "Nothing was changed: they are listed already",
@@ -270,7 +271,7 @@ impl FindingAct {
         };
         let entry = AuditEntry::for_operator_request(&by, action, &one.id, now)
             .for_taxpayer(one.taxpayer_id);
-        let decision = (self == Self::Decide).then_some(Decision {
+        let decision = (self == Self::Decide).then_some(OperatorDecision {
             operator_id,
             reason: order.reason,
             decided_at: now,

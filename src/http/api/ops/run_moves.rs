@@ -1,5 +1,5 @@
-//! Moves many runs at once: pauses, resumes, retries or cancels those that match a filter. Each run is moved by its own
-//! command, like a single move, so each has its own entry in the audit log, beside the entry of the bulk move.
+//! Pauses, resumes, retries or cancels all runs that match a filter ("moves" them). Each run is moved by its own
+//! command, like a single move, so each has its own entry in the audit log, in addition to the entry of the bulk move.
 
 use actix_web::web;
 use futures_util::{StreamExt, stream};
@@ -63,7 +63,7 @@ async fn move_runs(
         reason,
     };
     let mut outcome = if is_preview {
-        check_moves(&state, &found.ids, action).await?
+        preview_moves(&state, &found.ids, action).await?
     } else {
         let outcome = apply_moves(&state, &found.ids, action, &by).await;
         let act = BulkAct {
@@ -97,7 +97,7 @@ async fn move_runs(
 }
 
 /// The runs that match a filter and are in a state that allows the action: the oldest, and the number of all.
-pub(crate) struct FoundRuns {
+pub(crate) struct MatchingRuns {
     pub(crate) ids: Vec<RunId>,
     pub(crate) matching: u64,
 }
@@ -107,18 +107,18 @@ pub(crate) async fn find_movable_runs(
     state: &ApiState,
     filter: &RunFilter,
     action: OperatorAction,
-) -> Result<FoundRuns, ApiError> {
+) -> Result<MatchingRuns, ApiError> {
     let now = state.now();
     let all = RunState::ALL.iter().copied();
     let states: Vec<_> = all.filter(|state| state.after(action).is_some()).collect();
-    Ok(FoundRuns {
+    Ok(MatchingRuns {
         matching: run_list::count(&state.store, filter, &states, now).await?,
         ids: run_list::ids(&state.store, filter, &states, now, SUBJECTS_MAX).await?,
     })
 }
 
 /// Returns the outcome that the action would have now, for a preview. Changes nothing.
-pub(crate) async fn check_moves(
+pub(crate) async fn preview_moves(
     state: &ApiState,
     ids: &[RunId],
     action: OperatorAction,

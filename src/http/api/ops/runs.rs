@@ -38,7 +38,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .query_number("older_than_s", 0, "created at least this many seconds ago")
                 .query(
                     "deadline",
-                    "runs that have not ended: `overdue`, or `soon` for a deadline within an hour",
+                    "submissions that have not ended: `overdue`, or `soon` for a deadline within an hour",
                 )
                 .query(
                     "order",

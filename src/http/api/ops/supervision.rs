@@ -30,7 +30,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .query("kind", "only actors of this kind, such as taxpayer")
             .query("by", "trouble (the default), wait, depth, handle-time or restarts: what `worst` is ordered by")
             .query("minutes", "1, 5 (the default) or 60: the time up to now that counts")
-            .shows(
+            .gives_schema(
                 200,
                 "Supervision retrieved successfully",
                 schema::envelope(schema::object()),
@@ -39,8 +39,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// The maximum number of actors that the response lists in each group, and for each kind in each order. The counts in
-/// the response include all actors.
+/// The maximum number of actors that the response lists in each of its groups. The worst actors of one kind, by one
+/// ranking, are such a group. The counts in the response include all actors.
 const ACTORS_MAX: usize = 100;
 /// The maximum number of actors in the list of the worst actors of all replicas.
 const WORST_MAX: usize = 20;
@@ -75,7 +75,7 @@ fn supervision_response(state: &ApiState, query: &Query) -> Result<ApiResponse, 
     };
     let replica = query.trimmed_text("replica");
     let own = state.tree.snapshot(ACTORS_MAX);
-    let worst = actors::rank(
+    let worst = actors::rank_actors(
         state,
         own.top.clone(),
         ranking,

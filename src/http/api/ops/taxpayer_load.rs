@@ -91,7 +91,7 @@ pub(crate) async fn top_taxpayers(
     by: UsageMeasure,
     window: Window,
 ) -> Vec<(TaxpayerId, Option<String>, UsageCounts)> {
-    let top = state.taxpayers.usage().top(by, window, TOP_MAX);
+    let top = state.taxpayers.usage().top_taxpayers(by, window, TOP_MAX);
     let ids: Vec<_> = top.iter().map(|(id, _)| *id).collect();
     let known = taxpayers::with_ids(state.store.reader(), &ids).await;
     let mut known = known.unwrap_or_default();
@@ -100,8 +100,8 @@ pub(crate) async fn top_taxpayers(
         .collect()
 }
 
-/// POST /ops/taxpayers/{id}/pause: pauses a taxpayer on all replicas. Its writes get 503 and its runs wait; reads and
-/// deliveries go on.
+/// POST /ops/taxpayers/{id}/pause: pauses a taxpayer on all replicas. Its writes get 503 and its runs wait; its reads
+/// and its webhook deliveries continue.
 async fn pause_taxpayer(
     state: web::Data<ApiState>,
     operator: OpsOperator,

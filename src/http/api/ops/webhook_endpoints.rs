@@ -52,7 +52,7 @@ async fn list_endpoints(
     ))
 }
 
-/// The names of the filters of the list.
+/// The query parameters that filter the list.
 pub(crate) const FILTERS: [&str; 4] = ["health", "taxpayer_id", "cause", "host"];
 
 /// Reads the filter of the list.

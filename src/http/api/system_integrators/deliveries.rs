@@ -57,7 +57,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             doc("replay_delivery", "Deliver one event again")
                 .with_note("Starts a new series of attempts for this delivery.")
                 .gives::<ReplayView>(200, "Webhook delivery queued successfully")
-                .writes()
+                .takes_idempotency_key()
                 .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
                 .fails(&[ErrorCode::InvalidTransition, ErrorCode::TaxpayerNotFound])
         }),
@@ -98,7 +98,7 @@ pub(super) async fn deliveries_response(
 ) -> Result<ApiResponse, ApiError> {
     let (filter, since) = read_filter(query)?;
     let since = match since {
-        Some(since) => Some(events::sequence_at(&state.store, taxpayer, since).await?),
+        Some(since) => Some(events::sequence_at_position(&state.store, taxpayer, since).await?),
         None => None,
     };
     let page = query.page(PER_PAGE_DEFAULT);
@@ -144,7 +144,7 @@ async fn list_attempts(
 ) -> Result<ApiResponse, ApiError> {
     let (taxpayer, delivery) = path.into_inner();
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
-    let id = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
+    let id = path_ids::parse_uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let found = delivery_log::find_logged_owned_by_id(&state.store, taxpayer.id, id).await?;
     let found = found.ok_or(Refusal::DeliveryNotFound)?;
     let views: Vec<_> = found.attempts.iter().map(FullAttemptView::from).collect();

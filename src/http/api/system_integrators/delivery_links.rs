@@ -37,7 +37,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         )
         .may_take(read_lifetime_s, example!("share_delivery"))
         .gives::<DeliveryLinkView>(201, CREATED)
-        .writes()
+        .takes_idempotency_key()
         .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
         .fails(&[ErrorCode::EndpointNotFound, ErrorCode::WebhookNotConfigured])
     })]
@@ -47,8 +47,8 @@ fn read_lifetime_s(reader: &mut Reader<'_>) -> Option<u32> {
     delivery_link::read(reader, VALID_FOR_S_MAX, VALID_FOR_S_DEFAULT)
 }
 
-/// POST `…/webhook/deliveries/{delivery_id}/link`: makes a link to a delivery to any endpoint of the taxpayer. Only this
-/// response shows it.
+/// POST `…/webhook/deliveries/{delivery_id}/link`: makes a link to a delivery to any endpoint of the taxpayer. Only
+/// this response shows it.
 async fn share_delivery(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

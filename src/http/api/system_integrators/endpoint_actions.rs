@@ -41,7 +41,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path(test)
             .always_writes()
-            .relays()
+            .waits_for_other_systems()
             .with_rate_limit(SensitiveOperation::WebhookTest)
             .post(test_one_endpoint, || {
                 let doc = doc(
@@ -58,7 +58,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .with_note(SECRET_NOTE)
             .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
             .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
-            .writes()
+            .takes_idempotency_key()
             .fails(&NOT_FOUND)
         }),
         path(enable).post(enable_endpoint, || {
@@ -67,9 +67,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Put an endpoint back into service",
             )
             .with_note(ENABLE_NOTE)
-            .may_take(replay::read_enable, example!("enable_webhook"))
+            .may_take(replay::read_enable_request, example!("enable_webhook"))
             .gives::<EnabledEndpoint<'_>>(200, "Webhook enabled successfully")
-            .writes()
+            .takes_idempotency_key()
             .fails(&NOT_FOUND)
             .fails(&[ErrorCode::InvalidTransition])
         }),
@@ -94,7 +94,7 @@ fn replay_path() -> Path {
             .with_note(REPLAY_NOTE)
             .takes(replay::read, example!("replay_webhooks"))
             .gives::<ReplayView>(200, "Webhook replay started successfully")
-            .writes()
+            .takes_idempotency_key()
             .fails(&NOT_FOUND)
             .fails(&[ErrorCode::InvalidTransition])
         })
@@ -151,7 +151,7 @@ async fn enable_endpoint(
     let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
-        replay::read_enable,
+        replay::read_enable_request,
     )?;
     let command = EnableEndpoint {
         endpoint: found.key,

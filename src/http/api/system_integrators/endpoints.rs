@@ -64,7 +64,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     example!("add_webhook_endpoint"),
                 )
                 .gives::<AddedEndpoint<'_>>(201, "Webhook endpoint created successfully")
-                .writes()
+                .takes_idempotency_key()
                 .fails(&[ErrorCode::TaxpayerNotFound])
             }),
         endpoint_path(),
@@ -100,7 +100,7 @@ fn endpoint_path() -> Path {
                 example!("change_webhook_endpoint"),
             )
             .gives::<EndpointView<'_>>(200, "Webhook endpoint updated successfully")
-            .writes()
+            .takes_idempotency_key()
             .fails(&NOT_FOUND)
         })
         .on_methods([Method::DELETE], remove_endpoint, || {
@@ -112,7 +112,7 @@ fn endpoint_path() -> Path {
                      instead.",
                 )
                 .gives::<DeletedEndpoint>(200, DELETED)
-                .writes()
+                .takes_idempotency_key()
                 .fails(&NOT_FOUND)
                 .fails(&[ErrorCode::InvalidTransition])
         })
@@ -127,7 +127,7 @@ async fn list_endpoints(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = find_taxpayer(&state, integrator, &id).await?;
-    let found = webhooks::all_owned_by(state.store.reader(), taxpayer.id).await?;
+    let found = webhooks::with_streaks_owned_by(state.store.reader(), taxpayer.id).await?;
     let views: Vec<_> = found
         .iter()
         .map(|(endpoint, failing)| EndpointView::new(endpoint, failing.as_ref()))

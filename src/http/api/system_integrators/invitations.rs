@@ -31,7 +31,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                      The present password stays until the link is used.",
                 )
                 .gives::<InvitationView<'_>>(200, "Invitation created successfully")
-                .writes()
+                .takes_idempotency_key()
                 .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
             },
         ),
@@ -51,7 +51,7 @@ async fn invite_contact(
         .id;
     let owner = SessionOwner::Contact {
         taxpayer,
-        id: path_ids::contact_id(&ids.1)?,
+        id: path_ids::parse_contact_id(&ids.1)?,
     };
     let order = InvitationRequest {
         owner,

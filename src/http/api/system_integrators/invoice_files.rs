@@ -1,4 +1,4 @@
-//! The files of the invoices of an integrator's taxpayers: paper, UBL, JSON and the pictures of the QR code.
+//! The files of the invoices of an integrator's taxpayers: PDF, UBL, JSON and the pictures of the QR code.
 
 use actix_web::{HttpRequest, web};
 
@@ -84,7 +84,7 @@ async fn get_file(
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &ids.0).await?;
-    let id = path_ids::invoice_id(&ids.1)?;
+    let id = path_ids::parse_invoice_id(&ids.1)?;
     let found = invoices::find_owned_by_id(&state.store, taxpayer.id, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let stored = StoredInvoice::load(&state.store, taxpayer, invoice).await?;

@@ -23,7 +23,7 @@ use crate::http::views::replay::ReplayView;
 use crate::store::webhooks::replays;
 use crate::store::{events, webhooks};
 
-/// Notes on the replays of every endpoint.
+/// Notes in the API document about replays. They hold for the default endpoint and for every other one.
 pub(super) const REPLAY_NOTE: &str = "A replay delivers past events again.";
 pub(super) const PROGRESS_NOTE: &str = "Progress is counted in events of the log of the taxpayer.";
 
@@ -41,7 +41,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .with_note(REPLAY_NOTE)
                 .takes(replay::read, example!("replay_webhooks"))
                 .gives::<ReplayView>(200, "Webhook replay started successfully")
-                .writes()
+                .takes_idempotency_key()
                 .fails(&[
                     ErrorCode::WebhookNotConfigured,
                     ErrorCode::InvalidTransition,
@@ -83,7 +83,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             )
             .with_note("A replay that has come to its end cannot be cancelled.")
             .gives::<ReplayView>(200, "Webhook replay cancelled successfully")
-            .writes()
+            .takes_idempotency_key()
             .fails(&[ErrorCode::ReplayNotFound, ErrorCode::InvalidTransition])
             .fails(&[ErrorCode::TaxpayerNotFound])
         }),
@@ -119,7 +119,7 @@ pub(super) async fn start_replay(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = reader::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
-    let first = events::sequence_at(&state.store, taxpayer, form.value.since).await?;
+    let first = events::sequence_at_position(&state.store, taxpayer, form.value.since).await?;
     let command = StartReplay {
         endpoint,
         range: ReplayRange::from_sequence(form.value.scope, first),
@@ -142,8 +142,8 @@ pub(super) async fn start_replay(
         .await
 }
 
-/// Returns a warning if the new replay will certainly deliver nothing. `wants_nothing` is true if the endpoint has enabled
-/// no event.
+/// Returns a warning if the new replay will certainly deliver nothing. `wants_nothing` is true if the endpoint has
+/// enabled no event.
 fn empty_replay_warning(replay: &Replay, wants_nothing: bool) -> Option<&'static str> {
     if replay.is_empty() {
         return Some("nothing is replayed: the log has no event from there on");
@@ -188,7 +188,7 @@ async fn list_replays(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let page = query.page(PER_PAGE_DEFAULT);
-    let endpoints = webhooks::all_owned_by(state.store.reader(), taxpayer.id).await?;
+    let endpoints = webhooks::with_streaks_owned_by(state.store.reader(), taxpayer.id).await?;
     let (found, total) = replays::page_owned_by(&state.store, taxpayer.id, page).await?;
     let items = found
         .iter()
@@ -227,7 +227,7 @@ async fn find_owned_replay(
     taxpayer: TaxpayerId,
     text: &str,
 ) -> Result<Replay, ApiError> {
-    let id = path_ids::uuid(text).ok_or(Refusal::ReplayNotFound)?;
+    let id = path_ids::parse_uuid(text).ok_or(Refusal::ReplayNotFound)?;
     let found = replays::find_owned_by_id(&state.store, taxpayer, id).await?;
     Ok(found.ok_or(Refusal::ReplayNotFound)?)
 }

@@ -61,7 +61,7 @@ fn describe_replay(doc: OperationDoc) -> OperationDoc {
     .takes(delivery_selection::read, example!("replay_selected_deliveries"))
     .gives::<SelectionPreview>(200, PREVIEWED)
     .gives::<ReplayView>(202, STARTED)
-    .writes()
+    .takes_idempotency_key()
     .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::InvalidTransition])
 }
 

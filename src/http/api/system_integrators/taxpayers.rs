@@ -55,7 +55,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .takes(taxpayer::read, example!("create_taxpayer"))
                     .gives::<CreatedTaxpayer<'_>>(201, "Taxpayer created successfully")
                     .fails(&[ErrorCode::TaxpayerLimitReached])
-                    .writes()
+                    .takes_idempotency_key()
             }),
         path("/v1/system-integrators/taxpayers/{id}").get(get_taxpayer, || {
             doc("get_taxpayer", "Get Taxpayer")
@@ -105,7 +105,7 @@ fn profile_path() -> Path {
             )
             .takes(profile::read, example!("update_profile"))
             .gives::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
-            .writes()
+            .takes_idempotency_key()
             .fails(&[ErrorCode::TaxpayerNotFound])
         })
 }
@@ -140,7 +140,7 @@ fn rotation_path() -> Path {
                 .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
                 .fails(&[ErrorCode::MalformedJson, ErrorCode::UnsupportedMediaType])
                 .fails(&[ErrorCode::PayloadTooLarge, ErrorCode::RequestTimeout])
-                .writes()
+                .takes_idempotency_key()
         })
 }
 
@@ -188,7 +188,7 @@ async fn create_taxpayer(
 ) -> Result<ApiResponse, ApiError> {
     let form = reader::read(&*body.object().await?, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
-    let onboarding = onboarding::build_account(&state, integrator, id, form.value).await?;
+    let onboarding = onboarding::build_onboarding(&state, integrator, id, form.value).await?;
     idempotent
         .answer_once(&state.taxpayers, id, onboarding, move |taxpayer| {
             let view = CreatedTaxpayer::from(taxpayer);
@@ -254,7 +254,7 @@ async fn update_profile(
     invoice_files::check_logo(&state, taxpayer.id, &change.settings.logo).await?;
     let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
     let by = Actor::Integrator(integrator);
-    let counted = onboarding::counted_integrator(&taxpayer, &change);
+    let counted = onboarding::integrator_to_count(&taxpayer, &change);
     let changed = idempotent.answer_once(
         &state.taxpayers,
         taxpayer.id,
@@ -264,7 +264,7 @@ async fn update_profile(
             ApiResponse::ok("Taxpayer profile updated successfully", view).warn(&warnings)
         },
     );
-    onboarding::count_if_taken(&state, counted, changed).await
+    onboarding::change_counting_taken_email(&state, counted, changed).await
 }
 
 /// A request to rotate a key. The query has the terms of the new key. The body is read only to refuse terms in it.

@@ -28,12 +28,12 @@ use crate::http::state::ApiState;
 use crate::http::views::endpoint_answer::EndpointAnswer;
 use crate::http::views::grade::GradeView;
 use crate::http::views::integration::Integration;
-use crate::http::views::replay::Enabled;
+use crate::http::views::replay::EnabledWebhook;
 use crate::http::views::secret::RotatedSecret;
 use crate::store::webhooks;
 use crate::store::webhooks::integrations;
 
-/// Notes on what can be done with every endpoint.
+/// Notes in the API document about actions on an endpoint. They hold for the default endpoint and for every other one.
 pub(super) const SECRET_NOTE: &str = "For a day, messages are also signed with the secret before, so that receivers can \
     change without a gap.";
 pub(super) const ENABLE_NOTE: &str =
@@ -65,12 +65,12 @@ pub(crate) fn endpoints() -> Vec<Path> {
                         example!("update_webhook"),
                     )
                     .gives::<Integration<'_>>(200, "Webhook updated successfully")
-                    .writes()
+                    .takes_idempotency_key()
                     .fails(&[ErrorCode::TaxpayerNotFound])
             }),
         path(test)
             .always_writes()
-            .relays()
+            .waits_for_other_systems()
             .with_rate_limit(SensitiveOperation::WebhookTest)
             .on_methods([Method::POST, Method::GET], test_webhook, test_doc),
         path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(
@@ -83,16 +83,16 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .with_note(SECRET_NOTE)
                 .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
                 .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
-                .writes()
+                .takes_idempotency_key()
                 .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
             },
         ),
         path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(enable_webhook, || {
             doc("enable_webhook", "Put the webhook back into service")
                 .with_note(ENABLE_NOTE)
-                .may_take(replay::read_enable, example!("enable_webhook"))
-                .gives::<Enabled<'_>>(200, "Webhook enabled successfully")
-                .writes()
+                .may_take(replay::read_enable_request, example!("enable_webhook"))
+                .gives::<EnabledWebhook<'_>>(200, "Webhook enabled successfully")
+                .takes_idempotency_key()
                 .fails(&[
                     ErrorCode::WebhookNotConfigured,
                     ErrorCode::InvalidTransition,
@@ -117,12 +117,12 @@ pub(super) fn describe_test(doc: OperationDoc) -> OperationDoc {
          explanation.",
     )
     .query("grade", "true for a grade of the endpoint")
-    .shows(
+    .gives_schema(
         200,
         "Connection test successful! Response code: <status>",
         schema::envelope(schema::any()),
     )
-    .shows(
+    .gives_schema(
         200,
         "Webhook graded <grade>: <score> of 100 points",
         schema::envelope(schema::any()),
@@ -140,7 +140,7 @@ async fn get_webhook(
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let found = webhooks::with_failure_streak(state.store.reader(), taxpayer.id.into()).await?;
     let (endpoint, failing) = found.ok_or(Refusal::WebhookNotConfigured)?;
-    let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
+    let kinds = integrations::owned_by_without_secrets(state.store.reader(), taxpayer.id).await?;
     let view = Integration::new(&endpoint, &kinds).with_health(&endpoint, failing.as_ref());
     Ok(ApiResponse::ok("Webhook retrieved successfully", view))
 }
@@ -169,7 +169,7 @@ async fn update_webhook(
         retry_schedule,
         by: Actor::Integrator(integrator),
     };
-    let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
+    let kinds = integrations::owned_by_without_secrets(state.store.reader(), taxpayer.id).await?;
     idempotent
         .answer_once(&state.taxpayers, taxpayer.id, change, move |endpoint| {
             let view = Integration::new(endpoint, &kinds);
@@ -287,17 +287,17 @@ async fn enable_webhook(
     let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
-        replay::read_enable,
+        replay::read_enable_request,
     )?;
     let enable = EnableEndpoint {
         endpoint: taxpayer.id.into(),
         replay: form.value.scope(),
         reason: None,
     };
-    let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
+    let kinds = integrations::owned_by_without_secrets(state.store.reader(), taxpayer.id).await?;
     let warnings = form.warnings;
     let show = move |enabled: &commands::EnabledEndpoint| {
-        let view = Enabled::new(&enabled.endpoint, &kinds, enabled.replay.as_ref());
+        let view = EnabledWebhook::new(&enabled.endpoint, &kinds, enabled.replay.as_ref());
         ApiResponse::ok("Webhook enabled successfully", view).warn(&warnings)
     };
     idempotent

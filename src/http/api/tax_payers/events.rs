@@ -48,7 +48,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                          was given up.",
                     )
                     .gives::<ReplayView>(200, "Webhook delivery queued successfully")
-                    .writes()
+                    .takes_idempotency_key()
                     .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
                     .fails(&[ErrorCode::InvalidTransition])
             },
@@ -63,7 +63,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                  it has enabled.",
             )
             .gives_list::<WebhookEventView>("Webhook events retrieved successfully")
-            .defines(event_schemas())
+            .with_components(event_schemas())
         }),
         path("/v1/tax-payers/events").get(list_events, || {
             doc(
@@ -150,7 +150,7 @@ async fn replay_own_dead_letter(
     idempotent: IdempotentRequest,
     delivery: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
+    let delivery = path_ids::parse_uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::find_dead_owned_by_id(&state.store, id, delivery).await?;
     let dead = dead.ok_or(Refusal::DeliveryNotFound)?;
     let command = StartReplay {

@@ -40,7 +40,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 )
                 .takes(import_profile::read, example!("set_import_profile"))
                 .gives::<ImportProfileView<'_>>(200, "Import profile updated successfully")
-                .writes()
+                .takes_idempotency_key()
             }),
     ]
 }

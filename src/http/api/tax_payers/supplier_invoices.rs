@@ -36,7 +36,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .gives_page::<InboxLine>("Supplier invoices retrieved successfully")
         }),
         path("/v1/tax-payers/supplier-invoices/{supplier_irn}/pdf")
-            .relays()
+            .waits_for_other_systems()
             .get(get_received_file, || {
                 invoice_file(
                     "get_supplier_invoice_pdf",
@@ -46,7 +46,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::NotAddressedToCaller])
             }),
         path("/v1/tax-payers/supplier-invoices/{supplier_irn}/json")
-            .relays()
+            .waits_for_other_systems()
             .get(get_received_file, || {
                 invoice_file(
                     "get_supplier_invoice_json",
@@ -57,7 +57,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             }),
         path("/v1/tax-payers/invoices/get-supplier-invoice")
             .never_writes()
-            .relays()
+            .waits_for_other_systems()
             .post(get_supplier_invoice, || {
                 doc("get_supplier_invoice", "Get Supplier Invoice")
                     .with_note(
@@ -65,7 +65,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                          at receipt, if the authority does not answer.",
                     )
                     .takes(supplier_irn::read, example!("supplier_irn"))
-                    .shows(
+                    .gives_schema(
                         200,
                         "Supplier invoice retrieved successfully",
                         schema::envelope(schema::object()),
@@ -78,7 +78,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 fn acknowledgement_path() -> Path {
     path("/v1/tax-payers/invoices/acknowledge-supplier-invoice")
-        .relays()
+        .waits_for_other_systems()
         .post(acknowledge_supplier_invoice, || {
             doc(
                 "acknowledge_supplier_invoice",
@@ -90,7 +90,7 @@ fn acknowledgement_path() -> Path {
             )
             .takes(supplier_irn::read, example!("supplier_irn"))
             .gives::<Acknowledgement>(200, "Supplier invoice acknowledged successfully")
-            .writes()
+            .takes_idempotency_key()
             .fails(&[
                 ErrorCode::NotAddressedToCaller,
                 ErrorCode::AlreadyAcknowledged,
@@ -150,7 +150,7 @@ async fn get_received_file(
     request: HttpRequest,
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
-    let irn = path_ids::irn(&irn)?;
+    let irn = path_ids::parse_irn(&irn)?;
     let found = state.inbound.document(id, &irn).await?;
     let mut made =
         invoice_files::make_received_file(&state, id, &irn, &found.document, file).await?;
@@ -174,7 +174,7 @@ async fn acknowledge_supplier_invoice(
         supplier_irn::read,
     )?;
     let irn = supplier_irn::parse(&form.value)?;
-    let command = state.inbound.tell_authority(id, &irn).await?;
+    let command = state.inbound.acknowledge_to_authority(id, &irn).await?;
     let warnings = form.warnings;
     let show = move |invoice: &SupplierInvoice| {
         let view = Acknowledgement::from(invoice.clone());

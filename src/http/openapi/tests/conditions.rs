@@ -77,6 +77,7 @@ fn an_answer_of_one_method_is_told_of_that_method() {
     let confirm = "/v1/app/invoices/{irn}/confirm";
     let download = "/v1/app/invoices/{irn}/download";
     let acknowledge = "/v1/tax-payers/invoices/acknowledge-supplier-invoice";
+    let validate = "/v1/app/invoices/validate";
     for (path, method, status, expected) in [
         (confirm, "get", "304", true),
         (confirm, "post", "304", false),
@@ -84,6 +85,8 @@ fn an_answer_of_one_method_is_told_of_that_method() {
         (test, "post", "304", false),
         (confirm, "get", "422", true),
         (download, "post", "422", true),
+        (validate, "post", "400", true),
+        (validate, "post", "422", false),
         (acknowledge, "post", "404", true),
     ] {
         let answers = &document["paths"][path][method]["responses"];

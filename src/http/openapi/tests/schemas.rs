@@ -51,6 +51,44 @@ fn a_payment_status_may_be_written_in_either_case() {
     }
 }
 
+/// A client that is generated from the document splits a list that is too long before it sends it.
+#[test]
+fn a_list_in_a_request_has_a_maximum_number_of_items() {
+    let document = parse_document();
+    for (pointer, max) in [
+        ("CreateInvoiceRequest/properties/invoice_lines", 10_000),
+        (
+            "CreateFullInvoiceRequest/properties/allowance_charge",
+            10_000,
+        ),
+        ("CreateBatchRequest/properties/invoices", 1_000),
+        ("MoveRunsRequest/properties/filter/properties/ids", 1_000),
+    ] {
+        let list = document.pointer(&format!("/components/schemas/{pointer}"));
+        assert_eq!(list.unwrap()["maxItems"], json!(max), "{pointer}");
+    }
+    for (path, method, operation) in operations(&document) {
+        let body = operation.pointer("/requestBody/content/application~1json/schema/$ref");
+        let Some(reference) = body.and_then(Value::as_str) else {
+            continue;
+        };
+        let mut open = vec![document.pointer(&reference[1..]).unwrap()];
+        while let Some(value) = open.pop() {
+            let kinds = value.get("type").map(Value::to_string).unwrap_or_default();
+            let is_list = kinds.contains("\"array\"");
+            assert!(
+                !is_list || value["maxItems"].is_u64(),
+                "{method} {path}: {value}"
+            );
+            match value {
+                Value::Object(members) => open.extend(members.values()),
+                Value::Array(items) => open.extend(items),
+                _ => {}
+            }
+        }
+    }
+}
+
 /// Collects the properties within a schema, as the name of the object around them and their own.
 fn collect_properties<'d>(
     schema: &'d Value,

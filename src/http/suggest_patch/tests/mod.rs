@@ -94,7 +94,7 @@ fn body(sold: &[Sold]) -> Value {
     let sum = Amount::sum(sums).unwrap();
     let tax = Amount::parse("7.5")
         .unwrap()
-        .to_percent(sum)
+        .percent_share(sum)
         .unwrap()
         .round_half_up(2);
     let whole = sum.plus(tax).unwrap();

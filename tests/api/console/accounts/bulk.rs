@@ -226,6 +226,6 @@ async fn more_than_a_preview_shows_is_refused(world: &World) {
     fields.extend(std::iter::repeat_n(("id", id.as_str()), 1_001));
     let refused = account.post("/invoices/bulk", &fields).await.expect(422);
     assert_shows(&refused.html, &["At most 1000 invoices"]);
-    let stored = account.taxpayer.whole(&made[0]).await;
+    let stored = account.taxpayer.invoice_with_ledger(&made[0]).await;
     assert_eq!(stored["status"], "draft");
 }

@@ -88,7 +88,7 @@ async fn an_invoice_is_corrected_on_its_page(world: &World) {
 async fn a_full_invoice_can_only_be_cancelled_here(world: &World) {
     let account = Account::new(world).await;
     let full = documents::full_invoice(&account.taxpayer);
-    let full = account.taxpayer.full(&full).await;
+    let full = account.taxpayer.new_full_invoice(&full).await;
     let alone = json!({ "irn": full["irn"] });
     let submitted = account.taxpayer.app().submit_to_the_end(&alone).await;
     submitted.expect_status(200);
@@ -114,7 +114,7 @@ async fn a_batch_is_undone_on_its_page(world: &World) {
     let bodies = [documents::invoice(), documents::invoice()];
     let batch = account.taxpayer.create_batch(&bodies).await;
     let batch = batch.expect_status(201);
-    let outcome = account.taxpayer.outcome(&batch).await;
+    let outcome = account.taxpayer.created_batch(&batch).await;
     let alone = json!({ "irn": outcome["items"][0]["irn"] });
     let submitted = account.taxpayer.app().submit_to_the_end(&alone).await;
     submitted.expect_status(200);

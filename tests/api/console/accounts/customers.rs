@@ -16,7 +16,7 @@ fn invoice_to(no: &str, name: &str, amount: &str) -> Value {
     } else {
         "22222222-0001"
     };
-    let invoice = documents::invoice_over(amount, "1");
+    let invoice = documents::invoice_with_price(amount, "1");
     let named = with(&invoice, "customer.no", json!(no));
     with(
         &with(&named, "customer.name", json!(name)),

@@ -94,6 +94,19 @@ async fn many_are_found_and_acknowledged_at_once(world: &World) {
         .get(&told.location)
         .await
         .shows("0 invoices were acknowledged. One was not.");
+    let search = irns[2].to_lowercase();
+    let page = account.page(&format!("/inbox?q={search}")).await;
+    assert_shows(
+        &page,
+        &[&format!(r#"type="hidden" name="q" value="{search}""#)],
+    );
+    let fields = [("id", irns[2].as_str()), ("q", search.as_str())];
+    let told = account
+        .post("/inbox/acknowledge", &fields)
+        .await
+        .expect(303);
+    let address = format!("/inbox?open=true&q={search}");
+    assert!(told.location.ends_with(&address), "{}", told.location);
     account.post("/inbox/acknowledge", &[]).await.expect(422);
     account
         .post("/inbox/acknowledge", &[("id", "odd")])

@@ -95,7 +95,7 @@ async fn a_field_that_the_invoice_lacks_is_filled_in_on_its_page(world: &World) 
     sent.leads_to(&account.path(&path));
     let page = account.page(&path).await;
     assert_shows(&page, &["The authority signed the invoice."]);
-    let whole = account.taxpayer.whole(&invoice).await;
+    let whole = account.taxpayer.invoice_with_ledger(&invoice).await;
     assert_eq!(whole["lines"][0]["product_category"], "8471.30");
 }
 
@@ -151,7 +151,7 @@ async fn a_change_keeps_what_its_form_does_not_have(world: &World) {
         .post(&edit, &fields)
         .await
         .leads_to(&account.path(&path));
-    let whole = account.taxpayer.whole(&invoice).await;
+    let whole = account.taxpayer.invoice_with_ledger(&invoice).await;
     assert_eq!(whole["lines"][0]["quantity"], 2);
     assert_eq!(whole["irn"], invoice["irn"]);
     assert_eq!(whole["status"], "draft");
@@ -275,7 +275,7 @@ async fn no_credit_note_is_made_over_another_amount_than_was_signed(world: &Worl
             with(&documents::invoice(), "invoice_lines.0.quantity", json!(3)),
             1_075,
         ),
-        (documents::invoice_over("537.5", "2"), 1_075),
+        (documents::invoice_with_price("537.5", "2"), 1_075),
         (with(&documents::invoice(), "currency", json!("USD")), 1_075),
     ] {
         let invoice = account.taxpayer.invoice(&stored).await;

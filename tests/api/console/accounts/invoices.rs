@@ -285,7 +285,10 @@ async fn the_filtered_list_and_a_batch_are_downloaded(world: &World) {
     let other = Account::new(world).await;
     let made = account
         .taxpayer
-        .create_batch(&[documents::invoice(), documents::invoice_over("7", "1")])
+        .create_batch(&[
+            documents::invoice(),
+            documents::invoice_with_price("7", "1"),
+        ])
         .await
         .expect_status(201);
     let page = account.page("/invoices?amount_max=7&sort=-payable").await;

@@ -12,7 +12,7 @@ use crate::support::world::World;
 /// Returns a signed invoice of 100 without tax that was due long ago.
 async fn signed(account: &Account) -> Value {
     let due = with(
-        &documents::invoice_over("100", "1"),
+        &documents::invoice_with_price("100", "1"),
         "due_date",
         json!("2026-01-20"),
     );
@@ -132,7 +132,7 @@ async fn money_of_a_cancelled_invoice_is_to_be_paid_back(world: &World) {
     let account = Account::new(world).await;
     let invoice = account
         .taxpayer
-        .invoice(&documents::invoice_over("100", "1"))
+        .invoice(&documents::invoice_with_price("100", "1"))
         .await;
     account
         .taxpayer

@@ -85,7 +85,7 @@ async fn the_signed_payable_is_to_be_paid(world: &World) {
         assert_shows(&account.page("/customers").await, &[owed]);
         let paid = account.taxpayer.pay(&payment(&stored, "paid")).await;
         paid.expect_status(200);
-        let whole = account.taxpayer.whole(&stored).await;
+        let whole = account.taxpayer.invoice_with_ledger(&stored).await;
         assert_eq!(whole["payment_status"], "PAID");
         for name in ["payable_amount", "amount_paid"] {
             let amount = decimal(&whole["ledger"][name]);

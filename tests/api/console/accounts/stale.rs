@@ -48,7 +48,7 @@ async fn a_batch_is_undone_as_its_preview_showed_or_not_at_all(world: &World) {
     let bodies = [documents::invoice(), documents::invoice()];
     let batch = account.taxpayer.create_batch(&bodies).await;
     let batch = batch.expect_status(201);
-    let outcome = account.taxpayer.outcome(&batch).await;
+    let outcome = account.taxpayer.created_batch(&batch).await;
     let number = batch.data()["batch_no"].as_str().unwrap();
     let undo = format!("/batches/{number}/undo");
     let preview = account.page(&undo).await;
@@ -107,13 +107,13 @@ async fn an_edit_that_is_too_late_keeps_what_was_typed(world: &World) {
         );
         let odd = [("lines.0.unit_price", "70,5"), ("seen", &*seen)];
         account.post(&edit, &odd).await.expect(412);
-        let whole = account.taxpayer.whole(&invoice).await;
+        let whole = account.taxpayer.invoice_with_ledger(&invoice).await;
         assert_eq!(whole["lines"][0]["unit_price"], 700, "{place}");
         let fresh = field_value(&refused, "seen");
         let again = [("place", place), ("seen", &*fresh)];
         let fields: Vec<_> = typed.into_iter().chain(again).collect();
         account.post(&edit, &fields).await.expect(303);
-        let whole = account.taxpayer.whole(&invoice).await;
+        let whole = account.taxpayer.invoice_with_ledger(&invoice).await;
         assert_eq!(whole["lines"][0]["unit_price"], 600, "{place}");
     }
 }

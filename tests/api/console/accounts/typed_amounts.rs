@@ -62,6 +62,6 @@ async fn a_line_with_a_decimal_comma_is_neither_saved_nor_corrected(world: &Worl
     plan.shows("Line 1, unit price");
     let saved = post_seen(&account, &draft_page, "edit", &grouped).await;
     saved.expect(303);
-    let whole = account.taxpayer.whole(&draft).await;
+    let whole = account.taxpayer.invoice_with_ledger(&draft).await;
     assert_eq!(whole["lines"][0]["unit_price"], 1_500.5);
 }

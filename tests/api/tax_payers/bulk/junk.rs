@@ -25,7 +25,7 @@ async fn an_item_that_is_no_invoice_fails_with_what_is_wrong(world: &World) {
     let sent: Vec<_> = cases.iter().map(|(item, _)| item.clone()).collect();
     let answer = taxpayer.create_batch(&sent).await.expect_status(201);
     assert_eq!(answer.data()["created"], json!(0));
-    let batch = taxpayer.outcome(&answer).await;
+    let batch = taxpayer.created_batch(&answer).await;
     for (item, (sent, path)) in batch["items"].as_array().unwrap().iter().zip(&cases) {
         let paths: Vec<_> = item["errors"]
             .as_object()
@@ -60,7 +60,7 @@ async fn a_key_that_an_item_has_twice_fails_that_item(world: &World) {
         .await
         .expect_status(201);
     assert_eq!(answer.data()["created"], json!(2));
-    let batch = taxpayer.outcome(&answer).await;
+    let batch = taxpayer.created_batch(&answer).await;
     let items = batch["items"].as_array().unwrap();
     let outcomes: Vec<_> = items
         .iter()
@@ -115,7 +115,7 @@ async fn letters_of_every_kind_are_kept_as_they_came(world: &World) {
         .map(|(at, name)| numbered(at, name))
         .collect();
     let answer = taxpayer.create_batch(&sent).await.expect_status(201);
-    let batch = taxpayer.outcome(&answer).await;
+    let batch = taxpayer.created_batch(&answer).await;
     for (item, name) in batch["items"].as_array().unwrap().iter().zip(names) {
         let invoice = taxpayer.get_invoice(&item["id"]).await.expect_status(200);
         assert_eq!(invoice.data()["customer"]["name"], json!(name));
@@ -139,7 +139,7 @@ async fn the_longest_texts_fit(world: &World) {
         answer.data()["created"],
         json!(1),
         "{}",
-        taxpayer.outcome(&answer).await
+        taxpayer.created_batch(&answer).await
     );
     taxpayer.create_invoice(&body).await.expect_status(200);
 }

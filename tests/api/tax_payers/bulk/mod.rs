@@ -28,7 +28,7 @@ async fn events(taxpayer: &Taxpayer) -> Vec<Value> {
 
 /// How many of a batch were created, were there, failed.
 async fn counts(taxpayer: &Taxpayer, answer: &Answer) -> [i64; 3] {
-    let batch = taxpayer.outcome(answer).await;
+    let batch = taxpayer.created_batch(answer).await;
     ["created", "duplicates", "failed"].map(|name| batch[name].as_i64().unwrap())
 }
 
@@ -77,7 +77,7 @@ async fn an_invoice_of_a_batch_reads_as_one_that_was_created_alone(world: &World
     let taxpayer = world.taxpayer().await;
     let alone = taxpayer.invoice(&documents::invoice()).await;
     let answer = taxpayer.create_batch(&invoices(1)).await.expect_status(201);
-    let id = taxpayer.outcome(&answer).await["items"][0]["id"].clone();
+    let id = taxpayer.created_batch(&answer).await["items"][0]["id"].clone();
     let together = taxpayer
         .get_invoice(&id)
         .await
@@ -213,7 +213,7 @@ async fn a_failing_invoice_fails_alone(world: &World) {
     sent[2] = json!("no invoice");
     let answer = taxpayer.create_batch(&sent).await.expect_status(201);
     assert_eq!(answer.data()["created"], json!(2));
-    let batch = taxpayer.outcome(&answer).await;
+    let batch = taxpayer.created_batch(&answer).await;
     let outcomes: Vec<_> = batch["items"]
         .as_array()
         .unwrap()
@@ -240,7 +240,7 @@ async fn existing_numbers_and_repeats_are_skipped_and_not_counted(world: &World)
     let sent = [old.clone(), new.clone(), other, new.clone(), old];
     let answer = taxpayer.create_batch(&sent).await.expect_status(201);
     assert_eq!(answer.data()["created"], json!(1));
-    let batch = taxpayer.outcome(&answer).await;
+    let batch = taxpayer.created_batch(&answer).await;
     assert_eq!(
         (&batch["created"], &batch["duplicates"], &batch["failed"]),
         (&json!(1), &json!(4), &json!(0))
@@ -348,7 +348,7 @@ async fn customers_of_a_batch_are_matched_among_themselves(world: &World) {
         named("C-2", "T-1", "Third"),
     ];
     let answer = taxpayer.create_batch(&sent).await.expect_status(201);
-    let batch = taxpayer.outcome(&answer).await;
+    let batch = taxpayer.created_batch(&answer).await;
     for item in batch["items"].as_array().unwrap() {
         let invoice = taxpayer.get_invoice(&item["id"]).await.expect_status(200);
         assert_eq!(
@@ -373,7 +373,7 @@ async fn of_concurrent_batches_with_the_same_numbers_each_is_created_once(world:
     for answer in batches {
         let answer = answer.expect_status(201);
         created += answer.data()["created"].as_i64().unwrap();
-        let batch = taxpayer.outcome(&answer).await;
+        let batch = taxpayer.created_batch(&answer).await;
         ids.extend(
             batch["items"]
                 .as_array()

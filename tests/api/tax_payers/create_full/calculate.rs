@@ -36,7 +36,7 @@ async fn an_invoice_without_amounts_is_stored_with_them(world: &World) {
     );
     assert_eq!(found["invoice_line"][0]["total_tax"], exact("75.00"));
     assert_eq!(made.warnings(), "");
-    let whole = taxpayer.whole(made.data()).await;
+    let whole = taxpayer.invoice_with_ledger(made.data()).await;
     assert_eq!(whole["ledger"]["payable_amount"], exact("1075.00"));
     // The same again is a duplicate with the same content.
     let again = taxpayer

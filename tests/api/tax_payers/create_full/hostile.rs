@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::edit::{exact, oddities, paths, with};
+use testkit::edit::{exact, hostile_values, paths, with};
 use testkit::roles::FULL_INVOICES;
 use testkit::{each_database, on_sqlite};
 
@@ -13,7 +13,7 @@ async fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours(world: &World
     let taxpayer = world.taxpayer().await;
     let body = documents::full_invoice(&taxpayer);
     for path in paths(&body) {
-        for value in oddities() {
+        for value in hostile_values() {
             let answer = taxpayer
                 .create_full(&with(&body, &path, value.clone()))
                 .await;
@@ -55,9 +55,9 @@ async fn an_invoice_may_have_thousands_of_lines_each_of_another_item(world: &Wor
         .map(|n| with(&line, "item.sellers_item_identification", number(n)))
         .collect();
     let body = with(&body, "invoice_line", json!(lines));
-    let invoice = taxpayer.full(&body).await;
+    let invoice = taxpayer.new_full_invoice(&body).await;
     assert_eq!(invoice["invoice_lines"].as_array().unwrap().len(), 2_000);
-    let whole = taxpayer.whole(&invoice).await;
+    let whole = taxpayer.invoice_with_ledger(&invoice).await;
     let ids: std::collections::BTreeSet<_> = whole["lines"]
         .as_array()
         .unwrap()

@@ -59,7 +59,9 @@ async fn the_case_of_the_service_id_does_not_matter_and_stays(world: &World) {
     let no = body["invoice_no"].as_str().unwrap();
     let lower = upper.to_lowercase().replace("inv", "INV");
     assert_ne!(lower, upper);
-    let invoice = taxpayer.full(&with(&body, "irn", json!(lower))).await;
+    let invoice = taxpayer
+        .new_full_invoice(&with(&body, "irn", json!(lower)))
+        .await;
     assert_eq!(
         (&invoice["irn"], &invoice["invoice_no"]),
         (&json!(lower), &json!(no))
@@ -79,7 +81,9 @@ async fn slashes_percent_signs_and_many_hyphens_are_part_of_a_number(world: &Wor
     for no in ["A/1/2", "50%", "%2F%00", "a-b-c--d-", "-", "Ünï 1", ".."] {
         let no = format!("{no}{}", documents::invoice_no());
         let body = with_irn(&taxpayer, documents::irn(&taxpayer, &no));
-        let invoice = taxpayer.full(&with(&body, "invoice_no", json!(no))).await;
+        let invoice = taxpayer
+            .new_full_invoice(&with(&body, "invoice_no", json!(no)))
+            .await;
         assert_eq!(
             (&invoice["invoice_no"], &invoice["irn"]),
             (&json!(no), &body["irn"])

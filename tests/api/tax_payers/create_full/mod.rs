@@ -117,7 +117,7 @@ async fn what_a_consumers_invoice_of_a_service_leaves_out_is_null(world: &World)
     let body = with(&body, &format!("{item}.type"), json!("service"));
     let body = with(&body, "invoice_line.0.service_category", json!("6201"));
     let body = with(&body, "invoice_line.0.isic_code", json!("6201"));
-    let invoice = taxpayer.full(&body).await;
+    let invoice = taxpayer.new_full_invoice(&body).await;
     assert_eq!(
         (&invoice["due_date"], &invoice["customer"]["tin"]),
         (&json!(null), &json!(null))
@@ -137,7 +137,7 @@ async fn what_a_consumers_invoice_of_a_service_leaves_out_is_null(world: &World)
         "an item without a number is known by its name"
     );
     assert_eq!(
-        taxpayer.whole(&invoice).await["lines"][0]["item_no"],
+        taxpayer.invoice_with_ledger(&invoice).await["lines"][0]["item_no"],
         json!(null),
         "as it was sent"
     );
@@ -146,7 +146,9 @@ async fn what_a_consumers_invoice_of_a_service_leaves_out_is_null(world: &World)
 #[each_database]
 async fn a_full_invoice_is_submitted_like_any_other(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
+    let invoice = taxpayer
+        .new_full_invoice(&documents::full_invoice(&taxpayer))
+        .await;
     let body = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
     taxpayer.app().submit(&body).await.expect_status(200);
     assert_eq!(

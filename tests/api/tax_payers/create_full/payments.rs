@@ -18,7 +18,7 @@ async fn the_payable_is_what_was_sent(world: &World) {
     let answer = taxpayer.create_full(&body).await.expect_status(201);
     let warned = "legal_monetary_total.payable_amount is 900.005, but tax_inclusive_amount is ";
     assert!(answer.warnings().contains(warned), "{}", answer.warnings());
-    let ledger = &taxpayer.whole(answer.data()).await["ledger"];
+    let ledger = &taxpayer.invoice_with_ledger(answer.data()).await["ledger"];
     assert_eq!(
         ledger.to_string(),
         r#"{"amount_paid":0,"entries":[],"payable_amount":900.005}"#
@@ -49,12 +49,12 @@ async fn an_invoice_declared_paid_reads_paid_stays_draft_and_has_it_in_the_ledge
         "payment_status",
         json!("paid"),
     );
-    let invoice = taxpayer.full(&body).await;
+    let invoice = taxpayer.new_full_invoice(&body).await;
     assert_eq!(
         (&invoice["payment_status"], &invoice["status"]),
         (&json!("PAID"), &json!("draft"))
     );
-    let ledger = taxpayer.whole(&invoice).await["ledger"].clone();
+    let ledger = taxpayer.invoice_with_ledger(&invoice).await["ledger"].clone();
     assert_eq!(
         (&ledger["payable_amount"], &ledger["amount_paid"]),
         (&json!(1075), &json!(1075))
@@ -79,13 +79,13 @@ async fn an_invoice_declared_cancelled_reads_rejected(world: &World) {
         "payment_status",
         json!("CANCELLED"),
     );
-    let invoice = taxpayer.full(&body).await;
+    let invoice = taxpayer.new_full_invoice(&body).await;
     assert_eq!(
         (&invoice["payment_status"], &invoice["status"]),
         (&json!("REJECTED"), &json!("draft"))
     );
     assert_eq!(
-        taxpayer.whole(&invoice).await["ledger"]["entries"],
+        taxpayer.invoice_with_ledger(&invoice).await["ledger"]["entries"],
         json!([])
     );
 }
@@ -93,7 +93,9 @@ async fn an_invoice_declared_cancelled_reads_rejected(world: &World) {
 #[each_database]
 async fn a_full_invoice_is_paid_in_parts_up_to_its_payable(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
+    let invoice = taxpayer
+        .new_full_invoice(&documents::full_invoice(&taxpayer))
+        .await;
     taxpayer
         .set_status(&invoice, "approved")
         .await
@@ -110,7 +112,7 @@ async fn a_full_invoice_is_paid_in_parts_up_to_its_payable(world: &World) {
         .await
         .expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
     taxpayer.pay(&part(75)).await.expect_status(200);
-    let ledger = taxpayer.whole(&invoice).await["ledger"].clone();
+    let ledger = taxpayer.invoice_with_ledger(&invoice).await["ledger"].clone();
     assert_eq!(ledger["amount_paid"], json!(1075));
     let entry = &ledger["entries"][1];
     assert_eq!(

@@ -12,7 +12,7 @@ use crate::support::world::World;
 async fn an_irn_or_a_number_that_exists_is_answered_with_the_existing_invoice(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = documents::full_invoice(&taxpayer);
-    let first = taxpayer.full(&body).await;
+    let first = taxpayer.new_full_invoice(&body).await;
     let other_no = with(&body, "invoice_no", json!(documents::invoice_no()));
     let other_irn = with(
         &body,
@@ -42,7 +42,10 @@ async fn where_irn_and_number_are_of_two_invoices_the_irn_decides(world: &World)
     let taxpayer = world.taxpayer().await;
     let one = documents::full_invoice(&taxpayer);
     let other = documents::full_invoice(&taxpayer);
-    let (first, _) = (taxpayer.full(&one).await, taxpayer.full(&other).await);
+    let (first, _) = (
+        taxpayer.new_full_invoice(&one).await,
+        taxpayer.new_full_invoice(&other).await,
+    );
     let mixed = with(&one, "invoice_no", other["invoice_no"].clone());
     assert_eq!(
         *taxpayer.create_full(&mixed).await.expect_status(200).data(),
@@ -62,7 +65,7 @@ async fn a_number_whose_irn_is_another_invoices_is_refused(world: &World) {
         json!(owner),
     );
     let first = taxpayer
-        .full(&with(
+        .new_full_invoice(&with(
             &full,
             "irn",
             json!(documents::irn(&taxpayer, &taken)),
@@ -79,7 +82,7 @@ async fn a_number_whose_irn_is_another_invoices_is_refused(world: &World) {
         .create_batch(&[standard, documents::invoice()])
         .await
         .expect_status(201);
-    let batch = taxpayer.outcome(&answer).await;
+    let batch = taxpayer.created_batch(&answer).await;
     assert_eq!(
         (&batch["created"], &batch["duplicates"], &batch["failed"]),
         (&json!(1), &json!(0), &json!(1))
@@ -116,7 +119,9 @@ async fn standard_and_full_share_their_numbers_each_with_its_own_words(world: &W
         ("Invoice with this IRN already exists", &first["id"])
     );
     assert_eq!(again.header("x-duplicate"), "different");
-    let full = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
+    let full = taxpayer
+        .new_full_invoice(&documents::full_invoice(&taxpayer))
+        .await;
     let standard = with(&standard, "invoice_no", full["invoice_no"].clone());
     let again = taxpayer.create_invoice(&standard).await.expect_status(200);
     assert_eq!(
@@ -165,7 +170,7 @@ async fn of_concurrent_twins_by_irn_or_by_number_one_is_new(world: &World) {
 async fn an_invoice_that_was_edited_is_no_longer_what_was_sent(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = documents::full_invoice(&taxpayer);
-    let first = taxpayer.full(&body).await;
+    let first = taxpayer.new_full_invoice(&body).await;
     let edited = taxpayer
         .update(&documents::update(&first))
         .await

@@ -68,7 +68,7 @@ async fn the_payable_is_the_lines_less_discounts_plus_tax(world: &World) {
 
 #[each_database]
 async fn an_invoice_may_have_many_lines(world: &World) {
-    let body = documents::invoice_over("0.01", "1");
+    let body = documents::invoice_with_price("0.01", "1");
     let lines = vec![body["invoice_lines"][0].clone(); 1_000];
     let invoice = world
         .taxpayer()

@@ -31,7 +31,7 @@ async fn invoices_are_found_by_their_batch(world: &World) {
     create(&taxpayer, 1).await;
     let sent: Vec<_> = (0..3).map(|_| documents::invoice()).collect();
     let answer = taxpayer.create_batch(&sent).await.expect_status(201);
-    let batch = taxpayer.outcome(&answer).await;
+    let batch = taxpayer.created_batch(&answer).await;
     let mut expected: Vec<_> = batch["items"]
         .as_array()
         .unwrap()
@@ -155,11 +155,11 @@ async fn invoices_are_found_by_their_due_dates_and_amounts(world: &World) {
         ("2026-02-02", "10.00"),
         ("2026-02-03", "100"),
     ] {
-        let body = documents::invoice_over(price, "1");
+        let body = documents::invoice_with_price(price, "1");
         all.push(id_of(&taxpayer, &with(&body, "due_date", json!(due))).await);
     }
     let undated = without(&documents::full_invoice(&taxpayer), "due_date");
-    all.push(taxpayer.full(&undated).await["id"].clone());
+    all.push(taxpayer.new_full_invoice(&undated).await["id"].clone());
     let newest_first =
         |places: &[usize]| places.iter().map(|at| all[*at].clone()).collect::<Vec<_>>();
     for (query, places) in [
@@ -188,7 +188,7 @@ async fn invoices_are_found_by_their_currency(world: &World) {
     let taxpayer = world.taxpayer().await;
     let mut all = Vec::new();
     for (currency, price) in [("NGN", "100"), ("USD", "100"), ("USD", "9")] {
-        let body = documents::invoice_over(price, "1");
+        let body = documents::invoice_with_price(price, "1");
         all.push(id_of(&taxpayer, &with(&body, "currency", json!(currency))).await);
     }
     let newest_first =
@@ -251,7 +251,7 @@ async fn overdue_invoices_are_due_and_somebody_owes_them(world: &World) {
     });
     taxpayer.pay(&whole).await.expect_status(200);
     let undated = without(&documents::full_invoice(&taxpayer), "due_date");
-    taxpayer.full(&undated).await;
+    taxpayer.new_full_invoice(&undated).await;
     taxpayer
         .set_status(&all[0], "cancelled")
         .await

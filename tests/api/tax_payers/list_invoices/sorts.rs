@@ -35,9 +35,9 @@ async fn create_ordered(taxpayer: &Taxpayer) -> Vec<Made> {
     ] {
         let id = if due == NOT_DUE {
             let body = without(&documents::full_invoice(taxpayer), "due_date");
-            taxpayer.full(&body).await["id"].clone()
+            taxpayer.new_full_invoice(&body).await["id"].clone()
         } else {
-            let body = documents::invoice_over(&price.to_string(), "1");
+            let body = documents::invoice_with_price(&price.to_string(), "1");
             let body = with(&body, "invoice_date", json!(date));
             taxpayer.invoice(&with(&body, "due_date", json!(due))).await["id"].clone()
         };

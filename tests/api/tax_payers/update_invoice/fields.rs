@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::edit::{exact, oddities, paths, with, without};
+use testkit::edit::{exact, hostile_values, paths, with, without};
 use testkit::roles::UPDATE;
 use testkit::{each_database, on_sqlite};
 
@@ -86,7 +86,7 @@ async fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours(world: &World
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let body = with(&documents::update(&invoice), "lines.0.item_id", json!(null));
     for path in paths(&body) {
-        for value in oddities() {
+        for value in hostile_values() {
             let answer = taxpayer.update(&with(&body, &path, value.clone())).await;
             assert!(
                 [200, 404, 422].contains(&answer.status),

@@ -11,7 +11,7 @@ use crate::support::world::World;
 
 /// The item of the first line.
 async fn item_of(taxpayer: &Taxpayer, invoice: &Value) -> Value {
-    taxpayer.whole(invoice).await["lines"][0]["item_id"].clone()
+    taxpayer.invoice_with_ledger(invoice).await["lines"][0]["item_id"].clone()
 }
 
 /// An update to one line that names an item.
@@ -24,7 +24,9 @@ fn naming(invoice: &Value, item_id: &Value) -> Value {
 async fn one_number_is_one_item_wherever_it_comes_from(world: &World) {
     let taxpayer = world.taxpayer().await;
     let standard = taxpayer.invoice(&documents::invoice()).await;
-    let full = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
+    let full = taxpayer
+        .new_full_invoice(&documents::full_invoice(&taxpayer))
+        .await;
     let item = item_of(&taxpayer, &standard).await;
     assert!(item.is_i64());
     assert_eq!(item_of(&taxpayer, &full).await, item);
@@ -51,11 +53,14 @@ async fn without_a_number_name_and_type_are_one_item(world: &World) {
             "invoice_line.0.item.sellers_item_identification",
         )
     };
-    let item = item_of(&taxpayer, &taxpayer.full(&unnumbered()).await).await;
-    let again = taxpayer.full(&unnumbered()).await;
+    let item = item_of(&taxpayer, &taxpayer.new_full_invoice(&unnumbered()).await).await;
+    let again = taxpayer.new_full_invoice(&unnumbered()).await;
     assert_eq!(item_of(&taxpayer, &again).await, item);
     let other = with(&unnumbered(), "invoice_line.0.item.name", json!("Tablet"));
-    assert_ne!(item_of(&taxpayer, &taxpayer.full(&other).await).await, item);
+    assert_ne!(
+        item_of(&taxpayer, &taxpayer.new_full_invoice(&other).await).await,
+        item
+    );
     let service = with(&unnumbered(), "invoice_line.0.item.type", json!("SERVICE"));
     let service = without(
         &without(&service, "invoice_line.0.product_category"),
@@ -63,7 +68,7 @@ async fn without_a_number_name_and_type_are_one_item(world: &World) {
     );
     let service = with(&service, "invoice_line.0.service_category", json!("6201"));
     assert_ne!(
-        item_of(&taxpayer, &taxpayer.full(&service).await).await,
+        item_of(&taxpayer, &taxpayer.new_full_invoice(&service).await).await,
         item
     );
 }
@@ -76,7 +81,7 @@ async fn two_lines_of_one_invoice_may_be_of_one_item(world: &World) {
     let invoice = taxpayer
         .invoice(&with(&body, "invoice_lines", json!([line, line])))
         .await;
-    let lines = taxpayer.whole(&invoice).await["lines"].clone();
+    let lines = taxpayer.invoice_with_ledger(&invoice).await["lines"].clone();
     assert_eq!(lines[0]["item_id"], lines[1]["item_id"]);
 }
 
@@ -113,7 +118,7 @@ async fn an_item_stands_for_what_a_line_leaves_out(world: &World) {
             "service_category": null,
         })
     );
-    let whole = taxpayer.whole(&invoice).await;
+    let whole = taxpayer.invoice_with_ledger(&invoice).await;
     assert_eq!(
         (
             &whole["lines"][0]["item_id"],

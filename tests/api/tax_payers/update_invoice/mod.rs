@@ -159,7 +159,9 @@ async fn an_account_that_may_not_create_may_still_correct(world: &World) {
 async fn a_full_invoice_is_updated_like_any_other(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = without(&documents::full_invoice(&taxpayer), "due_date");
-    let invoice = taxpayer.full(&with(&body, "note", json!("first"))).await;
+    let invoice = taxpayer
+        .new_full_invoice(&with(&body, "note", json!("first")))
+        .await;
     let after = taxpayer
         .update(&documents::update(&invoice))
         .await
@@ -169,7 +171,7 @@ async fn a_full_invoice_is_updated_like_any_other(world: &World) {
         (&json!("2026-03-15"), &json!("NGN"))
     );
     assert_eq!(
-        taxpayer.whole(&invoice).await["ledger"]["payable_amount"].to_string(),
+        taxpayer.invoice_with_ledger(&invoice).await["ledger"]["payable_amount"].to_string(),
         "215.00"
     );
 }

@@ -53,7 +53,7 @@ async fn the_payable_follows_from_the_new_lines(world: &World) {
     taxpayer.update(&body).await.expect_status(200);
     // 1.5 × 200 − 30 − 20 = 250, and 7.5 percent of it.
     assert_eq!(
-        taxpayer.whole(&invoice).await["ledger"]["payable_amount"].to_string(),
+        taxpayer.invoice_with_ledger(&invoice).await["ledger"]["payable_amount"].to_string(),
         "268.75"
     );
 }
@@ -62,11 +62,11 @@ async fn the_payable_follows_from_the_new_lines(world: &World) {
 async fn a_payable_below_what_was_paid_is_refused_and_nothing_changes(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = partly_paid(&taxpayer, "500").await;
-    let before = taxpayer.whole(&invoice).await;
+    let before = taxpayer.invoice_with_ledger(&invoice).await;
     let answer = taxpayer.update(&coming_to(&invoice, "499.99")).await;
     let answer = answer.expect_refusal(422, "PAYMENT_EXCEEDS_PAYABLE");
     assert_eq!(answer.faulty_paths(), ["lines"]);
-    assert_eq!(taxpayer.whole(&invoice).await, before);
+    assert_eq!(taxpayer.invoice_with_ledger(&invoice).await, before);
     let after = taxpayer
         .update(&coming_to(&invoice, "500"))
         .await
@@ -97,7 +97,7 @@ async fn a_payable_above_what_was_paid_leaves_the_rest_to_pay(world: &World) {
         .pay(&part(&invoice, "1500"))
         .await
         .expect_status(200);
-    let ledger = &taxpayer.whole(&invoice).await["ledger"];
+    let ledger = &taxpayer.invoice_with_ledger(&invoice).await["ledger"];
     assert_eq!(
         (
             &ledger["amount_paid"],
@@ -115,7 +115,7 @@ async fn an_invoice_declared_paid_that_comes_to_more_is_paid_in_part(world: &Wor
         "payment_status",
         json!("PAID"),
     );
-    let invoice = taxpayer.full(&paid).await;
+    let invoice = taxpayer.new_full_invoice(&paid).await;
     taxpayer
         .update(&coming_to(&invoice, "1074.99"))
         .await
@@ -150,11 +150,11 @@ fn with_allowance(taxpayer: &Taxpayer, payment_due_date: &str) -> Value {
 async fn an_allowance_of_the_document_stays_in_the_payable(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with_allowance(&taxpayer, "2026-02-15");
-    let invoice = taxpayer.full(&body).await;
+    let invoice = taxpayer.new_full_invoice(&body).await;
     // 200 and 7.5 percent of it, less 100.
     let updated = taxpayer.update(&documents::update(&invoice)).await;
     assert_eq!(updated.expect_status(200).warnings(), "");
-    let whole = taxpayer.whole(&invoice).await;
+    let whole = taxpayer.invoice_with_ledger(&invoice).await;
     assert_eq!(whole["ledger"]["payable_amount"].to_string(), "115.00");
     let alone = json!({ "irn": invoice["irn"] });
     let submitted = taxpayer.app().submit_to_the_end(&alone).await;
@@ -184,7 +184,7 @@ async fn an_allowance_of_the_document_stays_in_the_payable(world: &World) {
 async fn an_allowance_above_the_lines_and_another_due_date_are_told(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer
-        .full(&with_allowance(&taxpayer, "2026-02-20"))
+        .new_full_invoice(&with_allowance(&taxpayer, "2026-02-20"))
         .await;
     let refused = taxpayer.update(&coming_to(&invoice, "99.99")).await;
     assert_eq!(refused.expect_status(422).faulty_paths(), ["lines"]);

@@ -11,8 +11,8 @@ use crate::actors::taxpayer::commands::{ChangeProfile, CreateInvoice, OpenRun};
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::actors::taxpayer::tests::{BY, ID, TestTaxpayers, draft, submission, webhook};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::pipeline::run_lane;
-use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
+use crate::domain::pipeline::run_lane_key;
+use crate::store::lanes::{self, IfLocked, LaneKind, LaneName};
 use crate::store::testing::stores;
 
 /// Well below the lock timeout of 3 s, which a group would take if it waited for a lane.
@@ -28,7 +28,7 @@ async fn assert_delays_only_its_taxpayer(
     command: impl AsyncFn() -> Result<(), TaxpayerError>,
 ) {
     let holder = app.test.store.begin().await.unwrap();
-    lanes::lock(&holder, &[LaneName::new(lane.0, lane.1)], IfTaken::Await)
+    lanes::lock(&holder, &[LaneName::new(lane.0, lane.1)], IfLocked::Await)
         .await
         .unwrap();
     let is_over = AtomicBool::new(false);
@@ -86,7 +86,8 @@ async fn a_held_lane_delays_only_its_own_taxpayer() {
                 .await
                 .map(drop)
         };
-        assert_delays_only_its_taxpayer(&app, (LaneKind::Run, &run_lane(ID, run.id)), reopen).await;
+        assert_delays_only_its_taxpayer(&app, (LaneKind::Run, &run_lane_key(ID, run.id)), reopen)
+            .await;
         app.close().await;
     }
 }
@@ -105,7 +106,7 @@ async fn many_held_lanes_delay_nobody_else() {
             lanes::lock(
                 &holder,
                 &[LaneName::new(LaneKind::Taxpayer, id.to_string())],
-                IfTaken::Await,
+                IfLocked::Await,
             )
             .await
             .unwrap();

@@ -56,12 +56,12 @@ pub(super) fn endpoints() -> Vec<Path> {
                 )
                 .query("preview", PREVIEW)
                 .takes(read_standard_body, example!("create_invoice"))
-                .takes_alone("cancel", WISH)
+                .may_omit_all_but("cancel", WISH)
                 .gives::<CorrectionView<'_>>(202, "Correction started")
                 .gives::<CorrectionView<'_>>(200, "Correction previewed successfully")
                 .gives::<CorrectionView<'_>>(200, "Nothing has to be corrected")
-                .writes()
-                .if_unchanged()
+                .takes_idempotency_key()
+                .takes_if_match()
                 .fails(&PRECONDITION_ERROR_CODES)
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvalidTransition])
                 .fails(&[ErrorCode::IrnMalformed])
@@ -87,7 +87,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                 .query("preview", PREVIEW)
                 .gives::<UndoView<'_>>(202, "The batch is being undone")
                 .gives::<UndoView<'_>>(200, "Undo previewed successfully")
-                .writes()
+                .takes_idempotency_key()
                 .fails(&PRECONDITION_ERROR_CODES)
                 .fails(&[ErrorCode::BatchNotFound, ErrorCode::ValidationFailed])
         }),
@@ -98,7 +98,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct CorrectRequest {
     invoice: InvoiceId,
     is_preview: bool,
-    /// The whole request, of which the header `If-Match` is still to be read.
+    /// The whole request. The handler reads the header `If-Match` from it.
     request: HttpRequest,
 }
 
@@ -109,7 +109,7 @@ impl FromRequest for CorrectRequest {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let invoice = path_ids::invoice_id(request.match_info().query("id"));
+        let invoice = path_ids::parse_invoice_id(request.match_info().query("id"));
         ready(invoice.and_then(|invoice| {
             let query = Query::from_text(request.query_string());
             Ok(Self {
@@ -136,7 +136,7 @@ async fn correct_invoice(
 ) -> Result<ApiResponse, ApiError> {
     let found = invoices::find_owned_by_id(&state.store, id, invoice).await?;
     let original = found.ok_or_else(ApiError::invoice_not_found)?;
-    let compared = ComparedOriginal::new(&original, state.today());
+    let compared = ComparedOriginal::new(&original, state.latest_day());
     let catalog = state.catalog.get();
     let (_, read) = body
         .object_and_form(move |body| read_body(body, &compared, &catalog))

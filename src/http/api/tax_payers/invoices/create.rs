@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice, CreatedInvoice};
 use crate::domain::access::caller::TaxpayerCaller;
-use crate::domain::invoice::batch::{Batch, Candidate};
+use crate::domain::invoice::batch::{Batch, BatchCandidate};
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::kernel::fault::Faults;
@@ -56,8 +56,8 @@ pub(super) fn endpoints() -> Vec<Path> {
                     .takes(standard_invoice::read, example!("create_invoice"))
                     .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
                     .gives::<InvoiceObject<'_>>(200, "Invoice already exist")
-                    .finds_duplicates()
-                    .writes()
+                    .may_return_duplicate()
+                    .takes_idempotency_key()
                     .fails(&PRECONDITION_ERROR_CODES)
                     .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnTaken])
             })
@@ -75,19 +75,19 @@ pub(super) fn endpoints() -> Vec<Path> {
                      nothing is stored.",
                 )
                 .takes(
-                    |reader| full_invoice::full_invoice(reader, account),
+                    |reader| full_invoice::read_with_context(reader, account),
                     example!("create_full_invoice"),
                 )
                 .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
                 .gives::<InvoiceObject<'_>>(200, "Invoice with this IRN already exists")
-                .finds_duplicates()
-                .calculates()
-                .writes()
+                .may_return_duplicate()
+                .takes_calculate()
+                .takes_idempotency_key()
                 .fails(&PRECONDITION_ERROR_CODES)
                 .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
         }),
         path("/v1/tax-payers/invoices/bulk")
-            .takes_bulk()
+            .takes_many_invoices()
             .post(create_batch, || {
                 doc("create_batch", "Create Invoices (Bulk)")
                     .with_note(
@@ -97,7 +97,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                     )
                     .takes(batch::read, example!("create_bulk"))
                     .gives::<BatchCreated<'_>>(201, "Invoices created successfully")
-                    .writes()
+                    .takes_idempotency_key()
                     .fails(&PRECONDITION_ERROR_CODES)
                     .fails(&[ErrorCode::BatchTooLarge])
             }),
@@ -126,7 +126,7 @@ pub(super) async fn create_invoice(
     }
     let draft = form.value.draft;
     let mut warnings = form.warnings;
-    warnings.extend(paper_texts::draft_warning(&draft));
+    warnings.extend(paper_texts::unprintable_draft_warning(&draft));
     idempotent
         .answer_once(&state.taxpayers, id, CreateInvoice(draft), move |made| {
             create_response(made, "Invoice already exist").warn(&warnings)
@@ -165,7 +165,7 @@ pub(super) async fn create_full_invoice(
 ) -> Result<ApiResponse, ApiError> {
     let calculates = query.flag("calculate")?;
     let catalog = state.catalog.get();
-    let today = state.today();
+    let today = state.latest_day();
     let account = InvoiceContext {
         today,
         service_id: None,
@@ -192,7 +192,7 @@ pub(super) async fn create_full_invoice(
     drop(body);
     let draft = form.value;
     let mut warnings = form.warnings;
-    warnings.extend(paper_texts::draft_warning(&draft));
+    warnings.extend(paper_texts::unprintable_draft_warning(&draft));
     idempotent
         .answer_once(&state.taxpayers, id, CreateInvoice(draft), move |made| {
             create_response(made, IRN_EXISTS_MESSAGE)
@@ -250,7 +250,7 @@ fn differing_invoices_warning(batch: &Batch) -> Option<String> {
     })
 }
 
-type BatchForm = Result<AcceptedForm<Vec<Candidate>>, Faults>;
+type BatchForm = Result<AcceptedForm<Vec<BatchCandidate>>, Faults>;
 
 fn read_batch(text: &[u8], catalog: &Catalog) -> Result<BatchForm, ApiError> {
     let body = json::parse_batch(text)?;

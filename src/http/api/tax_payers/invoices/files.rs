@@ -1,4 +1,4 @@
-//! The files of a taxpayer's own invoices: paper, UBL, JSON and the pictures of the QR code.
+//! The files of a taxpayer's own invoices: PDF, UBL, JSON and the pictures of the QR code.
 
 use actix_web::{HttpRequest, web};
 
@@ -50,7 +50,7 @@ async fn get_file(
     request: HttpRequest,
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
-    let id = path_ids::invoice_id(&id)?;
+    let id = path_ids::parse_invoice_id(&id)?;
     let found = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let supplier = taxpayers::with_id(state.store.reader(), taxpayer).await?;

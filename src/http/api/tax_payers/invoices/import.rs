@@ -47,7 +47,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                     .gives::<ImportView<'_>>(202, "Import started")
                     .gives::<ImportView<'_>>(200, "Import previewed successfully")
                     .gives::<ImportView<'_>>(200, "This file was imported before")
-                    .writes()
+                    .takes_idempotency_key()
                     .fails(&PRECONDITION_ERROR_CODES)
                     .fails(&[ErrorCode::BatchTooLarge])
             }),
@@ -95,7 +95,7 @@ async fn import_invoices(
         }
     };
     if wanted.is_preview {
-        let preview = PreviewImport::first(command);
+        let preview = PreviewImport::for_first_piece(command);
         let (import, _) = state.taxpayers.send(id, preview).await?;
         return Ok(previewed_response(&import));
     }
@@ -143,7 +143,7 @@ async fn get_import(
     TaxpayerCaller(id): TaxpayerCaller,
     import_no: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    check_number(&import_no)?;
+    check_import_no(&import_no)?;
     let import = imports::find_owned_by_number(&state.store, id, &import_no).await?;
     let import = import.ok_or_else(import_not_found)?;
     Ok(ApiResponse::ok(
@@ -159,7 +159,7 @@ async fn get_import_errors(
     import_no: web::Path<String>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    check_number(&import_no)?;
+    check_import_no(&import_no)?;
     let errors = imports::find_errors_owned_by_number(&state.store, id, &import_no).await?;
     let errors = errors.ok_or_else(import_not_found)?;
     let name = format!("{import_no}-errors.csv");
@@ -180,7 +180,7 @@ async fn get_import_errors(
 }
 
 /// Refuses a text that cannot be an import number, before it gets into a query or a file name.
-fn check_number(import_no: &str) -> Result<(), ApiError> {
+fn check_import_no(import_no: &str) -> Result<(), ApiError> {
     let is_number = import_no.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if is_number {
         Ok(())

@@ -153,7 +153,8 @@ struct UnsentInvoices {
     long: HashMap<InvoiceId, usize>,
 }
 
-/// The unsent rest of the present part of the answer, and the memory that is reserved for the part.
+/// The part of the answer that is being sent: the rest of its text that is not sent yet, and the memory reserved for
+/// the part.
 struct AnswerPart {
     rest: Bytes,
     _room: Option<AnswerPermit>,
@@ -183,7 +184,7 @@ struct PageSender {
     end: Option<Bytes>,
 }
 
-/// Returns the answer in parts. `frame` is the whole answer, but with an empty list of invoices.
+/// Streams the answer part by part. `frame` is the text of the whole answer with an empty list of invoices.
 fn stream_page(
     page: UnsentInvoices,
     frame: &str,

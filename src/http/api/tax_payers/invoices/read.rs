@@ -93,7 +93,7 @@ pub(super) async fn get_invoice(
     query: Query,
     request: HttpRequest,
 ) -> Result<ApiResponse, ApiError> {
-    let id = path_ids::invoice_id(&id)?;
+    let id = path_ids::parse_invoice_id(&id)?;
     let included = IncludedParts::from_text(query.text("include").unwrap_or_default());
     let found = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
@@ -103,7 +103,7 @@ pub(super) async fn get_invoice(
         None
     };
     let verify_link = if included.verify_link {
-        invoice_files::verify_link(&state, &request, &invoice).await?
+        invoice_files::public_page_url(&state, &request, &invoice).await?
     } else {
         None
     };
@@ -142,7 +142,7 @@ pub(super) async fn get_timeline(
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let id = path_ids::invoice_id(&id)?;
+    let id = path_ids::parse_invoice_id(&id)?;
     let found = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
     let irn = found.ok_or_else(ApiError::invoice_not_found)?.irn;
     let timeline = timeline::find_owned_by_irn(&state.store, taxpayer, &irn).await?;

@@ -1,7 +1,6 @@
 //! The summary of a month.
 
 use actix_web::{HttpRequest, web};
-use jiff::tz::Offset;
 
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::access::payer::PayingAccount;
@@ -26,7 +25,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                      the month and no invoice of the account has it. Up to 10,000 numbers are looked up among the \
                      invoices of other months.",
                 )
-                .query("month", "YYYY-MM; the present month in UTC by default")
+                .query("month", "YYYY-MM; the present month at the authority by default")
                 .gives::<MonthSummaryView>(200, "Summary retrieved successfully")
                 .fails(&[ErrorCode::ValidationFailed])
         }),
@@ -40,9 +39,8 @@ async fn get_summary(
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let today = Offset::UTC.to_datetime(state.now()).date();
     let month = query.month("month")?;
-    let month = month.unwrap_or_else(|| today.first_of_month());
+    let month = month.unwrap_or_else(|| state.today().first_of_month());
     let payer = auth::paying_account(&request).map(PayingAccount::payer);
     let holder = AnswerHolder::for_taxpayer(taxpayer, payer);
     let summary = exports::sum_up_month(&state, holder, taxpayer, month).await?;

@@ -52,8 +52,8 @@ pub(super) fn endpoints() -> Vec<Path> {
                     example!("update_invoice"),
                 )
                 .gives::<InvoiceObject<'_>>(200, "Invoice updated successfully")
-                .writes()
-                .if_unchanged()
+                .takes_idempotency_key()
+                .takes_if_match()
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
                 .fails(&[ErrorCode::InvalidTransition, ErrorCode::CategoryConflict])
                 .fails(&[ErrorCode::PaymentExceedsPayable])
@@ -66,8 +66,8 @@ pub(super) fn endpoints() -> Vec<Path> {
                 )
                 .takes(update_status::read, example!("update_status"))
                 .gives::<InvoiceObject<'_>>(200, "Invoice status updated successfully")
-                .writes()
-                .if_unchanged()
+                .takes_idempotency_key()
+                .takes_if_match()
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
                 .fails(&[ErrorCode::InvalidTransition])
         }),
@@ -82,8 +82,8 @@ pub(super) fn endpoints() -> Vec<Path> {
                 )
                 .takes(payment_update::read, example!("update_payment_status"))
                 .gives::<InvoiceObject<'_>>(200, "Invoice payment status updated successfully")
-                .writes()
-                .if_unchanged()
+                .takes_idempotency_key()
+                .takes_if_match()
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
                 .fails(&[
                     ErrorCode::PaymentExceedsPayable,
@@ -158,8 +158,9 @@ fn update_response(revised: &RevisedInvoice) -> ApiResponse {
     .warn(&warnings)
 }
 
-/// Returns the warning about payment due dates that stay. It names the first one and counts the others: an invoice may
-/// have thousands of them, and a client reads only so many headers.
+/// Returns a warning about the payment due dates that the update leaves as they are; `None` if there are none. It names
+/// the first one and counts the others, because an invoice may have thousands of them and a response has room for few
+/// warnings.
 fn payment_due_dates_warning(dates: Vec<Date>) -> Option<String> {
     let different: BTreeSet<Date> = dates.into_iter().collect();
     let first = different.first()?;
@@ -268,8 +269,8 @@ pub(super) async fn update_payment_status(
             id,
             IfUnchanged { seen, command },
             move |paid| {
-                let odd =
-                    amount.and_then(|amount| odd_digits_warning(amount, &paid.invoice, &catalog));
+                let odd = amount
+                    .and_then(|amount| surplus_digits_warning(amount, &paid.invoice, &catalog));
                 payment_response(paid)
                     .warn(&form.warnings)
                     .warn(odd.as_slice())
@@ -279,7 +280,7 @@ pub(super) async fn update_payment_status(
 }
 
 /// Returns a warning if an amount has more digits after the point than its currency.
-fn odd_digits_warning(amount: Amount, invoice: &Invoice, catalog: &Catalog) -> Option<String> {
+fn surplus_digits_warning(amount: Amount, invoice: &Invoice, catalog: &Catalog) -> Option<String> {
     let currency = &invoice.currency;
     let digits = catalog.currency_digits(currency);
     amount

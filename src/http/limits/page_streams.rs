@@ -1,0 +1,153 @@
+//! Answers to pages that are made while they are sent: parts that update themselves, and files. The page was made when
+//! its answer began, so such an answer has a place of its own until it has ended, and its queries use the database
+//! connections of pages.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::http::Method;
+use actix_web::web::Bytes;
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+use database::poll_as_page;
+
+use crate::http::limits::page_limits::{PageLimits, PageSlot, StreamSlot};
+use crate::http::respond::error::ApiError;
+
+/// Gives the streamed answer to a page a place until it has ended. Refuses it if the session has too many of them.
+/// Other answers stay as they are, except that the body of an answer to HEAD is not made if it would be streamed.
+pub(crate) fn admit_stream(
+    pages: &PageLimits,
+    request: &HttpRequest,
+    answer: HttpResponse,
+) -> Result<HttpResponse, ApiError> {
+    if answer.body().size() != BodySize::Stream {
+        return Ok(answer);
+    }
+    if request.method() == Method::HEAD {
+        return Ok(answer.map_body(|_, _| BoxBody::new(UnsentStream)));
+    }
+    let session = request
+        .extensions()
+        .get::<PageSlot>()
+        .map(PageSlot::session);
+    let Some(session) = session else {
+        return Ok(answer);
+    };
+    let slot = pages.admit_stream(session)?;
+    Ok(answer.map_body(|_, body| BoxBody::new(PageStream { body, _slot: slot })))
+}
+
+/// The body of a streamed answer to HEAD. The framework does not send it, but would make the whole body nevertheless.
+struct UnsentStream;
+
+impl MessageBody for UnsentStream {
+    type Error = std::convert::Infallible;
+
+    fn size(&self) -> BodySize {
+        BodySize::Stream
+    }
+
+    fn poll_next(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Poll::Ready(None)
+    }
+}
+
+/// A body that is made as a page, and keeps its place until it has ended.
+struct PageStream {
+    body: BoxBody,
+    _slot: StreamSlot,
+}
+
+impl MessageBody for PageStream {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        poll_as_page(|| Pin::new(&mut self.body).poll_next(context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use actix_web::test::TestRequest;
+    use futures_util::stream;
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::http::limits::PageRates;
+
+    fn streamed() -> HttpResponse {
+        HttpResponse::Ok().streaming(stream::pending::<Result<Bytes, Infallible>>())
+    }
+
+    #[test]
+    fn only_the_streams_of_a_session_have_its_places() {
+        let pages = PageLimits::new(PageRates {
+            per_s: 0,
+            concurrent_max: 2,
+        });
+        for (method, has_session, is_streamed, admitted) in [
+            (Method::GET, true, true, 2),
+            (Method::GET, true, false, 5),
+            (Method::HEAD, true, true, 5),
+            (Method::GET, false, true, 5),
+        ] {
+            let answer = || {
+                if is_streamed {
+                    streamed()
+                } else {
+                    HttpResponse::Ok().body("whole")
+                }
+            };
+            let request = TestRequest::default()
+                .method(method.clone())
+                .to_http_request();
+            if has_session {
+                let page = pages.admit(7, None, Timestamp::UNIX_EPOCH).unwrap();
+                request.extensions_mut().insert(page);
+            }
+            let answers: Vec<_> = (0..5)
+                .filter_map(|_| admit_stream(&pages, &request, answer()).ok())
+                .collect();
+            assert_eq!(answers.len(), admitted, "{method} {has_session}");
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_place_is_free_when_its_stream_ends_and_head_ends_at_once() {
+        let pages = PageLimits::new(PageRates {
+            per_s: 0,
+            concurrent_max: 1,
+        });
+        let get = TestRequest::get().to_http_request();
+        let page = pages.admit(7, None, Timestamp::UNIX_EPOCH).unwrap();
+        get.extensions_mut().insert(page);
+        let first = admit_stream(&pages, &get, streamed()).unwrap();
+        assert!(admit_stream(&pages, &get, streamed()).is_err());
+        drop(first);
+        assert!(admit_stream(&pages, &get, streamed()).is_ok());
+        let head = TestRequest::default()
+            .method(Method::HEAD)
+            .to_http_request();
+        let unsent = admit_stream(&pages, &head, streamed()).unwrap();
+        assert_eq!(
+            unsent.body().size(),
+            BodySize::Stream,
+            "with the same headers"
+        );
+        let body = actix_web::body::to_bytes(unsent.into_body()).await.unwrap();
+        assert!(body.is_empty());
+    }
+}
