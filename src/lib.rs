@@ -28,7 +28,7 @@ pub mod internals {
     };
     pub use crate::domain::access::api_key::KeyTerms;
     pub use crate::domain::access::session::OperatorRole;
-    pub use crate::domain::events::endpoint::ScheduleChange;
+    pub use crate::domain::events::endpoint::RetryScheduleChange;
     pub use crate::domain::events::event::{EventKind, EventStamp, NewEvent};
     pub use crate::domain::invoice::invoice_ref::InvoiceRef;
     pub use crate::domain::invoice::invoice_view::InvoiceObject;

@@ -17,12 +17,12 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use einvoice::app;
 use einvoice::app::{
-    AccessCall, ContactCall, ContactId, DoctorReport, KeyKind, KeyOwner, ServeMode, StartError,
+    AccessAct, ContactAct, ContactId, DoctorReport, KeyKind, KeyOwner, ServeMode, StartError,
     TaxpayerId,
 };
 use einvoice::cli::{
-    Arguments, Command, ConfigCommand, ContactCommand, IntegratorCommand, KeyCommand,
-    OperatorCommand, SecretsCommand, TaxpayerCommand,
+    Arguments, Command, ConfigSubcommand, ContactSubcommand, IntegratorSubcommand, KeySubcommand,
+    OperatorSubcommand, SecretsSubcommand, TaxpayerSubcommand,
 };
 use einvoice::config::Settings;
 use einvoice::telemetry;
@@ -82,7 +82,7 @@ fn run(command: Command, file: Option<&Path>) -> CommandResult {
     }
     let settings =
         Settings::load(file, environment_variables()).map_err(|fault| unusable_failure(&fault))?;
-    if command == Command::Config(ConfigCommand::Check) {
+    if command == Command::Config(ConfigSubcommand::Check) {
         settings
             .warnings()
             .iter()
@@ -109,7 +109,7 @@ fn run(command: Command, file: Option<&Path>) -> CommandResult {
 
 async fn dispatch(command: Command, settings: Settings) -> CommandResult {
     match command {
-        Command::Config(ConfigCommand::Check) => Ok(Some(settings.to_masked_toml())),
+        Command::Config(ConfigSubcommand::Check) => Ok(Some(settings.to_masked_toml())),
         Command::Openapi => Ok(Some(app::openapi_document().to_owned())),
         Command::Import(arguments) => app::import(arguments)
             .await
@@ -129,10 +129,10 @@ async fn dispatch(command: Command, settings: Settings) -> CommandResult {
         Command::Migrate => no_output(app::migrate(settings).await),
         Command::Integrator(command) => json_line(run_integrator_command(settings, command).await),
         Command::Operator(command) => json_line(run_operator_command(settings, command).await),
-        Command::Taxpayer(TaxpayerCommand::Subscription { id, state }) => {
+        Command::Taxpayer(TaxpayerSubcommand::Subscription { id, state }) => {
             no_output(app::set_subscription(settings, id, state).await)
         }
-        Command::Taxpayer(TaxpayerCommand::Contact(command)) => {
+        Command::Taxpayer(TaxpayerSubcommand::Contact(command)) => {
             json_line(run_contact_command(settings, command).await)
         }
         Command::Sandbox { bind, seed } => {
@@ -142,7 +142,7 @@ async fn dispatch(command: Command, settings: Settings) -> CommandResult {
         Command::Reconcile { taxpayer, day } => {
             print_reconciliation(app::reconcile(settings, taxpayer, day).await)
         }
-        Command::Secrets(SecretsCommand::Reseal) => {
+        Command::Secrets(SecretsSubcommand::Reseal) => {
             let done = app::reseal(settings)
                 .await
                 .map_err(|error| exit_failure(&error))?;
@@ -175,83 +175,83 @@ async fn dispatch(command: Command, settings: Settings) -> CommandResult {
 
 async fn run_integrator_command(
     settings: Settings,
-    command: IntegratorCommand,
+    command: IntegratorSubcommand,
 ) -> Result<Value, StartError> {
     const KIND: KeyKind = KeyKind::Integrator;
     match command {
-        IntegratorCommand::Create { name, email, terms } => {
+        IntegratorSubcommand::Create { name, email, terms } => {
             app::create_integrator(settings, name, email, terms.into_terms(0)).await
         }
-        IntegratorCommand::Keys(command) => run_key_command(settings, KIND, command).await,
-        IntegratorCommand::Revoke { id, taxpayer_keys } => {
+        IntegratorSubcommand::Keys(command) => run_key_command(settings, KIND, command).await,
+        IntegratorSubcommand::Revoke { id, taxpayer_keys } => {
             app::revoke_keys(settings, KeyOwner { kind: KIND, id }, taxpayer_keys).await
         }
-        IntegratorCommand::Disable { id, taxpayer_keys } => {
-            let call = AccessCall::Disable {
+        IntegratorSubcommand::Disable { id, taxpayer_keys } => {
+            let call = AccessAct::Disable {
                 includes_taxpayers: taxpayer_keys,
             };
             app::change_access(settings, KeyOwner { kind: KIND, id }, call).await
         }
-        IntegratorCommand::Enable { id } => {
-            app::change_access(settings, KeyOwner { kind: KIND, id }, AccessCall::Enable).await
+        IntegratorSubcommand::Enable { id } => {
+            app::change_access(settings, KeyOwner { kind: KIND, id }, AccessAct::Enable).await
         }
     }
 }
 
 async fn run_operator_command(
     settings: Settings,
-    command: OperatorCommand,
+    command: OperatorSubcommand,
 ) -> Result<Value, StartError> {
     const KIND: KeyKind = KeyKind::Operator;
     let access = async |settings, id, call| {
         app::change_access(settings, KeyOwner { kind: KIND, id }, call).await
     };
     match command {
-        OperatorCommand::Create { email, role, terms } => {
+        OperatorSubcommand::Create { email, role, terms } => {
             app::create_operator(settings, email, role, terms.into_terms(0)).await
         }
-        OperatorCommand::Keys(command) => run_key_command(settings, KIND, command).await,
-        OperatorCommand::Revoke { id } => {
+        OperatorSubcommand::Keys(command) => run_key_command(settings, KIND, command).await,
+        OperatorSubcommand::Revoke { id } => {
             app::revoke_keys(settings, KeyOwner { kind: KIND, id }, false).await
         }
-        OperatorCommand::Disable { id } => {
+        OperatorSubcommand::Disable { id } => {
             access(
                 settings,
                 id,
-                AccessCall::Disable {
+                AccessAct::Disable {
                     includes_taxpayers: false,
                 },
             )
             .await
         }
-        OperatorCommand::Enable { id } => access(settings, id, AccessCall::Enable).await,
-        OperatorCommand::Remove { id } => access(settings, id, AccessCall::Remove).await,
-        OperatorCommand::Role { id, role } => access(settings, id, AccessCall::Role(role)).await,
+        OperatorSubcommand::Enable { id } => access(settings, id, AccessAct::Enable).await,
+        OperatorSubcommand::Remove { id } => access(settings, id, AccessAct::Remove).await,
+        OperatorSubcommand::Role { id, role } => access(settings, id, AccessAct::Role(role)).await,
     }
 }
 
 async fn run_contact_command(
     settings: Settings,
-    command: ContactCommand,
+    command: ContactSubcommand,
 ) -> Result<Value, StartError> {
     match command {
-        ContactCommand::Invitation { taxpayer, id } => {
+        ContactSubcommand::Invitation { taxpayer, id } => {
             app::invite_contact(settings, TaxpayerId(taxpayer), ContactId(id)).await
         }
-        ContactCommand::TotpReset { taxpayer, id } => {
+        ContactSubcommand::TotpReset { taxpayer, id } => {
             app::reset_contact_totp(settings, TaxpayerId(taxpayer), ContactId(id)).await
         }
-        ContactCommand::Disable { taxpayer, id } => {
-            change_contact(settings, taxpayer, id, ContactCall::Disable).await
+        ContactSubcommand::Disable { taxpayer, id } => {
+            change_contact(settings, taxpayer, id, ContactAct::Disable).await
         }
-        ContactCommand::Enable { taxpayer, id } => {
-            change_contact(settings, taxpayer, id, ContactCall::Enable).await
+        ContactSubcommand::Enable { taxpayer, id } => {
+            change_contact(settings, taxpayer, id, ContactAct::Enable).await
         }
-        ContactCommand::Remove { taxpayer, id } => {
-            change_contact(settings, taxpayer, id, ContactCall::Remove).await
+        ContactSubcommand::Remove { taxpayer, id } => {
+            change_contact(settings, taxpayer, id, ContactAct::Remove).await
         }
-        ContactCommand::Role { taxpayer, id, role } => {
-            change_contact(settings, taxpayer, id, ContactCall::Role(role)).await
+        ContactSubcommand::Role { taxpayer, id, role } => {
+            change_contact(settings, taxpayer, id, ContactAct::Role(role)).await
         }
     }
 }
@@ -260,7 +260,7 @@ async fn change_contact(
     settings: Settings,
     taxpayer: i64,
     id: i64,
-    call: ContactCall,
+    call: ContactAct,
 ) -> Result<Value, StartError> {
     app::change_contact(settings, TaxpayerId(taxpayer), ContactId(id), call).await
 }
@@ -268,18 +268,20 @@ async fn change_contact(
 async fn run_key_command(
     settings: Settings,
     kind: KeyKind,
-    command: KeyCommand,
+    command: KeySubcommand,
 ) -> Result<Value, StartError> {
     match command {
-        KeyCommand::List => app::list_accounts(settings, kind).await,
-        KeyCommand::Rotate {
+        KeySubcommand::List => app::list_accounts(settings, kind).await,
+        KeySubcommand::Rotate {
             id,
             overlap_s,
             terms,
         } => app::rotate_key(settings, KeyOwner { kind, id }, terms.into_terms(overlap_s)).await,
-        KeyCommand::Password { id } => app::set_new_password(settings, KeyOwner { kind, id }).await,
-        KeyCommand::Invitation { id } => app::invite(settings, KeyOwner { kind, id }).await,
-        KeyCommand::TotpReset { id } => app::reset_totp(settings, KeyOwner { kind, id }).await,
+        KeySubcommand::Password { id } => {
+            app::set_new_password(settings, KeyOwner { kind, id }).await
+        }
+        KeySubcommand::Invitation { id } => app::invite(settings, KeyOwner { kind, id }).await,
+        KeySubcommand::TotpReset { id } => app::reset_totp(settings, KeyOwner { kind, id }).await,
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) enum Ceiling {
     BatchedRows,
     /// The rate of `GET /health/live`, which does nothing.
     Live,
-    /// A quarter of the calls that the simulator of the authority answers: a Submit makes four.
+    /// A quarter of the rate at which the simulator of the authority answers calls, because a Submit makes four calls.
     Authority,
 }
 

@@ -179,7 +179,7 @@ impl DeliveryBench<'_> {
             .take(at_once)
             .map(|number| self.sink.url(number));
         let urls = urls.collect::<Vec<_>>();
-        let body = self.sink.sample();
+        let body = self.sink.sample_body();
         let load = move || {
             tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)

@@ -11,7 +11,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns the remark by which the sink recognises the event with this number.
-pub(crate) fn remark(number: usize) -> String {
+pub(crate) fn event_remark(number: usize) -> String {
     format!("#{number}#")
 }
 
@@ -87,7 +87,7 @@ impl Sink {
     }
 
     /// Returns the body of a notification that arrived.
-    pub(crate) fn sample(&self) -> Vec<u8> {
+    pub(crate) fn sample_body(&self) -> Vec<u8> {
         self.0.with(|arrivals| arrivals.sample.clone())
     }
 

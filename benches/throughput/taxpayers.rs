@@ -11,8 +11,8 @@ use database::StoreError;
 use einvoice::app::App;
 use einvoice::internals::{
     Actor, ChangeProfile, CreateInvoice, Faults, IdKind, IntegratorId, InvoiceRef, NewContact,
-    NewIntegrator, Onboard, ProfileChange, ScheduleChange, SetStatus, SetWebhook, SettableStatus,
-    TaxpayerError, TaxpayerHandle, TaxpayerId, UniqueNoType, add_integrator,
+    NewIntegrator, Onboard, ProfileChange, RetryScheduleChange, SetStatus, SetWebhook,
+    SettableStatus, TaxpayerError, TaxpayerHandle, TaxpayerId, UniqueNoType, add_integrator,
 };
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
@@ -60,7 +60,7 @@ impl BenchTaxpayers {
             let change = SetWebhook {
                 url: sink.url(number),
                 enabled_events: Some(vec![NOTIFIED_EVENT.into()]),
-                retry_schedule: ScheduleChange::Keep,
+                retry_schedule: RetryScheduleChange::Keep,
                 by: Actor::CommandLine,
             };
             app.taxpayers.send(id, change).await.unwrap();
@@ -138,7 +138,7 @@ impl BenchTaxpayers {
                 SetStatus {
                     invoice: which.clone(),
                     status,
-                    remark: remark(number),
+                    remark: event_remark(number),
                     submission: None,
                 },
             )

@@ -11,7 +11,7 @@ use timing::clock::SharedClock;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::domain::events::checkpoint::{ChainHead, CheckpointPublicKey, LastCheckpointLine};
+use crate::domain::events::checkpoint::{CheckpointPublicKey, LastCheckpointLine, TaxpayerLogHead};
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
@@ -73,7 +73,7 @@ pub struct CheckpointResult {
 
 impl Checkpointer {
     /// Signs the heads of all chains that have grown since they were last signed.
-    pub async fn run(&self) -> Result<CheckpointResult, CheckpointError> {
+    pub async fn sign_grown_heads(&self) -> Result<CheckpointResult, CheckpointError> {
         let mut heads = 0;
         let mut broken = Vec::new();
         let mut after = TaxpayerId(0);
@@ -97,7 +97,7 @@ impl Checkpointer {
         Ok(CheckpointResult {
             heads,
             broken,
-            tail: file.tail().clone(),
+            tail: file.last_line().clone(),
             public_key: file.public_key(),
         })
     }
@@ -108,12 +108,12 @@ impl Checkpointer {
         &self,
         ids: &[TaxpayerId],
         broken: &mut Vec<TaxpayerId>,
-    ) -> Result<Vec<ChainHead>, CheckpointError> {
+    ) -> Result<Vec<TaxpayerLogHead>, CheckpointError> {
         let found = events::log_heads(self.store.reader(), ids).await?;
         let signed: Vec<_> = {
             let file = self.file.lock().await;
             let signed = |id: &TaxpayerId| {
-                Some(ChainHead {
+                Some(TaxpayerLogHead {
                     taxpayer_id: *id,
                     head: file.head(*id)?.clone(),
                 })
@@ -125,7 +125,7 @@ impl Checkpointer {
             .iter()
             .filter(|one| kept.get(&one.taxpayer_id) != Some(&one.head))
         {
-            let ChainHead {
+            let TaxpayerLogHead {
                 taxpayer_id,
                 head: LogHead { sequence, .. },
             } = lost;
@@ -140,7 +140,7 @@ impl Checkpointer {
             let head = found
                 .get(id)
                 .filter(|head| signed.get(id) != Some(head) && !broken.contains(id))?;
-            Some(ChainHead {
+            Some(TaxpayerLogHead {
                 taxpayer_id: *id,
                 head: head.clone(),
             })
@@ -161,7 +161,7 @@ impl Checkpointer {
     /// Signs the heads of all chains that have grown. If there are such chains, logs the number and the hash of the
     /// last checkpoint.
     pub async fn checkpoint(&self) -> Result<(), CheckpointError> {
-        let CheckpointResult { heads, tail, .. } = self.run().await?;
+        let CheckpointResult { heads, tail, .. } = self.sign_grown_heads().await?;
         if heads > 0 {
             tracing::info!(
                 heads,

@@ -27,7 +27,7 @@ pub struct ClockWatch {
     store: Store,
     clock: SharedClock,
     lease: Duration,
-    /// The readings of both clocks at the last call of `check_clocks`.
+    /// The readings of the machine's clock and of the database's clock at the last call of `check_clocks`.
     last_readings: Arc<Mutex<Option<[ClockReading; 2]>>>,
 }
 

@@ -20,7 +20,7 @@ pub struct WorkDurations {
     pub attempts: Histograms<AttemptLabels>,
     /// The time from the submission of an invoice to its signature, in seconds.
     pub signatures: Histogram,
-    /// Delivery attempts that reached the receiver; below, attempts that did not.
+    /// Counts the delivery attempts that reached the receiver. `receivers_unreachable` counts those that did not.
     pub receivers_reached: Counter,
     pub receivers_unreachable: Counter,
     /// All delivery attempts, whatever their outcome.

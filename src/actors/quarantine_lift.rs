@@ -62,7 +62,9 @@ impl QuarantineLift {
     /// Releases runs and returns their number. A run that cannot be released now is left to the next call.
     async fn lift_runs(&self, since: Timestamp) -> Result<usize, StoreError> {
         let mut lifted = 0;
-        for run in runs::with_liftable_quarantine(&self.store, since, LIFTED_PER_CALL_MAX).await? {
+        for run in
+            runs::find_with_liftable_quarantine(&self.store, since, LIFTED_PER_CALL_MAX).await?
+        {
             let taxpayer = run.taxpayer_id;
             let id = run.id;
             let stopped = StoppedRun {

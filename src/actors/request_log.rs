@@ -4,7 +4,8 @@
 //!
 //! Good requests are those that did not fail. In each second, many failed requests of an account are kept, but only a
 //! few good ones. The number per hour is limited, too, so that no client fills the disk. When the memory is full, the
-//! oldest good request is dropped or, if there is none, the oldest failed one. Both are counted.
+//! oldest good request is dropped or, if there is none, the oldest failed one. Dropped good requests and dropped failed
+//! ones are counted separately (`dropped_counts`).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +34,7 @@ const WAITING_BYTES_MAX: usize = 16 * 1024 * 1024;
 const FAILURES: u32 = 100;
 const FAILURES_WITH_BODIES: u32 = 20;
 /// The maximum number of failures that are kept per account and hour, and of those that are kept with their bodies. The
-/// latter also holds for good writes. They keep a client that sends all the time from filling the disk.
+/// second maximum also holds for good writes. Without these, a client that sends all the time would fill the disk.
 const FAILURES_PER_HOUR: u32 = 10_000;
 const BODIES_PER_HOUR: u32 = 1_000;
 const SECONDS_PER_HOUR: i64 = 3_600;
@@ -41,8 +42,8 @@ const SECONDS_PER_HOUR: i64 = 3_600;
 /// bodies.
 const WRITES: u32 = 5;
 const READS: u32 = 1;
-/// The maximum number of good requests of all accounts that are kept per second. With 100, creates at full load were 6
-/// % slower.
+/// The maximum number of good requests of all accounts that are kept per second. With 100 instead, the creation of
+/// invoices at full load was 6 % slower.
 const GOOD: u32 = 25;
 
 /// The kinds of requests that the log treats differently.
@@ -319,7 +320,7 @@ impl WaitingRequests {
         self.len() > WAITING_MAX || self.bytes > WAITING_BYTES_MAX
     }
 
-    /// Returns false if there is no good request.
+    /// Drops the oldest good request. Returns false if there is none.
     fn drop_first_good(&mut self) -> bool {
         let dropped = self.good.pop_front();
         self.subtract_body_bytes(dropped.as_ref());
@@ -331,7 +332,7 @@ impl WaitingRequests {
         self.subtract_body_bytes(dropped.as_ref());
     }
 
-    /// Takes the oldest failures, and after them the oldest good requests.
+    /// Takes up to `BATCH_MAX` requests out of memory: the oldest failures and, if there is room, the oldest good ones.
     fn take_batch(&mut self) -> Vec<LoggedRequest> {
         let failed = self.failed.len().min(BATCH_MAX);
         let good = self.good.len().min(BATCH_MAX - failed);
@@ -348,7 +349,8 @@ impl WaitingRequests {
     }
 }
 
-/// Counts a request that is kept with its bodies. It is kept without them if the account has had all of this hour.
+/// Counts a request as one that is kept with its bodies. If the account has reached `BODIES_PER_HOUR`, the request is
+/// not counted and is kept without its bodies.
 fn count_bodies(with_bodies: &mut u32) -> KeptDetail {
     if *with_bodies >= BODIES_PER_HOUR {
         return KeptDetail::WithoutBodies;
@@ -374,7 +376,7 @@ mod tests {
     use super::*;
     use crate::domain::access::caller::KeyKind;
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::domain::request_log::{BODY_BYTES_MAX, LogOwner, LoggedBody};
+    use crate::domain::request_log::{BODY_BYTES_MAX, LoggedBody, RequestOwner};
     use crate::store::operations::request_log::{LogReader, RequestFilter, page_for};
     use crate::store::testing::stores;
 
@@ -391,7 +393,7 @@ mod tests {
         LoggedRequest {
             id: clock::new_id(),
             at: Timestamp::UNIX_EPOCH,
-            caller: LogOwner {
+            caller: RequestOwner {
                 taxpayer: Some(OWN),
                 integrator: None,
             },

@@ -45,6 +45,13 @@ struct Waiter {
     sender: oneshot::Sender<BudgetPortion>,
 }
 
+/// A request that waits no longer, because a part of the budget was counted as used by it.
+struct ServedWaiter {
+    waiter: Waiter,
+    /// True if its part may exceed the budget.
+    may_exceed: bool,
+}
+
 /// A part of the budget. Dropping it gives the part back.
 #[derive(Debug)]
 pub(crate) struct BudgetPortion {
@@ -97,18 +104,19 @@ impl TurnGate {
 
     /// Serves the waiting requests as far as the budget goes.
     fn serve_waiting(self: &Arc<Self>) {
-        while let Some((waiter, may_exceed)) = self.next_to_serve() {
+        while let Some(served) = self.take_next_to_serve() {
+            let waiter = served.waiter;
             // If the request was given up meanwhile, its portion is dropped, which gives the part back.
             drop(
                 waiter
                     .sender
-                    .send(self.portion(waiter.holder, waiter.amount, may_exceed)),
+                    .send(self.portion(waiter.holder, waiter.amount, served.may_exceed)),
             );
         }
     }
 
-    fn next_to_serve(&self) -> Option<(Waiter, bool)> {
-        self.lock().next_to_serve(self.max)
+    fn take_next_to_serve(&self) -> Option<ServedWaiter> {
+        self.lock().take_next_to_serve(self.max)
     }
 
     fn portion(self: &Arc<Self>, holder: Holder, amount: usize, may_exceed: bool) -> BudgetPortion {
@@ -149,9 +157,9 @@ impl GateState {
     }
 
     /// Removes the next request that can be served from the queue, and counts its part as used. If the first request
-    /// needs more than is left, only a request that may exceed the budget is served before it. Returns the request, and
-    /// true if it may exceed the budget.
-    fn next_to_serve(&mut self, max: usize) -> Option<(Waiter, bool)> {
+    /// needs more than is left, only a request that already has a part is served before it, and that part may exceed
+    /// the budget.
+    fn take_next_to_serve(&mut self, max: usize) -> Option<ServedWaiter> {
         let first = self.first_waiter_index(|_| true)?;
         // A request that is larger than the whole budget is served when nothing is in use.
         let fits = self
@@ -172,7 +180,7 @@ impl GateState {
         self.add_use(waiter.holder, waiter.amount);
         let number = self.draw_number();
         self.served.insert(waiter.holder, number);
-        Some((waiter, may_exceed))
+        Some(ServedWaiter { waiter, may_exceed })
     }
 
     /// Returns the index of the waiting request to serve first, of those that `counts` accepts. The holder that uses

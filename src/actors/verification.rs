@@ -41,7 +41,7 @@ impl Verifier {
     /// Verifies the taxpayer of this lane, then releases the lane until the next attempt.
     pub async fn verify(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         let taxpayer = match lease.key.parse() {
-            Ok(id) => taxpayers::with_id(self.store.reader(), TaxpayerId(id)).await?,
+            Ok(id) => taxpayers::find_by_id(self.store.reader(), TaxpayerId(id)).await?,
             Err(_) => None,
         };
         let again = match taxpayer.filter(|taxpayer| !taxpayer.verification.is_verified()) {

@@ -18,7 +18,7 @@ use crate::store::accounts::{AccountChange, Revocation};
 
 /// A change of the access of an operator or an integrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccessCall {
+pub enum AccessAct {
     /// Disables the account. With `includes_taxpayers`, also ends the keys of the integrator's taxpayers.
     Disable {
         includes_taxpayers: bool,
@@ -34,7 +34,7 @@ pub enum AccessCall {
 pub async fn change_access(
     settings: Settings,
     owner: KeyOwner,
-    call: AccessCall,
+    call: AccessAct,
 ) -> Result<Value, StartError> {
     let store = open_beside_service(&settings).await?;
     let now = SystemClock.now();
@@ -46,19 +46,19 @@ pub async fn change_access(
         now,
     };
     let outcome = match call {
-        AccessCall::Disable { includes_taxpayers } => {
+        AccessAct::Disable { includes_taxpayers } => {
             access::disable_account(&store, change, includes_taxpayers).await
         }
-        AccessCall::Enable => access::enable_account(&store, change).await,
-        AccessCall::Remove => access::remove_operator(&store, change).await,
-        AccessCall::Role(role) => access::set_operator_role(&store, change, role).await,
+        AccessAct::Enable => access::enable_account(&store, change).await,
+        AccessAct::Remove => access::remove_operator(&store, change).await,
+        AccessAct::Role(role) => access::set_operator_role(&store, change, role).await,
     };
     store.close().await;
     match (outcome?, call) {
         (AccessChangeOutcome::Unknown, _) => Err(StartError::no_account(owner)),
         (AccessChangeOutcome::LastAdmin, _) => Err(StartError::LastAdmin),
-        (_, AccessCall::Enable) => Ok(json!(EnabledAccount { id: owner.id })),
-        (_, AccessCall::Role(role)) => Ok(json!(ChangedRole { id: owner.id, role })),
+        (_, AccessAct::Enable) => Ok(json!(EnabledAccount { id: owner.id })),
+        (_, AccessAct::Role(role)) => Ok(json!(ChangedRole { id: owner.id, role })),
         (AccessChangeOutcome::AlreadySo, _) => {
             Ok(json!(RevokedKeys::new(owner.id, Revocation::default())))
         }
@@ -68,7 +68,7 @@ pub async fn change_access(
 
 /// A change of a contact person of a taxpayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ContactCall {
+pub enum ContactAct {
     Disable,
     Enable,
     Remove,
@@ -80,7 +80,7 @@ pub async fn change_contact(
     settings: Settings,
     taxpayer: TaxpayerId,
     id: ContactId,
-    call: ContactCall,
+    call: ContactAct,
 ) -> Result<Value, StartError> {
     let store = open_beside_service(&settings).await?;
     let change = ContactChange {
@@ -89,10 +89,10 @@ pub async fn change_contact(
         now: SystemClock.now(),
     };
     let outcome = match call {
-        ContactCall::Disable => contacts::disable(&store, change, id).await,
-        ContactCall::Enable => contacts::enable(&store, change, id).await,
-        ContactCall::Remove => contacts::remove(&store, change, id).await,
-        ContactCall::Role(role) => contacts::set_role(&store, change, id, role).await,
+        ContactAct::Disable => contacts::disable(&store, change, id).await,
+        ContactAct::Enable => contacts::enable(&store, change, id).await,
+        ContactAct::Remove => contacts::remove(&store, change, id).await,
+        ContactAct::Role(role) => contacts::set_role(&store, change, id, role).await,
     };
     store.close().await;
     match outcome? {

@@ -173,7 +173,7 @@ async fn hash_password(
     email: &str,
     password: &SecretString,
 ) -> Result<String, StartError> {
-    let salt = people::password_hash_with_email(store, email).await?;
+    let salt = people::find_password_hash_by_email(store, email).await?;
     password::hash(password, salt.as_deref()).map_err(|_| StartError::PasswordHash)
 }
 

@@ -70,8 +70,8 @@ pub(super) fn api_state(
             concurrent_max: settings.rate_limit.concurrent_pages_max,
         }),
         in_progress: http::InProgressRequests::default(),
-        printing: http::PrintingPlaces::default(),
-        workbooks: http::PrintingPlaces::default(),
+        printing: http::PrintingLimit::default(),
+        workbooks: http::PrintingLimit::default(),
         stopping: http::StopSignal::default(),
     }
 }

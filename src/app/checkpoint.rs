@@ -51,13 +51,13 @@ pub(super) fn read_signing_key(path: &Path) -> Result<CheckpointKey, StartError>
     })
 }
 
-/// Signs the heads of all event chains that have grown since the last checkpoint. Returns the number and the hash of
+/// Signs the last hash of each event chain that has grown since the last checkpoint. Returns the number and the hash of
 /// the file's last line: with a copy of them, an operator can see later whether the file was truncated.
 pub async fn checkpoint(settings: Settings) -> Result<Value, StartError> {
     let store = open_existing(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);
     let checkpointer = checkpointer(&settings, &store, &clock)?.ok_or(StartError::NoCheckpoints)?;
-    let done = checkpointer.run().await;
+    let done = checkpointer.sign_grown_heads().await;
     store.close().await;
     let done = done?;
     if !done.broken.is_empty() {

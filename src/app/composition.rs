@@ -128,7 +128,7 @@ impl App {
     }
 
     /// Returns the id under which this process holds leases.
-    pub(super) fn owner(&self) -> &str {
+    pub(super) fn lease_owner(&self) -> &str {
         &self.owner
     }
 

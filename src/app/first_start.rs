@@ -68,7 +68,7 @@ pub(super) async fn create_accounts(
         return Ok(None);
     }
     let store = &app.store;
-    let integrator = accounts::integrator_with_email(store, INTEGRATOR_EMAIL).await?;
+    let integrator = accounts::find_integrator_by_email(store, INTEGRATOR_EMAIL).await?;
     if integrator.is_none() && accounts::has_integrator(store).await? {
         return Ok(None);
     }

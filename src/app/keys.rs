@@ -37,7 +37,7 @@ async fn list_holders(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartE
     let mut listed = Vec::new();
     let mut number = 1;
     loop {
-        let (found, total) = accounts::account_page(
+        let (found, total) = accounts::load_account_page(
             store,
             kind,
             Page {

@@ -36,7 +36,7 @@ pub use crate::domain::access::api_key::KeyOwner;
 pub use crate::domain::access::caller::KeyKind;
 pub use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 pub use crate::http::openapi_document;
-pub use access::{AccessCall, ContactCall, change_access, change_contact};
+pub use access::{AccessAct, ContactAct, change_access, change_contact};
 pub use accounts::{
     create_integrator, create_operator, migrate, reset_contact_totp, reset_totp, set_new_password,
     set_subscription,

@@ -158,7 +158,7 @@ async fn run_to_end(
     day: Date,
 ) -> Result<ReconciliationReport, StartError> {
     let requested = reconciliations
-        .request(taxpayer, day, None)
+        .queue_comparison(taxpayer, day, None)
         .await
         .map_err(|failure| match failure {
             TaxpayerError::Refused(Refusal::TaxpayerNotFound) => StartError::NoTaxpayer(taxpayer.0),
@@ -166,7 +166,9 @@ async fn run_to_end(
         })?;
     let deadline = Instant::now() + START_MAX;
     loop {
-        let reconciliation = reconciliations.wait(&requested, POLL_INTERVAL).await?;
+        let reconciliation = reconciliations
+            .wait_for_end(&requested, POLL_INTERVAL)
+            .await?;
         let error = reconciliation.error.clone().unwrap_or_default();
         match reconciliation.state {
             ReconciliationState::Done => return load_findings(store, reconciliation).await,

@@ -136,7 +136,7 @@ impl Application {
                 .map_err(StartError::Sandbox)?;
         }
         let identity = ReplicaIdentity {
-            id: app.owner().to_owned(),
+            id: app.lease_owner().to_owned(),
             name,
         };
         let state = web::Data::new(api_state(&app, settings, identity));

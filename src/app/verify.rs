@@ -15,7 +15,7 @@ use crate::app::error::StartError;
 use crate::app::verification_report::{ChainDifference, CheckpointDoubt, VerificationReport};
 use crate::config::Settings;
 use crate::domain::events::checkpoint::{
-    ChainHead, Checkpoint, CheckpointPublicKey, LastCheckpointLine,
+    Checkpoint, CheckpointPublicKey, LastCheckpointLine, TaxpayerLogHead,
 };
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -96,7 +96,7 @@ async fn build_report(
 ) -> Result<VerificationReport, StartError> {
     let ids = match taxpayer {
         // A deleted taxpayer may still have checkpoints, so an unknown id is an error only without checkpoints.
-        Some(id) => match taxpayers::with_id(store.reader(), id).await? {
+        Some(id) => match taxpayers::find_by_id(store.reader(), id).await? {
             Some(taxpayer) => vec![taxpayer.id],
             None if comparison.is_some() => Vec::new(),
             None => return Err(StartError::NoTaxpayer(id.0)),
@@ -110,7 +110,7 @@ async fn build_report(
     let mut ends = Vec::with_capacity(ids.len());
     for id in ids {
         let head = check_chain(store, id, &mut report).await?;
-        ends.push(ChainHead {
+        ends.push(TaxpayerLogHead {
             taxpayer_id: id,
             head,
         });
@@ -130,13 +130,12 @@ async fn check_chain(
 ) -> Result<LogHead, StoreError> {
     let mut head = LogHead::default();
     loop {
-        let (page, _) =
-            events::feed_page_owned_by(store, taxpayer, head.sequence, PER_PAGE).await?;
-        if page.is_empty() {
+        let page = events::feed_page_owned_by(store, taxpayer, head.sequence, PER_PAGE).await?;
+        if page.events.is_empty() {
             return Ok(head);
         }
-        for event in &page {
-            if !head.accept(event) {
+        for event in &page.events {
+            if !head.advance_if_next(event) {
                 report.breaks.push((taxpayer, event.sequence));
                 return Ok(head);
             }
@@ -151,7 +150,7 @@ async fn compare_checkpoints(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
     comparison: CheckpointComparison,
-    ends: &[ChainHead],
+    ends: &[TaxpayerLogHead],
     report: &mut VerificationReport,
 ) -> Result<(), StartError> {
     let CheckpointComparison {
@@ -164,7 +163,7 @@ async fn compare_checkpoints(
     loop {
         match reader.read() {
             Ok(Some(checkpoint)) => {
-                let tail = reader.tail();
+                let tail = reader.last_line();
                 is_replaced |= at_least
                     .as_ref()
                     .is_some_and(|one| one.number == tail.number && one != tail);
@@ -187,29 +186,31 @@ async fn compare_checkpoints(
             Some(LastCheckpointLine { number, .. }) if is_replaced => {
                 Some(CheckpointDoubt::Replaced(number))
             }
-            Some(LastCheckpointLine { number: wanted, .. }) if reader.tail().number < wanted => {
+            Some(LastCheckpointLine { number: wanted, .. })
+                if reader.last_line().number < wanted =>
+            {
                 Some(CheckpointDoubt::Shortened {
-                    end: reader.tail().number,
+                    end: reader.last_line().number,
                     wanted,
                 })
             }
             _ if reader.ends_in_incomplete_line()? => Some(CheckpointDoubt::Cut),
-            _ if reader.tail().number == 0 => Some(CheckpointDoubt::Empty),
+            _ if reader.last_line().number == 0 => Some(CheckpointDoubt::Empty),
             _ => find_uncovered_event(store, ends, &covered, covered_until).await?,
         };
     }
-    report.checkpoints = Some(reader.tail().clone());
+    report.checkpoints = Some(reader.last_line().clone());
     Ok(())
 }
 
 /// Looks for an event that should be in a checkpoint by now but is in none. Returns `None` if there is no such event.
 async fn find_uncovered_event(
     store: &Store,
-    ends: &[ChainHead],
+    ends: &[TaxpayerLogHead],
     covered: &HashMap<TaxpayerId, i64>,
     covered_until: Timestamp,
 ) -> Result<Option<CheckpointDoubt>, StoreError> {
-    for ChainHead { taxpayer_id, head } in ends {
+    for TaxpayerLogHead { taxpayer_id, head } in ends {
         let taxpayer = *taxpayer_id;
         let sequence = covered.get(&taxpayer).copied().unwrap_or_default();
         if sequence >= head.sequence {
@@ -252,7 +253,7 @@ async fn compare_checkpoint(
 
 async fn find_difference(
     store: &Store,
-    signed: &ChainHead,
+    signed: &TaxpayerLogHead,
     number: u64,
 ) -> Result<ChainDifference, StoreError> {
     let sequence = signed.head.sequence;
@@ -426,14 +427,17 @@ mod tests {
             append(store, id, 5).await;
         }
         let scene = Scene::new(store);
-        assert_eq!(scene.checkpointer.run().await.unwrap().heads, 3);
+        assert_eq!(
+            scene.checkpointer.sign_grown_heads().await.unwrap().heads,
+            3
+        );
         append(store, 1, 5).await;
         assert_eq!(
-            scene.checkpointer.run().await.unwrap().heads,
+            scene.checkpointer.sign_grown_heads().await.unwrap().heads,
             1,
             "only what has grown"
         );
-        let idle = scene.checkpointer.run().await.unwrap();
+        let idle = scene.checkpointer.sign_grown_heads().await.unwrap();
         assert_eq!(
             (idle.heads, idle.tail.number),
             (0, 2),
@@ -470,7 +474,7 @@ mod tests {
             assert!(!scene.verify(Some(2)).await.is_intact());
             // The chain of taxpayer 2 has grown, but it was rewritten, so the checkpointer does not sign it.
             append(&test.store, 2, 1).await;
-            let run = scene.checkpointer.run().await.unwrap();
+            let run = scene.checkpointer.sign_grown_heads().await.unwrap();
             assert_eq!((run.heads, run.broken), (0, vec![TaxpayerId(2)]));
         }
     }
@@ -607,14 +611,14 @@ mod tests {
             let id = TaxpayerId(1);
             let mut fifth = events::owned_by_after(&test.store, id, 4, 1).await.unwrap();
             let fifth = fifth.remove(0);
-            let older = ChainHead {
+            let older = TaxpayerLogHead {
                 taxpayer_id: id,
                 head: LogHead {
                     sequence: fifth.sequence,
                     hash: fifth.hash,
                 },
             };
-            let mut tail = scene.checkpointer.file.lock().await.tail().clone();
+            let mut tail = scene.checkpointer.file.lock().await.last_line().clone();
             let line = tail.sign_next_checkpoint(SystemClock.now(), &[older], &key());
             let text = std::fs::read_to_string(scene.path()).unwrap();
             std::fs::write(scene.path(), format!("{text}{line}\n")).unwrap();

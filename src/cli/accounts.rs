@@ -11,7 +11,7 @@ use crate::domain::access::session::{ContactRole, OperatorRole};
 use crate::domain::kernel::codes::Subscription;
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum IntegratorCommand {
+pub enum IntegratorSubcommand {
     /// Creates an integrator and prints { id, name, email, password, `api_key` } as one line of JSON.
     Create {
         #[arg(long)]
@@ -22,7 +22,7 @@ pub enum IntegratorCommand {
         terms: KeyArguments,
     },
     #[command(flatten)]
-    Keys(KeyCommand),
+    Keys(KeySubcommand),
     /// Revokes all keys of an integrator and ends its sessions, at once. Prints the numbers of both as one line of
     /// JSON. Whoever knows the password can sign in again: use `disable` to keep everybody out.
     Revoke {
@@ -45,7 +45,7 @@ pub enum IntegratorCommand {
 
 /// The subcommands that manage keys, passwords and second factors of integrators and of operators.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum KeyCommand {
+pub enum KeySubcommand {
     /// Prints all accounts of this kind with their keys as one line of JSON.
     List,
     /// Gives an account a new key and prints { id, `api_key` } as one line of JSON. The old key is refused at once,
@@ -86,7 +86,7 @@ pub struct KeyArguments {
 const OVERLAP_S_MAX: u64 = OVERLAP_MAX.as_secs();
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum OperatorCommand {
+pub enum OperatorSubcommand {
     /// Creates an operator and prints { id, email, role, password, `api_key` } as one line of JSON.
     Create {
         #[arg(long)]
@@ -99,7 +99,7 @@ pub enum OperatorCommand {
         terms: KeyArguments,
     },
     #[command(flatten)]
-    Keys(KeyCommand),
+    Keys(KeySubcommand),
     /// Revokes all keys of an operator and ends its sessions, at once. Prints the numbers of both as one line of JSON.
     /// Whoever knows the password can sign in again: use `disable` to keep everybody out.
     Revoke { id: i64 },
@@ -120,7 +120,7 @@ pub enum OperatorCommand {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum TaxpayerCommand {
+pub enum TaxpayerSubcommand {
     /// Sets whether a taxpayer may create invoices.
     Subscription {
         id: i64,
@@ -129,12 +129,12 @@ pub enum TaxpayerCommand {
     },
     /// Manages the contact persons of a taxpayer, who sign in to its account.
     #[command(subcommand)]
-    Contact(ContactCommand),
+    Contact(ContactSubcommand),
 }
 
 /// The subcommands disable, enable, remove and role print { `taxpayer_id`, id, `ended_sessions` } as one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum ContactCommand {
+pub enum ContactSubcommand {
     /// Makes a one-time link with which a contact person chooses a password, and prints { id, path, `expires_at` } as
     /// one line of JSON. The present password stays valid until the link is used. The link expires after 72 hours.
     Invitation { taxpayer: i64, id: i64 },

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::civil::Date;
 
-use crate::cli::accounts::{IntegratorCommand, OperatorCommand, TaxpayerCommand};
+use crate::cli::accounts::{IntegratorSubcommand, OperatorSubcommand, TaxpayerSubcommand};
 use crate::cli::drill::DrillArguments;
 use crate::domain::events::checkpoint::LastCheckpointLine;
 use crate::domain::import::source::ImportForm;
@@ -64,13 +64,13 @@ pub enum Command {
     Migrate,
     /// Manages integrators, who act for taxpayers.
     #[command(subcommand)]
-    Integrator(IntegratorCommand),
+    Integrator(IntegratorSubcommand),
     /// Manages the operators of this deployment.
     #[command(subcommand)]
-    Operator(OperatorCommand),
+    Operator(OperatorSubcommand),
     /// Manages taxpayers.
     #[command(subcommand)]
-    Taxpayer(TaxpayerCommand),
+    Taxpayer(TaxpayerSubcommand),
     /// Runs the simulator of the tax authority alone.
     Sandbox {
         /// The address and port to listen on. Without this option the setting `sandbox.bind` is used.
@@ -82,7 +82,7 @@ pub enum Command {
     },
     /// Shows the settings.
     #[command(subcommand)]
-    Config(ConfigCommand),
+    Config(ConfigSubcommand),
     /// Prints the description of the HTTP API, as an `OpenAPI` 3.1 document.
     Openapi,
     /// Compares one day of a taxpayer's invoices with the authority's ledger. Prints one line of JSON for each
@@ -97,7 +97,7 @@ pub enum Command {
     },
     /// Manages the sealed secrets in the database.
     #[command(subcommand)]
-    Secrets(SecretsCommand),
+    Secrets(SecretsSubcommand),
     /// Checks that no event was changed or lost. With checkpoints, also checks that no event chain was rewritten
     /// together with its hashes.
     Verify {
@@ -122,7 +122,7 @@ pub enum Command {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum SecretsCommand {
+pub enum SecretsSubcommand {
     /// Seals every secret in the database with the current encryption key and prints counts as one line of JSON.
     /// Exits with 1 if some secrets could not be resealed. The command may run beside the service and may be
     /// repeated.
@@ -130,7 +130,7 @@ pub enum SecretsCommand {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum ConfigCommand {
+pub enum ConfigSubcommand {
     /// Prints the effective settings, with masked secrets.
     Check,
 }

@@ -12,7 +12,7 @@ pub struct DrillArguments {
     #[arg(value_enum)]
     pub fault: DrillFault,
     /// The shortest time that the fault lasts, such as 30s or 2m.
-    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = parse_span)]
+    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub lasts: Duration,
     /// The address of the service.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
@@ -80,8 +80,8 @@ impl fmt::Display for DrillFault {
     }
 }
 
-/// Parses a span of time: a number of seconds, or a number with `s` or `m`.
-pub(super) fn parse_span(text: &str) -> Result<Duration, String> {
+/// Parses a span of time: a number of seconds, or a number followed by `s` (seconds) or `m` (minutes).
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     let (number, seconds) = match text.strip_suffix('m') {
         Some(minutes) => (minutes, 60),
         None => (text.strip_suffix('s').unwrap_or(text), 1),

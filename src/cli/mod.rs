@@ -13,9 +13,10 @@ mod drill;
 mod tests;
 
 pub use accounts::{
-    ContactCommand, IntegratorCommand, KeyArguments, KeyCommand, OperatorCommand, TaxpayerCommand,
+    ContactSubcommand, IntegratorSubcommand, KeyArguments, KeySubcommand, OperatorSubcommand,
+    TaxpayerSubcommand,
 };
 pub use arguments::{
-    Arguments, Command, ConfigCommand, DemoFault, ImportArguments, SecretsCommand,
+    Arguments, Command, ConfigSubcommand, DemoFault, ImportArguments, SecretsSubcommand,
 };
 pub use drill::{DrillArguments, DrillFault};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};
 
-use super::drill::parse_span;
+use super::drill::parse_duration;
 use super::*;
 use crate::domain::access::api_key::KeyScope;
 use crate::domain::access::session::{ContactRole, OperatorRole};
@@ -48,7 +48,7 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
     for (line, expected) in [
         (
             "integrator create --name N --email E",
-            Command::Integrator(IntegratorCommand::Create {
+            Command::Integrator(IntegratorSubcommand::Create {
                 name,
                 email: email.clone(),
                 terms: terms.clone(),
@@ -56,11 +56,11 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
         ),
         (
             "integrator list",
-            Command::Integrator(IntegratorCommand::Keys(KeyCommand::List)),
+            Command::Integrator(IntegratorSubcommand::Keys(KeySubcommand::List)),
         ),
         (
             "integrator rotate 7 --overlap-s 60 --scope read_only --expires-at 2030-01-01T00:00:00Z",
-            Command::Integrator(IntegratorCommand::Keys(KeyCommand::Rotate {
+            Command::Integrator(IntegratorSubcommand::Keys(KeySubcommand::Rotate {
                 id: 7,
                 overlap_s: 60,
                 terms: narrow,
@@ -68,14 +68,14 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
         ),
         (
             "integrator revoke 7 --taxpayer-keys",
-            Command::Integrator(IntegratorCommand::Revoke {
+            Command::Integrator(IntegratorSubcommand::Revoke {
                 id: 7,
                 taxpayer_keys: true,
             }),
         ),
         (
             "operator create --email E",
-            Command::Operator(OperatorCommand::Create {
+            Command::Operator(OperatorSubcommand::Create {
                 email,
                 role: OperatorRole::Admin,
                 terms: terms.clone(),
@@ -83,11 +83,11 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
         ),
         (
             "operator list",
-            Command::Operator(OperatorCommand::Keys(KeyCommand::List)),
+            Command::Operator(OperatorSubcommand::Keys(KeySubcommand::List)),
         ),
         (
             "operator rotate 7",
-            Command::Operator(OperatorCommand::Keys(KeyCommand::Rotate {
+            Command::Operator(OperatorSubcommand::Keys(KeySubcommand::Rotate {
                 id: 7,
                 overlap_s: 0,
                 terms,
@@ -95,15 +95,15 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
         ),
         (
             "operator totp-reset 7",
-            Command::Operator(OperatorCommand::Keys(KeyCommand::TotpReset { id: 7 })),
+            Command::Operator(OperatorSubcommand::Keys(KeySubcommand::TotpReset { id: 7 })),
         ),
         (
             "operator revoke 7",
-            Command::Operator(OperatorCommand::Revoke { id: 7 }),
+            Command::Operator(OperatorSubcommand::Revoke { id: 7 }),
         ),
         (
             "taxpayer subscription 7 inactive",
-            Command::Taxpayer(TaxpayerCommand::Subscription { id: 7, state }),
+            Command::Taxpayer(TaxpayerSubcommand::Subscription { id: 7, state }),
         ),
     ] {
         assert_eq!(command(line), expected, "{line}");
@@ -144,13 +144,16 @@ fn calls_that_manage_no_account_are_understood() {
                 seed: 1,
             },
         ),
-        ("config check", Command::Config(ConfigCommand::Check)),
+        ("config check", Command::Config(ConfigSubcommand::Check)),
         ("openapi", Command::Openapi),
         (
             "reconcile --taxpayer 7 --day 2026-01-15",
             Command::Reconcile { taxpayer: 7, day },
         ),
-        ("secrets reseal", Command::Secrets(SecretsCommand::Reseal)),
+        (
+            "secrets reseal",
+            Command::Secrets(SecretsSubcommand::Reseal),
+        ),
         ("checkpoint", Command::Checkpoint),
     ] {
         assert_eq!(command(line), expected, "{line}");
@@ -194,20 +197,20 @@ fn a_verification_names_its_checkpoints() {
 
 #[test]
 fn invitations_are_made_for_each_kind_of_person() {
-    let keys = |id| KeyCommand::Invitation { id };
-    let contact = ContactCommand::Invitation { taxpayer: 7, id: 9 };
+    let keys = |id| KeySubcommand::Invitation { id };
+    let contact = ContactSubcommand::Invitation { taxpayer: 7, id: 9 };
     for (line, expected) in [
         (
             "operator invitation 7",
-            Command::Operator(OperatorCommand::Keys(keys(7))),
+            Command::Operator(OperatorSubcommand::Keys(keys(7))),
         ),
         (
             "integrator invitation 7",
-            Command::Integrator(IntegratorCommand::Keys(keys(7))),
+            Command::Integrator(IntegratorSubcommand::Keys(keys(7))),
         ),
         (
             "taxpayer contact invitation 7 9",
-            Command::Taxpayer(TaxpayerCommand::Contact(contact)),
+            Command::Taxpayer(TaxpayerSubcommand::Contact(contact)),
         ),
     ] {
         assert_eq!(command(line), expected, "{line}");
@@ -219,37 +222,37 @@ fn access_is_taken_away_and_given_back() {
     for (line, expected) in [
         (
             "integrator disable 7 --taxpayer-keys",
-            Command::Integrator(IntegratorCommand::Disable {
+            Command::Integrator(IntegratorSubcommand::Disable {
                 id: 7,
                 taxpayer_keys: true,
             }),
         ),
         (
             "integrator enable 7",
-            Command::Integrator(IntegratorCommand::Enable { id: 7 }),
+            Command::Integrator(IntegratorSubcommand::Enable { id: 7 }),
         ),
         (
             "operator disable 7",
-            Command::Operator(OperatorCommand::Disable { id: 7 }),
+            Command::Operator(OperatorSubcommand::Disable { id: 7 }),
         ),
         (
             "operator enable 7",
-            Command::Operator(OperatorCommand::Enable { id: 7 }),
+            Command::Operator(OperatorSubcommand::Enable { id: 7 }),
         ),
         (
             "operator remove 7",
-            Command::Operator(OperatorCommand::Remove { id: 7 }),
+            Command::Operator(OperatorSubcommand::Remove { id: 7 }),
         ),
         (
             "operator role 7 viewer",
-            Command::Operator(OperatorCommand::Role {
+            Command::Operator(OperatorSubcommand::Role {
                 id: 7,
                 role: OperatorRole::Viewer,
             }),
         ),
         (
             "taxpayer contact role 7 9 read_only",
-            Command::Taxpayer(TaxpayerCommand::Contact(ContactCommand::Role {
+            Command::Taxpayer(TaxpayerSubcommand::Contact(ContactSubcommand::Role {
                 taxpayer: 7,
                 id: 9,
                 role: ContactRole::ReadOnly,
@@ -257,7 +260,7 @@ fn access_is_taken_away_and_given_back() {
         ),
         (
             "taxpayer contact disable 7 9",
-            Command::Taxpayer(TaxpayerCommand::Contact(ContactCommand::Disable {
+            Command::Taxpayer(TaxpayerSubcommand::Contact(ContactSubcommand::Disable {
                 taxpayer: 7,
                 id: 9,
             })),
@@ -269,7 +272,7 @@ fn access_is_taken_away_and_given_back() {
 
 #[test]
 fn a_drill_lasts_for_seconds_or_minutes() {
-    let spans = ["30", "30s", "2m", "0s", "51m", "s", "1h"].map(|text| parse_span(text).ok());
+    let spans = ["30", "30s", "2m", "0s", "51m", "s", "1h"].map(|text| parse_duration(text).ok());
     let seconds = spans.map(|span| span.map(|span| span.as_secs()));
     let expected = [Some(30), Some(30), Some(120), None, None, None, None];
     assert_eq!(seconds, expected);

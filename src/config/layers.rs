@@ -93,7 +93,7 @@ impl LayerChecks {
         all
     }
 
-    /// Returns the known settings of this layer with allowed values. Records a fault for every other setting.
+    /// Returns those settings of this layer that exist and have an allowed value. Records a fault for every other one.
     fn check_layer(&mut self, layer: Table, origin: &SettingSource) -> Table {
         let mut admitted = Table::new();
         for (name, value) in layer {
@@ -190,8 +190,8 @@ impl LayerChecks {
             .partition(|(_, value)| value.is_table());
         let known = format!(
             "there are {} and the sections {}",
-            join_names(&single),
-            join_names(&sections)
+            join_setting_names(&single),
+            join_setting_names(&sections)
         );
         self.faults.push(SettingFault::Unknown {
             key,
@@ -201,7 +201,7 @@ impl LayerChecks {
     }
 }
 
-fn join_names(settings: &[(&String, &Value)]) -> String {
+fn join_setting_names(settings: &[(&String, &Value)]) -> String {
     let names: Vec<_> = settings.iter().map(|(name, _)| name.as_str()).collect();
     names.join(", ")
 }

@@ -6,9 +6,9 @@ use super::allowed::AllowedValues;
 use super::form::parse_offset;
 use super::text_rules::{
     ADDRESS_OR_EMPTY_RULE, ADDRESS_RULE, FILE_RULE, HEADER_RULE, NETWORKS_RULE, PROXIES_RULE,
-    REPLICA_NAME_RULE, ROOT_RULE, SEGMENT_RULE, is_address, is_database_url, is_encryption_key,
+    REPLICA_NAME_RULE, ROOT_RULE, SEGMENT_RULE, is_database_url, is_encryption_key,
     is_existing_file, is_header_value, is_network, is_one_encryption_key, is_option_name,
-    is_path_segment, is_replica_name, is_root_url, is_smtp_url,
+    is_path_segment, is_replica_name, is_root_url, is_smtp_url, is_socket_address,
 };
 
 const DAY_S: i64 = 86_400;
@@ -39,11 +39,14 @@ pub(super) const ALLOWED_VALUES: &[(&str, AllowedValues)] = &[
         "data_dir",
         AllowedValues::Text(|text| !text.is_empty(), "a directory"),
     ),
-    ("http.bind", AllowedValues::Text(is_address, ADDRESS_RULE)),
+    (
+        "http.bind",
+        AllowedValues::Text(is_socket_address, ADDRESS_RULE),
+    ),
     (
         "http.ops_bind",
         AllowedValues::Text(
-            |text| text.is_empty() || is_address(text),
+            |text| text.is_empty() || is_socket_address(text),
             ADDRESS_OR_EMPTY_RULE,
         ),
     ),
@@ -198,7 +201,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, AllowedValues)] = &[
     ),
     (
         "sandbox.bind",
-        AllowedValues::Text(is_address, ADDRESS_RULE),
+        AllowedValues::Text(is_socket_address, ADDRESS_RULE),
     ),
     ("pipeline.wait_s", AllowedValues::Number(0..=600)),
     (

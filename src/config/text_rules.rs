@@ -40,7 +40,7 @@ pub(super) fn is_smtp_url(text: &str) -> bool {
     text.is_empty() || is_url
 }
 
-pub(super) fn is_address(text: &str) -> bool {
+pub(super) fn is_socket_address(text: &str) -> bool {
     text.parse::<SocketAddr>().is_ok()
 }
 

@@ -56,11 +56,11 @@ impl Asset {
 }
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/assets/{hash}/{name}").page(asset)]
+    vec![path("/assets/{hash}/{name}").page(serve_asset)]
 }
 
 /// GET /assets/{hash}/{name}: returns a file of the pages.
-fn asset(names: web::Path<(String, String)>) -> Ready<Result<HttpResponse, ApiError>> {
+fn serve_asset(names: web::Path<(String, String)>) -> Ready<Result<HttpResponse, ApiError>> {
     let (hash, name) = names.into_inner();
     let path = format!("/assets/{hash}/{name}");
     let found = [STYLE, SCRIPT, ICON]

@@ -1,4 +1,4 @@
-//! A small chart as SVG that the server draws: one value per second, as an area under a line.
+//! A small chart as SVG that the server draws: values at equal intervals of time, as an area under a line.
 
 use std::fmt::Write as _;
 

@@ -13,7 +13,7 @@ use crate::console::landing::{home_path, is_page_path};
 use crate::console::page::{Answer, Form, redirect, show_with_status};
 use crate::console::second_factor;
 use crate::console::session::{self, SignedIn};
-use crate::console::sign_in::is_own_password;
+use crate::console::sign_in::is_password_right;
 use crate::http::endpoint::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
@@ -24,15 +24,15 @@ const REFUSAL_TEXT: &str =
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/account/confirm")
-            .page(confirm_page)
-            .form(confirm)
+            .page(show_password_form)
+            .form(confirm_password)
             .allows_form_repeat(),
     ]
 }
 
 #[derive(Template)]
 #[template(path = "confirm.html")]
-struct ConfirmPage {
+struct PasswordConfirmationPage {
     frame: Frame,
     next: String,
     needs_code: bool,
@@ -46,7 +46,7 @@ struct ConfirmQuery {
 }
 
 #[derive(Deserialize)]
-struct ConfirmForm {
+struct PasswordConfirmationForm {
     present: SecretString,
     #[serde(default)]
     code: SecretString,
@@ -55,7 +55,7 @@ struct ConfirmForm {
 }
 
 /// GET /account/confirm: asks for the password, and for the code if the person has a second factor.
-async fn confirm_page(signed_in: SignedIn, query: web::Query<ConfirmQuery>) -> Answer {
+async fn show_password_form(signed_in: SignedIn, query: web::Query<ConfirmQuery>) -> Answer {
     std::future::ready(render(&signed_in, query.into_inner().next, None)).await
 }
 
@@ -66,7 +66,7 @@ fn render(signed_in: &SignedIn, next: String, refusal: Option<&'static str>) -> 
     } else {
         StatusCode::OK
     };
-    let page = ConfirmPage {
+    let page = PasswordConfirmationPage {
         frame: Frame::for_person(person, &signed_in.csrf, "Confirm that it is you"),
         next,
         needs_code: person.has_second_factor,
@@ -77,19 +77,19 @@ fn render(signed_in: &SignedIn, next: String, refusal: Option<&'static str>) -> 
 
 /// POST /account/confirm: allows the session for some minutes to change people and keys, and redirects to the page that
 /// required it.
-async fn confirm(
+async fn confirm_password(
     state: web::Data<ApiState>,
     request: HttpRequest,
     signed_in: SignedIn,
-    form: Form<ConfirmForm>,
+    form: Form<PasswordConfirmationForm>,
 ) -> Answer {
-    let ConfirmForm {
+    let PasswordConfirmationForm {
         present,
         code,
         next,
     } = form.0;
     let person = &signed_in.session.person;
-    let is_right = is_own_password(&state, &request, person, present).await?
+    let is_right = is_password_right(&state, &request, person, present).await?
         && (!person.has_second_factor
             || second_factor::accept_code(&state, &request, person.owner, &code).await?);
     if !is_right {

@@ -90,7 +90,7 @@ pub(crate) fn retain_changes(body: &mut Map<String, Value>, before: &Map<String,
 
 /// Gives the members of a group their stored values, unless the user changed one of them. This is for a form whose
 /// API call needs all members. `before` is the body that the page showed.
-pub(crate) fn keep_stored_group(
+pub(crate) fn keep_stored_if_unchanged(
     body: &mut Map<String, Value>,
     before: &Map<String, Value>,
     stored: &Map<String, Value>,
@@ -229,7 +229,7 @@ fn path_without_item(path: &str) -> &str {
 }
 
 /// Blanks the field of each fault whose field is not on the page, so that its sentence in the summary is not a link.
-pub(crate) fn unlink_hidden_fields(
+pub(crate) fn unlink_unshown_fields(
     summary: impl Iterator<Item = (String, String)>,
     is_shown: impl Fn(&str) -> bool,
 ) -> Vec<(String, String)> {
@@ -302,7 +302,7 @@ mod tests {
         ] {
             let mut body = sent.as_object().cloned().unwrap();
             let [before, stored] = [&before, &stored].map(|one| one.as_object().unwrap());
-            keep_stored_group(&mut body, before, stored, &group);
+            keep_stored_if_unchanged(&mut body, before, stored, &group);
             assert_eq!(Value::Object(body), expected, "{sent} {stored:?}");
         }
     }
@@ -338,7 +338,7 @@ mod tests {
             fields.collect::<Vec<_>>()
         };
         assert_eq!(fields(form.summary()), ["events", "city", "other"]);
-        let shown = unlink_hidden_fields(form.summary().into_iter(), |field| field != "other");
+        let shown = unlink_unshown_fields(form.summary().into_iter(), |field| field != "other");
         assert_eq!(fields(shown), ["events", "city", ""]);
     }
 

@@ -82,7 +82,7 @@ async fn choose_password(
     if let Some(refusal) = password_refusal(&form.0) {
         return render(person.email, Some(refusal));
     }
-    let salt = people::password_hash_with_email(&state.store, &person.email).await?;
+    let salt = people::find_password_hash_by_email(&state.store, &person.email).await?;
     let hash = state.passwords.hash(form.0.new, salt).await?;
     match invitations::accept(&state.store, &token, &hash, state.now()).await? {
         Some(_) => Ok(go_to("/sign-in", "Your password is set. Sign in with it.")),

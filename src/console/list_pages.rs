@@ -10,14 +10,14 @@ use crate::http::forms::query::Query;
 
 /// The position of a page among the pages of a list.
 #[derive(Debug)]
-pub(crate) struct Pages {
+pub(crate) struct PagePosition {
     pub(crate) number: u64,
     pub(crate) last: u64,
     pub(crate) total: u64,
     base: String,
 }
 
-impl Pages {
+impl PagePosition {
     /// Returns the position of this page in the list at `path`. Its links keep the other parameters of the query.
     pub(crate) fn new(page: Page, total: u64, path: &str, query: &Query) -> Self {
         Self {
@@ -41,14 +41,14 @@ impl Pages {
 
 /// Renders a page of a list. Redirects from a page after the last one to the last, because without rows it would say
 /// that the list is empty.
-pub(crate) fn show_list(pages: &Pages, page: &impl Template) -> Answer {
+pub(crate) fn show_list(pages: &PagePosition, page: &impl Template) -> Answer {
     show_list_with_status(StatusCode::OK, pages, page)
 }
 
 /// Like `show_list`, but with another status than 200, such as for a refused filter.
 pub(crate) fn show_list_with_status(
     status: StatusCode,
-    pages: &Pages,
+    pages: &PagePosition,
     page: &impl Template,
 ) -> Answer {
     if pages.is_past_end() {
@@ -110,7 +110,7 @@ mod tests {
         ];
         for (text, total, expected) in cases {
             let query = Query::from_text(text);
-            let pages = Pages::new(query.page(25), total, "/list", &query);
+            let pages = PagePosition::new(query.page(25), total, "/list", &query);
             let answer = show_list(&pages, &Rows).unwrap();
             let location = answer.headers().get(LOCATION);
             let location = location.map(|value| value.to_str().unwrap());

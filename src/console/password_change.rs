@@ -12,7 +12,7 @@ use crate::console::landing::home_path;
 use crate::console::page::{Answer, Form, add_notice, redirect, show_with_status};
 use crate::console::session::SignedIn;
 use crate::console::session_start::{PasswordProof, start_session};
-use crate::console::sign_in::is_own_password;
+use crate::console::sign_in::is_password_right;
 use crate::domain::access::password;
 use crate::http::endpoint::{Path, path};
 use crate::http::state::ApiState;
@@ -42,10 +42,10 @@ struct PasswordForm {
 
 /// GET /account/password: shows the form.
 async fn password_page(signed_in: SignedIn) -> Answer {
-    std::future::ready(password_answer(&signed_in, None)).await
+    std::future::ready(render_password_page(&signed_in, None)).await
 }
 
-fn password_answer(signed_in: &SignedIn, refusal: Option<String>) -> Answer {
+fn render_password_page(signed_in: &SignedIn, refusal: Option<String>) -> Answer {
     let person = &signed_in.session.person;
     let status = if refusal.is_some() {
         StatusCode::UNPROCESSABLE_ENTITY
@@ -73,16 +73,16 @@ async fn change_password(
     } = &form.0;
     let person = &signed_in.session.person;
     if let Some(refusal) = password_refusal(present, new, again) {
-        return password_answer(&signed_in, Some(refusal));
+        return render_password_page(&signed_in, Some(refusal));
     }
     let replaced = people::password_hash(&state.store, person.owner).await?;
-    if !is_own_password(&state, &request, person, present.clone()).await? {
-        return password_answer(
+    if !is_password_right(&state, &request, person, present.clone()).await? {
+        return render_password_page(
             &signed_in,
             Some("The present password is not right.".to_owned()),
         );
     }
-    let salt = people::password_hash_with_email(&state.store, &person.email).await?;
+    let salt = people::find_password_hash_by_email(&state.store, &person.email).await?;
     let hash = state.passwords.hash(new.clone(), salt).await?;
     let change = PasswordChange {
         owner: person.owner,

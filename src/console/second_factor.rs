@@ -14,7 +14,7 @@ use timing::clock;
 use crate::console::frame::Frame;
 use crate::console::landing::{home_path, is_page_path};
 use crate::console::page::{Answer, Form, add_notice, redirect, show, show_with_status};
-use crate::console::session::{self, AwaitsCode, Confirmed, SignedIn};
+use crate::console::session::{self, Confirmed, PersonAwaitingCode, SignedIn};
 use crate::console::session_start::{
     PasswordProof, add_session_cookie, new_token, open_session, start_session,
 };
@@ -97,7 +97,7 @@ struct CodeForm {
 }
 
 /// GET /sign-in/code: asks for the code.
-async fn code_page(waiting: AwaitsCode, query: web::Query<CodeQuery>) -> Answer {
+async fn code_page(waiting: PersonAwaitingCode, query: web::Query<CodeQuery>) -> Answer {
     let next = query.into_inner().next;
     std::future::ready(show(&CodePage {
         frame: code_frame(&waiting),
@@ -108,7 +108,7 @@ async fn code_page(waiting: AwaitsCode, query: web::Query<CodeQuery>) -> Answer 
 }
 
 /// Returns a frame without a person, so that it links to no other page.
-fn code_frame(waiting: &AwaitsCode) -> Frame {
+fn code_frame(waiting: &PersonAwaitingCode) -> Frame {
     Frame {
         csrf: waiting.csrf.clone(),
         ..Frame::for_visitor("Enter your code")
@@ -119,7 +119,7 @@ fn code_frame(waiting: &AwaitsCode) -> Frame {
 async fn enter_code(
     state: web::Data<ApiState>,
     request: HttpRequest,
-    waiting: AwaitsCode,
+    waiting: PersonAwaitingCode,
     form: Form<CodeForm>,
 ) -> Answer {
     let CodeForm { code, next } = form.0;
@@ -143,7 +143,7 @@ async fn enter_code(
     start_session(&state, &request, &proof, &path).await
 }
 
-/// Returns true if the code is right: the app's present code, or an unused recovery code. Then marks it as used.
+/// Returns true if the code is right: the app's present code, or an unused recovery code. Marks a right code as used.
 pub(super) async fn accept_code(
     state: &ApiState,
     request: &HttpRequest,
@@ -153,7 +153,7 @@ pub(super) async fn accept_code(
     let store = &state.store;
     let now = state.now();
     let code = code.expose_secret();
-    let attempt = begin_attempt(state, request, owner).await?;
+    let attempt = begin_code_attempt(state, request, owner).await?;
     let found = second_factors::find(store, owner, now)
         .await?
         .filter(|factor| factor.is_confirmed);
@@ -175,7 +175,7 @@ pub(super) async fn accept_code(
     Ok(is_right)
 }
 
-async fn begin_attempt(
+async fn begin_code_attempt(
     state: &ApiState,
     request: &HttpRequest,
     owner: SessionOwner,
@@ -202,10 +202,10 @@ struct NoFields {}
 
 /// GET /account/second-factor: shows whether the person has a second factor.
 async fn show_second_factor(state: web::Data<ApiState>, signed_in: SignedIn) -> Answer {
-    std::future::ready(second_factor_answer(&state, &signed_in, None)).await
+    std::future::ready(render_second_factor_page(&state, &signed_in, None)).await
 }
 
-fn second_factor_answer(
+fn render_second_factor_page(
     state: &ApiState,
     signed_in: &SignedIn,
     refusal: Option<&'static str>,
@@ -279,7 +279,7 @@ async fn confirm_setup(
     let Some(proof) = PasswordProof::from_open_session(&state, &request, owner).await? else {
         return Ok(redirect("/sign-in"));
     };
-    let attempt = begin_attempt(&state, &request, owner).await?;
+    let attempt = begin_code_attempt(&state, &request, owner).await?;
     let begun = second_factors::find(&state.store, owner, now)
         .await?
         .filter(|factor| !factor.is_confirmed);
@@ -338,13 +338,13 @@ async fn switch_off(
     let owner = signed_in.session.person.owner;
     if session::needs_second_factor(&state, owner) {
         let refusal = "Operators and integrators of this service need a second factor.";
-        return second_factor_answer(&state, &signed_in, Some(refusal));
+        return render_second_factor_page(&state, &signed_in, Some(refusal));
     }
     let Some(proof) = PasswordProof::from_open_session(&state, &request, owner).await? else {
         return Ok(redirect("/sign-in"));
     };
     if !accept_code(&state, &request, owner, &form.0.code).await? {
-        return second_factor_answer(&state, &signed_in, Some(WRONG_CODE_TEXT));
+        return render_second_factor_page(&state, &signed_in, Some(WRONG_CODE_TEXT));
     }
     let removal = FactorRemoval {
         owner,

@@ -248,7 +248,7 @@ async fn find_accounts(
     password: SecretString,
 ) -> Result<Vec<SignInAccount>, ApiError> {
     let listener = Listener::from_request(request);
-    let mut found = people::accounts_with_email(&state.store, typed.email).await?;
+    let mut found = people::find_accounts_by_email(&state.store, typed.email).await?;
     found.retain(|account| listener.serves_person(account.person.owner));
     if let Some(kind) = typed.chosen {
         found.retain(|account| account.person.owner.kind() == kind);
@@ -309,8 +309,8 @@ async fn try_password(
         .map(|(_, account)| account)
         .collect();
     // If the password does not open one of the accounts, the attempt stays counted. Otherwise the holder of one
-    // account could try any number of passwords of another account with the same email: by first giving each of them
-    // to the own account.
+    // account could try any number of passwords of another account with the same email, by first making each of them
+    // the password of the own account.
     if opens_all && !opened.is_empty() {
         for attempt in counted {
             state.sign_ins.succeed(attempt, now);
@@ -320,7 +320,7 @@ async fn try_password(
 }
 
 /// Returns true if this is the password of this person. Other accounts with the same email do not count.
-pub(super) async fn is_own_password(
+pub(super) async fn is_password_right(
     state: &web::Data<ApiState>,
     request: &HttpRequest,
     person: &Person,

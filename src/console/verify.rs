@@ -66,11 +66,11 @@ async fn find_signed(state: &ApiState, token: &str) -> Result<Option<SignedInvoi
         return Ok(None);
     }
     let store = &state.store;
-    let Some((taxpayer, invoice)) = verify_links::invoice_with_token(store, token).await? else {
+    let Some((taxpayer, invoice)) = verify_links::find_invoice_by_token(store, token).await? else {
         return Ok(None);
     };
     let invoice = invoices::find_owned_by_id(store, taxpayer, invoice).await?;
-    let supplier = taxpayers::with_id(store.reader(), taxpayer).await?;
+    let supplier = taxpayers::find_by_id(store.reader(), taxpayer).await?;
     let Some((invoice, supplier)) = invoice.zip(supplier) else {
         return Ok(None);
     };

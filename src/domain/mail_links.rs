@@ -1,4 +1,5 @@
-//! Links in mails that work without a sign-in. Each carries a signature, so that nobody can forge one for another person.
+//! Links in mails that work without a sign-in. Each carries a signature, so that nobody can forge one for another
+//! person.
 
 use std::iter;
 

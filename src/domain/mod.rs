@@ -1,5 +1,5 @@
 //! The domain makes decisions only. It does no I/O: the caller passes times, random numbers and stored data as
-//! arguments. Only the crate `kernel` uses the clock and the random generator of the system.
+//! arguments. The one exception is the id of an audit entry, which the crate `timing` makes.
 //!
 //! | Concept | Module |
 //! |---|---|

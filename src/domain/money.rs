@@ -112,7 +112,7 @@ impl Amount {
         self.0.normalize().scale() > digits
     }
 
-    /// Drops the digits after this number of digits behind the decimal point, without rounding.
+    /// Cuts the amount off after this number of digits behind the decimal point, without rounding.
     fn truncate(self, digits: u32) -> Self {
         Self(
             self.0
@@ -136,7 +136,7 @@ impl Amount {
     }
 
     /// Returns the smallest amount with this number of digits after the decimal point: 0.01 for two.
-    pub fn unit(digits: u32) -> Self {
+    pub fn smallest_amount(digits: u32) -> Self {
         Self(Decimal::new(1, digits))
     }
 
@@ -160,7 +160,7 @@ impl Amount {
 /// amount is rounded down. The missing units of the last digit then go, one each, to the amounts that lost most. If
 /// `total` is far from the sum of the amounts, the largest amount takes the rest. Returns `None` if a sum is too large.
 pub fn apportion(total: Amount, exact: &[Amount], digits: u32) -> Option<Vec<Amount>> {
-    let unit = Amount::unit(digits);
+    let unit = Amount::smallest_amount(digits);
     let mut parts: Vec<_> = exact.iter().map(|amount| amount.truncate(digits)).collect();
     let mut missing = total.minus(Amount::sum(parts.iter().copied())?)?;
     let mut by_loss: Vec<_> = (0..parts.len()).collect();

@@ -19,8 +19,8 @@ const SILENCE_BEFORE_PROBE: SignedDuration = SignedDuration::from_mins(5);
 /// The clocks of two replicas differ by less than this. A timestamp further in the future shows that a clock was set
 /// back.
 pub const CLOCK_DIFFERENCE_MAX: SignedDuration = SignedDuration::from_secs(10);
-/// Failed notifications are retried for this long after the outage started or ended. A later notification would be
-/// useless.
+/// If the notification of a taxpayer about the start or the end of an outage fails, it is tried again until this time
+/// has passed since that start or end. A later notification would be useless.
 const NOTICE_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 
 words! {
@@ -85,7 +85,10 @@ impl OperationCalls {
 
     /// Returns the time when the breaker opened, and the affected operation. `None` if the breaker is closed, or if no
     /// call has failed after `end`, the end of the last outage.
-    fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, AffectedOperation)> {
+    fn breaker_opening_after(
+        &self,
+        end: Option<Timestamp>,
+    ) -> Option<(Timestamp, AffectedOperation)> {
         let held_since = self.held_since?;
         let failed_at = self.failed_at?;
         let affected = AffectedOperation {
@@ -195,7 +198,9 @@ impl Observation<'_> {
             return Vec::new();
         };
         self.calls_without_future_times()
-            .filter(|seen| seen.held_since.is_some() && seen.opened_after(Some(end)).is_none())
+            .filter(|seen| {
+                seen.held_since.is_some() && seen.breaker_opening_after(Some(end)).is_none()
+            })
             .map(|seen| seen.operation)
             .collect()
     }
@@ -209,7 +214,7 @@ impl Observation<'_> {
     fn new_outage(&self, last_end: Option<Timestamp>) -> Option<Outage> {
         let opened: Vec<_> = self
             .calls_without_future_times()
-            .filter_map(|seen| seen.opened_after(last_end))
+            .filter_map(|seen| seen.breaker_opening_after(last_end))
             .collect();
         let first = opened.iter().map(|(since, _)| *since).min()?;
         Some(Outage {
@@ -230,7 +235,8 @@ impl Observation<'_> {
                 seen.health(self.now, self.quiet)
                     .into_iter()
                     .for_each(|health| affected.record_health(health));
-            } else if let Some((_, affected)) = seen.opened_after(Some(outage.started_at)) {
+            } else if let Some((_, affected)) = seen.breaker_opening_after(Some(outage.started_at))
+            {
                 outage.affected.push(affected);
             }
         }
@@ -344,7 +350,7 @@ impl Outage {
         }
     }
 
-    /// True if a failed notification of this edge is worth another try.
+    /// True if a failed notification of this edge must be tried again: it is not older than `NOTICE_LIFETIME`.
     pub fn is_worth_notifying(&self, edge: OutageEdge, now: Timestamp) -> bool {
         let since = match edge {
             OutageEdge::Started => Some(self.started_at),

@@ -1,5 +1,6 @@
-//! Payments of an invoice. Each reported payment adds one posting to a ledger. No payment makes the paid total exceed the
-//! payable. Once the authority has signed a document with another payable than the stored one, the signed payable counts.
+//! Payments of an invoice. Each reported payment adds one posting to a ledger. No payment makes the paid total exceed
+//! the payable. Once the authority has signed a document with another payable than the stored one, the signed payable
+//! counts.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -164,14 +165,14 @@ impl Payment {
     /// Returns the payment after a change, and the posting that the change adds to the ledger.
     pub fn after(self, change: PaymentChange) -> Result<(Self, Posting), Refusal> {
         match change {
-            PaymentChange::Pending => Ok(self.note_status(PaymentStatus::Pending)),
-            PaymentChange::Rejected => Ok(self.note_status(PaymentStatus::Rejected)),
+            PaymentChange::Pending => Ok(self.post_without_amount(PaymentStatus::Pending)),
+            PaymentChange::Rejected => Ok(self.post_without_amount(PaymentStatus::Rejected)),
             PaymentChange::Paid => self.post(PaymentStatus::Paid, self.amount_left()),
             PaymentChange::Partial(amount) => self.post(PaymentStatus::Partial, amount),
         }
     }
 
-    fn note_status(self, status: PaymentStatus) -> (Self, Posting) {
+    fn post_without_amount(self, status: PaymentStatus) -> (Self, Posting) {
         (
             Self { status, ..self },
             Posting {

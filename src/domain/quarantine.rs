@@ -153,7 +153,7 @@ impl QuarantinedWork {
     }
 }
 
-/// Tells an operator when quarantined work is tried again, and what would quarantine it again.
+/// Returns sentences that tell an operator when quarantined work is tried again, and what would quarantine it again.
 fn retry_outlook(history: CrashHistory) -> &'static str {
     if history.may_lift_quarantine() {
         "It is tried once more, alone, when a process has lived for a while."

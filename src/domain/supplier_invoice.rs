@@ -83,7 +83,7 @@ pub fn buyer_tin(document: &Value) -> Option<String> {
 }
 
 /// Returns a text or a number of a document as text; an empty text for any other value.
-pub fn plain_text(value: &Value) -> String {
+pub fn scalar_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),

@@ -17,37 +17,38 @@ use crate::http::stored_invoice::{StoredInvoice, drop_odd_telephones};
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 
-/// The consequences of an approval besides the new status.
+/// What has to happen with an approval besides the new status: a submission, if any, and warnings.
 #[derive(Debug, Default)]
-pub(crate) struct Approval {
+pub(crate) struct PreparedApproval {
     pub(crate) submission: Option<SubmissionAfterApproval>,
     /// Warnings for the approver, such as the reason why the invoice is not submitted.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Prepares the submission that an approval starts. There is none for any other new status, nor for an account without
-/// the setting. An invoice that cannot be submitted is approved all the same; a warning says why it is not submitted.
+/// Prepares the submission that an approval starts. There is no submission if the new status is not the approval, or if
+/// the account lacks the setting. An invoice that cannot be submitted is approved all the same; a warning says why it
+/// is not submitted.
 pub(crate) async fn prepare_approval(
     state: &ApiState,
     taxpayer: TaxpayerId,
     which: &InvoiceRef,
     status: SettableStatus,
-) -> Result<Approval, ApiError> {
+) -> Result<PreparedApproval, ApiError> {
     if status != SettableStatus::Approved {
-        return Ok(Approval::default());
+        return Ok(PreparedApproval::default());
     }
-    let supplier = taxpayers::with_id(state.store.reader(), taxpayer).await?;
+    let supplier = taxpayers::find_by_id(state.store.reader(), taxpayer).await?;
     let supplier = supplier.filter(|supplier| supplier.settings.submit_after_approval);
     let Some(supplier) = supplier else {
-        return Ok(Approval::default());
+        return Ok(PreparedApproval::default());
     };
     let found =
         invoices::find_owned_by_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
     let Some(invoice) = found else {
-        return Ok(Approval::default());
+        return Ok(PreparedApproval::default());
     };
     if let Err(refusal) = supplier.check_verified(state.settings.verification) {
-        return Ok(Approval::without_submission(&refusal.to_string()));
+        return Ok(PreparedApproval::without_submission(&refusal.to_string()));
     }
     let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
     let AcceptedForm {
@@ -55,13 +56,13 @@ pub(crate) async fn prepare_approval(
         mut warnings,
     } = match read_submission(&stored, &state.catalog.get())? {
         Ok(form) => form,
-        Err(faults) => return Ok(Approval::without_submission(&faults.summary())),
+        Err(faults) => return Ok(PreparedApproval::without_submission(&faults.summary())),
     };
     warnings.extend(submission::future_issue_date_warning(
         &form,
         state.latest_day(),
     ));
-    Ok(Approval {
+    Ok(PreparedApproval {
         submission: Some(SubmissionAfterApproval {
             request: submission_request(form),
             seen_updated_at: stored.invoice.updated_at,
@@ -90,7 +91,7 @@ pub(crate) fn submission_request(form: ValidDocument) -> RunRequest {
     }
 }
 
-impl Approval {
+impl PreparedApproval {
     fn without_submission(reason: &str) -> Self {
         Self {
             submission: None,

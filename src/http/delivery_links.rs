@@ -135,7 +135,7 @@ pub(crate) async fn open_link(
     if !store.verifies(PURPOSE, &claim.signed_text(&secret), &signature) {
         return Ok(None);
     }
-    let found = delivery_log::logged_with_id(store, claim.endpoint, claim.delivery).await?;
+    let found = delivery_log::find_logged_by_id(store, claim.endpoint, claim.delivery).await?;
     let expires_at = Timestamp::from_second(claim.expires_at).map_err(ApiError::internal)?;
     Ok(found.map(|logged| SharedDelivery {
         logged,

@@ -1,7 +1,7 @@
 //! The deliveries that a caller or a person chose to send again, as the range of a replay.
 
 use crate::domain::events::replay::ReplayRange;
-use crate::domain::events::selection::{DeliveryMatch, DeliverySelection};
+use crate::domain::events::selection::{DeliveryConditions, DeliverySelection};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::http::forms::delivery_selection::{MatchForm, SelectionForm};
@@ -9,7 +9,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::events;
 use crate::store::webhooks::delivery_log;
-use crate::store::webhooks::delivery_selection::sequences_with_ids;
+use crate::store::webhooks::delivery_selection::find_sequences_by_ids;
 use uuid::Uuid;
 
 /// Returns the range of the selected deliveries to an endpoint. Fails if a chosen delivery belongs to another endpoint.
@@ -30,7 +30,7 @@ async fn chosen_range(
     endpoint: EndpointKey,
     ids: &[Uuid],
 ) -> Result<ReplayRange, ApiError> {
-    let found = sequences_with_ids(&state.store, endpoint, ids).await?;
+    let found = find_sequences_by_ids(&state.store, endpoint, ids).await?;
     let unknown = ids.iter().enumerate();
     let unknown = unknown.filter(|(_, id)| !found.contains_key(*id));
     let faults: Faults = unknown
@@ -58,7 +58,7 @@ async fn matching_range(
         Some(irn) => Some(delivery_log::find_irn_spellings(&state.store, taxpayer, irn).await?),
         None => None,
     };
-    let selection = DeliverySelection::Matching(DeliveryMatch {
+    let selection = DeliverySelection::Matching(DeliveryConditions {
         state: form.state,
         event: form.event,
         irns,

@@ -67,7 +67,9 @@ struct DocumentByIrn {
 }
 
 impl DocumentBody {
-    pub(crate) async fn resolve(
+    /// Returns the body with the document that it stands for: the body itself or, if the body has only an IRN, the
+    /// document of the stored invoice.
+    pub(crate) async fn read_or_load(
         state: &ApiState,
         call: DocumentCall,
         taxpayer: Option<&Taxpayer>,
@@ -263,7 +265,7 @@ pub(crate) fn lone_irn(fields: &Map<String, Value>) -> Option<&str> {
     fields.get("irn").filter(|_| is_alone)?.as_str()
 }
 
-/// Returns the document of an earlier submission of this IRN, unless that was refused or cancelled.
+/// Returns the document of an earlier submission of this IRN, unless that submission was refused or cancelled.
 async fn earlier_submission_document(
     state: &ApiState,
     taxpayer: &Taxpayer,

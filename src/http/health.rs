@@ -23,7 +23,8 @@ const AUTHORITY_PROBE_LIFETIME: Duration = Duration::from_secs(5);
 const DATABASE_PROBE_TIMEOUT: Duration = Duration::from_secs(6);
 /// The interval at which `wait_for_database_fault` checks for a fault.
 const FAULT_LOOK_EVERY: Duration = Duration::from_millis(250);
-/// The number of failed probes in a row after which the authority counts as silent. A single late answer shows nothing.
+/// The number of failed probes in a row after which the authority counts as silent. A single failure may be just a late
+/// answer.
 const SILENT_AFTER_PROBES: u32 = 2;
 /// Timeout of the authority probe.
 const AUTHORITY_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -47,7 +48,7 @@ pub struct Health {
     database: Cached<Option<DatabaseFault>>,
     authority: Cached<Option<HealthIssue>>,
     last_probe: Mutex<DatabaseProbe>,
-    /// The probes of the authority that failed in a row.
+    /// The number of probes of the authority that have failed in a row.
     failed_authority_probes: AtomicU32,
     /// The gravest problem of the last report; `None` if there was none.
     last_issue: Mutex<Option<HealthIssue>>,
@@ -76,7 +77,7 @@ impl Default for Health {
 impl Health {
     /// Returns the current report. `incident` is the known reason why the authority cannot be used; it replaces the
     /// result of the probe. Probes the database and the authority at most once every few seconds.
-    pub(crate) async fn report(
+    pub(crate) async fn make_report(
         &self,
         store: &Store,
         tree: &Tree,
@@ -291,7 +292,7 @@ impl HealthReport {
     }
 
     /// Returns the report of a process that will stop.
-    pub(crate) fn stopping() -> Self {
+    pub(crate) fn for_stopping_process() -> Self {
         Self {
             status: STOPPING,
             checks: None,
@@ -361,7 +362,7 @@ mod tests {
         assert_eq!(status(dead(), None, None), "down");
         assert_eq!(status(None, dead(), ill()), "down");
         assert!(HealthReport::new(None, ill(), ill()).is_ready());
-        assert!(!HealthReport::stopping().is_ready());
+        assert!(!HealthReport::for_stopping_process().is_ready());
     }
 
     #[test]

@@ -220,7 +220,7 @@ async fn ubl_text(
     let beside = ubl_parts_beside(state, stored, &document).await?;
     let text = state
         .printing
-        .compute_in_turn(stored.supplier.payer(), move || {
+        .compute_in_payer_turn(stored.supplier.payer(), move || {
             ubl::write_with_parts(&document, &beside)
         })
         .await?;
@@ -301,7 +301,7 @@ async fn ubl_parts_beside(
     stored: &StoredInvoice,
     document: &TradeDocument,
 ) -> Result<Vec<UnmappedPart>, ApiError> {
-    let parts = ubl_parts::for_invoice(&state.store, &stored.invoice).await?;
+    let parts = ubl_parts::load_for_invoice(&state.store, &stored.invoice).await?;
     let customer = stored.invoice.customer.id;
     let fitting = parts.map(|parts| parts.fitting_parts(document, customer));
     Ok(fitting.unwrap_or_default())
@@ -318,7 +318,7 @@ pub(crate) async fn public_page_url(
     let Some(origin) = origin else {
         return Ok(None);
     };
-    let token = verify_links::invoice_token(&state.store, invoice).await?;
+    let token = verify_links::load_or_draw_token(&state.store, invoice).await?;
     Ok(Some(format!("{origin}/verify/{token}")))
 }
 
@@ -350,7 +350,7 @@ pub(crate) async fn check_logo(
     };
     let payer = find_payer(state, taxpayer).await?;
     let LogoFile { kind, bytes } = file.clone();
-    let checked = state.printing.compute_in_turn(payer, move || {
+    let checked = state.printing.compute_in_payer_turn(payer, move || {
         Logo::new(kind, bytes.to_vec()).and_then(|logo| logo.check_printable())
     });
     checked.await?.map_err(|refusal| {
@@ -364,7 +364,7 @@ pub(crate) async fn check_logo(
 
 /// Returns the account that pays for what a taxpayer has printed.
 async fn find_payer(state: &ApiState, taxpayer: TaxpayerId) -> Result<Payer, ApiError> {
-    let taxpayer = taxpayers::with_id(state.store.reader(), taxpayer).await?;
+    let taxpayer = taxpayers::find_by_id(state.store.reader(), taxpayer).await?;
     Ok(taxpayer.ok_or_else(ApiError::taxpayer_not_found)?.payer())
 }
 
@@ -379,15 +379,15 @@ struct PdfContent {
     verify_link: Option<String>,
 }
 
-async fn print_pdf(state: &ApiState, payer: Payer, sheet: PdfContent) -> Result<Vec<u8>, ApiError> {
-    let printed = state.printing.compute_in_turn(payer, move || {
-        let ubl = ubl::write_with_parts(&sheet.document, &sheet.beside).ok();
+async fn print_pdf(state: &ApiState, payer: Payer, pdf: PdfContent) -> Result<Vec<u8>, ApiError> {
+    let printed = state.printing.compute_in_payer_turn(payer, move || {
+        let ubl = ubl::write_with_parts(&pdf.document, &pdf.beside).ok();
         invoice_pdf::render(&Sheet {
-            document: &sheet.document,
-            look: &sheet.look,
-            standing: sheet.standing,
-            qr: sheet.qr_code.as_deref(),
-            verify_link: sheet.verify_link.as_deref(),
+            document: &pdf.document,
+            look: &pdf.look,
+            standing: pdf.standing,
+            qr: pdf.qr_code.as_deref(),
+            verify_link: pdf.verify_link.as_deref(),
             ubl: ubl.as_deref().map(str::as_bytes),
         })
     });

@@ -12,16 +12,16 @@ pub(crate) const PAGE_INVOICES: u64 = 50;
 const PAGE_BYTES: usize = 1024 * 1024;
 
 /// Reserves memory for a page of `PAGE_INVOICES` invoices.
-pub(crate) async fn reserve_page(
+pub(crate) async fn reserve_page_memory(
     state: &ApiState,
     holder: AnswerHolder,
 ) -> Result<AnswerPermit, ApiError> {
-    reserve_bytes(state, holder, PAGE_BYTES).await
+    reserve_invoice_memory(state, holder, PAGE_BYTES).await
 }
 
 /// Reserves memory for an invoice that is too long for its page. The caller holds the memory of the page meanwhile, so
 /// each of the two takes at most half of a share: otherwise the caller would wait for memory that it holds itself.
-pub(crate) async fn reserve_bytes(
+pub(crate) async fn reserve_invoice_memory(
     state: &ApiState,
     holder: AnswerHolder,
     bytes: usize,
@@ -48,8 +48,8 @@ mod tests {
         let app = start_app().await;
         let holder = AnswerHolder::for_taxpayer(TAXPAYER, None);
         for bytes in [1, PAGE_BYTES, 64 * 1024 * 1024, usize::MAX] {
-            let page = reserve_page(&app.state, holder).await;
-            let long = reserve_bytes(&app.state, holder, bytes);
+            let page = reserve_page_memory(&app.state, holder).await;
+            let long = reserve_invoice_memory(&app.state, holder, bytes);
             let long = timeout(Duration::from_secs(5), long).await;
             assert!(page.is_ok() && matches!(long, Ok(Ok(_))), "{bytes}");
         }

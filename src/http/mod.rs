@@ -87,7 +87,7 @@ use actix_web::web;
 
 use api::{app, authority, core, ops, system_integrators, tax_payers};
 pub use corrections::{CORRECTIONS_MAX, CorrectionWorker};
-use endpoint::{Part, Path};
+use endpoint::{ApiPart, Path};
 pub use health::Health;
 pub use idempotency::InProgressRequests;
 pub use import_files::{IMPORTS_MAX, ImportWorker};
@@ -98,7 +98,7 @@ use known_paths::KnownPaths;
 pub(crate) use limits::GuardedStream;
 pub use limits::{
     AnswerMemory, AnswerMemoryLimits, BodyMemory, BodyMemoryLimits, ConcurrentCalls,
-    ConcurrentLimits, ConnectionLimits, OpenConnections, PageLimits, PageRates, PrintingPlaces,
+    ConcurrentLimits, ConnectionLimits, OpenConnections, PageLimits, PageRates, PrintingLimit,
     Rates, SignInAttempts, SignInRates,
 };
 pub use listener::Listener;
@@ -115,8 +115,8 @@ use views::event_example::example_message;
 
 /// The endpoints, grouped by the parts of the API.
 #[rustfmt::skip]
-fn parts() -> [Part; 5] {
-    let part = |name, purpose, endpoints| Part { name, purpose, endpoints };
+fn parts() -> [ApiPart; 5] {
+    let part = |name, purpose, endpoints| ApiPart { name, purpose, endpoints };
     [
         part("core", "Option lists and the authority's reference data", core::endpoints()),
         part("tax-payers", "A taxpayer and its own invoices", tax_payers::endpoints()),
@@ -138,7 +138,7 @@ pub(crate) fn table() -> Vec<Path> {
 pub fn openapi_document() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {
-        let tags = parts().iter().map(Part::tag).collect();
+        let tags = parts().iter().map(ApiPart::tag).collect();
         document::text(tags, example_message)
     })
 }

@@ -49,7 +49,7 @@ pub(crate) async fn build_onboarding(
     };
     counted.map_err(limits::limit_error)?;
     if let Some(password) = person.password.filter(|_| onboarding.conflicts.is_empty()) {
-        let salt = people::password_hash_with_email(&state.store, &person.email).await?;
+        let salt = people::find_password_hash_by_email(&state.store, &person.email).await?;
         onboarding.contact.password_hash = Some(
             state
                 .passwords

@@ -6,7 +6,7 @@ use trade_document::{Party, TradeDocument};
 
 use crate::domain::invoice::Draft;
 
-/// Returns the paths of the texts that cannot be printed, in the names of the document for the authority.
+/// Returns the paths of the texts that cannot be printed, with the field names of the authority's document.
 pub(crate) fn unprintable_paths(document: &TradeDocument) -> Vec<String> {
     let mut texts = vec![(
         "payment_terms_note".to_owned(),
@@ -48,8 +48,8 @@ fn push_party_texts<'a>(texts: &mut Vec<(String, &'a str)>, name: &str, party: &
     }
 }
 
-/// Returns a warning about the texts of a new invoice that the PDF cannot print, by the field names of the form that
-/// the invoice came in.
+/// Returns a warning about the texts of a new invoice that the PDF cannot print. The warning uses the field names of
+/// the create request that the invoice came in.
 pub(crate) fn unprintable_draft_warning(draft: &Draft) -> Option<String> {
     let is_full = draft.extras.contains_key("legal_monetary_total");
     let form = if is_full { FULL_NAMES } else { STANDARD_NAMES };

@@ -56,7 +56,7 @@ impl Passwords {
         salted_like: Option<String>,
     ) -> Result<String, ApiError> {
         let hash = self
-            .run_if_place_free(move || hash(&password, salted_like.as_deref()))
+            .run_unless_queue_full(move || hash(&password, salted_like.as_deref()))
             .await?;
         hash.map_err(ApiError::internal)
     }
@@ -90,11 +90,11 @@ impl Passwords {
         password: SecretString,
         hashes: Vec<String>,
     ) -> Result<Vec<usize>, ApiError> {
-        self.run_if_place_free(move || find_matches(&password, &hashes))
+        self.run_unless_queue_full(move || find_matches(&password, &hashes))
             .await
     }
 
-    async fn run_if_place_free<T: Send + 'static>(
+    async fn run_unless_queue_full<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {

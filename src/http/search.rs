@@ -68,11 +68,11 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject
         return Ok(found);
     }
     if let Ok(irn) = Irn::parse(text)
-        && let Some(owner) = taxpayers::with_service_id(&state.store, irn.service_id()).await?
+        && let Some(owner) = taxpayers::find_by_service_id(&state.store, irn.service_id()).await?
     {
         found.push(irn_object(owner, &irn));
     }
-    let numbered = search::invoices_with_number(&state.store, text).await?;
+    let numbered = search::find_invoices_by_number(&state.store, text).await?;
     found.extend(numbered.iter().map(FoundObject::from));
     found.extend(
         find_taxpayers(state, text)
@@ -105,7 +105,7 @@ async fn find_in_taxpayer(
 ) -> Result<Vec<FoundObject>, ApiError> {
     let store = &state.store;
     if let Some(id) = path_ids::parse_uuid(text) {
-        let event = search::event_with_id(store, Some(owner.id), id).await?;
+        let event = search::find_event_by_id(store, Some(owner.id), id).await?;
         return Ok(event.iter().map(FoundObject::from).collect());
     }
     let mut found = Vec::new();
@@ -118,10 +118,10 @@ async fn find_in_taxpayer(
 
 async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiError> {
     let store = &state.store;
-    if let Some(run) = runs::with_id(store, id).await? {
+    if let Some(run) = runs::find_by_id(store, id).await? {
         return Ok(vec![FoundObject::from(&run)]);
     }
-    if let Some(found) = reconciliations::with_id(store, id).await? {
+    if let Some(found) = reconciliations::find_by_id(store, id).await? {
         let title = format!("{} of taxpayer {}", found.day, found.taxpayer_id);
         let path = format!("/ops/reconciliations/{id}");
         let page = format!("/console/reconciliations/{id}");
@@ -132,7 +132,7 @@ async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiE
             page,
         }]);
     }
-    if let Some(dead) = delivery_log::dead_with_id(store, id).await? {
+    if let Some(dead) = delivery_log::find_dead_by_id(store, id).await? {
         let title = format!("Delivery {id} to taxpayer {}", dead.taxpayer_id);
         let query = format!("taxpayer_id={}", dead.taxpayer_id);
         let path = format!("/ops/webhooks/dead-letters?{query}");
@@ -144,14 +144,14 @@ async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiE
             page,
         }]);
     }
-    if let Some(outage) = outages::with_id(store.reader(), id).await? {
+    if let Some(outage) = outages::find_by_id(store.reader(), id).await? {
         return Ok(vec![FoundObject::from(&outage)]);
     }
     let list = state.replicas.last_list();
     if let Some(replica) = list.find_replica(&id.to_string()) {
         return Ok(vec![FoundObject::from(replica)]);
     }
-    let event = search::event_with_id(store, None, id).await?;
+    let event = search::find_event_by_id(store, None, id).await?;
     Ok(event.iter().map(FoundObject::from).collect())
 }
 
@@ -160,15 +160,15 @@ async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiE
 async fn find_by_trace(state: &ApiState, trace: Uuid) -> Result<Vec<FoundObject>, ApiError> {
     let store = &state.store;
     let id = trace.simple().to_string();
-    let runs = runs::with_trace_id(store, &id, TRACED_MAX).await?;
-    let mut events = search::events_with_trace(store, trace).await?;
+    let runs = runs::find_by_trace_id(store, &id, TRACED_MAX).await?;
+    let mut events = search::find_events_by_trace_id(store, trace).await?;
     for run in &runs {
         let of_run = events::find_owned_by_irn(store, run.taxpayer_id, &run.irn).await?;
         events.extend(of_run.into_iter().filter(|event| is_in_trace(event, &id)));
     }
     events.sort_by_key(|event| (event.taxpayer_id, event.sequence));
     events.dedup_by_key(|event| event.id);
-    let audited = audit::with_trace_id(store, &id, TRACED_MAX).await?;
+    let audited = audit::find_by_trace_id(store, &id, TRACED_MAX).await?;
     let mut found: Vec<_> = runs.iter().map(FoundObject::from).collect();
     found.extend(events.iter().map(FoundObject::from));
     found.extend(audited.iter().map(FoundObject::from));
@@ -181,12 +181,12 @@ fn is_in_trace(event: &Event, id: &str) -> bool {
 
 async fn find_taxpayer(state: &ApiState, text: &str) -> Result<Option<Taxpayer>, ApiError> {
     let by_id = match parse_id(text).map(TaxpayerId) {
-        Some(id) => taxpayers::with_id(state.store.reader(), id).await?,
+        Some(id) => taxpayers::find_by_id(state.store.reader(), id).await?,
         None => None,
     };
     match by_id {
         Some(found) => Ok(Some(found)),
-        None => Ok(taxpayers::with_tin(&state.store, text).await?),
+        None => Ok(taxpayers::find_by_tin(&state.store, text).await?),
     }
 }
 

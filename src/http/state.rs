@@ -36,7 +36,7 @@ use crate::http::limits::AnswerMemory;
 use crate::http::limits::BodyMemory;
 use crate::http::limits::ConcurrentCalls;
 use crate::http::limits::PageLimits;
-use crate::http::limits::PrintingPlaces;
+use crate::http::limits::PrintingLimit;
 use crate::http::limits::RateLimits;
 use crate::http::limits::SignInAttempts;
 use crate::http::listener::{Audience, Listener};
@@ -84,9 +84,9 @@ pub struct ApiState {
     pub sign_ins: SignInAttempts,
     pub in_progress: InProgressRequests,
     /// Limits the documents that are printed at the same time.
-    pub printing: PrintingPlaces,
+    pub printing: PrintingLimit,
     /// Limits the workbooks that are written at the same time.
-    pub workbooks: PrintingPlaces,
+    pub workbooks: PrintingLimit,
     pub stopping: StopSignal,
 }
 
@@ -173,13 +173,14 @@ impl ApiState {
             .ok_or_else(|| ApiError::internal("no state"))
     }
 
-    /// Returns the present day in the authority's time zone. It is the day of everything that is dated, overdue or of a
-    /// month.
+    /// Returns the present day in the authority's time zone. It decides, for example, which invoices are overdue and
+    /// which month is the present one.
     pub(crate) fn today(&self) -> Date {
         day_at(self.clock.now(), self.settings.utc_offset)
     }
 
-    /// Returns the last day that is not in the future.
+    /// Returns the last day that is not in the future, in UTC or in the authority's time zone. An invoice may be dated
+    /// up to this day.
     pub(crate) fn latest_day(&self) -> Date {
         later_current_date(self.clock.now(), self.settings.utc_offset)
     }

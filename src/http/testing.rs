@@ -51,7 +51,7 @@ use crate::http::limits::ConcurrentCalls;
 use crate::http::limits::ConcurrentLimits;
 use crate::http::limits::PageLimits;
 use crate::http::limits::PageRates;
-use crate::http::limits::PrintingPlaces;
+use crate::http::limits::PrintingLimit;
 use crate::http::limits::Rates;
 use crate::http::limits::SignInAttempts;
 use crate::http::limits::SignInRates;
@@ -219,8 +219,8 @@ async fn start_app_on(database: TestStore) -> TestApp {
         }),
         answers: AnswerMemory::new(ANSWERS),
         in_progress: InProgressRequests::default(),
-        printing: PrintingPlaces::default(),
-        workbooks: PrintingPlaces::default(),
+        printing: PrintingLimit::default(),
+        workbooks: PrintingLimit::default(),
         stopping: StopSignal::default(),
     };
     TestApp {

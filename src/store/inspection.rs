@@ -103,7 +103,7 @@ pub async fn load_server(store: &Store) -> Result<DatabaseServer, StoreError> {
 /// Writes a row, or creates a table if there is no schema yet, and rolls back. Fails if the service could not write or
 /// migrate.
 pub async fn try_write(store: &Store, schema: &SchemaState) -> Result<(), StoreError> {
-    let tx = store.begin_apart().await?;
+    let tx = store.begin_unshared().await?;
     if schema.is_empty() {
         tx.execute_unprepared("CREATE TABLE einvoice_doctor (id integer)")
             .await?;

@@ -16,8 +16,8 @@ pub(crate) enum LookupColumn {
     Number(&'static str),
 }
 
-/// Builds the statement. It has one parameter for each column: a JSON list of pairs (taxpayer id, value). A row that
-/// matches several pairs is returned several times.
+/// Builds the SQL text of a lookup. It has one parameter for each column: a JSON list of pairs (taxpayer id, value). A
+/// row that matches several pairs is returned several times.
 pub(crate) fn lookup_sql<E: EntityTrait>(
     dialect: &dyn Dialect,
     table: &'static str,

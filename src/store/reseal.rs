@@ -128,7 +128,10 @@ pub async fn unseal_sample(store: &Store) -> Result<UnsealedSample, StoreError> 
             .await?;
         rows.retain(SealedRow::has_sealed_text);
         sample.read += rows.len();
-        sample.unopened += rows.iter().filter(|row| !texts.opens(store, row)).count();
+        sample.unopened += rows
+            .iter()
+            .filter(|row| !texts.can_unseal(store, row))
+            .count();
     }
     Ok(sample)
 }
@@ -158,7 +161,7 @@ impl SealedRow {
 }
 
 impl SealedColumn {
-    fn opens(&self, store: &Store, row: &SealedRow) -> bool {
+    fn can_unseal(&self, store: &Store, row: &SealedRow) -> bool {
         (self.reseal)(store.vault(), &row.id, &row.sealed).is_ok()
     }
 
@@ -171,7 +174,7 @@ impl SealedColumn {
             };
             after = last.key.clone();
             let mut sealed = rows.iter().filter(|row| row.has_sealed_text());
-            if sealed.any(|row| self.opens(store, row)) {
+            if sealed.any(|row| self.can_unseal(store, row)) {
                 return Ok(true);
             }
         }

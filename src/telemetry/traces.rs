@@ -110,7 +110,7 @@ pub fn start(
 }
 
 /// Sends an export without spans to the collector with this root, to find out whether it accepts traces.
-pub async fn probe(root: &str) -> Result<(), TracesError> {
+pub async fn probe_collector(root: &str) -> Result<(), TracesError> {
     let exporter = build_exporter(root, "doctor")?;
     Ok(exporter.export(Vec::new()).await?)
 }
@@ -399,9 +399,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_collector_is_asked_without_spans() {
-        let taken = probe(&collector(&[200])).await;
+        let taken = probe_collector(&collector(&[200])).await;
         assert!(taken.is_ok(), "{taken:?}");
-        let refused = probe(&collector(&[403])).await.unwrap_err().to_string();
+        let refused = probe_collector(&collector(&[403]))
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("403"), "{refused}");
     }
 

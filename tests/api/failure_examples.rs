@@ -249,7 +249,9 @@ async fn refuse_relays(world: &World, taxpayer: &Taxpayer, examples: &mut Failur
     examples.add("IRN_CONTENT_CHANGED", app.submit(&other).await);
     let stored = documents::invoice_numbered(body["invoice_reference"].as_str().unwrap());
     let stored = taxpayer.invoice(&stored).await;
-    let refused = app.pay(stored["irn"].as_str().unwrap(), "PAID").await;
+    let refused = app
+        .set_payment_status(stored["irn"].as_str().unwrap(), "PAID")
+        .await;
     examples.add("INVOICE_NOT_APPROVED", refused);
     let no = documents::invoice_no();
     let retail = documents::submission(taxpayer, &no);

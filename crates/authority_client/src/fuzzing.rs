@@ -20,7 +20,7 @@ pub fn read_answer(text: &[u8]) {
         !answer.sentence(400).is_empty(),
         "there is always something to show"
     );
-    let _ = answer.names_field();
+    let _ = answer.mentions_field();
     drop((
         InvoiceInTransit::read_list(&answer.data),
         Parties::read(&answer.data),

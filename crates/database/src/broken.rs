@@ -29,8 +29,8 @@ pub(super) fn log_permanent_error_once(sql: &str, error: &DbErr) {
 fn statement_name(sql: &str) -> String {
     let mut words = sql.split_whitespace();
     let verb = words.next().unwrap_or_default();
-    if !is_before_table(verb) {
-        words.find(|word| is_before_table(word));
+    if !precedes_table_name(verb) {
+        words.find(|word| precedes_table_name(word));
     }
     let table = words.next().unwrap_or_default();
     let table: String = table
@@ -40,7 +40,7 @@ fn statement_name(sql: &str) -> String {
     format!("{verb} {table}").trim_end().to_owned()
 }
 
-fn is_before_table(word: &str) -> bool {
+fn precedes_table_name(word: &str) -> bool {
     matches!(word, "FROM" | "INTO" | "UPDATE")
 }
 

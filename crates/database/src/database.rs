@@ -82,16 +82,16 @@ impl Database {
     }
 
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
-        self.begin_sharing(Sharing::Shared).await
+        self.begin_with_sharing(Sharing::Shared).await
     }
 
-    /// Begins a transaction that never shares its commit with others. On SQLite, concurrent transactions usually share
-    /// one.
-    pub async fn begin_apart(&self) -> Result<Transaction, StoreError> {
-        self.begin_sharing(Sharing::Apart).await
+    /// Begins a transaction that never shares its commit with others. On SQLite, other concurrent transactions share a
+    /// commit.
+    pub async fn begin_unshared(&self) -> Result<Transaction, StoreError> {
+        self.begin_with_sharing(Sharing::Apart).await
     }
 
-    async fn begin_sharing(&self, sharing: Sharing) -> Result<Transaction, StoreError> {
+    async fn begin_with_sharing(&self, sharing: Sharing) -> Result<Transaction, StoreError> {
         let (kind, watch) = self.writer.begin(sharing).await?;
         Ok(Transaction::new(kind, self.backend(), watch))
     }
@@ -152,7 +152,7 @@ impl Database {
         self.writer.metrics()
     }
 
-    /// Returns the pool for queries. A task that renders a page (`run_as_page`) gets the pool for pages.
+    /// Returns the pool for queries. A task that renders a page (`run_with_page_pool`) gets the pool for pages.
     pub fn reader(&self) -> &Pool {
         self.readers.pool()
     }
@@ -370,7 +370,7 @@ mod tests {
     use futures_util::future::join_all;
 
     use super::*;
-    use crate::readers::run_as_page;
+    use crate::readers::run_with_page_pool;
     use crate::testing::stores;
 
     /// Our build of sqlx can load SQLite extensions. This test proves that loading stays disabled.
@@ -432,9 +432,9 @@ mod tests {
     async fn pages_have_connections_of_their_own() {
         for test in stores().await {
             let query = async || test.store.reader().execute_unprepared("SELECT 1").await;
-            assert!(run_as_page(query()).await.is_ok());
+            assert!(run_with_page_pool(query()).await.is_ok());
             test.store.readers.pages.close().await.unwrap();
-            assert!(run_as_page(query()).await.is_err());
+            assert!(run_with_page_pool(query()).await.is_err());
             assert!(query().await.is_ok(), "the API goes on");
         }
     }

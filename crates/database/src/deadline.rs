@@ -100,25 +100,25 @@ impl Liveness {
     /// True if a call was abandoned in the last minute. The connection of that call may be dead.
     pub(crate) fn is_doubted(&self) -> bool {
         let doubted_at = self.doubted_at.load(Ordering::Relaxed);
-        doubted_at != u64::MAX && self.now().saturating_sub(doubted_at) < millis(DOUBTED_FOR)
+        doubted_at != u64::MAX && self.now_ms().saturating_sub(doubted_at) < millis(DOUBTED_FOR)
     }
 
     fn mark_doubted(&self) {
-        self.doubted_at.store(self.now(), Ordering::Relaxed);
+        self.doubted_at.store(self.now_ms(), Ordering::Relaxed);
     }
 
     /// True if no call on the pool was answered for at least this long.
     pub(crate) fn is_unanswered_for(&self, duration: Duration) -> bool {
-        self.now()
+        self.now_ms()
             .saturating_sub(self.answered_at.load(Ordering::Relaxed))
             >= millis(duration)
     }
 
     fn record_answer(&self) {
-        self.answered_at.store(self.now(), Ordering::Relaxed);
+        self.answered_at.store(self.now_ms(), Ordering::Relaxed);
     }
 
-    fn now(&self) -> u64 {
+    fn now_ms(&self) -> u64 {
         millis(self.opened.elapsed())
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct WriterPool {
     metrics: StoreMetrics,
 }
 
-/// Says if a transaction may share one database transaction, and so its commit, with others on SQLite.
+/// Says whether a transaction may share one database transaction, and so its commit, with others on SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     Shared,
@@ -478,7 +478,7 @@ mod tests {
         let test = stores().await.remove(0);
         let store = &test.store;
         let rolls_back = async |name: &str| {
-            let tx = store.begin_apart().await.unwrap();
+            let tx = store.begin_unshared().await.unwrap();
             add(&tx, name).await.unwrap();
             tx.execute_unprepared("ROLLBACK").await.unwrap();
             tx.commit().await

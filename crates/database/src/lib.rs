@@ -43,5 +43,5 @@ pub use insert::statement_portions;
 pub use metrics::{ReadWaits, StoreMetrics};
 pub use pool::Pool;
 pub use pool_settings::PoolSettings;
-pub use readers::{poll_as_page, run_as_page};
+pub use readers::{poll_with_page_pool, run_with_page_pool};
 pub use single_connection::try_connection;

@@ -233,7 +233,7 @@ impl Pool {
     ) -> Result<(DatabaseTransaction, CallGuard), DbErr> {
         let (PoolGeneration { connections, .. }, watch) = self.connections().await?;
         let begun = Box::pin(async { connections.begin_with_options(options).await });
-        let begun = self.check_silence(&watch, watch.call(Duration::MAX, begun).await)?;
+        let begun = self.mark_if_silent(&watch, watch.call(Duration::MAX, begun).await)?;
         Ok((begun, watch))
     }
 
@@ -242,11 +242,12 @@ impl Pool {
         F: Future<Output = Result<T, DbErr>> + Send,
     {
         let (current, watch) = self.connections().await?;
-        self.check_silence(&watch, watch.call(Duration::MAX, call(current)).await)
+        self.mark_if_silent(&watch, watch.call(Duration::MAX, call(current)).await)
     }
 
-    /// Marks the pool as silent, so that it is replaced, if it had no free connection and answered no call.
-    fn check_silence<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
+    /// Returns `result` unchanged. If the pool had no free connection and answered no call for `BUSY_WAIT`, marks it as
+    /// silent, so that its connections are replaced.
+    fn mark_if_silent<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
         let is_stuck = result.as_ref().err().is_some_and(is_exhausted)
             && watch.liveness.is_unanswered_for(BUSY_WAIT);
         if is_stuck && self.0.backend == DbBackend::Postgres {

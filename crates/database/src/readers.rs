@@ -33,11 +33,11 @@ impl Readers {
 }
 
 /// Runs a future that makes a page: its queries use the pool of pages.
-pub async fn run_as_page<F: Future>(page: F) -> F::Output {
+pub async fn run_with_page_pool<F: Future>(page: F) -> F::Output {
     MAKES_PAGE.scope((), page).await
 }
 
 /// Polls the body of a page that is rendered while it is sent: its queries use the pool of pages, too.
-pub fn poll_as_page<T>(poll: impl FnOnce() -> T) -> T {
+pub fn poll_with_page_pool<T>(poll: impl FnOnce() -> T) -> T {
     MAKES_PAGE.sync_scope((), poll)
 }

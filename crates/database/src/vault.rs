@@ -96,7 +96,7 @@ impl Vault {
         {
             Some((id, text)) => {
                 if !self.keys().any(|key| key.id == id) {
-                    return Err(corrupt(
+                    return Err(corrupt_secret_error(
                         owner,
                         &format!(
                             "the secret was sealed with the key {id}, which is not among the keys given"
@@ -111,7 +111,9 @@ impl Vault {
                 .keys()
                 .find_map(|key| key.open_earlier_format(owner, sealed)),
         };
-        opened.ok_or_else(|| corrupt(owner, "the secret does not open with this encryption key"))
+        opened.ok_or_else(|| {
+            corrupt_secret_error(owner, "the secret does not open with this encryption key")
+        })
     }
 
     /// Seals a sealed secret again with the current key. Returns `None` if it is already sealed with this key.
@@ -202,10 +204,10 @@ fn constant_nonce() -> Nonce {
 }
 
 fn sealing_error(owner: &str) -> StoreError {
-    corrupt(owner, "the secret could not be sealed")
+    corrupt_secret_error(owner, "the secret could not be sealed")
 }
 
-fn corrupt(owner: &str, reason: &str) -> StoreError {
+fn corrupt_secret_error(owner: &str, reason: &str) -> StoreError {
     StoreError::Corrupt {
         table: "secrets",
         id: owner.to_owned(),

@@ -9,40 +9,40 @@ use typst_layout::{Page, PagedDocument};
 use crate::text::BREAK;
 
 /// Returns the same pages without marks in their texts.
-pub fn remove_breaks(pages: &PagedDocument) -> PagedDocument {
+pub fn remove_break_marks(pages: &PagedDocument) -> PagedDocument {
     let cleaned = pages.pages().iter().map(|page| {
         let mut page: Page = page.clone();
-        remove_frame_breaks(&mut page.frame);
+        remove_marks_from_frame(&mut page.frame);
         page
     });
     PagedDocument::new(cleaned.collect(), pages.info().clone())
 }
 
-fn remove_frame_breaks(frame: &mut Frame) {
+fn remove_marks_from_frame(frame: &mut Frame) {
     // A frame without marks is not changed, because typst shares frames and a change makes a copy.
-    if !has_breaks(frame) {
+    if !has_break_marks(frame) {
         return;
     }
     frame.retain(|item| {
         match item {
-            FrameItem::Group(group) => remove_frame_breaks(&mut group.frame),
-            FrameItem::Text(text) => clean_text(text),
+            FrameItem::Group(group) => remove_marks_from_frame(&mut group.frame),
+            FrameItem::Text(text) => remove_marks_from_text(text),
             _ => {}
         }
         true
     });
 }
 
-fn has_breaks(frame: &Frame) -> bool {
+fn has_break_marks(frame: &Frame) -> bool {
     frame.items().any(|(_, item)| match item {
-        FrameItem::Group(group) => has_breaks(&group.frame),
+        FrameItem::Group(group) => has_break_marks(&group.frame),
         FrameItem::Text(text) => text.text.contains(BREAK),
         _ => false,
     })
 }
 
 /// Removes the marks from a text, and corrects the position in the text that each glyph records. Marks have no width.
-fn clean_text(item: &mut TextItem) {
+fn remove_marks_from_text(item: &mut TextItem) {
     let marks: Vec<usize> = item.text.match_indices(BREAK).map(|(at, _)| at).collect();
     let moved = |at: u16| {
         let before = marks.iter().filter(|mark| **mark < usize::from(at)).count();

@@ -59,8 +59,8 @@ pub struct Content {
     pub logo: &'static str,
     /// `printed` or `too long`; empty if the document has no QR code.
     pub qr: &'static str,
-    /// The address of the page that verifies the document: whole, and as it is printed. Both are empty if there is no
-    /// page.
+    /// The address of the page that verifies the document. `verify_text` is this address as it is printed. Both texts
+    /// are empty if there is no such page.
     pub verify_link: String,
     pub verify_text: String,
     pub has_ubl: bool,

@@ -1,4 +1,4 @@
-//! Dates in words, because 03/04/2026 is two dates.
+//! Dates in words, because 03/04/2026 can mean two days.
 
 use jiff::civil::{Date, Time};
 use trade_document::Period;

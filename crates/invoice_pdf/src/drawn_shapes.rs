@@ -1,6 +1,6 @@
-//! Counts the shapes of a logo that is an SVG file. A short file may draw very much, because its parts can refer to each
-//! other. So shapes are counted as often as references draw them. Where a reference is not sure, all parts that it could
-//! mean are counted.
+//! Counts the shapes of a logo that is an SVG file. A short file may draw very much, because its parts can refer to
+//! each other. So shapes are counted as often as references draw them. Where a reference is not sure, all parts that it
+//! could mean are counted.
 
 use std::collections::HashMap;
 
@@ -224,7 +224,7 @@ impl<'d> Drawing<'d> {
         let targets = self.list_targets(node);
         let has_heirs = targets.iter().any(|target| self.is_gradient(target));
         let heirs = if has_heirs && !is_gradient_part(node) {
-            self.count_heirs(node, references)?
+            self.count_colour_heirs(node, references)?
         } else {
             1
         };
@@ -241,7 +241,11 @@ impl<'d> Drawing<'d> {
 
     /// Returns how many elements have the colours of this one: itself and those below it, also where they are drawn
     /// by a reference.
-    fn count_heirs(&mut self, node: Node<'d, 'd>, references: usize) -> Result<u64, PdfError> {
+    fn count_colour_heirs(
+        &mut self,
+        node: Node<'d, 'd>,
+        references: usize,
+    ) -> Result<u64, PdfError> {
         let mut heirs: u64 = 0;
         for below in node.descendants().filter(Node::is_element) {
             heirs = heirs.saturating_add(1);

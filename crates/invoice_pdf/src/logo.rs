@@ -13,7 +13,7 @@ use crate::drawing::check_drawing;
 /// The largest file of a logo in bytes.
 pub const LOGO_BYTES_MAX: usize = 512 * 1024;
 
-/// The maximum number of pixels of a logo: a square of 2,000 pixels has 17 cm at 300 dpi.
+/// The maximum number of pixels of a logo: a square with sides of 2,000 pixels, which are 17 cm at 300 dpi.
 pub const LOGO_PIXELS_MAX: u64 = 4_000_000;
 
 /// The maximum size of the colour profile in a PNG, in bytes. It is packed: 512 KB of a file can become 500 MB.

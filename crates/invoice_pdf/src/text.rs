@@ -6,17 +6,18 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::fonts::Fonts;
 
-/// Replaces a character that no font has.
+/// The character that is printed in place of one that no font has.
 pub const REPLACEMENT: char = '\u{fffd}';
 
-/// Marks a place at which a line may end. It is invisible, and is removed when the pages are laid out.
+/// The mark for a place at which a line may end. It is invisible, and is removed when the pages are laid out.
 pub const BREAK: char = '\u{200b}';
 
-/// Marks a text that runs from right to left, as its first character. The template removes it.
+/// The first character of a text that runs from right to left. It tells the template to set the text in this direction.
+/// The template removes it.
 const RIGHT_TO_LEFT: char = '\u{200f}';
 
-/// The maximum length of a letter with its marks, in bytes. One with more is printed without them: a letter can have any
-/// number of marks, which would take as much memory and time.
+/// The maximum length of a letter with its marks, in bytes. One with more is printed without them: a letter can have
+/// any number of marks, which would take as much memory and time.
 const CLUSTER_BYTES_MAX: usize = 256;
 
 /// The space for a text.

@@ -6,7 +6,7 @@ use typst::foundations::{Bytes, Datetime, Smart};
 use typst_layout::PagedDocument;
 use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
-use crate::breaks::remove_breaks;
+use crate::breaks::remove_break_marks;
 use crate::content::Content;
 use crate::qr::{can_print_qr, draw_qr};
 use crate::text::REPLACEMENT;
@@ -123,7 +123,7 @@ fn typeset_pages(
 fn lay_out(world: &PageWorld) -> Result<PagedDocument, PdfError> {
     let result = typst::compile::<PagedDocument>(world);
     let pages = result.output.map_err(|faults| to_error(&faults))?;
-    Ok(remove_breaks(&pages))
+    Ok(remove_break_marks(&pages))
 }
 
 /// Returns the date of the document for the properties of the file. With the current time, the bytes would differ each

@@ -87,7 +87,7 @@ impl LoggedCalls {
     }
 
     /// Returns the entry with this number; `None` if it was evicted or cleared.
-    fn line(&mut self, number: u64) -> Option<&mut CallRecord> {
+    fn find_record(&mut self, number: u64) -> Option<&mut CallRecord> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.records.get_mut(index)
     }
@@ -151,7 +151,7 @@ pub(crate) struct Recording<'a> {
 impl Drop for Recording<'_> {
     fn drop(&mut self) {
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        if let Some(record) = self.log.lock().line(self.line) {
+        if let Some(record) = self.log.lock().find_record(self.line) {
             record.ending = self.ending;
             record.duration_ms = duration_ms;
         }

@@ -41,7 +41,7 @@ impl Dialect {
     }
 
     /// Returns the message of a refusal in this dialect. Only `AMBIGUOUS` has two versions.
-    pub(crate) fn words(self, words: &str) -> &str {
+    pub(crate) fn reword(self, words: &str) -> &str {
         if self == Self::Long && words == reply::AMBIGUOUS {
             BUSY_TEXT
         } else {
@@ -57,13 +57,13 @@ fn rename_party(name: &str, value: Value) -> (String, Value) {
         _ => return (name.to_owned(), value),
     };
     let value = match value {
-        Value::Object(party) => Value::Object(omit_online(party)),
+        Value::Object(party) => Value::Object(remove_online_flag(party)),
         other => other,
     };
     (name, value)
 }
 
-fn omit_online(mut party: Map<String, Value>) -> Map<String, Value> {
+fn remove_online_flag(mut party: Map<String, Value>) -> Map<String, Value> {
     if party.get("online") == Some(&Value::Bool(true)) {
         party.remove("online");
     }

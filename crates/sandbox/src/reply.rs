@@ -1,7 +1,7 @@
 //! The JSON envelope of every answer, and the words of refusals.
 //!
-//! Success is `{ code, data, message }`. Failure is `{ code, data: null, message, error }`; `Shape` names the forms of
-//! `error`.
+//! Success is `{ code, data, message }`. Failure is `{ code, data: null, message, error }`; `ErrorShape` names the forms
+//! of `error`.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ impl AuthorityReply {
 
 /// The form of the member `error` of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Shape {
+enum ErrorShape {
     /// An object `{ id, handler, public_message }`.
     Plain,
     /// The object of `Plain` with a member `details` that repeats the message.
@@ -59,7 +59,7 @@ enum Shape {
 pub(crate) struct Refusal {
     status: u16,
     words: String,
-    shape: Shape,
+    shape: ErrorShape,
 }
 
 impl Refusal {
@@ -67,7 +67,7 @@ impl Refusal {
         Self {
             status,
             words: words.into(),
-            shape: Shape::Plain,
+            shape: ErrorShape::Plain,
         }
     }
 
@@ -84,7 +84,7 @@ impl Refusal {
         Self {
             status: 400,
             words,
-            shape: Shape::Details,
+            shape: ErrorShape::Details,
         }
     }
 
@@ -92,7 +92,7 @@ impl Refusal {
         Self {
             status: 400,
             words: format!("{field} {rule}"),
-            shape: Shape::Fields(field.to_owned()),
+            shape: ErrorShape::Fields(field.to_owned()),
         }
     }
 
@@ -101,7 +101,7 @@ impl Refusal {
         Self {
             status,
             words: words.to_owned(),
-            shape: Shape::Text,
+            shape: ErrorShape::Text,
         }
     }
 
@@ -109,13 +109,13 @@ impl Refusal {
         Self {
             status: 404,
             words: "the requested route does not exist".into(),
-            shape: Shape::Absent,
+            shape: ErrorShape::Absent,
         }
     }
 
     pub(crate) fn in_dialect(self, dialect: Dialect) -> Self {
         Self {
-            words: dialect.words(&self.words).to_owned(),
+            words: dialect.reword(&self.words).to_owned(),
             ..self
         }
     }
@@ -125,11 +125,11 @@ impl Refusal {
         let mut body = json!({ "code": self.status, "data": null, "message": self.words });
         let mut error = json!({ "id": id, "handler": handler, "public_message": self.words });
         match &self.shape {
-            Shape::Absent => return AuthorityReply::without_envelope(self.status, body),
-            Shape::Text => error = json!(self.words),
-            Shape::Plain => {}
-            Shape::Details => error["details"] = json!(self.words),
-            Shape::Fields(field) => {
+            ErrorShape::Absent => return AuthorityReply::without_envelope(self.status, body),
+            ErrorShape::Text => error = json!(self.words),
+            ErrorShape::Plain => {}
+            ErrorShape::Details => error["details"] = json!(self.words),
+            ErrorShape::Fields(field) => {
                 error["errors"] = json!([{ "field": field, "message": self.words }]);
             }
         }

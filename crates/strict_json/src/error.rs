@@ -19,7 +19,7 @@ pub enum JsonError {
     /// A forbidden key. `read` does not fail with this: it passes such keys to `on_fault` instead.
     #[error("the key {path} is {}", kind.reason())]
     Key { path: String, kind: KeyErrorKind },
-    /// Well-formed, but not of the requested type.
+    /// The text is well-formed JSON, but not of the requested type.
     #[error("{0}")]
     Shape(Error),
 }

@@ -171,7 +171,7 @@ impl<W: Worker> BatchActor<W> {
         }));
     }
 
-    /// Stores the length of the queue and its longest wait for operators.
+    /// Records for operators how many commands are in the queue, and since when the oldest of them waits.
     fn record_queue(&self) {
         let waiting_since = self.queue.waiting_since();
         self.context

@@ -110,7 +110,7 @@ impl NodeInner {
     }
 
     pub(crate) fn state(&self) -> NodeState {
-        match (self.lock_status().state, self.heartbeat.level()) {
+        match (self.lock_status().state, self.heartbeat.batch_load()) {
             (NodeState::Running, BatchLoad::Busy) => NodeState::Busy,
             (NodeState::Running, BatchLoad::Stuck) => NodeState::Stuck,
             (state, _) => state,

@@ -28,7 +28,8 @@ impl LoggedPanic {
 }
 
 impl PanicLog {
-    /// Adds a panic. If its actor, or the list, has too many, replaces the oldest panic of the actor, or of the list.
+    /// Adds a panic. If its actor already has the maximum number, removes the actor's oldest panic. Otherwise, if the
+    /// list is full, removes the oldest panic of all.
     pub(crate) fn record(&mut self, kind: &'static str, actor: &str, at: Timestamp, cause: &str) {
         let mut own = self.0.iter().enumerate();
         let oldest = own.by_ref().find(|(_, panic)| panic.is_by(kind, actor));

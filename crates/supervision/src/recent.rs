@@ -113,7 +113,7 @@ impl WorstActors {
     }
 
     #[cfg(test)]
-    fn kept(&self) -> usize {
+    fn kept_count(&self) -> usize {
         let all = self.short.spans.iter().chain(&self.long.spans);
         all.flat_map(|span| span.by_kind.values())
             .map(|kept| kept.actors.len())
@@ -359,7 +359,11 @@ mod tests {
         }
         let spans = recent.short.spans.len() + recent.long.spans.len();
         assert!(spans <= 31 + 61, "{spans}");
-        assert!(recent.kept() <= spans * CUT_AT, "{}", recent.kept());
+        assert!(
+            recent.kept_count() <= spans * CUT_AT,
+            "{}",
+            recent.kept_count()
+        );
         let found = recent.windows(69 * MINUTE_US);
         let mut waits: Vec<u64> = found[KIND]
             .values()
@@ -379,7 +383,7 @@ mod tests {
         for number in 0..10_000 {
             recent.record(KIND, &number.to_string(), 0, waited(5));
         }
-        assert!(recent.kept() <= 2 * CUT_AT, "{}", recent.kept());
+        assert!(recent.kept_count() <= 2 * CUT_AT, "{}", recent.kept_count());
         let found = recent.windows(0);
         assert!(found[KIND].len() >= KEPT_BY_MEASURE);
         assert!(found[KIND].values().all(|windows| windows[2].wait_us == 5));

@@ -284,7 +284,7 @@ where
 
     /// Returns the number of keys that have an actor, including escalated actors.
     #[cfg(test)]
-    pub(crate) fn active(&self) -> usize {
+    pub(crate) fn active_count(&self) -> usize {
         self.handles.len()
     }
 

@@ -71,7 +71,7 @@ impl Tree {
         let mut recent = if actors_max == 0 {
             WindowsByName::new()
         } else {
-            self.recent().windows(moment.micros)
+            self.lock_worst_actors().windows(moment.micros)
         };
         // The key contains the kind in addition to its rank, because all kinds that the tree does not know have the
         // same rank.
@@ -79,7 +79,7 @@ impl Tree {
         let mut top = Vec::new();
         self.for_each_node(|inner| {
             let candidate = ListCandidate::new(inner, &mut recent, moment.micros);
-            let key = (self.rank(inner.kind), inner.kind, inner.shard);
+            let key = (self.kind_position(inner.kind), inner.kind, inner.shard);
             let group = groups
                 .entry(key)
                 .or_insert_with(|| CountedGroup::new(inner.kind, inner.shard));
@@ -93,7 +93,7 @@ impl Tree {
             group.add(candidate, actors_max);
         });
         top.extend(stopped_actors(recent));
-        let panics = self.panics();
+        let panics = self.lock_panic_log();
         let mut top = leading_actors(top, actors_max.min(KEPT_BY_MEASURE));
         for actor in &mut top {
             add_panics(actor, &panics);

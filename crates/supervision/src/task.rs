@@ -106,7 +106,7 @@ mod tests {
         let (go_on, waiting) = oneshot::channel();
         let other = run_task(arbiter, node(), move |_| waiting);
         let panicking = run_task(arbiter, node(), |node| async move {
-            assert_eq!(node.tree().count(), 2, "both are shown");
+            assert_eq!(node.tree().node_count(), 2, "both are shown");
             panic!("no such step");
         });
         let (panicked, returned) = tokio::join!(
@@ -121,7 +121,10 @@ mod tests {
             (panicked, returned),
             (TaskEnd::Panicked, TaskEnd::Returned(Ok(5)))
         );
-        assert_eq!((tree.counters().snapshot().panics, tree.count()), (1, 0));
+        assert_eq!(
+            (tree.counters().snapshot().panics, tree.node_count()),
+            (1, 0)
+        );
         arbiters.stop();
         assert!(arbiters.join().await);
         let late: TaskEnd<()> = run_task(arbiter, node(), |_| async {}).await;

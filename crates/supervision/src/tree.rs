@@ -93,13 +93,13 @@ impl Tree {
         &self.0.quarantine
     }
 
-    pub fn count(&self) -> usize {
+    pub fn node_count(&self) -> usize {
         self.0.nodes.len()
     }
 
     /// Returns an error with the reason if an actor has escalated.
     pub fn readiness(&self) -> Result<(), String> {
-        let failures = self.failures();
+        let failures = self.lock_failures();
         match (failures.len(), failures.values().next()) {
             (_, None) => Ok(()),
             (1, Some(reason)) => Err(reason.clone()),
@@ -113,7 +113,7 @@ impl Tree {
         self.for_each_node(|inner| {
             if inner.kind == kind && inner.heartbeat().running_since().is_some() {
                 found.all += 1;
-                found.stuck += usize::from(inner.heartbeat().level() == BatchLoad::Stuck);
+                found.stuck += usize::from(inner.heartbeat().batch_load() == BatchLoad::Stuck);
             }
         });
         found
@@ -139,7 +139,7 @@ impl Tree {
     }
 
     /// Returns the position of a kind in the order that was given to `new`.
-    pub(crate) fn rank(&self, kind: NodeKind) -> usize {
+    pub(crate) fn kind_position(&self, kind: NodeKind) -> usize {
         let kinds = self.0.kinds;
         kinds
             .iter()
@@ -161,7 +161,7 @@ impl Tree {
 
     /// Records what an actor did, for the figures of the last hour.
     pub(crate) fn record_measured(&self, node: &NodeInner, moment: u64, measured: ActorMeasures) {
-        self.recent()
+        self.lock_worst_actors()
             .record(node.kind.name(), node.name(), moment, measured);
     }
 
@@ -175,30 +175,31 @@ impl Tree {
     ) {
         self.0.counters.panics.increment();
         let kind = node.kind.name();
-        self.panics().record(kind, node.name(), self.now(), cause);
+        self.lock_panic_log()
+            .record(kind, node.name(), self.now(), cause);
         self.record_measured(node, moment, measured);
     }
 
-    pub(crate) fn recent(&self) -> MutexGuard<'_, WorstActors> {
+    pub(crate) fn lock_worst_actors(&self) -> MutexGuard<'_, WorstActors> {
         lock(&self.0.recent)
     }
 
-    pub(crate) fn panics(&self) -> MutexGuard<'_, PanicLog> {
+    pub(crate) fn lock_panic_log(&self) -> MutexGuard<'_, PanicLog> {
         lock(&self.0.panics)
     }
 
     pub(crate) fn escalate(&self, id: u64, reason: String) {
         self.0.counters.escalations.increment();
         tracing::error!(reason, "actor escalated; the process is not ready");
-        self.failures().insert(id, reason);
+        self.lock_failures().insert(id, reason);
     }
 
     pub(crate) fn forget(&self, id: u64) {
         self.0.nodes.remove(&id);
-        self.failures().remove(&id);
+        self.lock_failures().remove(&id);
     }
 
-    fn failures(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
+    fn lock_failures(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
         lock(&self.0.failures)
     }
 }
@@ -210,7 +211,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 impl std::fmt::Debug for Tree {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tree")
-            .field("nodes", &self.count())
+            .field("nodes", &self.node_count())
             .finish_non_exhaustive()
     }
 }

@@ -88,7 +88,7 @@ impl Heartbeat {
     }
 
     /// Returns the level of the last scan, or `Light` if the batch has ended since.
-    pub(crate) fn level(&self) -> BatchLoad {
+    pub(crate) fn batch_load(&self) -> BatchLoad {
         match self.since.load(Ordering::Relaxed) {
             0 => BatchLoad::Light,
             _ => BatchLoad::from_byte(self.level.load(Ordering::Relaxed)),

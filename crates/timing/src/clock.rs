@@ -42,8 +42,8 @@ pub fn new_id() -> Uuid {
     Uuid::now_v7()
 }
 
-/// A clock for tests, in microseconds since 1970. Its time changes only when a test changes it. No feature hides it,
-/// because everything above this crate would then be built twice.
+/// A clock for tests, in microseconds since 1970. Its time changes only when a test changes it. No Cargo feature
+/// hides it, because every crate above this one would then be compiled twice, with and without the feature.
 #[derive(Debug)]
 pub struct MockClock(AtomicI64);
 

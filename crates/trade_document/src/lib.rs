@@ -14,7 +14,8 @@ pub const ROUNDING: &str = "Rounding";
 pub struct TradeDocument {
     /// The number that the supplier gave to the document.
     pub number: String,
-    /// The invoice reference number (IRN), under which the authority knows the document; `None` if it does not know it.
+    /// The invoice reference number (IRN), under which the authority knows the document; `None` if the authority does
+    /// not know the document.
     pub irn: Option<String>,
     /// The code of the document type, such as 381, and its name in words.
     pub document_type: CodeAndName,

@@ -77,13 +77,13 @@ pub fn allocate_charges(document: &TradeDocument) -> Result<AllocatedDocument, V
 /// Returns the weight of dividing a discount or fee among its lines.
 fn allocation_weight(document: &TradeDocument, charge: &Charge) -> usize {
     let lines = document.lines.iter();
-    let parts = lines.filter(|line| may_bear(line, charge)).count();
+    let parts = lines.filter(|line| can_share_charge(line, charge)).count();
     let reason = charge.reason.as_ref().map_or(0, String::len);
     document.lines.len() * COMPARISON_WEIGHT + parts * (PART_WEIGHT + reason)
 }
 
 /// True if the line may get a part of this discount or fee.
-fn may_bear(line: &Line, charge: &Charge) -> bool {
+fn can_share_charge(line: &Line, charge: &Charge) -> bool {
     let tax = charge.tax.as_ref();
     !line.amount.is_zero() && tax.is_none_or(|tax| is_same_tax(tax, &line.tax))
 }
@@ -94,7 +94,7 @@ fn allocate_charge(document: &mut TradeDocument, charge: &Charge) -> Result<Stri
     let mut lines: Vec<_> = document
         .lines
         .iter_mut()
-        .filter(|line| may_bear(line, charge))
+        .filter(|line| can_share_charge(line, charge))
         .collect();
     let sum: Decimal = lines.iter().map(|line| line.amount).sum();
     if lines.is_empty() {

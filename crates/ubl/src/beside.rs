@@ -55,7 +55,10 @@ fn collect_in(element: &Element, path: &str, parts: &mut Vec<UnmappedPart>) {
             value: attribute.value.clone(),
         });
     }
-    let children = element.children.iter().filter(|child| !child.is_gone());
+    let children = element
+        .children
+        .iter()
+        .filter(|child| !child.is_converted());
     let touched = children
         .clone()
         .filter(|child| is_mapped(child) && !is_writer_reference(child));
@@ -77,7 +80,7 @@ fn collect_in(element: &Element, path: &str, parts: &mut Vec<UnmappedPart>) {
 }
 
 fn is_mapped(element: &Element) -> bool {
-    element.is_read() || element.is_gone() || element.children.iter().any(is_mapped)
+    element.is_read() || element.is_converted() || element.children.iter().any(is_mapped)
 }
 
 /// True if the element holds information. A basic element of UBL (`cbc`) without a text holds none, even if it has
@@ -135,7 +138,7 @@ fn merge_part(root: &mut Element, lines: &[usize], part: &UnmappedPart) -> Optio
         own.try_fold(&*root, |element, step| {
             let (name, number) = split_step(step)?;
             let name = translate_name(name, is_credit_note);
-            let place = child_place(element, lines, &name, number)?;
+            let place = child_index(element, lines, &name, number)?;
             element.children.get(place)
         })?;
     }
@@ -177,8 +180,8 @@ pub(crate) fn split_step(step: &str) -> Option<(&str, usize)> {
     }
 }
 
-/// Returns the place of the child with this name and number among the children of an element.
-fn child_place(parent: &Element, lines: &[usize], name: &str, number: usize) -> Option<usize> {
+/// Returns the index of the child with this name and number among the children of an element.
+fn child_index(parent: &Element, lines: &[usize], name: &str, number: usize) -> Option<usize> {
     let index = number.checked_sub(1)?;
     if is_line(name) {
         return lines.get(index).copied();
@@ -198,7 +201,7 @@ fn child_at_step<'a>(
 ) -> Option<&'a mut Element> {
     let (name, number) = split_step(step)?;
     let name = translate_name(name, is_credit_note);
-    let place = child_place(parent, lines, &name, number);
+    let place = child_index(parent, lines, &name, number);
     if let (None, false) = (place, is_line(&name)) {
         let count = parent.children_named(&name).count();
         let allowed = order::child_place(&parent.name, &name)?;

@@ -159,7 +159,7 @@ pub(crate) struct UblTax {
 }
 
 /// Returns the tax category of UBL for one of the authority's.
-pub(crate) fn tax_category(own: &str, percent: Option<Decimal>) -> Option<UblTax> {
+pub(crate) fn ubl_tax_category(own: &str, percent: Option<Decimal>) -> Option<UblTax> {
     let (_, category, scheme) = TAX_CATEGORIES.iter().find(|row| row.0 == own)?;
     let at_rate = if percent.unwrap_or_default().is_zero() {
         "Z"
@@ -412,7 +412,7 @@ mod tests {
     fn every_tax_category_comes_back() {
         for (own, ..) in TAX_CATEGORIES {
             for percent in [None, Some(Decimal::ZERO), Some(Decimal::TEN)] {
-                let ubl = tax_category(own, percent).unwrap();
+                let ubl = ubl_tax_category(own, percent).unwrap();
                 let beside = if ubl.is_ambiguous { own } else { "" };
                 let read = read_tax_category(ubl.category, ubl.scheme, beside, percent);
                 assert_eq!(read, (own, true));

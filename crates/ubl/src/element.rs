@@ -25,7 +25,7 @@ pub(crate) struct Element {
     is_read: Cell<bool>,
     /// True once the element with all its content was turned into something else, so that it need not be kept as a
     /// part.
-    is_gone: Cell<bool>,
+    is_converted: Cell<bool>,
 }
 
 #[derive(Debug, Clone)]
@@ -78,7 +78,7 @@ impl Element {
         }
     }
 
-    pub fn into_default(mut self) -> Self {
+    pub fn with_default_mark(mut self) -> Self {
         self.is_default = true;
         self
     }
@@ -147,12 +147,12 @@ impl Element {
         }
     }
 
-    pub fn mark_gone(&self) {
-        self.is_gone.set(true);
+    pub fn mark_converted(&self) {
+        self.is_converted.set(true);
     }
 
-    pub fn is_gone(&self) -> bool {
-        self.is_gone.get()
+    pub fn is_converted(&self) -> bool {
+        self.is_converted.get()
     }
 
     pub fn is_read(&self) -> bool {

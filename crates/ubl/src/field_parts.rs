@@ -37,7 +37,7 @@ pub fn parts_after_emptying(
         !PARTIES_AND_LINES.contains(&&*child.name) && !written.contains(&serialize_fragment(child))
     });
     let gone: Vec<_> = gone.map(|(place, _)| place).collect();
-    let numbers = numbers_without(&whole, &gone);
+    let numbers = numbers_after_removal(&whole, &gone);
     let texts = emptied_texts(&whole, &rest);
     let places = texts.iter().map(|text| comparable_path(&text.place));
     let places: HashSet<_> = places.collect();
@@ -49,7 +49,7 @@ pub fn parts_after_emptying(
             own.push(part.clone());
             continue;
         }
-        match path_without(&part.path, &numbers) {
+        match path_after_removal(&part.path, &numbers) {
             Some(path) => others.push(UnmappedPart {
                 path,
                 value: part.value.clone(),
@@ -127,7 +127,7 @@ fn comparable_path(path: &str) -> String {
 /// removed; `None` for a removed one.
 type NumbersByName = HashMap<String, Vec<Option<usize>>>;
 
-fn numbers_without(root: &Element, gone: &[usize]) -> NumbersByName {
+fn numbers_after_removal(root: &Element, gone: &[usize]) -> NumbersByName {
     let gone: HashSet<_> = gone.iter().collect();
     let mut counts = HashMap::new();
     let mut numbers = NumbersByName::new();
@@ -146,7 +146,7 @@ fn numbers_without(root: &Element, gone: &[usize]) -> NumbersByName {
 
 /// Returns the path that a part has after elements directly below the root were removed; `None` if the part is in one
 /// of them.
-fn path_without(path: &str, numbers: &NumbersByName) -> Option<String> {
+fn path_after_removal(path: &str, numbers: &NumbersByName) -> Option<String> {
     let steps: Vec<_> = path.splitn(4, '/').collect();
     let [_, root, child, below @ ..] = steps.as_slice() else {
         return Some(path.to_owned());

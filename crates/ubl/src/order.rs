@@ -248,7 +248,7 @@ pub(crate) struct ChildPlace {
 
 /// Returns the place of a child; `None` if this parent is not in the table or has no such child.
 pub(crate) fn child_place(parent: &str, child: &str) -> Option<ChildPlace> {
-    let (_, children) = find_type(parent)?;
+    let (_, children) = find_element_type(parent)?;
     children
         .split(' ')
         .enumerate()
@@ -260,10 +260,10 @@ pub(crate) fn child_place(parent: &str, child: &str) -> Option<ChildPlace> {
 
 /// True if the table has the children of this element.
 pub(crate) fn has_known_children(parent: &str) -> bool {
-    find_type(parent).is_some()
+    find_element_type(parent).is_some()
 }
 
-fn find_type(parent: &str) -> Option<&'static (&'static [&'static str], &'static str)> {
+fn find_element_type(parent: &str) -> Option<&'static (&'static [&'static str], &'static str)> {
     CHILDREN.iter().find(|(names, _)| names.contains(&parent))
 }
 

@@ -65,7 +65,8 @@ pub enum TransportFault {
     Tls,
     /// The connection was cut, or the response was not HTTP.
     Reset,
-    /// The receiver sent more than an answer may have, so the connection was closed.
+    /// The connection was closed, because the receiver sent more bytes before the end of the response's head than the
+    /// client reads (`ReadBudget`).
     Excess,
 }
 
@@ -119,7 +120,7 @@ impl AttemptOutcome {
     }
 
     /// Explains the failure in one sentence for the owner of the endpoint. `None` if the message was delivered.
-    pub fn failure(self) -> Option<String> {
+    pub fn failure_sentence(self) -> Option<String> {
         let sentence = match self {
             Self::Delivered => return None,
             Self::Gone => "the endpoint answered 410 and is no longer called".to_owned(),

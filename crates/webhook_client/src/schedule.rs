@@ -30,7 +30,7 @@ impl RetrySchedule {
 
     /// Returns the delay before the next attempt, or `None` if no attempt is left. The random number `jitter` lengthens
     /// the delay by up to a tenth. A longer `retry_after` (at most 24 h) is used instead.
-    pub fn next(
+    pub fn next_delay(
         &self,
         attempts_made: usize,
         retry_after: Option<Duration>,
@@ -61,12 +61,16 @@ mod tests {
     fn each_entry_is_the_delay_before_an_attempt() {
         let schedule = RetrySchedule::new([0, 1, 2].map(Duration::from_secs).into());
         let delays: Vec<_> = (0..5)
-            .map(|made| schedule.next(made, None, 0).map(|delay| delay.as_secs()))
+            .map(|made| {
+                schedule
+                    .next_delay(made, None, 0)
+                    .map(|delay| delay.as_secs())
+            })
             .collect();
         assert_eq!(delays, [Some(0), Some(1), Some(2), None, None]);
         assert_eq!(schedule.0.len(), 3);
         assert_eq!(RetrySchedule::default().0.len(), 10);
-        assert_eq!(RetrySchedule::new(Vec::new()).next(0, None, 0), None);
+        assert_eq!(RetrySchedule::new(Vec::new()).next_delay(0, None, 0), None);
     }
 
     #[test]
@@ -75,23 +79,23 @@ mod tests {
         assert_eq!(*RetrySchedule::for_endpoint(&shared, None), shared);
         let own = RetrySchedule::for_endpoint(&shared, Some(&[0, 60]));
         assert_eq!(
-            (own.0.len(), own.next(1, None, 0)),
+            (own.0.len(), own.next_delay(1, None, 0)),
             (2, Some(Duration::from_mins(1)))
         );
-        assert_eq!(own.next(2, None, 0), None);
+        assert_eq!(own.next_delay(2, None, 0), None);
     }
 
     #[test]
     fn jitter_lengthens_a_delay_by_up_to_a_tenth() {
         let schedule = RetrySchedule::default();
-        let seconds = |jitter| schedule.next(2, None, jitter).unwrap().as_millis();
+        let seconds = |jitter| schedule.next_delay(2, None, jitter).unwrap().as_millis();
         assert_eq!(
             [seconds(0), seconds(u32::MAX / 2), seconds(u32::MAX)],
             [300_000, 314_999, 330_000]
         );
-        assert_eq!(schedule.next(0, None, u32::MAX), Some(Duration::ZERO));
+        assert_eq!(schedule.next_delay(0, None, u32::MAX), Some(Duration::ZERO));
         let endless = RetrySchedule::new(vec![Duration::MAX]);
-        assert_eq!(endless.next(0, None, u32::MAX), Some(Duration::MAX));
+        assert_eq!(endless.next_delay(0, None, u32::MAX), Some(Duration::MAX));
     }
 
     #[test]
@@ -99,13 +103,16 @@ mod tests {
         let schedule = RetrySchedule::default();
         let next = |made, asked| {
             schedule
-                .next(made, Some(Duration::from_secs(asked)), 0)
+                .next_delay(made, Some(Duration::from_secs(asked)), 0)
                 .unwrap()
                 .as_secs()
         };
         assert_eq!(next(1, 60), 60);
         assert_eq!(next(3, 60), 1_800);
         assert_eq!(next(1, 1_000_000), 86_400);
-        assert_eq!(schedule.next(10, Some(Duration::from_secs(1)), 0), None);
+        assert_eq!(
+            schedule.next_delay(10, Some(Duration::from_secs(1)), 0),
+            None
+        );
     }
 }

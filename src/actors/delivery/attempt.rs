@@ -73,14 +73,14 @@ pub(super) struct OutgoingEvent<'a> {
 
 impl DeliveryDeps {
     /// Makes one attempt to deliver an event. Keeps up to `keep_bytes` bytes of the response body.
-    pub(super) async fn attempt(
+    pub(super) async fn attempt_delivery(
         &self,
         to: &DeliveryTarget,
         event: &Event,
         at: Timestamp,
         keep_bytes: usize,
     ) -> AttemptResult {
-        self.send(
+        self.send_with_signature(
             OutgoingEvent {
                 to,
                 event,
@@ -93,7 +93,7 @@ impl DeliveryDeps {
     }
 
     /// Makes one attempt with the signature headers that `sign` returns.
-    pub(super) async fn send(
+    pub(super) async fn send_with_signature(
         &self,
         outgoing: OutgoingEvent<'_>,
         sign: impl FnOnce(&SignedMessage<'_>) -> Vec<(&'static str, String)>,
@@ -164,7 +164,7 @@ impl DeliveryDeps {
                     .await
             }
             Auth::OAuth2 { .. } | Auth::ClientCredentials { .. } => {
-                measure(self.post_with_token(&client, to, post)).await
+                measure_attempt(self.post_with_token(&client, to, post)).await
             }
             Auth::Ntlm {
                 username,
@@ -180,7 +180,7 @@ impl DeliveryDeps {
                     nonce: clock::system_rng().random(),
                     now: self.clock.now(),
                 };
-                measure(self.tokens.ntlm.post(&client, post, login, nonce_and_time)).await
+                measure_attempt(self.tokens.ntlm.post(&client, post, login, nonce_and_time)).await
             }
         }
     }
@@ -233,7 +233,7 @@ impl DeliveryDeps {
 }
 
 /// Makes an attempt of several requests. Its duration is the time of all of them.
-async fn measure(attempt: impl Future<Output = AttemptResult>) -> AttemptResult {
+async fn measure_attempt(attempt: impl Future<Output = AttemptResult>) -> AttemptResult {
     let started = Instant::now();
     let made = attempt.await;
     AttemptResult {

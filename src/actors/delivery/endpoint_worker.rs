@@ -256,7 +256,8 @@ impl EndpointWorker {
         self.in_flight
             .start(delivery.id, delivery.sequence, async move {
                 let at = deps.clock.now();
-                let attempt = deps.attempt(&to, &event, at, PostRequest::KEEP_BYTES_FOR_LOG);
+                let attempt =
+                    deps.attempt_delivery(&to, &event, at, PostRequest::KEEP_BYTES_FOR_LOG);
                 let attempt = Box::pin(run_in_turn(turn, attempt)).await;
                 deps.durations
                     .record_attempt(attempt.outcome.name(), attempt.duration);

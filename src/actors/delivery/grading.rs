@@ -128,7 +128,7 @@ impl DeliveryDeps {
             at,
             keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG,
         };
-        self.send(outgoing, |message| {
+        self.send_with_signature(outgoing, |message| {
             let mut headers = match signing {
                 TestSignature::WithOtherSecret => {
                     message.headers(&[SigningSecret::generate(&mut clock::system_rng())])

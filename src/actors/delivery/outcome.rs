@@ -88,7 +88,7 @@ impl DeliveryDeps {
             RetrySchedule::for_endpoint(&self.schedule, endpoint.retry_schedule.as_deref());
         let now = self.clock.now();
         let retry_after = attempt.retry_after.map(|header| header.wait(now));
-        let delay = schedule.next(made, retry_after, clock::system_rng().random())?;
+        let delay = schedule.next_delay(made, retry_after, clock::system_rng().random())?;
         Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX))
     }
 }
@@ -172,7 +172,7 @@ impl HealthChange {
     pub(super) fn streak_at_first_park(&self) -> Option<&FailureStreak> {
         self.after
             .as_ref()
-            .filter(|after| after.is_first_park(self.before.as_ref()))
+            .filter(|after| after.was_just_parked(self.before.as_ref()))
     }
 
     /// Returns the notice for the taxpayer's people: the endpoint was parked because it keeps failing, or it works
@@ -184,7 +184,7 @@ impl HealthChange {
             None => return None,
         };
         let notice = Notice::new(NoticeScope::Taxpayer(endpoint.taxpayer_id), kind, now);
-        Some(notice.about(&endpoint.name_in_mails(), &detail))
+        Some(notice.with_subject(&endpoint.name_in_mails(), &detail))
     }
 
     /// Returns the reason why the endpoint must be disabled; `None` if it stays enabled.

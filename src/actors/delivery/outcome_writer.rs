@@ -224,7 +224,7 @@ async fn idle_lane_releases(
     let parked: Vec<_> = loaded_as_parked
         .map(|(report, _)| report.endpoint)
         .collect();
-    let still_failing = webhooks::keys_with_failure_streak(tx, &parked).await?;
+    let still_failing = webhooks::find_keys_with_failure_streak(tx, &parked).await?;
     let is_replaying = delivery_queue::has_replay_by_active_endpoint(tx, &keys).await?;
     let due = delivery_queue::next_due_by_endpoint(tx, &keys).await?;
     let releases = resting.into_iter().filter_map(|(report, loaded_state)| {

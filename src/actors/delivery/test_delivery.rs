@@ -40,7 +40,7 @@ impl DeliveryDeps {
         let to = self.test_target(endpoint, now).await?;
         let event = test_event(&to.endpoint, 0, now, Value::Null);
         Ok(self
-            .attempt(&to, &event, now, PostRequest::KEEP_BYTES_FOR_TEST)
+            .attempt_delivery(&to, &event, now, PostRequest::KEEP_BYTES_FOR_TEST)
             .await)
     }
 

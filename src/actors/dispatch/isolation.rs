@@ -80,7 +80,7 @@ impl Dispatcher {
         let blocked = (self.list_blocked)();
         let ask = self.claim_request(1, &blocked);
         if !LanesWithEndedLease::Isolated
-            .is_due(&self.store, &ask)
+            .has_due(&self.store, &ask)
             .await?
         {
             return Ok(false);

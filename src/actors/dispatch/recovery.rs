@@ -113,7 +113,7 @@ impl Dispatcher {
         let blocked = (self.list_blocked)();
         let ask = self.claim_request(LANES_PER_TAKEOVER_MAX.min(self.config.claim_max), &blocked);
         if !LanesWithEndedLease::Abandoned
-            .is_due(&self.store, &ask)
+            .has_due(&self.store, &ask)
             .await?
         {
             return Ok(0);

@@ -54,8 +54,12 @@ impl InboundInvoices {
     }
 
     /// Returns the taxpayer with the tax number `tin`. Fails with `Withheld` if this taxpayer must be verified first.
-    pub(super) async fn addressee(&self, irn: &Irn, tin: &str) -> Result<TaxpayerId, NoticeError> {
-        let Some(taxpayer) = taxpayers::with_tin(&self.store, tin).await? else {
+    pub(super) async fn find_verified_addressee(
+        &self,
+        irn: &Irn,
+        tin: &str,
+    ) -> Result<TaxpayerId, NoticeError> {
+        let Some(taxpayer) = taxpayers::find_by_tin(&self.store, tin).await? else {
             return Err(NoticeError::UnknownInvoice);
         };
         if taxpayer.check_verified(self.policy).is_ok() {

@@ -51,7 +51,7 @@ impl From<Refusal> for InboxError {
 
 impl InboundInvoices {
     /// Returns the document of an invoice in the inbox: from the authority if possible, else the stored copy.
-    pub async fn document(
+    pub async fn load_document(
         &self,
         taxpayer: TaxpayerId,
         irn: &Irn,

@@ -102,7 +102,8 @@ impl InboundInvoices {
 
     /// Returns the outgoing invoice with this IRN, if one of our taxpayers sent it.
     async fn outgoing_invoice(&self, irn: &Irn) -> Result<Option<OutgoingInvoice>, NoticeError> {
-        let Some(owner) = taxpayers::with_service_id(&self.store, irn.service_id()).await? else {
+        let Some(owner) = taxpayers::find_by_service_id(&self.store, irn.service_id()).await?
+        else {
             return Ok(None);
         };
         let reader = self.store.reader();
@@ -162,7 +163,7 @@ impl InboundInvoices {
     /// our taxpayer, perhaps not yet.
     async fn deliver_to_our_buyer(&self, sent: &OutgoingInvoice) -> Result<(), NoticeError> {
         if let Some(tin) = &sent.buyer_tin {
-            self.addressee(&sent.irn, tin).await?;
+            self.find_verified_addressee(&sent.irn, tin).await?;
         }
         self.receive_into_inbox(&sent.irn).await
     }
@@ -182,7 +183,7 @@ impl InboundInvoices {
             .buyer_tin
             .as_deref()
             .ok_or(NoticeError::UnknownInvoice)?;
-        let buyer = self.addressee(irn, tin).await?;
+        let buyer = self.find_verified_addressee(irn, tin).await?;
         self.taxpayers
             .send(buyer, ReceiveSupplierInvoice(document))
             .await?;

@@ -8,7 +8,7 @@ use crate::domain::access::session::SessionOwner;
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope, NoticeTopic};
 use crate::store::operations::mails::Letter;
 
-/// The maximum number of notices that a mail lists. It gives only the number of further notices.
+/// The maximum number of notices that a mail lists. Of further notices, the mail gives only the number.
 const LINES_MAX: usize = 20;
 
 /// The notices that one mail is about, oldest first, and the data that the mail needs about its recipient.
@@ -127,10 +127,11 @@ impl NoticeDigest<'_> {
         broken
     }
 
-    /// Returns the subject: a sentence about the only thing or notice, or a summary with their number, and the account.
+    /// Returns the subject, with the account: a sentence if the mail is about one thing or one notice, otherwise a
+    /// summary with the number of things or notices.
     fn subject(&self) -> String {
         let notices = self.main_notices();
-        let count = if self.topic.counts_things() {
+        let count = if self.topic.counts_distinct_subjects() {
             let things: HashSet<_> = notices.iter().map(|notice| &notice.about).collect();
             things.len()
         } else {
@@ -193,7 +194,7 @@ mod tests {
     const SCOPE: NoticeScope = NoticeScope::Taxpayer(TaxpayerId(7));
 
     fn notice(kind: NoticeKind, about: &str) -> Notice {
-        Notice::new(SCOPE, kind, Timestamp::UNIX_EPOCH).about(about, "")
+        Notice::new(SCOPE, kind, Timestamp::UNIX_EPOCH).with_subject(about, "")
     }
 
     fn render(notices: &[Notice]) -> Letter {
@@ -210,7 +211,8 @@ mod tests {
 
     #[test]
     fn one_notice_is_the_subject_and_says_what_to_do_and_where() {
-        let rejected = notice(NoticeKind::InvoiceRejected, "INV-1").about("INV-1", "no TIN <b>");
+        let rejected =
+            notice(NoticeKind::InvoiceRejected, "INV-1").with_subject("INV-1", "no TIN <b>");
         let letter = render(&[rejected]);
         assert_eq!(
             letter.subject,

@@ -32,7 +32,7 @@ pub const LANES: usize = 2;
 /// The interval at which the service looks for mails to write or send.
 pub const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// The times at which people are notified.
+/// The settings that decide when people are notified.
 #[derive(Debug, Clone, Copy)]
 pub struct MailPolicy {
     pub gather: GatherDelays,
@@ -61,7 +61,7 @@ impl Mailer {
         if self.has_mails_to_handle(now).await? {
             keys.push(MAILS.to_owned());
         }
-        if self.has_due(MailChannel::Chat, now).await? {
+        if self.has_due_messages(MailChannel::Chat, now).await? {
             keys.push(CHATS.to_owned());
         }
         if keys.is_empty() {
@@ -75,14 +75,18 @@ impl Mailer {
     /// True if a mail must be written or sent now.
     async fn has_mails_to_handle(&self, now: Timestamp) -> Result<bool, StoreError> {
         let store = &self.store;
-        Ok(self.has_due(MailChannel::Mail, now).await?
+        Ok(self.has_due_messages(MailChannel::Mail, now).await?
             || !notices::due_groups(store, now, self.policy.gather)
                 .await?
                 .is_empty()
             || near_deadlines::has_any(store, now, self.policy.deadline_before).await?)
     }
 
-    async fn has_due(&self, channel: MailChannel, now: Timestamp) -> Result<bool, StoreError> {
+    async fn has_due_messages(
+        &self,
+        channel: MailChannel,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
         Ok(!mails::load_due(&self.store, now, channel, 1)
             .await?
             .is_empty())
@@ -91,7 +95,7 @@ impl Mailer {
     /// Does the work of the mail lane or of the chat lane, whichever this lease is for, and releases the lane.
     pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         if lease.key == CHATS {
-            self.post_due(lease).await?;
+            self.post_due_to_chats(lease).await?;
         } else {
             self.write_due_mails(lease).await?;
             self.send_due(lease).await?;
@@ -135,7 +139,7 @@ impl Mailer {
             return self.write_link_mails(lease, group).await;
         }
         let now = self.clock.now();
-        let recipients = self.recipients(group, now).await?;
+        let recipients = self.find_unmuted_recipients(group, now).await?;
         let account = self.account_label(group.scope).await?;
         let tx = self.store.begin().await?;
         let held = leases::fence(&tx, from_ref(lease), IfLocked::Await).await?;

@@ -49,7 +49,7 @@ impl Mailer {
         let now = self.clock.now();
         for mail in mails::load_due(&self.store, now, MailChannel::Mail, MAILS_MAX).await? {
             let outcome = if let Some(error) = &unreachable {
-                self.postpone(&mail, error)
+                self.untried_outcome(&mail, error)
             } else {
                 let sent = self.send(&mail).await?;
                 if let Err(SendFailure::Unreachable(error)) = &sent {
@@ -63,7 +63,7 @@ impl Mailer {
     }
 
     /// Posts the due messages to the chats: one message for each chat, to several chats at the same time.
-    pub(super) async fn post_due(&self, lease: &Lease) -> Result<(), StoreError> {
+    pub(super) async fn post_due_to_chats(&self, lease: &Lease) -> Result<(), StoreError> {
         let now = self.clock.now();
         let due = mails::load_due(&self.store, now, MailChannel::Chat, MAILS_MAX).await?;
         for some in due.chunks(CHATS_AT_ONCE) {
@@ -94,7 +94,7 @@ impl Mailer {
         if !self.is_still_recipient(mail).await? {
             return Ok(Err(SendFailure::NotTold));
         }
-        Ok(match self.with_link(mail).await? {
+        Ok(match self.add_one_time_link(mail).await? {
             Some(mail) => self.transport.send(&mail).await,
             None => Err(SendFailure::NotTold),
         })
@@ -103,7 +103,7 @@ impl Mailer {
     /// Creates the invitation for the one-time link of a mail and puts its secret, of which only the hash is stored,
     /// into the mail. Returns a mail without a link unchanged. Returns `None` if the person is gone or needs the link
     /// no longer.
-    async fn with_link(&self, mail: &Mail) -> Result<Option<Mail>, StoreError> {
+    async fn add_one_time_link(&self, mail: &Mail) -> Result<Option<Mail>, StoreError> {
         let Some(NoticeScope::Person(owner)) = mail.link_for else {
             return Ok(Some(mail.clone()));
         };
@@ -146,7 +146,7 @@ impl Mailer {
             let seconds = CHAT_TIMEOUT.as_secs();
             SendFailure::Later(format!("the chat did not answer in {seconds} seconds"))
         })?;
-        match attempt.outcome.failure() {
+        match attempt.outcome.failure_sentence() {
             None => Ok(()),
             Some(error) if attempt.is_gone() => Err(SendFailure::Refused(error)),
             Some(error) => Err(SendFailure::Later(error)),
@@ -163,11 +163,11 @@ impl Mailer {
                 );
                 return MailOutcome::Failed("no longer told".to_owned());
             }
-            Err(SendFailure::Refused(error)) => return give_up(mail, error),
+            Err(SendFailure::Refused(error)) => return failed_outcome(mail, error),
             Err(SendFailure::Later(error) | SendFailure::Unreachable(error)) => error,
         };
         if self.is_too_old(mail) {
-            return give_up(mail, error);
+            return failed_outcome(mail, error);
         }
         tracing::warn!(mail = mail.id, error, "a mail was not sent; will retry");
         let attempt = usize::try_from(mail.attempts).unwrap_or_default();
@@ -176,9 +176,9 @@ impl Mailer {
     }
 
     /// Returns the outcome of a mail that was not tried, because the server could not be reached for an earlier mail.
-    fn postpone(&self, mail: &Mail, error: &str) -> MailOutcome {
+    fn untried_outcome(&self, mail: &Mail, error: &str) -> MailOutcome {
         if self.is_too_old(mail) {
-            return give_up(mail, error.to_owned());
+            return failed_outcome(mail, error.to_owned());
         }
         MailOutcome::Postponed(RETRY_WAITS[0])
     }
@@ -188,7 +188,7 @@ impl Mailer {
     }
 }
 
-fn give_up(mail: &Mail, error: String) -> MailOutcome {
+fn failed_outcome(mail: &Mail, error: String) -> MailOutcome {
     tracing::error!(
         mail = mail.id,
         error,

@@ -26,12 +26,12 @@ pub(super) struct Recipient {
 impl Mailer {
     /// Returns the people whom the topic concerns and who have not muted it, and the chat of the account, if it has
     /// one.
-    pub(super) async fn recipients(
+    pub(super) async fn find_unmuted_recipients(
         &self,
         group: NoticeGroup,
         now: Timestamp,
     ) -> Result<Vec<Recipient>, StoreError> {
-        let mut told = self.find_recipients(group).await?;
+        let mut told = self.find_recipients_with_muted(group).await?;
         if group.topic.may_be_muted() {
             let people: Vec<_> = told.iter().filter_map(|one| one.person).collect();
             let muted =
@@ -47,7 +47,10 @@ impl Mailer {
     /// Returns the people whom the topic concerns, also if they have muted it, and the chat of the account. Leaves out
     /// people who never chose a password: their address may have been mistyped when the account was created, and a
     /// stranger must not learn of its keys and invoices.
-    async fn find_recipients(&self, group: NoticeGroup) -> Result<Vec<Recipient>, StoreError> {
+    async fn find_recipients_with_muted(
+        &self,
+        group: NoticeGroup,
+    ) -> Result<Vec<Recipient>, StoreError> {
         match group.scope {
             NoticeScope::Taxpayer(id) => {
                 let people = contacts::owned_by(&self.store, id).await?;
@@ -91,7 +94,7 @@ impl Mailer {
         let NoticeScope::Taxpayer(id) = scope else {
             return Ok(String::new());
         };
-        let account = taxpayers::with_id(self.store.reader(), id).await?;
+        let account = taxpayers::find_by_id(self.store.reader(), id).await?;
         let account = account.map(|one| format!("{}, TIN {}", one.name, one.tin));
         Ok(account.unwrap_or_default())
     }
@@ -107,7 +110,7 @@ impl Mailer {
             NoticeScope::Person(owner) => owners::find_person(&self.store, owner).await?,
             NoticeScope::Taxpayer(_) => None,
             NoticeScope::SignIn => {
-                let found = people::accounts_with_email(&self.store, email).await?;
+                let found = people::find_accounts_by_email(&self.store, email).await?;
                 let may = found.into_iter().filter(|found| !found.is_disabled);
                 let people = may.map(|found| found.person);
                 // An operator who has lost the password asks another operator: a mailbox alone must not open the

@@ -54,7 +54,7 @@ impl OutageDetector {
         calls: &[OperationCalls],
         alive: impl AsyncFnOnce() -> bool,
     ) -> Result<Vec<&'static str>, StoreError> {
-        let last = outages::open_or_last(self.store.reader()).await?;
+        let last = outages::load_open_or_last(self.store.reader()).await?;
         let id = clock::new_id();
         let now = self.clock.now();
         let quiet = self.quiet;
@@ -91,7 +91,7 @@ impl OutageDetector {
             now: self.clock.now(),
             ..*observation
         };
-        let last = outages::open_or_last(&tx).await?;
+        let last = outages::load_open_or_last(&tx).await?;
         let Some(after) = observation
             .current_outage(last.as_ref())
             .filter(|after| is_changed(last.as_ref(), Some(after)))

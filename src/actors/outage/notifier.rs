@@ -51,7 +51,7 @@ impl OutageNotifier {
         &self,
         QueuedNotice { taxpayer, event }: QueuedNotice,
     ) -> Result<bool, StoreError> {
-        let Some(outage) = outages::with_id(self.store.reader(), event.outage).await? else {
+        let Some(outage) = outages::find_by_id(self.store.reader(), event.outage).await? else {
             return Ok(true);
         };
         let notice = outage.notice(event.edge);
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::actors::outage::OutageDetector;
     use crate::actors::taxpayer::commands::{DisableEndpoint, Onboard, SetWebhook};
-    use crate::domain::events::endpoint::ScheduleChange;
+    use crate::domain::events::endpoint::RetryScheduleChange;
     use crate::domain::events::event::{Event, EventKind, LogHead};
     use crate::domain::kernel::audit::Actor;
     use crate::domain::kernel::ids::TaxpayerId;
@@ -220,7 +220,7 @@ mod tests {
                 .unwrap();
             let names = names.iter().map(|name| (*name).to_owned()).collect();
             let url = "https://hooks.example.com".to_owned();
-            let retry_schedule = ScheduleChange::Keep;
+            let retry_schedule = RetryScheduleChange::Keep;
             let by = Actor::CommandLine;
             let change = SetWebhook {
                 url,
@@ -250,7 +250,7 @@ mod tests {
             .unwrap();
         let mut head = LogHead::default();
         assert!(
-            log.iter().all(|event| head.accept(event)),
+            log.iter().all(|event| head.advance_if_next(event)),
             "the chain is broken"
         );
         log.retain(|event| event.kind != EventKind::WebhookUpdated);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     async fn last(test: &TestStore) -> Outage {
-        outages::open_or_last(test.store.reader())
+        outages::load_open_or_last(test.store.reader())
             .await
             .unwrap()
             .unwrap()
@@ -280,7 +280,7 @@ mod tests {
             replica.subscribe(2, &["invoice.created"]).await;
             replica.subscribe(3, &[ENDED]).await;
             replica.subscribe(4, &[STARTED]).await;
-            let endpoint = webhooks::with_key(test.store.reader(), TaxpayerId(4).into())
+            let endpoint = webhooks::find_by_key(test.store.reader(), TaxpayerId(4).into())
                 .await
                 .unwrap()
                 .unwrap();

@@ -56,7 +56,7 @@ pub enum RelayError {
 
 impl PipelineHandle {
     /// Starts the run of a request, or joins the existing run. Waits until the caller can get a response
-    /// (`is_settled`), but at most for `patience`. If this time runs out, the returned run is not settled.
+    /// (`may_respond_to_caller`), but at most for `patience`. If this time runs out, returns the run as it is then.
     pub async fn perform_run(
         &self,
         taxpayer: TaxpayerId,
@@ -65,33 +65,34 @@ impl PipelineHandle {
     ) -> Result<Run, TaxpayerError> {
         let deadline = Instant::now() + patience;
         let run = self.taxpayers.send(taxpayer, command).await?;
-        if run.is_settled() || Instant::now() >= deadline {
+        if run.may_respond_to_caller() || Instant::now() >= deadline {
             return Ok(run);
         }
         // A change between the command and this line sends no notification. The first read from the database finds it.
         let changes = self.run_changes.listen_to(run.id);
-        self.wait(run, changes, deadline).await
+        self.wait_until_deadline(run, changes, deadline).await
     }
 
-    /// Waits until the caller can get a response about an open run (`is_settled`), but not beyond the deadline.
-    pub async fn wait_until_settled(
+    /// Waits until the caller can get a response about an open run (`may_respond_to_caller`), but not beyond the
+    /// deadline.
+    pub async fn wait_for_response(
         &self,
         run: Run,
         deadline: Instant,
     ) -> Result<Run, TaxpayerError> {
-        if run.is_settled() || Instant::now() >= deadline {
+        if run.may_respond_to_caller() || Instant::now() >= deadline {
             return Ok(run);
         }
         // Listening starts before the read, so that no change between the read and the wait is missed.
         let changes = self.run_changes.listen_to(run.id);
-        let now = self.read(run.taxpayer_id, run.id).await?;
+        let now = self.load_run(run.taxpayer_id, run.id).await?;
         if now.digest != run.digest {
             return Err(TaxpayerError::Refused(Refusal::IrnContentChanged));
         }
-        self.wait(now, changes, deadline).await
+        self.wait_until_deadline(now, changes, deadline).await
     }
 
-    async fn wait(
+    async fn wait_until_deadline(
         &self,
         run: Run,
         mut changes: RunListener,
@@ -102,7 +103,7 @@ impl PipelineHandle {
         let digest = run.digest.clone();
         let mut look_after = LOOK_AFTER;
         let mut run = run;
-        while !run.is_settled() && Instant::now() < deadline {
+        while !run.may_respond_to_caller() && Instant::now() < deadline {
             // Frees the memory of the run during the wait, because its document may be large.
             drop(run);
             let next_look = deadline.min(Instant::now() + look_after);
@@ -110,7 +111,7 @@ impl PipelineHandle {
                 Arc::unwrap_or_clone(changed)
             } else {
                 look_after = LOOK_AFTER_MAX.min(look_after * 2);
-                self.read(taxpayer, id).await?
+                self.load_run(taxpayer, id).await?
             };
             if run.digest != digest {
                 // Another request has replaced the content under this IRN meanwhile, so the run's outcome would not be
@@ -121,7 +122,7 @@ impl PipelineHandle {
         Ok(run)
     }
 
-    async fn read(&self, taxpayer: TaxpayerId, id: RunId) -> Result<Run, TaxpayerError> {
+    async fn load_run(&self, taxpayer: TaxpayerId, id: RunId) -> Result<Run, TaxpayerError> {
         let found = runs::find_owned_by_id(self.store.reader(), taxpayer, id).await;
         found
             .map_err(TaxpayerError::Store)?
@@ -175,7 +176,7 @@ impl PipelineHandle {
             irn,
             payload: RunPayload::Payment(payment),
         };
-        let command = IfUnchanged::always(OpenRun(request));
+        let command = IfUnchanged::without_condition(OpenRun(request));
         Ok(self.perform_run(taxpayer, command, patience).await?)
     }
 
@@ -230,7 +231,7 @@ impl PipelineHandle {
 
     /// Returns the run of an operation for an IRN. Without an operation, returns the run of Transmit, else the run of
     /// Submit, else the run that was updated last.
-    pub async fn run(
+    pub async fn find_run(
         &self,
         taxpayer: TaxpayerId,
         irn: &Irn,

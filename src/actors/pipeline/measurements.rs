@@ -86,7 +86,7 @@ impl RunMeasurements {
 
     /// Records that a call of this step found no free slot at the authority.
     pub fn record_missing_slot(&self, step: Step, now: Timestamp) {
-        self.lock().times.record_given_up(step, now);
+        self.lock().times.record_abandoned_wait(step, now);
     }
 
     /// Counts a run that ended with the authority's answer, and compares its end with the prediction. Forgets the

@@ -357,7 +357,10 @@ mod tests {
                 !stored.progress.crash_history.may_lift_quarantine(),
                 "a panic names its work"
             );
-            assert_eq!((tree.counters().snapshot().panics, tree.count()), (2, 0));
+            assert_eq!(
+                (tree.counters().snapshot().panics, tree.node_count()),
+                (2, 0)
+            );
             pool.close();
             assert!(pool.drain(Duration::ZERO).await);
             fixture.arbiters.stop();

@@ -101,7 +101,7 @@ impl StepExecutor<'_> {
         if named.is_some() {
             return named;
         }
-        match taxpayers::with_id(self.store.reader(), run.taxpayer_id).await {
+        match taxpayers::find_by_id(self.store.reader(), run.taxpayer_id).await {
             Ok(taxpayer) => Some(taxpayer?.business_id),
             Err(error) => {
                 tracing::warn!(irn = %run.irn, %error, "failed to load a run's taxpayer");

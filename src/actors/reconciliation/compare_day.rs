@@ -47,7 +47,8 @@ impl Reconciler {
         &self,
         reconciliation: &Reconciliation,
     ) -> Result<(ReconciliationCounts, DayFindings), ReconciliationError> {
-        let taxpayer = taxpayers::with_id(self.store.reader(), reconciliation.taxpayer_id).await?;
+        let taxpayer =
+            taxpayers::find_by_id(self.store.reader(), reconciliation.taxpayer_id).await?;
         let taxpayer = taxpayer.ok_or(ReconciliationError::UnknownTaxpayer)?;
         let listing = self.read_listing(&taxpayer, reconciliation.day).await?;
         let keys = self

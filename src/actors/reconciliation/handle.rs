@@ -46,7 +46,7 @@ impl ReconciliationHandle {
 
     /// Requests the comparison of a taxpayer's day. On success the request is durable, and this replica or another one
     /// makes the comparison.
-    pub async fn request(
+    pub async fn queue_comparison(
         &self,
         taxpayer: TaxpayerId,
         day: Date,
@@ -59,7 +59,7 @@ impl ReconciliationHandle {
                 Fault::new("day", "not_in_future", message).into(),
             ));
         }
-        let known = taxpayers::with_id(self.store.reader(), taxpayer)
+        let known = taxpayers::find_by_id(self.store.reader(), taxpayer)
             .await
             .map_err(TaxpayerError::Store)?;
         known.ok_or(TaxpayerError::Refused(Refusal::TaxpayerNotFound))?;
@@ -101,7 +101,7 @@ impl ReconciliationHandle {
 
     /// Waits until the reconciliation has ended or was interrupted, but at most for `timeout`. Returns the
     /// reconciliation in its state at that time.
-    pub async fn wait(
+    pub async fn wait_for_end(
         &self,
         reconciliation: &Reconciliation,
         timeout: Duration,
@@ -111,7 +111,7 @@ impl ReconciliationHandle {
         }
         let deadline = Instant::now() + timeout;
         loop {
-            let found = reconciliations::with_id(&self.store, reconciliation.id)
+            let found = reconciliations::find_by_id(&self.store, reconciliation.id)
                 .await
                 .map_err(TaxpayerError::Store)?;
             let found = found.unwrap_or_else(|| reconciliation.clone());

@@ -18,7 +18,7 @@ pub async fn run_request<F: Future>(request: F) -> F::Output {
 
 /// Names the actor of this request.
 pub fn set_request_actor(acting: ActorWithName) {
-    // Outside a request this does nothing, and a command uses its own actor (`TaxpayerCommand::own_actor`).
+    // Outside a request this does nothing; a command is then recorded under `TaxpayerCommand::default_audit_actor`.
     let _ = ACTING.try_with(|named| named.replace(Some(acting)));
 }
 

@@ -32,7 +32,7 @@ impl CachedState {
             return Ok(HashMap::new());
         }
         let ids: Vec<_> = versions.iter().map(|(id, _)| *id).collect();
-        let mut taxpayers = taxpayers::with_ids(tx, &ids).await?;
+        let mut taxpayers = taxpayers::find_by_ids(tx, &ids).await?;
         let mut endpoints = webhooks::owned_by_taxpayers(tx, &ids).await?;
         let mut heads = events::log_heads(tx, &ids).await?;
         let mut states = HashMap::with_capacity(ids.len());

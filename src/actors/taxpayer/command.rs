@@ -9,7 +9,7 @@ use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::lanes::Lease;
 
-/// A command that changes the data of one taxpayer. It names the rows that it needs. When they are loaded, `execute`
+/// A command that changes the data of one taxpayer. It asks for the rows that it needs. When they are loaded, `execute`
 /// decides the command on them, without I/O. It makes all checks before its first change, so a refused command changes
 /// nothing.
 pub trait TaxpayerCommand: Send + Sync + 'static {
@@ -28,8 +28,9 @@ pub trait TaxpayerCommand: Send + Sync + 'static {
     /// old keys any more.
     const ENDS_KEYS: bool = false;
 
-    /// Returns the actor to record if the command comes from no request, or if the request names no actor.
-    fn own_actor(&self) -> Actor {
+    /// Returns the actor that audit entries and events name if the command comes from no request, or from a request
+    /// that names no actor.
+    fn default_audit_actor(&self) -> Actor {
         Actor::Service
     }
 
@@ -37,7 +38,7 @@ pub trait TaxpayerCommand: Send + Sync + 'static {
         CommandSize::default()
     }
 
-    /// Adds the numbers of ids that the command needs for the rows that it may add.
+    /// Adds, for each kind of row, the number of ids that the command needs for new rows.
     fn add_wanted_id_counts(&self, _: &mut WantedIdCounts) {}
 
     /// Returns the lease that must still be held when the command is executed. `None` if the command needs no lease.
@@ -51,7 +52,7 @@ pub trait TaxpayerCommand: Send + Sync + 'static {
         None
     }
 
-    /// Adds the rows on which the command is decided.
+    /// Adds the rows that `execute` needs to decide the command.
     fn add_reads(&self, _: &mut ReadSet, _: &ReadContext<'_>) {}
 
     /// Decides the command. If its transaction fails or panics, the command may be executed again on newly loaded rows.

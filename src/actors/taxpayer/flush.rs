@@ -120,7 +120,7 @@ fn notify_after_commit(
         let due_runs = &unit.writes.due_runs;
         for run in unit
             .changed_runs()
-            .filter(|run| run.is_settled() || due_runs.contains(&run.id))
+            .filter(|run| run.may_respond_to_caller() || due_runs.contains(&run.id))
         {
             notifiers.run_changes.publish(run);
         }

@@ -125,7 +125,8 @@ impl TaxpayerHandle {
     }
 
     /// Fails with `Paused` if the commands of the current actor for this taxpayer are refused, because an operator has
-    /// paused the taxpayer. For code that changes something at the authority before it sends its command.
+    /// paused the taxpayer. Call this before changing something at the authority if the command is sent only
+    /// afterwards.
     pub fn check_not_paused(&self, taxpayer: TaxpayerId) -> Result<(), TaxpayerError> {
         let acting = acting::current_actor();
         if self.paused.is_held_back(taxpayer, acting.as_ref()) {
@@ -185,7 +186,7 @@ impl TaxpayerHandle {
         let sent = Instant::now();
         let answer = self.registry.send(&taxpayer, envelope).await;
         if matches!(answer, Err(SendError::Busy { .. })) {
-            self.usage.record_throttled(taxpayer);
+            self.usage.record_throttled_request(taxpayer);
         } else {
             let has_succeeded = matches!(answer, Ok(Ok(_)));
             self.usage
@@ -328,7 +329,7 @@ impl CommandEnvelope {
         once: Option<OnceClaim<C::Output>>,
         sender: Option<ActorWithName>,
     ) -> Self {
-        let acting = sender.unwrap_or_else(|| command.own_actor().into());
+        let acting = sender.unwrap_or_else(|| command.default_audit_actor().into());
         let size = command.size();
         let (claim, render) = once.map(|once| (once.claim, once.render)).unzip();
         Self {

@@ -44,15 +44,15 @@ impl InvoiceIndex {
             .map(|invoice| &**invoice)
     }
 
-    pub(crate) fn with_id(&self, id: InvoiceId) -> Option<&Invoice> {
+    pub(crate) fn find_by_id(&self, id: InvoiceId) -> Option<&Invoice> {
         self.invoice_at(self.by_id.get(&id))
     }
 
-    pub(crate) fn with_number(&self, invoice_no: &str) -> Option<&Invoice> {
+    pub(crate) fn find_by_number(&self, invoice_no: &str) -> Option<&Invoice> {
         self.invoice_at(self.by_number.get(invoice_no))
     }
 
-    pub(crate) fn with_irn(&self, irn: &Irn) -> Option<&Invoice> {
+    pub(crate) fn find_by_irn(&self, irn: &Irn) -> Option<&Invoice> {
         self.invoice_at(self.by_irn_key.get(&irn.key()))
     }
 

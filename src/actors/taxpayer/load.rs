@@ -52,7 +52,7 @@ pub(super) struct BatchStart {
     pub(super) ids: ReservedIds,
 }
 
-/// Reads the rows that the commands of these taxpayers name. Returns one unit of work per taxpayer, in the order of
+/// Reads the rows that the commands of these taxpayers ask for. Returns one unit of work per taxpayer, in the order of
 /// `starts`.
 pub(super) async fn load(
     deps: &TaxpayerDeps,
@@ -127,7 +127,7 @@ impl CommonRows {
     async fn load(tx: &Transaction, starts: &mut [BatchStart]) -> Result<Self, StoreError> {
         let names = take_from_each_read_set(starts, ReadSet::take_invoices);
         let mut invoices: RowsByTaxpayer<Invoice> = RowsByTaxpayer::default();
-        for invoice in invoices::with_identifiers(tx, names).await? {
+        for invoice in invoices::find_by_identifiers(tx, names).await? {
             invoices.put(invoice.taxpayer_id, invoice);
         }
         let mut without_notes = RowsByTaxpayer::default();
@@ -153,7 +153,7 @@ impl CommonRows {
             .collect();
         let names =
             take_from_each_read_set(starts, |wanted| std::mem::take(&mut wanted.run_irn_keys));
-        let runs = runs::with_irn_keys(tx, names).await?;
+        let runs = runs::find_by_irn_keys(tx, names).await?;
         let runs = runs.into_iter().map(|run| (run.taxpayer_id, run));
         Ok(Self {
             invoices,
@@ -261,8 +261,9 @@ impl RareRows {
                 wanted.supplier_irn_keys,
             )
             .await?,
-            acknowledged: events::irns_with_event(tx, id, kind, wanted.receipts).await?,
-            last_postings: payments::last_with_status(tx, id, &wanted.ledgers.invoices).await?,
+            acknowledged: events::find_irns_with_event(tx, id, kind, wanted.receipts).await?,
+            last_postings: payments::find_last_with_status(tx, id, &wanted.ledgers.invoices)
+                .await?,
             integration: if wanted.settings.integration {
                 integrations::owned_by(store, tx, id).await?
             } else {

@@ -27,7 +27,7 @@ pub(super) async fn execute_alone(
     let ids = reserve_ids(&deps.store, &member).await?;
     let tx = match sharing {
         Sharing::Shared => deps.store.begin().await?,
-        Sharing::Apart => deps.store.begin_apart().await?,
+        Sharing::Apart => deps.store.begin_unshared().await?,
     };
     let locked = lanes::lock(
         &tx,
@@ -153,7 +153,7 @@ async fn write_decision(
             results,
         }))));
     }
-    let tx = deps.store.begin_apart().await?;
+    let tx = deps.store.begin_unshared().await?;
     let locked = lanes::lock(&tx, &[member.taxpayer_lane()], IfLocked::Skip).await?;
     let mut held = locked.skipped.clone();
     if held.is_empty() {

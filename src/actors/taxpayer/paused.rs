@@ -27,7 +27,7 @@ impl PausedTaxpayers {
         pause.cloned()
     }
 
-    /// True if the taxpayer is paused and this actor's commands are refused meanwhile.
+    /// True if the taxpayer is paused, and commands of this actor are refused during the pause.
     pub(super) fn is_held_back(
         &self,
         taxpayer: TaxpayerId,

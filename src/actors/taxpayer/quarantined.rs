@@ -99,7 +99,7 @@ impl TaxpayerHandle {
         &self,
         reference: CommandId,
     ) -> Result<QuarantinedCommand, TaxpayerError> {
-        let found = quarantine::command_with_reference(self.store(), reference).await?;
+        let found = quarantine::find_command_by_reference(self.store(), reference).await?;
         found.ok_or(TaxpayerError::Refused(Refusal::CommandNotFound))
     }
 

@@ -21,7 +21,7 @@ pub struct ReadSet {
     pub(super) customers: CustomerIdentifiers,
     pub(super) items: ItemIdentifiers,
     pub(super) run_irn_keys: Vec<String>,
-    /// True if those of the runs are read that an operator has paused.
+    /// True if it is also read which of the runs an operator has paused.
     pub(super) held_runs: bool,
     pub(super) supplier_irn_keys: Vec<String>,
     /// IRNs of invoices whose receipt a command may record.
@@ -86,19 +86,19 @@ impl ReadSet {
         self.invoices.irn_keys.push(irn.key());
     }
 
-    /// Adds the invoice with this IRN and its runs.
+    /// Adds the invoice with this IRN, and the invoice's runs.
     pub(crate) fn add_invoice_with_runs(&mut self, irn: &Irn) {
         self.add_irn(irn);
         self.run_irn_keys.push(irn.key());
     }
 
-    /// Adds those of the runs that an operator has paused.
+    /// Asks which of the runs an operator has paused.
     pub(crate) fn add_held_runs(&mut self) {
         self.held_runs = true;
     }
 
-    /// Adds what `check_preconditions` needs of a run that is to continue. The run may relay that the invoice is paid,
-    /// which its signed credit notes lower.
+    /// Adds the rows that `check_preconditions` needs for a run that is to continue. They include the signed credit
+    /// notes, because the run may relay a payment in full, and credit notes lower the amount to pay.
     pub(crate) fn add_stopped_run(&mut self, irn: &Irn) {
         self.add_invoice_with_runs(irn);
         self.add_credit_notes();
@@ -114,7 +114,7 @@ impl ReadSet {
         self.with_invoices.credit_notes = true;
     }
 
-    /// Adds the invoice with this IRN, its runs, and whether an event says that its receipt was confirmed.
+    /// Adds the invoice with this IRN and its runs. Also asks whether an event says that its receipt was confirmed.
     pub(crate) fn add_invoice_with_receipt(&mut self, irn: &Irn) {
         self.add_invoice_with_runs(irn);
         self.receipts.push(irn.to_string());
@@ -173,9 +173,9 @@ impl ReadSet {
         self.imports.push(import_no.to_owned());
     }
 
-    /// Asks whether another taxpayer already has a unique value of `taxpayer`. `login` is the email with which its
+    /// Asks which unique values of `taxpayer` another taxpayer already has. `login` is the email with which its
     /// first contact person signs in.
-    pub(crate) fn add_unique_values(
+    pub(crate) fn add_uniqueness_check(
         &mut self,
         command: CommandId,
         taxpayer: Taxpayer,

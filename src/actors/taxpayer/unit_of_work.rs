@@ -202,19 +202,19 @@ impl UnitOfWork {
                 .text
                 .parse()
                 .ok()
-                .and_then(|id| self.invoices.with_id(InvoiceId(id))),
+                .and_then(|id| self.invoices.find_by_id(InvoiceId(id))),
             UniqueNoType::Irn => Irn::parse(&invoice_ref.text)
                 .ok()
-                .and_then(|irn| self.invoice_with_irn(&irn)),
+                .and_then(|irn| self.find_invoice_by_irn(&irn)),
             UniqueNoType::ExternalInvoiceNo | UniqueNoType::InternalInvoiceNo => {
-                self.invoices.with_number(&invoice_ref.text)
+                self.invoices.find_by_number(&invoice_ref.text)
             }
         };
         found.ok_or(Refusal::InvoiceNotFound)
     }
 
-    pub(crate) fn invoice_with_irn(&self, irn: &Irn) -> Option<&Invoice> {
-        self.invoices.with_irn(irn)
+    pub(crate) fn find_invoice_by_irn(&self, irn: &Irn) -> Option<&Invoice> {
+        self.invoices.find_by_irn(irn)
     }
 
     /// Returns the last ledger entry that has the payment status of the invoice.
@@ -239,7 +239,7 @@ impl UnitOfWork {
             .map(|run| &**run)
     }
 
-    pub(crate) fn run_with_id(&self, id: RunId) -> Result<&Run, Refusal> {
+    pub(crate) fn find_run_by_id(&self, id: RunId) -> Result<&Run, Refusal> {
         self.runs
             .iter()
             .find(|run| run.id == id)
@@ -327,7 +327,7 @@ impl UnitOfWork {
     /// Adds a notice that is mailed to the taxpayer's people.
     pub(crate) fn add_notice(&mut self, kind: NoticeKind, about: &str, detail: &str) {
         let notice = Notice::new(NoticeScope::Taxpayer(self.id), kind, self.now);
-        self.writes.notices.push(notice.about(about, detail));
+        self.writes.notices.push(notice.with_subject(about, detail));
     }
 
     /// Returns the actor that events and runs name: the actor on whose behalf the sender of the command acts or, if

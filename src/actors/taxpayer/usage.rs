@@ -54,7 +54,7 @@ pub struct UsageCounts {
 }
 
 impl UsageCounts {
-    pub fn measure(&self, by: UsageMeasure) -> u64 {
+    pub fn count_by(&self, by: UsageMeasure) -> u64 {
         match by {
             UsageMeasure::Writes => self.writes,
             UsageMeasure::Wait => self.wait_max_us,
@@ -148,7 +148,7 @@ impl TaxpayerUsage {
         self.record(taxpayer, &counts);
     }
 
-    pub fn record_throttled(&self, taxpayer: TaxpayerId) {
+    pub fn record_throttled_request(&self, taxpayer: TaxpayerId) {
         let counts = UsageCounts {
             throttled: 1,
             ..UsageCounts::default()
@@ -191,8 +191,8 @@ impl TaxpayerUsage {
             Window::Hour => (long, LONG_WINDOW_S),
         };
         let mut top: Vec<_> = spans.sum(second, window_s).into_iter().collect();
-        top.retain(|(_, counts)| counts.measure(by) > 0);
-        top.sort_by_key(|(taxpayer, counts)| (Reverse(counts.measure(by)), taxpayer.0));
+        top.retain(|(_, counts)| counts.count_by(by) > 0);
+        top.sort_by_key(|(taxpayer, counts)| (Reverse(counts.count_by(by)), taxpayer.0));
         top.truncate(max);
         top
     }
@@ -251,7 +251,7 @@ impl TimeSpan {
             let mut ranked: Vec<_> = self
                 .counts
                 .iter()
-                .map(|(taxpayer, counts)| (Reverse(counts.measure(*by)), *taxpayer))
+                .map(|(taxpayer, counts)| (Reverse(counts.count_by(*by)), *taxpayer))
                 .filter(|(Reverse(measure), _)| *measure > 0)
                 .collect();
             if ranked.len() > KEPT_BY_MEASURE {

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
     use crate::actors::taxpayer::command::TaxpayerCommand;
     use crate::actors::taxpayer::commands::{
-        CorrectInvoice, CorrectedInvoiceNames, CreateBatch, CreateInvoice,
+        CorrectInvoice, CorrectedInvoiceIdentifiers, CreateBatch, CreateInvoice,
     };
     use crate::actors::taxpayer::handle::CommandEnvelope;
     use crate::actors::taxpayer::tests::draft;
@@ -116,7 +116,7 @@ mod tests {
             (1, 8 << 20, (8_194, true)),
         ] {
             let sent = find_weight(CorrectInvoice {
-                original: CorrectedInvoiceNames {
+                original: CorrectedInvoiceIdentifiers {
                     id: InvoiceId(1),
                     irn: Irn::parse("INV1-94AD90FB-20260131").unwrap(),
                     references: Vec::new(),

@@ -7,7 +7,7 @@ use crate::telemetry::traces;
 /// Returns `None` if the settings name no collector.
 pub(super) async fn check(settings: &Settings) -> Option<CheckResult> {
     let root = settings.telemetry.otlp_endpoint.as_deref()?;
-    let taken = traces::probe(root).await;
+    let taken = traces::probe_collector(root).await;
     Some(match taken {
         Ok(()) => CheckResult::ok("collector", format!("{root} takes traces")),
         Err(error) => CheckResult::warn("collector", format!("{root}: {error}")).advise(

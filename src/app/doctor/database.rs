@@ -221,13 +221,16 @@ fn judge_connections(needed: i64, counts: ConnectionCounts) -> CheckResult {
 
 fn judge_migrations(schema: &SchemaState) -> CheckResult {
     if !schema.unknown.is_empty() {
-        let found = format!("unknown to this program: {}", first_names(&schema.unknown));
+        let found = format!(
+            "unknown to this program: {}",
+            first_migration_names(&schema.unknown)
+        );
         return CheckResult::fail(MIGRATIONS, found).advise(
             "a newer program has migrated this database: start that one, or restore a backup from before",
         );
     }
     if !schema.missing.is_empty() {
-        let found = format!("missing: {}", first_names(&schema.missing));
+        let found = format!("missing: {}", first_migration_names(&schema.missing));
         return CheckResult::warn(MIGRATIONS, found)
             .advise("make a backup; the next start, or `einvoice migrate`, applies them");
     }
@@ -237,7 +240,7 @@ fn judge_migrations(schema: &SchemaState) -> CheckResult {
     )
 }
 
-fn first_names(names: &[String]) -> String {
+fn first_migration_names(names: &[String]) -> String {
     let first = names.iter().take(MIGRATIONS_NAMED_MAX).cloned();
     let first = first.collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(MIGRATIONS_NAMED_MAX) {

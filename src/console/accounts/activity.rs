@@ -10,7 +10,7 @@ use crate::console::actor_name::actor_name;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::{Owner, SignedInIntegrator};
 use crate::domain::kernel::audit::{ActorKind, ActorWithName, AuditEntry, NamedActor};
@@ -29,7 +29,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 const PER_PAGE: u64 = 25;
-/// The kinds of actors that an account's activity can have.
+/// The kinds of actors by which the page can filter the activity, each with its label.
 const ACTORS: [(ActorKind, &str); 5] = [
     (ActorKind::Contact, "People of the account"),
     (ActorKind::TaxpayerKey, "API keys"),
@@ -61,7 +61,7 @@ struct ActivityLine {
 struct IntegratorActivityPage {
     frame: Frame,
     lines: Vec<AuditLine>,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 struct AuditLine {
@@ -114,7 +114,7 @@ async fn show_integrator_activity(
     let page = IntegratorActivityPage {
         frame: Frame::for_integrator(&integrator, "Activity"),
         lines: lines.collect(),
-        pages: Pages::new(page, total, "/dashboard/taxpayers/activity", &query),
+        pages: PagePosition::new(page, total, "/dashboard/taxpayers/activity", &query),
     };
     show_list(&page.pages, &page)
 }

@@ -7,7 +7,7 @@ use crate::console::accounts::navigation::base_path;
 use crate::console::badges::{Badge, outcome_badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::Reader;
 use crate::domain::invoice::batch::{Batch, BatchItem, Duplicate, ItemOutcome};
@@ -36,7 +36,7 @@ struct BatchesPage {
     frame: Frame,
     base: String,
     batches: Vec<BatchSummary>,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 #[derive(Template)]
@@ -83,7 +83,7 @@ async fn list_batches(state: web::Data<ApiState>, Reader(session): Reader, query
     let base = base_path(&session);
     let page = BatchesPage {
         frame: Frame::for_account(&session, "Batches"),
-        pages: Pages::new(page, total, &format!("{base}/batches"), &query),
+        pages: PagePosition::new(page, total, &format!("{base}/batches"), &query),
         base,
         batches,
     };

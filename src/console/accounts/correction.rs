@@ -206,7 +206,7 @@ pub(super) async fn suggest_correction(
         .filter(|run| run.state() == RunState::Refused);
     let submission = refused.find(|run| run.operation() == Operation::Submit);
     let run = submission.ok_or_else(ApiError::route_not_found)?;
-    let taxpayer = taxpayers::with_id(store.reader(), id)
+    let taxpayer = taxpayers::find_by_id(store.reader(), id)
         .await?
         .ok_or_else(ApiError::taxpayer_not_found)?;
     let body = run

@@ -11,7 +11,7 @@ use url::form_urlencoded::Serializer;
 use crate::console::accounts::navigation::base_path;
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::{AccountSession, Reader};
 use crate::domain::invoice::owed::{self, AGES, CustomerBalance, OwedInvoice, OwedTotal};
@@ -48,7 +48,7 @@ struct CustomersPage {
     search: String,
     totals: Vec<OwedTotal>,
     rows: Vec<CustomerLine>,
-    pages: Pages,
+    pages: PagePosition,
     is_cut: bool,
 }
 
@@ -117,10 +117,10 @@ async fn list_customers(
     let page = CustomersPage {
         frame: Frame::for_account(&session, "Customers"),
         base: base_path(&session),
-        pages: Pages::new(page, total, &here, &query),
+        pages: PagePosition::new(page, total, &here, &query),
         is_all,
         search: search.unwrap_or_default(),
-        totals: owed::totals(&invoices, &catalog, today),
+        totals: owed::totals_by_currency(&invoices, &catalog, today),
         rows,
         is_cut,
     };
@@ -128,7 +128,7 @@ async fn list_customers(
 }
 
 /// Returns a query string with one parameter.
-fn link_query(name: &str, value: &str) -> String {
+fn query_with_parameter(name: &str, value: &str) -> String {
     let mut pairs = Serializer::new(String::new());
     pairs.append_pair(name, value);
     format!("?{}", pairs.finish())
@@ -215,7 +215,7 @@ async fn show_customer(
         base: base_path(&session),
         all_invoices: base_path(&session)
             + "/invoices"
-            + &link_query("customer_no", &customer.details.no),
+            + &query_with_parameter("customer_no", &customer.details.no),
         address: parts.join(", "),
         balances: owed::balances(&own, &catalog, today),
         left_out: lines.len().saturating_sub(INVOICES_SHOWN_MAX),

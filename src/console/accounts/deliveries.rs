@@ -12,7 +12,7 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::events::delivery::DeliveryState;
@@ -56,7 +56,7 @@ struct DeliveriesPage {
     rows: Vec<DeliveryLine>,
     /// The query of this list, for the acts on all deliveries that match.
     query: String,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 pub(in crate::console) struct DeliveryLine {
@@ -90,7 +90,7 @@ async fn list_deliveries(
     query: Query,
 ) -> Answer {
     let page = query.page(PER_PAGE);
-    let endpoints = webhooks::with_streaks_owned_by(state.store.reader(), session.taxpayer).await?;
+    let endpoints = webhooks::owned_by_with_streaks(state.store.reader(), session.taxpayer).await?;
     let keys: Vec<_> = endpoints.iter().map(|(one, _)| one.key).collect();
     let name = query.trimmed_text("endpoint");
     let endpoint = choose_listed_endpoint(session.taxpayer, &keys, name.as_deref())?;
@@ -120,7 +120,7 @@ async fn list_deliveries(
     let base = base_path(&session);
     let page = DeliveriesPage {
         frame: Frame::for_account(&session, "Deliveries"),
-        pages: Pages::new(
+        pages: PagePosition::new(
             page,
             found.1,
             &format!("{base}/webhooks/deliveries"),
@@ -204,7 +204,7 @@ async fn show_delivery(
     let (why, what_to_do) = guidance
         .map(|advice| (advice.why, advice.what_to_do))
         .unwrap_or_default();
-    let endpoint = webhooks::with_key(state.store.reader(), logged.delivery.endpoint).await?;
+    let endpoint = webhooks::find_by_key(state.store.reader(), logged.delivery.endpoint).await?;
     let irn = logged.delivery.irn().unwrap_or_default();
     let query = Serializer::new(String::new())
         .append_pair("q", irn)

@@ -184,7 +184,7 @@ async fn show_replay(
     let id = path_ids::parse_uuid(&ids.1).ok_or(Refusal::ReplayNotFound)?;
     let found = replays::find_owned_by_id(&state.store, session.taxpayer, id).await?;
     let replay = found.ok_or(Refusal::ReplayNotFound)?;
-    let endpoint = webhooks::with_key(state.store.reader(), replay.endpoint).await?;
+    let endpoint = webhooks::find_by_key(state.store.reader(), replay.endpoint).await?;
     let is_active = endpoint.is_some_and(|endpoint| endpoint.is_active);
     let base = base_path(&session);
     show(&ReplayPage {

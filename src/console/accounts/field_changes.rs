@@ -11,7 +11,7 @@ pub(super) struct FieldChange {
     pub(super) new: String,
 }
 
-/// Returns the fields of the invoice whose values differ, and the lines that are removed.
+/// Returns the fields whose values in the form differ from the stored invoice, and the lines that the form removes.
 pub(super) fn list_changes(
     invoice: &Invoice,
     present: &FormValues,

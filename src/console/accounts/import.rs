@@ -76,7 +76,7 @@ struct ImportResult {
 }
 
 /// An import or its preview, with the time of an earlier import of the same file.
-struct ImportWithEarlierTime {
+struct ImportWithEarlierImport {
     import: Import,
     earlier: Option<Timestamp>,
 }
@@ -135,7 +135,7 @@ async fn show_result(
         .ok_or_else(|| ApiError::new(ErrorCode::ImportNotFound, "This import does not exist."))?;
     show(&ImportResultPage {
         frame: Frame::for_account(&session, "Import"),
-        result: ImportResult::new(&session, ImportWithEarlierTime::new(import)),
+        result: ImportResult::new(&session, ImportWithEarlierImport::new(import)),
     })
 }
 
@@ -165,7 +165,7 @@ async fn preview_or_import(
     session: &AccountSession,
     wanted: FileRequest,
     body: Body,
-) -> Result<ImportWithEarlierTime, ApiError> {
+) -> Result<ImportWithEarlierImport, ApiError> {
     let read = import_files::read(state, session.taxpayer, &wanted, body.file()?).await?;
     let (command, _turn) = match read {
         PreparedImport::Small { command, turn } => (command, turn),
@@ -173,39 +173,41 @@ async fn preview_or_import(
             let preview = file.preview_import(state, async |piece: PreviewImport| {
                 session.send(state, piece).await
             });
-            return add_earlier_time(state, session, preview.await?).await;
+            return find_earlier_import(state, session, preview.await?).await;
         }
         PreparedImport::Large(file) => {
             let started = file.store_and_start(&state.store, state.now()).await?;
-            return Ok(ImportWithEarlierTime::new(started));
+            return Ok(ImportWithEarlierImport::new(started));
         }
-        PreparedImport::Imported(import) => return add_earlier_time(state, session, import).await,
+        PreparedImport::Imported(import) => {
+            return find_earlier_import(state, session, import).await;
+        }
     };
     if wanted.is_preview {
         let (preview, _) = session
             .send(state, PreviewImport::for_first_piece(command))
             .await?;
-        return add_earlier_time(state, session, preview).await;
+        return find_earlier_import(state, session, preview).await;
     }
     let done = session.send(state, command).await?;
     if done.is_new {
-        return Ok(ImportWithEarlierTime::new(done.import));
+        return Ok(ImportWithEarlierImport::new(done.import));
     }
-    add_earlier_time(state, session, done.import).await
+    find_earlier_import(state, session, done.import).await
 }
 
-/// Adds the time at which the same file was imported before.
-async fn add_earlier_time(
+/// Looks up when the same file was imported before, and returns the import together with this time.
+async fn find_earlier_import(
     state: &ApiState,
     session: &AccountSession,
     import: Import,
-) -> Result<ImportWithEarlierTime, ApiError> {
+) -> Result<ImportWithEarlierImport, ApiError> {
     let taxpayer = session.taxpayer;
-    let earlier = imports::import_time(&state.store, taxpayer, &import.import_no).await?;
-    Ok(ImportWithEarlierTime { import, earlier })
+    let earlier = imports::load_import_time(&state.store, taxpayer, &import.import_no).await?;
+    Ok(ImportWithEarlierImport { import, earlier })
 }
 
-impl ImportWithEarlierTime {
+impl ImportWithEarlierImport {
     fn new(import: Import) -> Self {
         Self {
             import,
@@ -216,8 +218,8 @@ impl ImportWithEarlierTime {
 
 impl ImportResult {
     /// Sorts the invoices: those that were not created come first, because somebody has to correct them.
-    fn new(session: &AccountSession, shown: ImportWithEarlierTime) -> Self {
-        let ImportWithEarlierTime {
+    fn new(session: &AccountSession, shown: ImportWithEarlierImport) -> Self {
+        let ImportWithEarlierImport {
             mut import,
             earlier,
         } = shown;

@@ -66,7 +66,10 @@ impl AnswersForm {
     /// Returns the form about the questions of a preview; `None` if there are none.
     pub(super) fn new(session: &AccountSession, questions: &[Question]) -> Option<Self> {
         let groups = group_questions(questions);
-        let asked = groups.iter().filter(|group| !group.is_default()).count();
+        let asked = groups
+            .iter()
+            .filter(|group| !group.applies_by_default())
+            .count();
         let known = questions.iter().filter(|one| has_customer(one)).count();
         (!groups.is_empty()).then(|| Self {
             frame: Frame::for_account(session, "Import"),
@@ -80,7 +83,7 @@ impl AnswersForm {
 
 impl AnswerGroup {
     /// True if the answers apply to every customer without answers of its own.
-    fn is_default(&self) -> bool {
+    fn applies_by_default(&self) -> bool {
         self.customer_no.is_empty() && self.name.is_empty()
     }
 
@@ -134,7 +137,7 @@ impl AnswerGroup {
 
     /// Returns the body of a profile that has only these answers, and the path of its answers.
     fn profile_body(&self, answers: Map<String, Value>) -> (Map<String, Value>, String) {
-        let (member, value, path) = if self.is_default() {
+        let (member, value, path) = if self.applies_by_default() {
             ("defaults", Value::from(answers), "defaults.".to_owned())
         } else {
             let key = self.profile_key();

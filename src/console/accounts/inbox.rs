@@ -12,14 +12,14 @@ use crate::console::accounts::navigation::base_path;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, list_address, show_list};
+use crate::console::list_pages::{PagePosition, list_address, show_list};
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::DocumentKind;
 use crate::domain::money::{Amount, group_digits};
 use crate::domain::reference::catalog::Catalog;
-use crate::domain::supplier_invoice::{SupplierInvoice, plain_text};
+use crate::domain::supplier_invoice::{SupplierInvoice, scalar_text};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
@@ -57,7 +57,7 @@ struct InboxPage {
     /// True if any row can be ticked: it is not acknowledged, and the reader has the right to acknowledge it.
     can_choose: bool,
     rows: Vec<InboxRow>,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 struct InboxRow {
@@ -125,7 +125,7 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
         can_choose: frame.can_act && has_open,
         frame,
         rows,
-        pages: Pages::new(page, total, &here, &query),
+        pages: PagePosition::new(page, total, &here, &query),
         is_open_only,
         search,
         here,
@@ -341,7 +341,7 @@ fn group_number_digits(text: String) -> String {
 fn text_at(document: &Value, pointer: &str) -> String {
     document
         .pointer(pointer)
-        .map_or_else(String::new, plain_text)
+        .map_or_else(String::new, scalar_text)
 }
 
 #[cfg(test)]

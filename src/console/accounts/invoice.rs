@@ -19,7 +19,7 @@ use crate::console::accounts::timeline::TimelineItem;
 use crate::console::actor_name::actor_name;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
-use crate::console::form_values::{FormState, unlink_hidden_fields};
+use crate::console::form_values::{FormState, unlink_unshown_fields};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Reader};
@@ -179,6 +179,27 @@ impl InvoiceForms {
     fn all_forms(&self) -> [&FormState; 4] {
         [&self.status, &self.payment, &self.submission, &self.edit]
     }
+
+    /// Returns the paths of the fields that the authority or a form refused, or that are suggested to be changed.
+    fn paths_to_edit(&self, refused: &[RefusedRun]) -> Vec<String> {
+        let suggested = self.suggestion.iter();
+        let forms = [&self.submission, &self.edit].into_iter();
+        let refused = refused.iter().flat_map(RefusedRun::field_names);
+        refused
+            .chain(suggested.flat_map(SuggestedCorrection::field_names))
+            .chain(forms.flat_map(FormState::fault_paths))
+            .collect()
+    }
+
+    /// Fills the edit form with the stored values and the suggested ones, unless it shows what somebody has sent.
+    fn fill_edit_form(&mut self, stored: &StoredInvoice, catalog: &Catalog) {
+        if !self.edit.is_refused() {
+            let suggested = self.suggestion.as_ref();
+            let suggested = suggested.map(SuggestedCorrection::form_values);
+            let values = current_values(stored, catalog);
+            self.edit = FormState::new(values.with_fields(suggested.unwrap_or_default()));
+        }
+    }
 }
 
 async fn show_invoice(
@@ -234,7 +255,7 @@ async fn load_stored(
     session: &AccountSession,
     invoice: Invoice,
 ) -> Result<StoredInvoice, ApiError> {
-    let supplier = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
+    let supplier = taxpayers::find_by_id(state.store.reader(), session.taxpayer).await?;
     let supplier = supplier.ok_or_else(ApiError::taxpayer_not_found)?;
     StoredInvoice::load(&state.store, supplier, invoice).await
 }
@@ -267,31 +288,12 @@ pub(super) async fn render(
     let catalog = state.catalog.get();
     let head = InvoiceHead::new(state, session, &stored, &runs, InvoiceTab::Invoice).await?;
     let refused = refused_runs(invoice, &runs, |path| field_name(invoice, &catalog, path));
-    let mut paths: Vec<_> = refused.iter().flat_map(RefusedRun::field_names).collect();
-    paths.extend(
-        forms
-            .suggestion
-            .iter()
-            .flat_map(SuggestedCorrection::field_names),
-    );
-    paths.extend(
-        [&forms.submission, &forms.edit]
-            .iter()
-            .flat_map(|form| form.fault_paths()),
-    );
     let edit_fields = if head.acts.is_editable {
-        fields_at_paths(invoice, paths)
+        fields_at_paths(invoice, forms.paths_to_edit(&refused))
     } else {
         Vec::new()
     };
-    if !forms.edit.is_refused() {
-        let suggested = forms
-            .suggestion
-            .as_ref()
-            .map(SuggestedCorrection::form_values);
-        let present = current_values(&stored, &catalog);
-        forms.edit = FormState::new(present.with_fields(suggested.unwrap_or_default()));
-    }
+    forms.fill_edit_form(&stored, &catalog);
     let digits = catalog.currency_digits(&invoice.currency);
     let code = type_code(invoice, &catalog);
     let type_name = code.and_then(|code| {
@@ -315,7 +317,7 @@ pub(super) async fn render(
         differences: sent_differences(&runs, &stored.invoice, &stored.document(&catalog)?),
         buyer: stored.customer().map(|customer| customer.address.clone()),
         activity: events.map(TimelineItem::from).collect(),
-        faults: unlink_hidden_fields(
+        faults: unlink_unshown_fields(
             forms.all_forms().iter().flat_map(|form| form.summary()),
             |name| PAYMENT_FIELDS.contains(&name) || edit_fields.iter().any(|one| one.name == name),
         ),

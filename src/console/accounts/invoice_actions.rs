@@ -198,7 +198,7 @@ fn reword_missing_payment(faults: Faults) -> Faults {
     })
 }
 
-/// Refuses a payment that may be recorded twice by mistake.
+/// Refuses a payment if the same one was recorded within `SAME_PAYMENT_WITHIN`: it may have been sent twice by mistake.
 async fn check_not_repeated(
     state: &ApiState,
     session: &AccountSession,

@@ -3,7 +3,7 @@
 use crate::console::accounts::invoice_fields::LINES_MAX;
 use crate::console::accounts::pause_cause::InvoiceRuns;
 use crate::domain::correction::credits::InvoiceCredits;
-use crate::domain::correction::signed_invoice::SignedContent;
+use crate::domain::correction::signed_invoice::SignedContentComparison;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
@@ -149,18 +149,18 @@ pub(super) fn credit_obstacle(invoice: &Invoice, facts: CreditFacts<'_>) -> Opti
     }
     let signed = facts.runs.iter().find_map(|run| run.payload.submission());
     let signed = signed.and_then(|document| document.as_json().as_object());
-    let content = signed.map_or(SignedContent::AsStored, |document| {
-        SignedContent::compare(invoice, document, facts.catalog)
+    let content = signed.map_or(SignedContentComparison::AsStored, |document| {
+        SignedContentComparison::compare(invoice, document, facts.catalog)
     });
     match content {
-        SignedContent::Unknown => Some(
+        SignedContentComparison::Unknown => Some(
             "The authority signed other lines or amounts than are stored here. Create the credit note in the system that sent the document.",
         ),
-        SignedContent::Other => Some(SIGNED_OTHERWISE),
-        SignedContent::AsStored if invoice.payment.signed_payable.is_some() => {
+        SignedContentComparison::Other => Some(SIGNED_OTHERWISE),
+        SignedContentComparison::AsStored if invoice.payment.signed_payable.is_some() => {
             Some(SIGNED_OTHERWISE)
         }
-        SignedContent::AsStored => (invoice.lines.len() > LINES_MAX).then_some(
+        SignedContentComparison::AsStored => (invoice.lines.len() > LINES_MAX).then_some(
             "This invoice has many lines. Create the credit note in the system that made the invoice.",
         ),
     }

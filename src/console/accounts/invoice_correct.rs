@@ -12,7 +12,7 @@ use crate::console::accounts::invoice_fields::{
     FieldGroup, LINES_MAX, UpdateBody, current_values, field_groups, form_field_name,
 };
 use crate::console::accounts::navigation::base_path;
-use crate::console::accounts::plan_table::{PlanTable, plan_words};
+use crate::console::accounts::plan_table::{PlanTable, plan_fingerprint};
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
@@ -135,7 +135,7 @@ impl PreviewPage {
             field_names(invoice)
         };
         let mut fields = confirmation_fields(names, present, values);
-        fields.push((PLAN.to_owned(), plan_words(correction)));
+        fields.push((PLAN.to_owned(), plan_fingerprint(correction)));
         Self {
             frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
                 .with_section("Invoices"),
@@ -204,7 +204,7 @@ impl WantedCorrection {
     }
 
     /// Returns what the correction would do, and changes nothing.
-    async fn plan(
+    async fn plan_correction(
         &self,
         state: &ApiState,
         session: &AccountSession,
@@ -226,7 +226,7 @@ async fn show_preview(
     sent: FormValues,
 ) -> Answer {
     let wanted = WantedCorrection::read(state, session, id, sent).await?;
-    match wanted.plan(state, session).await {
+    match wanted.plan_correction(state, session).await {
         Ok(correction) => {
             let catalog = state.catalog.get();
             show(&PreviewPage::new(session, &wanted, &correction, &catalog))
@@ -251,7 +251,7 @@ fn confirmation_fields(
         .collect()
 }
 
-/// Shows the form again if the refusal is about its fields, or if nothing can be changed now.
+/// Shows the form again if the refusal is about its fields, or if the service is overloaded. Returns any other error.
 fn show_refusal(
     session: &AccountSession,
     invoice: &Invoice,
@@ -288,11 +288,11 @@ async fn start_correction(
         Err(error) => return wanted.show_refusal(&session, error),
     };
     if !wanted.values.text(PLAN).is_empty() {
-        let planned = match wanted.plan(&state, &session).await {
+        let planned = match wanted.plan_correction(&state, &session).await {
             Ok(planned) => planned,
             Err(error) => return wanted.show_refusal(&session, error),
         };
-        if plan_words(&planned) != wanted.values.text(PLAN) {
+        if plan_fingerprint(&planned) != wanted.values.text(PLAN) {
             let page = PreviewPage {
                 has_changed: true,
                 ..PreviewPage::new(&session, &wanted, &planned, &state.catalog.get())

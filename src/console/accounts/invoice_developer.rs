@@ -11,7 +11,7 @@ use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
 use crate::console::accounts::navigation::base_path;
-use crate::console::accounts::pause_cause::OperatorPauses;
+use crate::console::accounts::pause_cause::RunsPausedByOperators;
 use crate::console::accounts::timeline::{TimelineItem, operation_name, step_operation};
 use crate::console::actor_name::actor_name;
 use crate::console::badges::Badge;
@@ -80,7 +80,7 @@ async fn find_deliveries(
 ) -> Result<Vec<LoggedDelivery>, StoreError> {
     let owner = invoice.taxpayer_id;
     let mut found = Vec::new();
-    for (endpoint, _) in webhooks::with_streaks_owned_by(store.reader(), owner).await? {
+    for (endpoint, _) in webhooks::owned_by_with_streaks(store.reader(), owner).await? {
         let filter = DeliveryFilter {
             irn: Some(invoice.irn.to_string()),
             endpoint: Some(endpoint.key),
@@ -102,7 +102,7 @@ pub(super) async fn show_developer_page(
     let id = session.taxpayer;
     let invoice = &stored.invoice;
     let runs = runs::find_owned_by_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
-    let pauses = OperatorPauses::load(store, &runs).await?;
+    let pauses = RunsPausedByOperators::load(store, &runs).await?;
     let timeline = timeline::find_owned_by_irn(store, id, &invoice.irn).await?;
     let deliveries = find_deliveries(store, invoice).await?;
     let head = InvoiceHead::new(state, session, &stored, &runs, InvoiceTab::Developer).await?;
@@ -141,7 +141,7 @@ fn requests_address(session: &AccountSession, invoice: &Invoice) -> String {
 }
 
 impl RunLine {
-    fn new(run: Run, entries: &[TimelineEntry], pauses: &OperatorPauses) -> Self {
+    fn new(run: Run, entries: &[TimelineEntry], pauses: &RunsPausedByOperators) -> Self {
         let operation = run.operation();
         let steps = entries.iter().rev().filter(|entry| {
             entry.kind == EntryKind::Step && step_operation(&entry.name) == Some(operation)
@@ -170,9 +170,9 @@ impl From<LoggedDelivery> for DeliveryLine {
 }
 
 /// Says what a run waits for, or what its outcome means.
-fn explain_state(run: &Run, pauses: &OperatorPauses) -> &'static str {
+fn explain_state(run: &Run, pauses: &RunsPausedByOperators) -> &'static str {
     if let Some(cause) = pauses.cause(run) {
-        return cause.sentence();
+        return cause.explanation();
     }
     match run.phase {
         RunPhase::Running { .. } => "It is being carried out now.",

@@ -4,7 +4,7 @@
 use crate::console::accounts::invoice_acts::{CreditFacts, InvoiceActs, correction_obstacle};
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::accounts::navigation::base_path;
-use crate::console::accounts::pause_cause::{InvoiceRuns, OperatorPauses};
+use crate::console::accounts::pause_cause::{InvoiceRuns, RunsPausedByOperators};
 use crate::console::accounts::seen_invoice;
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
@@ -72,7 +72,7 @@ impl InvoiceHead {
         let code = type_code(invoice, &catalog);
         let submits = stored.supplier.settings.submit_after_approval;
         let credits = find_credit_notes(state, invoice).await?;
-        let pauses = OperatorPauses::load(&state.store, runs).await?;
+        let pauses = RunsPausedByOperators::load(&state.store, runs).await?;
         let runs = InvoiceRuns {
             runs,
             pauses: &pauses,

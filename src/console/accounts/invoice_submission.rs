@@ -13,7 +13,7 @@ use crate::actors::taxpayer::commands::{
 use crate::console::accounts::invoice::{InvoiceForms, find, render};
 use crate::console::accounts::invoice_fields::form_field_name;
 use crate::console::accounts::navigation::base_path;
-use crate::console::accounts::pause_cause::{InvoiceRuns, OperatorPauses, PauseCause};
+use crate::console::accounts::pause_cause::{InvoiceRuns, PauseCause, RunsPausedByOperators};
 use crate::console::accounts::seen_invoice;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form, go_to};
@@ -111,7 +111,7 @@ pub(super) async fn perform_submission(
     let command = submission_command(state, session, invoice, seen).await?;
     let deadline = Instant::now() + PATIENCE;
     let run = state.taxpayers.send(session.taxpayer, command).await?;
-    Ok(state.pipeline.wait_until_settled(run, deadline).await?)
+    Ok(state.pipeline.wait_for_response(run, deadline).await?)
 }
 
 /// Returns the command that submits the stored invoice, unless the invoice is changed before the command is executed.
@@ -120,7 +120,7 @@ pub(super) async fn prepare_submission(
     session: &AccountSession,
     invoice: &Invoice,
 ) -> Result<IfUnchanged<OpenRun>, ApiError> {
-    let taxpayer = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
+    let taxpayer = taxpayers::find_by_id(state.store.reader(), session.taxpayer).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     let prepared = prepare_stored_submission(state, &taxpayer, &invoice.irn).await?;
     Ok(prepared.command)
@@ -133,7 +133,7 @@ async fn start_run(
 ) -> Result<Run, ApiError> {
     let deadline = Instant::now() + PATIENCE;
     let run = session.send(state, command).await?;
-    Ok(state.pipeline.wait_until_settled(run, deadline).await?)
+    Ok(state.pipeline.wait_for_response(run, deadline).await?)
 }
 
 /// POST of the button Try now: makes the stopped run of the invoice call the authority at once.
@@ -146,7 +146,7 @@ async fn retry_run(
     let invoice = find(&state, &session, &ids.1).await?;
     let keys = vec![invoice.irn.key()];
     let all = runs::find_owned_by_irn_keys(state.store.reader(), session.taxpayer, keys).await?;
-    let pauses = OperatorPauses::load(&state.store, &all).await?;
+    let pauses = RunsPausedByOperators::load(&state.store, &all).await?;
     let runs = InvoiceRuns {
         runs: &all,
         pauses: &pauses,
@@ -161,14 +161,14 @@ async fn retry_run(
     };
     let deadline = Instant::now() + PATIENCE;
     let run = session.send(&state, RecheckRun(stopped)).await?;
-    let run = state.pipeline.wait_until_settled(run, deadline).await?;
+    let run = state.pipeline.wait_for_response(run, deadline).await?;
     go_to_run(&state, &session, &invoice, &run).await
 }
 
 /// Returns the error for an invoice without a run that the account can continue. A paused run needs an operator.
 fn nothing_to_retry_error(runs: InvoiceRuns<'_>) -> ApiError {
     if let Some(cause) = runs.pause_cause() {
-        return ApiError::new(ErrorCode::InvalidTransition, cause.sentence());
+        return ApiError::new(ErrorCode::InvalidTransition, cause.explanation());
     }
     let message = "Nothing about this invoice waits any more. Go back and reload the page.";
     ApiError::new(ErrorCode::RunNotFound, message)
@@ -187,7 +187,7 @@ async fn transmit_invoice(
         let error = ApiError::new(ErrorCode::InvoiceNotSigned, message);
         return Err(error.with_status(StatusCode::CONFLICT));
     }
-    let taxpayer = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
+    let taxpayer = taxpayers::find_by_id(state.store.reader(), session.taxpayer).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     taxpayer.check_verified(state.settings.verification)?;
     let request = RunRequest {
@@ -205,9 +205,9 @@ pub(super) async fn go_to_run(
     invoice: &Invoice,
     run: &Run,
 ) -> Answer {
-    let pauses = OperatorPauses::load(&state.store, std::slice::from_ref(run)).await?;
+    let pauses = RunsPausedByOperators::load(&state.store, std::slice::from_ref(run)).await?;
     let cause = pauses.cause(run);
-    let sentence = cause.map_or_else(|| outcome_sentence(run), PauseCause::sentence);
+    let sentence = cause.map_or_else(|| outcome_sentence(run), PauseCause::explanation);
     let address = format!("{}/invoices/{}", base_path(session), invoice.id);
     Ok(go_to(&address, sentence))
 }

@@ -14,14 +14,14 @@ use crate::console::accounts::invoice_sums::{CurrencySum, currency_sums};
 use crate::console::accounts::lifecycle::Lifecycle;
 use crate::console::accounts::list_filters::{self, FOLDED_FILTERS};
 use crate::console::accounts::navigation::base_path;
-use crate::console::accounts::payment_word::PaymentWord;
+use crate::console::accounts::payment_word::PaymentBadgeAndRefund;
 use crate::console::accounts::saved_views::{self, SavedView};
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::kept_filters::{KeptFilters, ListFormFields};
-use crate::console::list_pages::{Pages, show_list_with_status};
+use crate::console::list_pages::{PagePosition, show_list_with_status};
 use crate::console::page::Answer;
 use crate::console::session::accounts::{self, AccountSession, Reader};
 use crate::domain::invoice::Invoice;
@@ -84,7 +84,7 @@ struct InvoicesPage {
     bulk: BulkBar,
     /// The number of invoices that match, such as `10,000+`.
     counted: String,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 /// A tab, which is a set of filters. `count` is empty if its invoices are not counted.
@@ -108,11 +108,11 @@ struct InvoiceRow {
     invoice: Invoice,
     payable: Amount,
     lifecycle: Badge,
-    payment: PaymentWord,
+    payment: PaymentBadgeAndRefund,
     is_overdue: bool,
 }
 
-/// The tabs that have no counts: all invoices, and those that are paid, which are most of them.
+/// The tabs of all invoices and of the paid ones. They show no count, because most invoices are in them.
 const ALL_TAB: (&str, &str) = ("All", "");
 const PAID_TAB: (&str, &str) = ("Paid", "payment_status=PAID");
 
@@ -161,7 +161,7 @@ async fn download_invoices(
 ) -> Answer {
     let format = TableFormat::from_extension(&ids.1).ok_or_else(ApiError::route_not_found)?;
     let values = FormValues::from(&query);
-    // The form with the ticked rows names its filter, even if it is empty.
+    // The form with the ticked rows always sends the field `filter`, even an empty one. A link to the file has none.
     let list = if query.text("filter").is_some() {
         InvoiceSelection::from_form(&values)?.into_invoice_list(&state, session.taxpayer)?
     } else {
@@ -279,7 +279,7 @@ pub(super) async fn render(
         sums: found.sums,
         bulk: BulkBar::new(&list_query),
         counted: count_text(found.total, found.is_more),
-        pages: Pages::new(page, found.total, &here, query),
+        pages: PagePosition::new(page, found.total, &here, query),
         kept: KeptFilters::new(&here, query, &FORM),
         query: list_query,
         rows: rows.collect(),
@@ -386,7 +386,7 @@ impl InvoiceRow {
         Self {
             payable: invoice.payment.payable.with_digits(digits),
             lifecycle: Lifecycle::from(&invoice).into(),
-            payment: PaymentWord::new(invoice.payment, digits),
+            payment: PaymentBadgeAndRefund::new(invoice.payment, digits),
             is_overdue: overdue.contains(&invoice.id),
             invoice,
         }

@@ -32,7 +32,7 @@ use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
-use crate::http::invoice_page::{PAGE_INVOICES, reserve_page};
+use crate::http::invoice_page::{PAGE_INVOICES, reserve_page_memory};
 use crate::http::limits::AnswerHolder;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -114,7 +114,8 @@ async fn find_selected_invoices(
         ..SelectedInvoices::default()
     };
     let catalog = state.catalog.get();
-    let _room = reserve_page(state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
+    let _room =
+        reserve_page_memory(state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
     let mut start = PageStart::At(0);
     for _ in 0..INVOICES_MAX / PAGE_INVOICES {
         let part = PageBounds {
@@ -251,14 +252,15 @@ async fn perform_act(
         let message = format!("At most {INVOICES_MAX} invoices can be changed at once.");
         return Err(ApiError::new(ErrorCode::ValidationFailed, message));
     }
-    let room = reserve_page(&state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
+    let room =
+        reserve_page_memory(&state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
     let mut lines = Vec::new();
     for part in shown.chunks(usize::try_from(PAGE_INVOICES).unwrap_or(usize::MAX)) {
         match apply_to_part(&state, &session, act, part).await {
             Ok(done) => lines.extend(done),
             Err(error) if lines.is_empty() => return Err(error),
-            // This part of the invoices failed as a whole. The outcomes of the earlier parts must be shown, so it
-            // gets failed lines.
+            // This part of the invoices failed as a whole. Each of them gets a failed line instead of an error page,
+            // so that the outcomes of the earlier parts are shown, too.
             Err(error) => lines.extend(part.iter().map(|(id, _)| ResultLine {
                 id: *id,
                 number: id.to_string(),

@@ -53,7 +53,7 @@ async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> A
     let id = session.taxpayer;
     let taxpayer = load_taxpayer(&state, &session).await?;
     let counts = list::count_by_status(store, id, COUNTED_MAX).await?;
-    let endpoints = webhooks::with_streaks_owned_by(store.reader(), id).await?;
+    let endpoints = webhooks::owned_by_with_streaks(store.reader(), id).await?;
     let steps = next_steps(&state, &taxpayer, &counts, !endpoints.is_empty()).await?;
     show(&OverviewPage {
         frame: Frame::for_account(&session, "Overview"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::invoice::breakdown::Breakdown;
-use crate::domain::invoice::owed::totals;
+use crate::domain::invoice::owed::totals_by_currency;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::money::Amount;
 use crate::http::respond::error::ApiError;
@@ -24,8 +24,8 @@ pub(super) struct MoneyLine {
     pub(super) currency: String,
     pub(super) outstanding: Amount,
     pub(super) overdue: Amount,
-    /// True if the amount links to the list of overdue invoices, which has no filter by currency: only if this is the
-    /// only currency.
+    /// True if the overdue amount links to the list of overdue invoices. It does so only if the account has no other
+    /// currency, because the list has no filter by currency.
     pub(super) is_overdue_listed: bool,
     /// `None` if the month has too many invoices.
     pub(super) vat: Option<Amount>,
@@ -48,7 +48,7 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
     let today = state.today();
     let owed = owed::load_unsettled(&state.store, taxpayer, OWED_MAX).await?;
     let catalog = state.catalog.get();
-    let totals = totals(&owed.invoices, &catalog, today);
+    let totals = totals_by_currency(&owed.invoices, &catalog, today);
     let mut sums: BTreeMap<_, _> = totals
         .into_iter()
         .map(|total| {

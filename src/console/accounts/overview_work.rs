@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::pause_cause::{OperatorPauses, PauseCause};
+use crate::console::accounts::pause_cause::{PauseCause, RunsPausedByOperators};
 use crate::console::accounts::timeline::operation_name;
 use crate::console::badges::{Badge, badge};
 use crate::console::deadline_words::DeadlineWords;
@@ -63,7 +63,7 @@ pub(super) async fn stopped_run_lines(
     let now = state.now();
     let needed = runs.into_iter().filter(|run| needs_person(&known, run));
     let needed: Vec<_> = needed.take(NEEDED_SHOWN_MAX).collect();
-    let pauses = OperatorPauses::load(&state.store, &needed).await?;
+    let pauses = RunsPausedByOperators::load(&state.store, &needed).await?;
     let line = |run: Run| {
         let cause = pauses.cause(&run);
         StoppedRunLine {
@@ -72,7 +72,7 @@ pub(super) async fn stopped_run_lines(
             badge: cause.map_or(badge("bad", "Rejected"), PauseCause::badge),
             why: cause.map_or_else(
                 || rejection_reason(&run),
-                |cause| cause.sentence().to_owned(),
+                |cause| cause.explanation().to_owned(),
             ),
             deadline: legal_deadline(&run, now),
             address: run_address(base, &known, &run),
@@ -145,7 +145,7 @@ pub(super) async fn progress_lines(
     Ok(lines)
 }
 
-/// The stored invoices of runs, by the key of their IRN.
+/// The stored invoices of runs, by their IRN in the form in which it is compared (`Irn::key`).
 type KnownInvoices = HashMap<String, KnownInvoice>;
 
 struct KnownInvoice {

@@ -22,9 +22,9 @@ pub(super) enum PauseCause {
 
 /// The runs that operators have paused, out of the runs that were loaded.
 #[derive(Debug, Default)]
-pub(super) struct OperatorPauses(HashSet<RunId>);
+pub(super) struct RunsPausedByOperators(HashSet<RunId>);
 
-impl OperatorPauses {
+impl RunsPausedByOperators {
     pub(super) async fn load(store: &Store, runs: &[Run]) -> Result<Self, StoreError> {
         let paused = runs.iter().filter(|run| run.state() == RunState::Paused);
         let ids: Vec<_> = paused.map(|run| run.id).collect();
@@ -49,7 +49,7 @@ impl OperatorPauses {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InvoiceRuns<'a> {
     pub(super) runs: &'a [Run],
-    pub(super) pauses: &'a OperatorPauses,
+    pub(super) pauses: &'a RunsPausedByOperators,
 }
 
 impl<'a> InvoiceRuns<'a> {
@@ -73,7 +73,7 @@ impl<'a> InvoiceRuns<'a> {
 }
 
 impl PauseCause {
-    pub(super) fn sentence(self) -> &'static str {
+    pub(super) fn explanation(self) -> &'static str {
         match self {
             Self::Operator => {
                 "An operator of this service holds it back. It goes on when the operator lets it go on."
@@ -125,7 +125,7 @@ mod tests {
                 ..CrashHistory::default()
             };
             let held = is_held.then_some(run.id);
-            let pauses = OperatorPauses(held.into_iter().collect());
+            let pauses = RunsPausedByOperators(held.into_iter().collect());
             let name = format!("{state} {panics} {is_held}");
             assert_eq!(pauses.cause(&run), expected, "{name}");
             let runs = InvoiceRuns {
@@ -149,7 +149,7 @@ mod tests {
             }
         };
         let held = run(Operation::Submit, RunState::Paused);
-        let pauses = OperatorPauses([held.id].into());
+        let pauses = RunsPausedByOperators([held.id].into());
         for (state, expected) in [
             (RunState::Waiting, Some(Operation::Report)),
             (RunState::Paused, Some(Operation::Report)),

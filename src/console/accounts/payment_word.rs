@@ -5,14 +5,14 @@ use crate::domain::money::Amount;
 use crate::domain::payment::Payment;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct PaymentWord {
+pub(super) struct PaymentBadgeAndRefund {
     pub(super) badge: Badge,
     /// The amount that was paid above the payable amount of the signed document; `None` if there is none. Credit
     /// notes are not counted here. The page of the invoice counts them, so its refund may be larger.
     pub(super) refund: Option<Amount>,
 }
 
-impl PaymentWord {
+impl PaymentBadgeAndRefund {
     /// `digits` is the number of decimal digits of the currency.
     pub(super) fn new(payment: Payment, digits: u32) -> Self {
         let excess = payment
@@ -78,7 +78,7 @@ mod tests {
                 signed_payable: signed.map(amount),
                 paid: amount(paid),
             };
-            let word = PaymentWord::new(payment, 2);
+            let word = PaymentBadgeAndRefund::new(payment, 2);
             let case = format!("{status:?} {signed:?} {paid}");
             assert_eq!(word.badge.text, text, "{case}");
             assert_eq!(word.refund, refund.map(amount), "{case}");

@@ -51,7 +51,7 @@ impl PlanTable {
 }
 
 /// Returns the documents of a plan in words. Two plans with the same words credit and invoice the same amounts.
-pub(super) fn plan_words(correction: &Correction) -> String {
+pub(super) fn plan_fingerprint(correction: &Correction) -> String {
     let documents = correction.documents.iter();
     let words = documents.map(|document| format!("; {} {}", document.kind, document.payable));
     let words: String = words.collect();

@@ -181,7 +181,7 @@ pub(super) async fn load_taxpayer(
     state: &ApiState,
     session: &AccountSession,
 ) -> Result<Taxpayer, ApiError> {
-    let found = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
+    let found = taxpayers::find_by_id(state.store.reader(), session.taxpayer).await?;
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 

@@ -11,7 +11,7 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::Reader;
-use crate::domain::invoice::month_report::{ReportTable, totals};
+use crate::domain::invoice::month_report::{ReportTable, totals_by_currency};
 use crate::domain::invoice::month_summary::{AmountSums, MonthSummary};
 use crate::domain::invoice::number_series::SeriesSummary;
 use crate::domain::kernel::codes::DocumentKind;
@@ -136,7 +136,7 @@ fn sum_lines(summary: &MonthSummary, catalog: &Catalog) -> Vec<SumLine> {
 }
 
 fn total_lines(summary: &MonthSummary, catalog: &Catalog) -> Result<Vec<TotalLine>, ApiError> {
-    let totals = totals(summary).map_err(ApiError::internal)?;
+    let totals = totals_by_currency(summary).map_err(ApiError::internal)?;
     let lines = totals.into_iter().map(|(currency, sum)| TotalLine {
         sum: with_digits(sum, catalog.currency_digits(&currency)),
         currency,

@@ -54,7 +54,7 @@ async fn send_again(
     if !may_send_again(&state, &logged) {
         return Err(ApiError::route_not_found());
     }
-    let from = page_sender(&state, &session).await?;
+    let from = load_page_sender(&state, &session).await?;
     let request_id = clock::new_id().to_string();
     let status = send_within_process(&state, &logged, from, &request_id).await?;
     state.request_log.write_for_reader(&state.store).await;
@@ -70,8 +70,11 @@ async fn send_again(
 }
 
 /// Returns the account of the page, on whose behalf the request is sent.
-async fn page_sender(state: &ApiState, session: &AccountSession) -> Result<SentFromPage, ApiError> {
-    let taxpayer = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
+async fn load_page_sender(
+    state: &ApiState,
+    session: &AccountSession,
+) -> Result<SentFromPage, ApiError> {
+    let taxpayer = taxpayers::find_by_id(state.store.reader(), session.taxpayer).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::route_not_found)?;
     let person = &session.person;
     let name = person.name.as_deref().unwrap_or(&person.email);

@@ -11,7 +11,7 @@ use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::kept_filters::{KeptFilters, ListFormFields};
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::{AccountSession, Owner, SignedInIntegrator};
 use crate::domain::request_log::{
@@ -62,7 +62,7 @@ struct RequestsPage {
     kept: KeptFilters,
     rows: Vec<RequestLine>,
     groups: Vec<GroupLine>,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 struct RequestLine {
@@ -137,7 +137,7 @@ async fn render_list(
     } else {
         match read_filter(query) {
             Ok(wanted) => {
-                let wanted = with_page_filters(wanted, query);
+                let wanted = with_link_filters(wanted, query);
                 found = request_log::page_for(&state.store, reader, wanted, page).await?;
             }
             Err(faults) => filter = FormState::with_faults(values.clone(), faults),
@@ -157,14 +157,14 @@ async fn render_list(
             .into_iter()
             .map(|group| GroupLine::new(&here, group))
             .collect(),
-        pages: Pages::new(page, found.1, &here, query),
+        pages: PagePosition::new(page, found.1, &here, query),
         here,
     };
     show_list(&page.pages, &page)
 }
 
 /// Adds the filters that only links on pages set: the method, the invoice by its id or IRN, and the taxpayer.
-fn with_page_filters(filter: RequestFilter, query: &Query) -> RequestFilter {
+fn with_link_filters(filter: RequestFilter, query: &Query) -> RequestFilter {
     let invoice = query.trimmed_text("invoice");
     let irn = query.trimmed_text("irn");
     RequestFilter {

@@ -12,7 +12,7 @@ use url::form_urlencoded::Serializer;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::page::{Answer, redirect};
 use crate::console::session::accounts::SignedInIntegrator;
 use crate::domain::events::endpoint_health::EndpointHealth;
@@ -51,7 +51,7 @@ struct TaxpayersPage {
     /// The query of the list, for the acts on all taxpayers that match.
     filter: String,
     rows: Vec<TaxpayerLine>,
-    pages: Pages,
+    pages: PagePosition,
     month: String,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn read_list_filters(
     })
 }
 
-/// Returns the beginning of the day's month and that of the next month, in UTC.
+/// Returns the first moment of the month of `day`, and the first moment of the next month, in UTC.
 fn month_bounds(day: Date) -> (Timestamp, Timestamp) {
     let first = day.first_of_month();
     let next = first.saturating_add(1.month());
@@ -144,7 +144,7 @@ async fn show_taxpayers(
         totals,
         tabs: tabs.into(),
         rows: rows.into_iter().map(TaxpayerLine::from).collect(),
-        pages: Pages::new(page, total, LIST_PATH, &query),
+        pages: PagePosition::new(page, total, LIST_PATH, &query),
         filter,
         search: list.search.unwrap_or_default(),
         month: month.strftime("%Y-%m").to_string(),

@@ -270,7 +270,7 @@ fn read_rows(encoded: &str) -> Result<Vec<FileRow>, Fault> {
     to_rows(&csv_table::read(&bytes)?)
 }
 
-/// Finds the field of each column.
+/// Returns the form field that each column of the header names. Fails if a column is unknown or occurs twice.
 fn find_columns(header: &[String]) -> Result<Vec<&'static str>, Fault> {
     let mut columns: Vec<&'static str> = Vec::with_capacity(header.len());
     for text in header {

@@ -228,7 +228,7 @@ async fn enable_webhooks(state: &ApiState, one: &ListedTaxpayer) -> ActOutcome {
 }
 
 async fn enable_all_endpoints(state: &ApiState, taxpayer: TaxpayerId) -> Result<(), ApiError> {
-    let endpoints = webhooks::with_streaks_owned_by(state.store.reader(), taxpayer).await?;
+    let endpoints = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer).await?;
     for (endpoint, _) in endpoints {
         if endpoint.is_active {
             continue;

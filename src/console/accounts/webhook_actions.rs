@@ -166,7 +166,7 @@ fn test_page(session: &AccountSession, target: WebhookTarget, attempt: AttemptRe
     let is_delivered = attempt.is_delivered();
     let failure = attempt
         .outcome
-        .failure()
+        .failure_sentence()
         .map(|failure| capitalize(&failure));
     let guidance = Guidance::for_failure(Some(attempt.outcome.name()), attempt.status);
     TestPage {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::console::form_values::{FormState, FormValues, keep_stored_group};
+use crate::console::form_values::{FormState, FormValues, keep_stored_if_unchanged};
 use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::EventKind;
 
@@ -57,7 +57,7 @@ pub(super) fn requested_settings(
         );
     }
     for name in texts.iter().copied().chain([EVENTS, SCHEDULE]) {
-        keep_stored_group(&mut body, &before, &stored, &[name]);
+        keep_stored_if_unchanged(&mut body, &before, &stored, &[name]);
     }
     body
 }

@@ -36,7 +36,7 @@ pub(super) struct DeadLetters {
 
 impl WebhookSummary {
     pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Self, ApiError> {
-        let endpoints = webhooks::with_streaks_owned_by(state.store.reader(), taxpayer).await?;
+        let endpoints = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer).await?;
         let open = delivery_log::count_open_by_endpoint(&state.store, taxpayer).await?;
         Ok(Self::new(taxpayer, &endpoints, &open))
     }

@@ -88,7 +88,7 @@ pub(super) async fn added_endpoints(
 ) -> Result<Vec<EndpointLine>, ApiError> {
     let id = session.taxpayer;
     let mut lines = Vec::new();
-    for (endpoint, failing) in webhooks::with_streaks_owned_by(state.store.reader(), id).await? {
+    for (endpoint, failing) in webhooks::owned_by_with_streaks(state.store.reader(), id).await? {
         if endpoint.key.is_default() {
             continue;
         }

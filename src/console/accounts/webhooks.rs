@@ -113,7 +113,7 @@ async fn save_webhook(
     form: Form<FormValues>,
 ) -> Answer {
     let target = WebhookTarget::find(&state, &session, &request).await?;
-    let found = webhooks::with_key(state.store.reader(), target.key).await?;
+    let found = webhooks::find_by_key(state.store.reader(), target.key).await?;
     let stored = form_values(found.as_ref(), target.url_field());
     let seen = SeenSettings::Endpoint(target.key, found.map(Box::new));
     let saved = if target.is_default() {
@@ -204,11 +204,11 @@ pub(super) async fn render(
     forms: ActionForms,
 ) -> Answer {
     let store = &state.store;
-    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), target.key)
+    let (endpoint, failing) = webhooks::find_by_key_with_streak(store.reader(), target.key)
         .await?
         .unzip();
     let (replays, _) = replays::page_for_endpoint(store, target.key, NEWEST_REPLAYS).await?;
-    let day = delivery_stats::last_day_by_hour(store, target.key, state.now()).await?;
+    let day = delivery_stats::count_last_day_by_hour(store, target.key, state.now()).await?;
     let form = settings.unwrap_or_else(|| {
         let stored = form_values(endpoint.as_ref(), target.url_field());
         FormState::new(stored.with_original_values())

@@ -70,11 +70,11 @@ fn key_variable(scheme: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::console::docs::operations::{all, with_id};
+    use crate::console::docs::operations::{all, find_by_id};
 
     #[test]
     fn a_command_has_the_address_the_key_and_the_body() {
-        let shown = |id| curl_command(&with_id(id).unwrap());
+        let shown = |id| curl_command(&find_by_id(id).unwrap());
         assert_eq!(
             shown("get_invoice"),
             "curl -sS \"$URL/v1/tax-payers/invoices/1\" \\\n  -H \"x-api-key: $KEY\""

@@ -96,7 +96,7 @@ pub(super) fn code_rows() -> Vec<CodeRow> {
 
 fn code_row(code: ErrorCode) -> CodeRow {
     let advice = guide_table_row(code.as_str()).map_or("", |(_, advice)| advice);
-    let guide = guides::with_name(TABLE.0);
+    let guide = guides::find_guide(TABLE.0);
     CodeRow {
         code: code.as_str(),
         status: code.status().as_u16(),
@@ -108,7 +108,7 @@ fn code_row(code: ErrorCode) -> CodeRow {
 /// Returns the statuses and the advice from the row of the guide's table that names this code. One row may name several
 /// codes.
 fn guide_table_row(code: &str) -> Option<(&'static str, &'static str)> {
-    let section = guides::with_name(TABLE.0)?.section(TABLE.1)?;
+    let section = guides::find_guide(TABLE.0)?.section(TABLE.1)?;
     section.text.lines().find_map(|line| {
         let mut cells = line
             .strip_prefix("| ")?

@@ -44,7 +44,7 @@ struct SectionPage {
 fn show_guide(name: web::Path<String>) -> Ready<Answer> {
     let file = name.into_inner();
     let stem = file.strip_suffix(".md");
-    let Some(guide) = guides::with_name(stem.unwrap_or(&file)) else {
+    let Some(guide) = guides::find_guide(stem.unwrap_or(&file)) else {
         return ready(Err(ApiError::route_not_found()));
     };
     if stem.is_some() {
@@ -60,7 +60,7 @@ fn show_guide(name: web::Path<String>) -> Ready<Answer> {
 /// GET /docs/guides/{guide}/{section}: returns the page of a section.
 fn show_section(names: web::Path<(String, String)>) -> Ready<Answer> {
     let (guide, slug) = names.into_inner();
-    let found = guides::with_name(&guide).and_then(|guide| {
+    let found = guides::find_guide(&guide).and_then(|guide| {
         let position = guide.sections.iter().position(|one| one.slug == slug)?;
         Some((guide, position))
     });

@@ -55,7 +55,7 @@ pub(super) fn all() -> &'static [Guide] {
 }
 
 /// Returns the guide with this name.
-pub(super) fn with_name(name: &str) -> Option<&'static Guide> {
+pub(super) fn find_guide(name: &str) -> Option<&'static Guide> {
     all().iter().find(|guide| guide.name == name)
 }
 
@@ -161,7 +161,7 @@ impl Guide {
         let guide = if file.is_empty() {
             self
         } else {
-            with_file_name(file)?
+            find_guide_by_file(file)?
         };
         if anchor.is_empty() {
             return Some(guide.path());
@@ -185,12 +185,12 @@ impl Guide {
 /// True if a link in a guide leads to a place in this guide or in another guide.
 fn is_guide_link(target: &str) -> bool {
     let file = target.split('#').next().unwrap_or_default();
-    file.is_empty() || with_file_name(file).is_some()
+    file.is_empty() || find_guide_by_file(file).is_some()
 }
 
 /// Returns the guide that is in this file of `docs/`.
-fn with_file_name(file: &str) -> Option<&'static Guide> {
-    with_name(file.strip_suffix(".md")?)
+fn find_guide_by_file(file: &str) -> Option<&'static Guide> {
+    find_guide(file.strip_suffix(".md")?)
 }
 
 #[cfg(test)]
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_link_between_files_leads_to_a_page() {
-        let guide = with_name("api").unwrap();
+        let guide = find_guide("api").unwrap();
         for (target, address) in [
             (
                 "https://www.standardwebhooks.com/",

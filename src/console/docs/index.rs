@@ -41,7 +41,7 @@ fn show_index() -> Ready<Answer> {
         frame: docs_frame("Documentation", OVERVIEW),
         summary: SUMMARY,
         guides: guides::all(),
-        parts: operations::parts(),
+        parts: operations::api_parts(),
     }))
 }
 

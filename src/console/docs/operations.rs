@@ -58,12 +58,12 @@ pub(super) fn all() -> &'static [Operation] {
     &OPERATIONS
 }
 
-pub(super) fn with_id(id: &str) -> Option<Operation> {
+pub(super) fn find_by_id(id: &str) -> Option<Operation> {
     all().iter().copied().find(|operation| operation.id == id)
 }
 
 /// Returns the parts of the API with their operations.
-pub(super) fn parts() -> Vec<ApiPart> {
+pub(super) fn api_parts() -> Vec<ApiPart> {
     let tags = DOCUMENT["tags"].as_array().into_iter().flatten();
     tags.map(|tag| {
         let name = text_member(tag, "name");
@@ -169,14 +169,14 @@ mod tests {
                 assert!(is_code, "{} {status} {name}", operation.id);
             }
         }
-        let ready = with_id("ready").unwrap();
+        let ready = find_by_id("ready").unwrap();
         assert!(ready.failures().all(|(status, _)| status != "503"));
         assert!(ready.answers().any(|(status, _)| status == "503"));
     }
 
     #[test]
     fn an_operation_is_found_by_its_id_and_stands_in_its_part() {
-        let operation = with_id("create_invoice").unwrap();
+        let operation = find_by_id("create_invoice").unwrap();
         assert_eq!(
             (operation.method, operation.path),
             ("post", "/v1/tax-payers/invoices")
@@ -187,7 +187,7 @@ mod tests {
                 .failures()
                 .any(|one| one == ("422", "VALIDATION_FAILED"))
         );
-        let parts = parts();
+        let parts = api_parts();
         let listed: usize = parts.iter().map(|part| part.operations.len()).sum();
         assert_eq!(listed, all().len());
         assert!(parts.iter().all(|part| !part.purpose.is_empty()));

@@ -51,7 +51,7 @@ struct Parameter {
 /// An answer of an operation that has no error code: a success, or the report of a service that is not ready.
 struct PlainAnswer {
     status: &'static str,
-    /// The look of the status: `ok` or `bad`.
+    /// The class that colours the status: `ok` or `bad`.
     look: &'static str,
     message: &'static str,
     /// The media types between which the caller may choose.
@@ -65,13 +65,13 @@ struct PlainAnswer {
 fn list_operations() -> Ready<Answer> {
     ready(show(&ReferencePage {
         frame: docs_frame(REFERENCE, REFERENCE),
-        parts: operations::parts(),
+        parts: operations::api_parts(),
     }))
 }
 
 /// GET /docs/reference/{operation}: shows one operation.
 fn show_operation(id: web::Path<String>) -> Ready<Answer> {
-    let Some(operation) = operations::with_id(&id.into_inner()) else {
+    let Some(operation) = operations::find_by_id(&id.into_inner()) else {
         return ready(Err(ApiError::route_not_found()));
     };
     let body = operation.json_body();

@@ -165,11 +165,11 @@ fn pattern_words(schema: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::console::docs::operations::with_id;
+    use crate::console::docs::operations::find_by_id;
 
     #[test]
     fn the_fields_of_a_body_are_rows() {
-        let body = with_id("create_invoice").unwrap().json_body().unwrap();
+        let body = find_by_id("create_invoice").unwrap().json_body().unwrap();
         let rows = field_rows(&body["schema"]);
         let row = |path: &str| {
             let row = rows.iter().find(|row| row.path == path).unwrap();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::sign_ins::{PersonLine, person_path};
@@ -48,7 +48,7 @@ words! {
 struct IntegratorsPage {
     frame: Frame,
     rows: Vec<IntegratorLine>,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 struct IntegratorLine {
@@ -64,7 +64,7 @@ async fn list_integrators(
 ) -> Answer {
     let list = ListQuery::new(&query);
     let (found, total) =
-        accounts::account_page(&state.store, KeyKind::Integrator, list.page()).await?;
+        accounts::load_account_page(&state.store, KeyKind::Integrator, list.page()).await?;
     let owners = found.iter().map(session_owner);
     let factors = second_factors::load_states(&state.store, owners, state.now()).await?;
     let rows = found.into_iter().map(|holder| {
@@ -167,9 +167,12 @@ async fn change_access(
     let notice = match to {
         AccessMove::Disable if !is_change => "The account was already disabled.".to_owned(),
         AccessMove::Enable if !is_change => "The account was not disabled.".to_owned(),
-        AccessMove::Revoke => format!("{}.", ended_words(keys, sessions)),
+        AccessMove::Revoke => format!("{}.", ended_access_words(keys, sessions)),
         AccessMove::Disable => {
-            format!("The account is disabled: {}.", ended_words(keys, sessions))
+            format!(
+                "The account is disabled: {}.",
+                ended_access_words(keys, sessions)
+            )
         }
         AccessMove::Enable => "The account is enabled. It can sign in; it has no key.".to_owned(),
         AccessMove::Remove => "The operator is removed.".to_owned(),
@@ -178,7 +181,7 @@ async fn change_access(
 }
 
 /// Says how many keys were revoked and how many sessions ended.
-fn ended_words(keys: u64, sessions: u64) -> String {
+fn ended_access_words(keys: u64, sessions: u64) -> String {
     let sessions = session_words(sessions);
     match keys {
         1 => format!("1 key is revoked and {sessions} ended"),
@@ -265,7 +268,7 @@ mod tests {
             (1, 1, "1 key is revoked and 1 session ended"),
             (2, 3, "2 keys are revoked and 3 sessions ended"),
         ] {
-            assert_eq!(ended_words(keys, sessions), words);
+            assert_eq!(ended_access_words(keys, sessions), words);
         }
     }
 }

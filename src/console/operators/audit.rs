@@ -8,7 +8,7 @@ use database::page::Page;
 
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
@@ -39,7 +39,7 @@ struct AuditPage {
     frame: Frame,
     list: ListQuery,
     audit: Vec<AuditLine>,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 /// An entry of the audit as pages show it.

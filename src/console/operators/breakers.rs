@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, go_to};
@@ -44,7 +44,7 @@ struct BreakersPage {
     /// The breakers that are closed and whose calls neither fail nor wait.
     calm: Vec<BreakerLine>,
     outages: Vec<OutageLine>,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 struct BreakerLine {

@@ -73,7 +73,7 @@ impl BulkList for DeadLetterMoves {
         subjects: &[Delivery],
     ) -> Result<Vec<SubjectLine>, ApiError> {
         let ids: Vec<TaxpayerId> = subjects.iter().map(|dead| dead.taxpayer_id).collect();
-        let owners = taxpayers::with_ids(state.store.reader(), &ids).await?;
+        let owners = taxpayers::find_by_ids(state.store.reader(), &ids).await?;
         let mut lines = Vec::new();
         for Delivery {
             id, taxpayer_id, ..

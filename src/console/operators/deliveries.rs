@@ -7,7 +7,7 @@ use url::form_urlencoded::Serializer;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::dead_letter_moves::DeadLetterMoves;
 use crate::console::operators::endpoint_moves::EndpointMoves;
@@ -49,7 +49,7 @@ struct EndpointsPage {
     list: ListQuery,
     groups: Vec<GroupLine>,
     rows: Vec<EndpointLine>,
-    pages: Pages,
+    pages: PagePosition,
     bulk: BulkBar,
 }
 
@@ -74,7 +74,7 @@ struct DeadLettersPage {
     frame: Frame,
     list: ListQuery,
     rows: Vec<DeadLetterLine>,
-    pages: Pages,
+    pages: PagePosition,
     bulk: BulkBar,
 }
 
@@ -98,7 +98,7 @@ async fn list_endpoints(
     let filter = webhook_endpoints::read_filter(&list.0)?;
     let (found, total) = endpoint_list::page(&state.store, &filter, list.page()).await?;
     let owners: Vec<TaxpayerId> = found.iter().map(|one| one.endpoint.taxpayer_id).collect();
-    let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
+    let owners = taxpayers::find_by_ids(state.store.reader(), &owners).await?;
     let groups = endpoint_list::failing_hosts(&state.store).await?;
     let rows = found.into_iter().map(|listed| {
         let streak = listed.streak.as_ref();
@@ -107,7 +107,7 @@ async fn list_endpoints(
             badge: listed.health.into(),
             taxpayer: name_or_number(&owners, listed.endpoint.taxpayer_id),
             url: url_without_query(&listed.endpoint.url),
-            cause: explain_cause(&listed),
+            cause: last_failure_cause(&listed),
             why: explain_health(&listed, circuit),
             listed,
         }
@@ -138,7 +138,7 @@ async fn list_dead_letters(
     let (found, total) =
         delivery_log::dead_letter_page(&state.store, taxpayer, list.page()).await?;
     let owners: Vec<TaxpayerId> = found.iter().map(|one| one.delivery.taxpayer_id).collect();
-    let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
+    let owners = taxpayers::find_by_ids(state.store.reader(), &owners).await?;
     let rows = found.into_iter().map(|logged| {
         let attempt = logged.attempts.last();
         let failure = attempt.and_then(|attempt| attempt.failure.as_deref());
@@ -225,13 +225,13 @@ fn explain_health(listed: &ListedEndpoint, circuit: Option<CircuitState>) -> Str
 }
 
 /// Returns the cause of an endpoint's last failure in a few words; empty while it works.
-pub(super) fn explain_cause(listed: &ListedEndpoint) -> String {
+pub(super) fn last_failure_cause(listed: &ListedEndpoint) -> String {
     let cause = listed.streak.as_ref().map(FailureStreak::cause);
-    cause.map_or_else(String::new, |cause| cause_words(&cause).0)
+    cause.map_or_else(String::new, |cause| singular_and_plural_cause(&cause).0)
 }
 
 /// Describes a cause of failures: for one endpoint, and for several.
-fn cause_words(cause: &str) -> (String, String) {
+fn singular_and_plural_cause(cause: &str) -> (String, String) {
     let (one, several) = match cause {
         "connect" => ("No connection", "accept no connection"),
         "timed_out" => ("No answer in time", "do not answer in time"),
@@ -257,7 +257,7 @@ impl From<FailingHost> for GroupLine {
             cause,
             endpoints,
         } = group;
-        let (one, several) = cause_words(&cause);
+        let (one, several) = singular_and_plural_cause(&cause);
         let text = if endpoints == 1 {
             format!("1 endpoint of host {host}: {one}")
         } else {

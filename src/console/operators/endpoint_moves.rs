@@ -6,7 +6,7 @@ use crate::actors::taxpayer::commands::EnableEndpoint;
 use crate::console::operators::bulk::{
     ActWords, BulkList, BulkListAct, FoundSubjects, ListSelection, SubjectLine,
 };
-use crate::console::operators::deliveries::{explain_cause, url_without_query};
+use crate::console::operators::deliveries::{last_failure_cause, url_without_query};
 use crate::console::operators::taxpayers::name_or_number;
 use crate::domain::events::replay::AfterEnable;
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
@@ -95,10 +95,10 @@ impl BulkList for EndpointMoves {
             .iter()
             .map(|listed| listed.endpoint.taxpayer_id)
             .collect();
-        let owners = taxpayers::with_ids(state.store.reader(), &ids).await?;
+        let owners = taxpayers::find_by_ids(state.store.reader(), &ids).await?;
         let lines = subjects.iter().map(|listed| SubjectLine {
             taxpayer: name_or_number(&owners, listed.endpoint.taxpayer_id),
-            cause: explain_cause(listed),
+            cause: last_failure_cause(listed),
             name: url_without_query(&listed.endpoint.url),
         });
         Ok(lines.collect())

@@ -9,7 +9,7 @@ use crate::actors::taxpayer::commands::RevokeKey;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::access::{account_change, session_words};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
@@ -40,7 +40,7 @@ struct KeysPage {
     frame: Frame,
     list: ListQuery,
     rows: Vec<KeyLine>,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 struct KeyLine {

@@ -4,7 +4,7 @@
 use database::page::Page;
 use url::form_urlencoded::Serializer;
 
-use crate::console::list_pages::{self, Pages};
+use crate::console::list_pages::{self, PagePosition};
 use crate::http::forms::query::Query;
 
 /// The rows on one page of a list. With long names and numbers in each row, a page stays below 60 kB.
@@ -39,9 +39,9 @@ impl ListQuery {
         self.0.page(PER_PAGE)
     }
 
-    /// Returns the links to the pages of the list at `path`, which keep the filters.
-    pub(crate) fn pages(&self, path: &str, total: u64) -> Pages {
-        Pages::new(self.page(), total, path, &self.0)
+    /// Returns the position of this page in the list at `path`, which has `total` rows. The links keep the filters.
+    pub(crate) fn pages(&self, path: &str, total: u64) -> PagePosition {
+        PagePosition::new(self.page(), total, path, &self.0)
     }
 
     /// Returns the filters as text; empty without any.
@@ -49,8 +49,8 @@ impl ListQuery {
         list_pages::filter_text(&self.0)
     }
 
-    /// True if at least one of these filters is set, so that the list may not show everything. A misspelt filter has no
-    /// effect.
+    /// True if at least one of these filters is set, so that the list may not show everything. Other parameters, such
+    /// as a misspelt filter, do not count.
     pub(crate) fn has_filter(&self, known: &[&str]) -> bool {
         self.0.pairs().any(|(name, _)| known.contains(&name))
     }

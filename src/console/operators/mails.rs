@@ -6,7 +6,7 @@ use askama::Template;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
@@ -25,7 +25,7 @@ struct MailsPage {
     frame: Frame,
     is_readable: bool,
     rows: Vec<MailLine>,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 struct MailLine {

@@ -99,7 +99,7 @@ async fn show_overview(
         live_from: found.is_none().then_some("/console/live/overview"),
         live,
         past: found,
-        minutes: past.minutes(),
+        minutes: past.first_time_in_each_minute(),
     })
 }
 
@@ -120,7 +120,7 @@ pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {
     let now = state.now();
     let report = incidents::current_report(state).await;
     let counts = state.database_counts.last_counts();
-    let seconds = state.traffic.history().seconds();
+    let seconds = state.traffic.history().requests_by_second();
     let mut cards = counts
         .as_ref()
         .map(|counts| {
@@ -143,7 +143,7 @@ pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {
             .map(|incident| IncidentLine::new(incident, now))
             .collect(),
         cards,
-        charts_of: chart_owner(state),
+        charts_of: charts_origin_sentence(state),
         charts: charts(&seconds),
         breakers: breakers.into_iter().map(BreakerLine::from).collect(),
         calm_calls: calm.len(),
@@ -303,7 +303,7 @@ pub(super) fn per_second(in_10_s: u64) -> String {
 }
 
 /// Returns the sentence that says whose requests the charts show; `None` if there is only one replica.
-fn chart_owner(state: &ApiState) -> Option<String> {
+fn charts_origin_sentence(state: &ApiState) -> Option<String> {
     let is_alone = state.replicas.last_list().present_replicas().count() < 2;
     let name = &state.replicas.identity().name;
     (!is_alone).then(|| format!("The charts show the requests of {name}, which made this page."))

@@ -78,7 +78,7 @@ impl PastOverviews {
     }
 
     /// Returns the time of the first overview of each minute, newest first.
-    pub(crate) fn minutes(&self) -> Vec<Timestamp> {
+    pub(crate) fn first_time_in_each_minute(&self) -> Vec<Timestamp> {
         let kept = self.lock();
         let mut times: Vec<_> = kept.iter().map(|past| past.at).collect();
         times.dedup_by_key(|at| at.as_second().div_euclid(60));
@@ -117,7 +117,7 @@ mod tests {
             assert_eq!(result.earlier, earlier.map(at), "at {asked}");
             assert_eq!(result.later, later.map(at), "at {asked}");
         }
-        assert_eq!(past.minutes(), [at(120), at(60)]);
+        assert_eq!(past.first_time_in_each_minute(), [at(120), at(60)]);
     }
 
     #[test]
@@ -125,10 +125,14 @@ mod tests {
         let past = PastOverviews::default();
         past.keep(at(0), "first".into());
         past.keep(at(3_600), "second".into());
-        assert_eq!(past.minutes().len(), 2);
+        assert_eq!(past.first_time_in_each_minute().len(), 2);
         past.keep(at(3_601), "third".into());
-        assert_eq!(past.minutes(), [at(3_600)], "the first is too old");
+        assert_eq!(
+            past.first_time_in_each_minute(),
+            [at(3_600)],
+            "the first is too old"
+        );
         past.keep(at(10), "after the clock was set back".into());
-        assert_eq!(past.minutes(), [at(10)]);
+        assert_eq!(past.first_time_in_each_minute(), [at(10)]);
     }
 }

@@ -4,7 +4,7 @@ use actix_web::web;
 use askama::Template;
 
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::sign_ins::{PersonLine, person_path};
 use crate::console::page::Answer;
@@ -27,7 +27,7 @@ struct PeoplePage {
     frame: Frame,
     rows: Vec<OperatorLine>,
     roles: Vec<&'static str>,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 struct OperatorLine {
@@ -43,10 +43,11 @@ async fn list_operators(
     query: Query,
 ) -> Answer {
     let list = ListQuery::new(&query);
-    let (found, total) = people::operators_page(&state.store, list.page()).await?;
+    let (found, total) = people::load_operators_page(&state.store, list.page()).await?;
     let owners = found.iter().map(|person| person.owner);
     let factors = second_factors::load_states(&state.store, owners, state.now()).await?;
-    let (holders, _) = accounts::account_page(&state.store, KeyKind::Operator, list.page()).await?;
+    let (holders, _) =
+        accounts::load_account_page(&state.store, KeyKind::Operator, list.page()).await?;
     let rows = found.into_iter().map(|person| {
         let id = person.owner.id();
         let is_disabled = holders

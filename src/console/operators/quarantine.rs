@@ -7,7 +7,7 @@ use askama::Template;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::quarantine_moves::QuarantineMoves;
@@ -37,14 +37,14 @@ struct QuarantinePage {
     frame: Frame,
     list: ListQuery,
     rows: Vec<WorkLine>,
-    pages: Pages,
+    pages: PagePosition,
     bulk: BulkBar,
 }
 
 struct WorkLine {
     work: QuarantinedWork,
     badge: Badge,
-    /// The addresses at which the work is shown, replayed and dropped. A run is retried and cancelled.
+    /// The addresses at which the work is shown, replayed and dropped. Those of a run retry and cancel it instead.
     links: WorkLinks,
 }
 

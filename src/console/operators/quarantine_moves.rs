@@ -24,14 +24,14 @@ use crate::store::operations::quarantine_list::{self, QuarantineFilter};
 pub(super) struct QuarantineMoves;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Release {
+pub(super) enum ReleaseAct {
     Replay,
     Drop,
 }
 
-const ACTS: [BulkListAct<Release>; 2] = [
+const ACTS: [BulkListAct<ReleaseAct>; 2] = [
     BulkListAct {
-        to: Release::Replay,
+        to: ReleaseAct::Replay,
         words: ActWords {
             word: "replay",
             label: "Replay",
@@ -40,7 +40,7 @@ const ACTS: [BulkListAct<Release>; 2] = [
         },
     },
     BulkListAct {
-        to: Release::Drop,
+        to: ReleaseAct::Drop,
         words: ActWords {
             word: "drop",
             label: "Drop",
@@ -51,20 +51,20 @@ const ACTS: [BulkListAct<Release>; 2] = [
 ];
 
 impl BulkList for QuarantineMoves {
-    type To = Release;
+    type To = ReleaseAct;
     type Subject = QuarantinedWork;
     const LIST_PATH: &'static str = "/console/quarantine";
     const MOVE_PATH: &'static str = "/console/quarantine/move";
     const TITLE: &'static str = "Quarantine";
     const NOUNS: [&'static str; 2] = ["piece of work", "pieces of work"];
-    const ACTS: &'static [BulkListAct<Release>] = &ACTS;
+    const ACTS: &'static [BulkListAct<ReleaseAct>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveQuarantine;
     const NEEDS_FILTER: bool = false;
     const FILTERS: &'static [&'static str] = &quarantine::FILTERS;
 
     async fn find_subjects(
         state: &ApiState,
-        to: Release,
+        to: ReleaseAct,
         selection: ListSelection<'_>,
     ) -> Result<FoundSubjects<QuarantinedWork>, ApiError> {
         let filter = match selection.filter {
@@ -107,7 +107,7 @@ impl BulkList for QuarantineMoves {
             .iter()
             .filter_map(|work| work.taxpayer_id)
             .collect();
-        let owners = taxpayers::with_ids(state.store.reader(), &ids).await?;
+        let owners = taxpayers::find_by_ids(state.store.reader(), &ids).await?;
         let lines = subjects.iter().map(|work| SubjectLine {
             taxpayer: work
                 .taxpayer_id
@@ -120,7 +120,7 @@ impl BulkList for QuarantineMoves {
 
     async fn move_subjects(
         state: &ApiState,
-        to: Release,
+        to: ReleaseAct,
         subjects: Vec<QuarantinedWork>,
         by: &OperatorRequest,
     ) -> BulkOutcome {
@@ -136,7 +136,7 @@ impl BulkList for QuarantineMoves {
     }
 }
 
-impl Release {
+impl ReleaseAct {
     fn is_allowed(self, work: &QuarantinedWork) -> bool {
         match self {
             Self::Replay => work.may_replay,
@@ -145,10 +145,10 @@ impl Release {
     }
 }
 
-/// Moves one piece of work, like its own form.
+/// Replays or drops one piece of work, as the form on its page does.
 async fn release(
     state: &ApiState,
-    to: Release,
+    to: ReleaseAct,
     work: &QuarantinedWork,
     by: &OperatorRequest,
 ) -> Result<(), ApiError> {
@@ -160,24 +160,24 @@ async fn release(
                 run: run.id,
                 irn: run.irn,
                 to: match to {
-                    Release::Replay => OperatorAction::Retry,
-                    Release::Drop => OperatorAction::Cancel,
+                    ReleaseAct::Replay => OperatorAction::Retry,
+                    ReleaseAct::Drop => OperatorAction::Cancel,
                 },
                 by: by.clone(),
             };
             state.taxpayers.send(run.taxpayer_id, command).await?;
         }
-        (WorkKind::Delivery, Release::Replay) => {
+        (WorkKind::Delivery, ReleaseAct::Replay) => {
             dead_letters::replay_one(state, reference, by.clone()).await?;
         }
-        (_, Release::Replay) => {
+        (_, ReleaseAct::Replay) => {
             let replayed = quarantine::replay_by_reference(state, reference, by).await?;
             if replayed.state == QuarantineState::Kept {
                 let message = "The replay changed nothing, so it stays in the quarantine";
                 return Err(ApiError::new(ErrorCode::InvalidTransition, message));
             }
         }
-        (_, Release::Drop) => {
+        (_, ReleaseAct::Drop) => {
             quarantine::drop_by_reference(state, reference, by).await?;
         }
     }

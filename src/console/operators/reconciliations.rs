@@ -8,7 +8,7 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list_with_status};
+use crate::console::list_pages::{PagePosition, show_list_with_status};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::{ReasonForm, form_page_status};
 use crate::console::page::{Answer, Form, go_to};
@@ -35,7 +35,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/reconciliations")
             .page(list_reconciliations)
-            .form(start_comparison),
+            .form(handle_reconciliation_form),
         path("/console/reconciliations/{id}").page(show_reconciliation),
         path("/console/reconciliations/{id}/decide").form(decide_findings),
         path("/console/reconciliations/{id}/reopen").form(reopen_findings),
@@ -48,7 +48,7 @@ struct ReconciliationsPage {
     frame: Frame,
     list: ListQuery,
     rows: Vec<ReconciliationLine>,
-    pages: Pages,
+    pages: PagePosition,
     /// The form that starts a comparison.
     start: FormState,
 }
@@ -69,7 +69,7 @@ struct ReconciliationPage {
     /// True if the day was compared again since, so that nothing here is to be decided.
     is_superseded: bool,
     findings: Vec<FindingLine>,
-    pages: Pages,
+    pages: PagePosition,
     /// The form that decides findings.
     form: FormState,
 }
@@ -139,12 +139,12 @@ async fn render_list(
 }
 
 /// POST /console/reconciliations: queues a comparison of one day of a taxpayer.
-async fn start_comparison(
+async fn handle_reconciliation_form(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     form: Form<FormValues>,
 ) -> Answer {
-    match request_comparison(&state, &session, &form.0).await {
+    match start_reconciliation(&state, &session, &form.0).await {
         Ok(reconciliation) => Ok(go_to(
             &format!("/console/reconciliations/{}", reconciliation.id),
             "The comparison is queued.",
@@ -158,7 +158,7 @@ async fn start_comparison(
     }
 }
 
-async fn request_comparison(
+async fn start_reconciliation(
     state: &ApiState,
     session: &OperatorSession,
     form: &FormValues,
@@ -177,7 +177,7 @@ async fn request_comparison(
     let day = day.map_err(|rule| Fault::field("day", rule))?;
     let requested = state
         .reconciliations
-        .request(taxpayer, day, Some(by))
+        .queue_comparison(taxpayer, day, Some(by))
         .await?;
     Ok(requested)
 }

@@ -100,7 +100,7 @@ async fn render(
 ) -> Answer {
     let now = state.now();
     let steps = step_log::newest_steps(&state.store, run.taxpayer_id, run.id).await?;
-    let taxpayer = taxpayers::with_id(state.store.reader(), run.taxpayer_id).await?;
+    let taxpayer = taxpayers::find_by_id(state.store.reader(), run.taxpayer_id).await?;
     let filter = AuditFilter {
         subject: Some(run.id.to_string()),
         ..AuditFilter::default()

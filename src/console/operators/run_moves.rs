@@ -101,7 +101,7 @@ impl BulkList for RunMoves {
         state: &ApiState,
         subjects: &[RunId],
     ) -> Result<Vec<SubjectLine>, ApiError> {
-        let found = run_list::with_ids(&state.store, subjects).await?;
+        let found = run_list::find_by_ids(&state.store, subjects).await?;
         let rows = runs::to_rows(state, found).await?;
         let lines = rows.into_iter().map(|row| SubjectLine {
             cause: row

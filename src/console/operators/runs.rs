@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list_with_status};
+use crate::console::list_pages::{PagePosition, show_list_with_status};
 use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::run_moves::RunMoves;
@@ -45,7 +45,7 @@ struct RunsPage {
     /// The reasons why the filters cannot be read; empty if they can be read.
     faults: Vec<String>,
     rows: Vec<RunRow>,
-    pages: Pages,
+    pages: PagePosition,
     bulk: BulkBar,
 }
 
@@ -101,7 +101,7 @@ pub(super) async fn load_newest(
 /// Returns the runs as rows, with the names of their taxpayers.
 pub(super) async fn to_rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow>, ApiError> {
     let owners: Vec<TaxpayerId> = found.iter().map(|run| run.taxpayer_id).collect();
-    let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
+    let owners = taxpayers::find_by_ids(state.store.reader(), &owners).await?;
     let now = state.now();
     let holds = state.pipeline.backlog.holds();
     let rows = found.into_iter().map(|run| RunRow {

@@ -47,14 +47,14 @@ pub(super) fn endpoints() -> Vec<Path> {
 #[template(path = "operators/supervision.html")]
 struct SupervisionPage {
     frame: Frame,
-    paused: Vec<PausedLine>,
+    paused: Vec<PausedTaxpayerLine>,
     choices: Vec<ChoiceRow>,
     live_address: String,
     live: String,
 }
 
 /// A taxpayer that operators have paused.
-struct PausedLine {
+struct PausedTaxpayerLine {
     name: String,
     pause: TaxpayerPause,
 }
@@ -118,7 +118,7 @@ async fn show_supervision(
     let view = SupervisionView::new(&query, &names);
     show(&SupervisionPage {
         frame: Frame::for_operator(&session, "Supervision"),
-        paused: load_paused(&state).await,
+        paused: load_paused_taxpayers(&state).await,
         choices: view.choices(&names),
         live_address: view.address(LIVE_PART),
         live: render(&state, &view)?,
@@ -126,12 +126,12 @@ async fn show_supervision(
 }
 
 /// Returns the paused taxpayers. While the database does not answer, they have no names.
-async fn load_paused(state: &ApiState) -> Vec<PausedLine> {
+async fn load_paused_taxpayers(state: &ApiState) -> Vec<PausedTaxpayerLine> {
     let pauses = state.taxpayers.paused_taxpayers().list();
     let ids: Vec<_> = pauses.iter().map(|pause| pause.taxpayer_id).collect();
-    let known = taxpayers::with_ids(state.store.reader(), &ids).await;
+    let known = taxpayers::find_by_ids(state.store.reader(), &ids).await;
     let known = known.unwrap_or_default();
-    let lines = pauses.iter().map(|pause| PausedLine {
+    let lines = pauses.iter().map(|pause| PausedTaxpayerLine {
         name: name_or_number(&known, pause.taxpayer_id),
         pause: pause.clone(),
     });

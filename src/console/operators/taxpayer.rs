@@ -104,7 +104,7 @@ async fn render(
 ) -> Answer {
     let store = &state.store;
     let id = taxpayer.id;
-    let endpoint = webhooks::with_failure_streak(store.reader(), id.into()).await?;
+    let endpoint = webhooks::find_by_key_with_streak(store.reader(), id.into()).await?;
     let all_invoices = InvoiceList {
         taxpayer: id,
         filters: InvoiceFilter::default(),
@@ -179,7 +179,7 @@ pub(super) async fn find_taxpayer(state: &ApiState, text: &str) -> Result<Taxpay
     let id = parse_id(text)
         .map(TaxpayerId)
         .ok_or_else(ApiError::taxpayer_not_found)?;
-    let found = taxpayers::with_id(state.store.reader(), id).await?;
+    let found = taxpayers::find_by_id(state.store.reader(), id).await?;
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 

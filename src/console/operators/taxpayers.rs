@@ -8,7 +8,7 @@ use askama::Template;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
@@ -31,7 +31,7 @@ struct TaxpayersPage {
     frame: Frame,
     list: ListQuery,
     rows: Vec<TaxpayerLine>,
-    pages: Pages,
+    pages: PagePosition,
 }
 
 struct TaxpayerLine {

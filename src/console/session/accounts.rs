@@ -30,7 +30,7 @@ pub(crate) struct AccountLabel {
     pub(crate) name: String,
     pub(crate) tin: String,
     pub(crate) path: String,
-    /// True if an operator has paused the account, so that nothing of it can be changed.
+    /// True if an operator has paused the account, so that nobody can change anything in it.
     pub(crate) is_paused: bool,
 }
 
@@ -102,7 +102,7 @@ async fn account_session(
     let store = &ApiState::from_request(request)?.store;
     let found = match person.owner {
         SessionOwner::Contact { taxpayer: own, .. } if own == taxpayer => {
-            taxpayers::with_id(store.reader(), taxpayer).await
+            taxpayers::find_by_id(store.reader(), taxpayer).await
         }
         SessionOwner::Integrator(id) => taxpayers::find_owned_by_id(store, id, taxpayer).await,
         SessionOwner::Contact { .. } | SessionOwner::Operator(_) => Ok(None),

@@ -56,14 +56,14 @@ impl FromRequest for SignedIn {
 
 /// A person whose password was right, and who has yet to enter the code of the second factor.
 #[derive(Debug)]
-pub(crate) struct AwaitsCode {
+pub(crate) struct PersonAwaitingCode {
     pub(crate) person: Person,
     pub(crate) csrf: String,
 }
 
-impl NeedsRole for AwaitsCode {}
+impl NeedsRole for PersonAwaitingCode {}
 
-impl FromRequest for AwaitsCode {
+impl FromRequest for PersonAwaitingCode {
     type Error = Refusal;
     type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
 

@@ -10,7 +10,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
 /// Counts a request for a page with this token, or refuses it if too many are in progress. The token is looked up
-/// afterwards, so invalid tokens count, too. The request uses its slot until it is answered.
+/// afterwards, so invalid tokens count, too. The request counts until it is answered.
 pub(super) fn admit_page_request(
     request: &HttpRequest,
     state: &ApiState,

@@ -65,7 +65,7 @@ pub struct KeyTerms {
     pub expires_at: Option<Timestamp>,
     /// The time for which the replaced keys stay valid after the creation of the new key.
     pub overlap: Duration,
-    /// True if the new key replaces no other one.
+    /// True if the other keys of the account stay valid: the new key replaces none of them.
     pub keeps_others: bool,
 }
 
@@ -182,13 +182,13 @@ impl KeyTerms {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns the end of a key that is replaced at `now`: after the overlap, or at the key's own expiry (`had`) if
-    /// that is sooner.
-    pub fn replaced_key_end(&self, now: Timestamp, had: Option<Timestamp>) -> Timestamp {
+    /// Returns the end of a key that is replaced at `now`: after the overlap, or at `own_expiry`, the expiry of that
+    /// key itself, if this is sooner.
+    pub fn replaced_key_end(&self, now: Timestamp, own_expiry: Option<Timestamp>) -> Timestamp {
         let overlap = now
             .saturating_add(self.overlap.min(OVERLAP_MAX))
             .unwrap_or(Timestamp::MAX);
-        had.map_or(overlap, |had| had.min(overlap))
+        own_expiry.map_or(overlap, |expiry| expiry.min(overlap))
     }
 }
 

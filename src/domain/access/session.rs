@@ -126,7 +126,7 @@ impl SessionLimits {
         }
     }
 
-    /// Returns false for a session that is too old, or that nobody used for too long.
+    /// True if the session has not expired and its last use is less than `idle` ago.
     pub fn is_session_valid(&self, times: &SessionTimes, now: Timestamp) -> bool {
         let idle_end = times
             .seen_at

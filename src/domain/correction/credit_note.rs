@@ -275,7 +275,7 @@ fn write_line_amounts(
     catalog: &Catalog,
 ) -> Option<()> {
     let nets: Vec<_> = lines.iter().map(|line| net(line)).collect::<Option<_>>()?;
-    let tolerance = TOLERANCE.max(Amount::unit(digits));
+    let tolerance = TOLERANCE.max(Amount::smallest_amount(digits));
     let amounts = apportion(sums.net, &nets, digits)?;
     let mut exact_taxes: Vec<Decimal> = Vec::with_capacity(lines.len());
     for ((line, net), amount) in lines.iter().zip(nets).zip(&amounts) {

@@ -55,7 +55,7 @@ impl InvoiceCredits {
     /// or set off through its credit notes.
     pub fn amount_received(&self, invoice: &Invoice) -> Amount {
         let notes = self.notes_in_currency(&invoice.currency);
-        received_amount(invoice, notes.map(|note| note.payment.paid))
+        paid_less_paid_back(invoice, notes.map(|note| note.payment.paid))
     }
 
     /// Returns the amount that is still to be paid; below zero if the taxpayer has to pay it back.
@@ -69,7 +69,10 @@ impl InvoiceCredits {
 
 /// Returns the amount paid for an invoice, less these amounts, which were paid back or set off through its credit
 /// notes.
-pub fn received_amount(invoice: &Invoice, paid_back: impl IntoIterator<Item = Amount>) -> Amount {
+pub fn paid_less_paid_back(
+    invoice: &Invoice,
+    paid_back: impl IntoIterator<Item = Amount>,
+) -> Amount {
     let back = sum(paid_back.into_iter());
     invoice.payment.paid.minus(back).unwrap_or_default()
 }

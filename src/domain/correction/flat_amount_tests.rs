@@ -28,8 +28,8 @@ fn line_sums(note: &Draft) -> Vec<String> {
         .collect()
 }
 
-/// Returns the terms of a line of ten pieces for ten, and the lines of the credit notes that lead to eight pieces, then to a
-/// price of seven, and then to nothing.
+/// Returns the terms of a line of ten pieces for ten, and the lines of the credit notes that lead to eight pieces, then
+/// to a price of seven, and then to nothing.
 fn flat_amount_cases() -> [(Value, [&'static str; 3]); 6] {
     [
         (

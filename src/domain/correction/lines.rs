@@ -46,8 +46,8 @@ impl<'a> From<&'a Line> for ItemKey<'a> {
     }
 }
 
-/// Returns the key of a line together with its description. For a line of a credit note, the description does not
-/// matter.
+/// Returns the key of a line together with its description. A wanted line is compared with the lines of an invoice by
+/// both, a line of a credit note by the key alone.
 fn item_key_and_description(line: &Line) -> (ItemKey<'_>, Option<String>) {
     (ItemKey::from(line), extra_text(line, "description"))
 }
@@ -57,7 +57,7 @@ fn extra_text(line: &Line, name: &str) -> Option<String> {
 }
 
 /// Returns for each key the indexes of the lines that have it, in ascending order.
-fn places_by_key<'a, K: Eq + Hash>(
+fn indexes_by_key<'a, K: Eq + Hash>(
     lines: &'a [Line],
     key: impl Fn(&'a Line) -> K,
 ) -> HashMap<K, Vec<usize>> {
@@ -69,7 +69,7 @@ fn places_by_key<'a, K: Eq + Hash>(
 }
 
 /// Returns the indexes that are left in the map, in ascending order.
-fn remaining_places<K>(places: HashMap<K, Vec<usize>>) -> Vec<usize> {
+fn remaining_indexes<K>(places: HashMap<K, Vec<usize>>) -> Vec<usize> {
     let mut left: Vec<usize> = places.into_values().flatten().collect();
     left.sort_unstable();
     left
@@ -181,7 +181,7 @@ pub fn remaining_lines<'a>(
     credited: impl IntoIterator<Item = &'a Line>,
 ) -> Option<Vec<Line>> {
     let mut left: Vec<_> = original.iter().map(LineAmounts::from).collect();
-    let mut places = places_by_key(original, ItemKey::from);
+    let mut places = indexes_by_key(original, ItemKey::from);
     for line in credited {
         let credited = LineAmounts::from(line);
         let same_item = places.get_mut(&ItemKey::from(line))?;
@@ -198,7 +198,7 @@ pub fn remaining_lines<'a>(
         })?;
         *left.get_mut(place)? = less;
     }
-    let kept = remaining_places(places).into_iter();
+    let kept = remaining_indexes(places).into_iter();
     let kept = kept.filter_map(|place| Some(left.get(place)?.put_into(original.get(place)?)));
     Some(kept.collect())
 }
@@ -206,8 +206,8 @@ pub fn remaining_lines<'a>(
 /// Returns for each wanted line the line of the original with the same item; `None` if there is none. Lines with the
 /// same quantity and price are matched first, then the others in their order. A line of the original is used again only
 /// if no other one is left.
-pub fn find_known_lines<'a>(original: &'a [Line], wanted: &[Line]) -> Vec<Option<&'a Line>> {
-    let all = places_by_key(original, item_number_and_name);
+pub fn match_original_lines<'a>(original: &'a [Line], wanted: &[Line]) -> Vec<Option<&'a Line>> {
+    let all = indexes_by_key(original, item_number_and_name);
     let mut unused = all.clone();
     let mut found: Vec<Option<&Line>> = vec![None; wanted.len()];
     for (line, known) in wanted.iter().zip(&mut found) {
@@ -254,7 +254,7 @@ struct ComparedLine<'a> {
     line: &'a Line,
     amounts: LineAmounts,
     /// True if the discount is larger than the rest of the line's amount. Such a line counts as zero, so the amounts of
-    /// its parts would not add up to its own.
+    /// its parts would not add up to the amount of the line.
     is_negative: bool,
 }
 
@@ -273,7 +273,7 @@ impl<'a> From<&'a Line> for ComparedLine<'a> {
 /// `left`: a line is new, has other terms, or has a higher quantity or price.
 pub fn lines_to_credit(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
     let rest: Vec<_> = left.iter().map(ComparedLine::from).collect();
-    let mut places = places_by_key(left, item_key_and_description);
+    let mut places = indexes_by_key(left, item_key_and_description);
     let mut changed = Vec::new();
     // Unchanged lines are matched first. Otherwise a changed line could be matched with a line that another wanted line
     // keeps.
@@ -300,7 +300,7 @@ pub fn lines_to_credit(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
         same_item.remove(at);
         credited.extend(difference);
     }
-    let kept = remaining_places(places).into_iter();
+    let kept = remaining_indexes(places).into_iter();
     credited.extend(kept.filter_map(|place| left.get(place)).cloned());
     Some(credited)
 }
@@ -448,7 +448,7 @@ mod tests {
             let credited = lines_to_credit(&original, &fewer).unwrap();
             assert_eq!(credited.len(), original.len());
             assert!(credited.iter().all(|line| line.quantity == 1.into()));
-            let known = find_known_lines(&original, &backwards);
+            let known = match_original_lines(&original, &backwards);
             assert!(known.into_iter().eq(original.iter().rev().map(Some)));
         }
         assert!(begun.elapsed() < Duration::from_secs(30));
@@ -482,7 +482,7 @@ mod tests {
         for (wanted, expected) in cases {
             let lines = wanted.iter();
             let lines: Vec<_> = lines.map(|(item, count)| line(item, count, "5")).collect();
-            let found = find_known_lines(&original, &lines).into_iter();
+            let found = match_original_lines(&original, &lines).into_iter();
             let places: Vec<_> = found
                 .map(|known| {
                     let known = known?;

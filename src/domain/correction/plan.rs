@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::domain::correction::amounts::Amounts;
 use crate::domain::correction::credit_note::CreditNoteBuilder;
 use crate::domain::correction::lines::{
-    find_known_lines, has_category, lines_to_credit, remaining_lines,
+    has_category, lines_to_credit, match_original_lines, remaining_lines,
 };
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::stored_document::invoice_type_code_for;
@@ -30,7 +30,7 @@ const UNCOMPARED_EXTRAS: [&str; 6] = [
 /// A field of a stored invoice that a standard invoice may have, although Create Invoice (Standard) cannot set it.
 const NOTE: &str = "note";
 
-/// The owner's wish for an invoice.
+/// The state in which the owner of the account wants a signed invoice to be.
 #[derive(Debug, Clone)]
 pub enum CorrectionWish {
     /// Cancel the invoice: it should not exist.
@@ -137,7 +137,7 @@ impl<'a> CorrectionCase<'a> {
             return wanted;
         }
         add_missing_fields(&mut wanted.extras, self.original.extras.get_key_value(NOTE));
-        let known = find_known_lines(&self.original.lines, &wanted.lines);
+        let known = match_original_lines(&self.original.lines, &wanted.lines);
         for (line, known) in wanted.lines.iter_mut().zip(known) {
             add_missing_fields(
                 &mut line.extras,

@@ -1,5 +1,5 @@
-//! Two laws of plans, after random edits: the original less its credit notes plus its replacement is what was wanted, and
-//! each line of a credit note comes to what its quantity, price, discount and fee say.
+//! Two laws of plans, after random edits: the original less its credit notes plus its replacement is what was wanted,
+//! and each line of a credit note comes to what its quantity, price, discount and fee say.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

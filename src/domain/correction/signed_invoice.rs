@@ -56,9 +56,9 @@ pub struct SignedOtherwiseError {
     stored: String,
 }
 
-/// The lines and amounts of a signed document, compared with those of the stored invoice.
+/// The result of comparing the lines and amounts of a signed document with those of the stored invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SignedContent {
+pub enum SignedContentComparison {
     AsStored,
     /// Other lines or amounts were signed, and `signed_invoice` can copy them into the stored invoice.
     Other,
@@ -66,7 +66,7 @@ pub enum SignedContent {
     Unknown,
 }
 
-impl SignedContent {
+impl SignedContentComparison {
     pub fn compare(stored: &Invoice, document: &Map<String, Value>, catalog: &Catalog) -> Self {
         match signed_invoice(stored, document, catalog) {
             Ok(signed) if signed == *stored => Self::AsStored,
@@ -76,8 +76,8 @@ impl SignedContent {
     }
 }
 
-/// Returns the payable of a signed document, in the currency of the stored invoice. `None` if the document is in another
-/// currency, in which no payment of the invoice is recorded.
+/// Returns the payable of a signed document, in the currency of the stored invoice. `None` if the document is in
+/// another currency, in which no payment of the invoice is recorded.
 pub fn signed_payable(stored: &Invoice, document: &Value) -> Option<Amount> {
     let currency = document.get("document_currency_code")?.as_str()?;
     let payable = document.pointer("/legal_monetary_total/payable_amount")?;
@@ -100,7 +100,7 @@ pub fn signed_invoice(
     if has_same_amounts(stored, document, catalog) {
         return Ok(stored.clone());
     }
-    let taken_over = take_over_document(stored, document, totals.payable_amount)
+    let taken_over = copy_signed_amounts(stored, document, totals.payable_amount)
         .filter(|invoice| has_same_amounts(invoice, document, catalog));
     taken_over.ok_or_else(|| {
         let currency = document.get("document_currency_code");
@@ -144,7 +144,7 @@ fn pick_members(object: &Map<String, Value>, names: &[&str]) -> Map<String, Valu
 
 /// Returns the stored invoice with the lines and amounts of the document. `None` if a line of the document lacks its
 /// price or quantity, or matches no line of the invoice, so that its tax category is unknown.
-fn take_over_document(
+fn copy_signed_amounts(
     stored: &Invoice,
     document: &Map<String, Value>,
     payable: Amount,
@@ -309,17 +309,17 @@ mod tests {
         let mut split = document(&stored);
         split["legal_monetary_total"]["tax_inclusive_amount"] = json!(1_080);
         for (document, content) in [
-            (document(&stored), SignedContent::AsStored),
-            (Map::new(), SignedContent::AsStored),
+            (document(&stored), SignedContentComparison::AsStored),
+            (Map::new(), SignedContentComparison::AsStored),
             (
                 document(&signed(draft(vec![untaxed]))),
-                SignedContent::Other,
+                SignedContentComparison::Other,
             ),
-            (document(&two_lines), SignedContent::Unknown),
-            (foreign, SignedContent::Unknown),
-            (split, SignedContent::Unknown),
+            (document(&two_lines), SignedContentComparison::Unknown),
+            (foreign, SignedContentComparison::Unknown),
+            (split, SignedContentComparison::Unknown),
         ] {
-            let found = SignedContent::compare(&stored, &document, &catalog());
+            let found = SignedContentComparison::compare(&stored, &document, &catalog());
             assert_eq!(found, content, "{document:?}");
         }
     }

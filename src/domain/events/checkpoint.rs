@@ -25,7 +25,7 @@ const KEY_BYTES: usize = 32;
 
 /// The last event of a taxpayer's log, with its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChainHead {
+pub struct TaxpayerLogHead {
     pub taxpayer_id: TaxpayerId,
     pub head: LogHead,
 }
@@ -35,7 +35,7 @@ pub struct ChainHead {
 pub struct Checkpoint {
     pub number: u64,
     pub at: Timestamp,
-    pub heads: Vec<ChainHead>,
+    pub heads: Vec<TaxpayerLogHead>,
 }
 
 /// The number and the hash of the last line of a checkpoint file. The next line contains this hash.
@@ -147,7 +147,7 @@ impl LastCheckpointLine {
     pub fn sign_next_checkpoint(
         &mut self,
         at: Timestamp,
-        heads: &[ChainHead],
+        heads: &[TaxpayerLogHead],
         key: &CheckpointKey,
     ) -> String {
         let number = self.number + 1;
@@ -204,7 +204,7 @@ impl LastCheckpointLine {
     }
 }
 
-impl fmt::Display for ChainHead {
+impl fmt::Display for TaxpayerLogHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -214,14 +214,14 @@ impl fmt::Display for ChainHead {
     }
 }
 
-fn parse_head(text: &str) -> Option<ChainHead> {
+fn parse_head(text: &str) -> Option<TaxpayerLogHead> {
     let (taxpayer, rest) = text.split_once(':')?;
     let (sequence, hash) = rest.split_once(':')?;
     let head = LogHead {
         sequence: sequence.parse().ok()?,
         hash: hash.to_owned(),
     };
-    Some(ChainHead {
+    Some(TaxpayerLogHead {
         taxpayer_id: TaxpayerId(taxpayer.parse().ok()?),
         head,
     })
@@ -239,8 +239,8 @@ mod tests {
         CheckpointKey::parse(&STANDARD.encode([byte; KEY_BYTES])).unwrap()
     }
 
-    fn heads(sequence: i64) -> Vec<ChainHead> {
-        let head = |taxpayer| ChainHead {
+    fn heads(sequence: i64) -> Vec<TaxpayerLogHead> {
+        let head = |taxpayer| TaxpayerLogHead {
             taxpayer_id: TaxpayerId(taxpayer),
             head: LogHead {
                 sequence,

@@ -49,8 +49,8 @@ impl Delivery {
         }
     }
 
-    /// True if this delivery was in flight at a crash. The id of such a delivery is recorded in the endpoint's lane
-    /// before its next attempt begins.
+    /// True if this delivery was in flight at a crash of the process. The id of such a delivery is recorded in the row
+    /// of the endpoint's lane before the next attempt begins, so that a further crash is counted for this delivery.
     pub fn is_suspect(&self) -> bool {
         self.crash_history.is_suspect()
     }

@@ -41,14 +41,14 @@ pub struct Endpoint {
 
 /// A change of an endpoint's retry schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ScheduleChange {
+pub enum RetryScheduleChange {
     Keep,
     /// Use the schedule of the deployment again.
     Shared,
     Own(Vec<u32>),
 }
 
-impl ScheduleChange {
+impl RetryScheduleChange {
     /// Returns the endpoint's own schedule after the change; `None` means the schedule of the deployment.
     pub fn apply_to(self, before: Option<Vec<u32>>) -> Option<Vec<u32>> {
         match self {
@@ -92,8 +92,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the name of the endpoint in mails: the origin of its URL, whose path may be a secret. An added endpoint
-    /// also has its id there, because several endpoints may have one origin.
+    /// Returns the name of the endpoint in mails: the origin of its URL, whose path may be a secret. The name of an
+    /// added endpoint also contains the id of the endpoint, because several endpoints may have one origin.
     pub fn name_in_mails(&self) -> String {
         let origin = Origin::from_url(&self.url).map(|origin| origin.to_string());
         let origin = origin.unwrap_or_default();

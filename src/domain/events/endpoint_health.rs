@@ -116,7 +116,7 @@ impl FailureStreak {
         let mut failing = before
             .filter(|old| at.duration_since(old.last) < STREAK_GAP_MAX)
             .unwrap_or(begun);
-        failing.move_back_with_clock(at);
+        failing.shift_if_clock_set_back(at);
         failing.last = at;
         failing.last_failure = Some(failure.failure.to_owned());
         failing.last_status = failure.status;
@@ -124,7 +124,7 @@ impl FailureStreak {
         let lasted = at.duration_since(failing.since);
         let is_parked = failing.parked_until.is_some_and(|until| until > at);
         if failing.failures >= FAILURES_MIN && has_lasted(lasted, policy.open_after) && !is_parked {
-            let wait = failing.draw_wait(failure.jitter, policy).max(
+            let wait = failing.wait_before_probe(failure.jitter, policy).max(
                 failure
                     .requested_wait
                     .unwrap_or_default()
@@ -147,7 +147,7 @@ impl FailureStreak {
     }
 
     /// Moves `since` back by as much as the clock was set back, so that the streak keeps its length.
-    fn move_back_with_clock(&mut self, now: Timestamp) {
+    fn shift_if_clock_set_back(&mut self, now: Timestamp) {
         let back = self.last.duration_since(now);
         if back.is_positive() {
             self.since = self.since.saturating_sub(back).unwrap_or(Timestamp::MIN);
@@ -155,7 +155,9 @@ impl FailureStreak {
         }
     }
 
-    fn draw_wait(&self, jitter: u32, policy: &CircuitPolicy) -> Duration {
+    /// Returns the wait before the next probe. The wait doubles with each probe of the streak; `jitter` shortens it by
+    /// up to half.
+    fn wait_before_probe(&self, jitter: u32, policy: &CircuitPolicy) -> Duration {
         let whole = FIRST_PARK_WAIT
             .saturating_mul(1 << self.probes.min(16))
             .min(policy.probe_interval_max);
@@ -164,7 +166,7 @@ impl FailureStreak {
 
     /// True if the last failure parked the endpoint for the first time in this streak. `before` is the streak before
     /// that failure.
-    pub fn is_first_park(&self, before: Option<&Self>) -> bool {
+    pub fn was_just_parked(&self, before: Option<&Self>) -> bool {
         let was_parked = before.is_some_and(|old| old.since == self.since && old.was_parked());
         self.was_parked() && !was_parked
     }

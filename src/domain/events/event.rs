@@ -97,13 +97,13 @@ pub struct EventStamp {
 
 impl LogHead {
     /// Appends an event to the log: gives it the next sequence and its hash, and makes it the head of the log.
-    pub fn append(&mut self, occurrence: NewEvent, seal: EventStamp) -> Event {
+    pub fn append(&mut self, occurrence: NewEvent, stamp: EventStamp) -> Event {
         let mut event = Event {
-            id: seal.id,
-            taxpayer_id: seal.taxpayer_id,
+            id: stamp.id,
+            taxpayer_id: stamp.taxpayer_id,
             sequence: self.sequence + 1,
             kind: occurrence.kind,
-            timestamp: seal.now,
+            timestamp: stamp.now,
             irn: occurrence.irn,
             data: occurrence.data,
             // Serialisation cannot fail, because an actor holds only words and texts.
@@ -111,8 +111,8 @@ impl LogHead {
                 .actor
                 .map(|actor| serde_json::to_string(&actor).unwrap_or_default()),
             hash: String::new(),
-            command_id: seal.command_id,
-            trace: seal.trace,
+            command_id: stamp.command_id,
+            trace: stamp.trace,
         };
         event.hash = event.hash_after(&self.hash);
         *self = Self {
@@ -123,7 +123,7 @@ impl LogHead {
     }
 
     /// Returns true if the event is the next event of this log. In this case the head moves to the event.
-    pub fn accept(&mut self, event: &Event) -> bool {
+    pub fn advance_if_next(&mut self, event: &Event) -> bool {
         let follows =
             event.sequence == self.sequence + 1 && event.hash == event.hash_after(&self.hash);
         if follows {
@@ -222,7 +222,10 @@ mod tests {
 
     fn count_verified(events: &[Event]) -> usize {
         let mut head = LogHead::default();
-        events.iter().take_while(|event| head.accept(event)).count()
+        events
+            .iter()
+            .take_while(|event| head.advance_if_next(event))
+            .count()
     }
 
     #[test]

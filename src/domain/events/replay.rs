@@ -225,7 +225,7 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::events::selection::DeliveryMatch;
+    use crate::domain::events::selection::DeliveryConditions;
 
     fn open(range: ReplayRange, head: i64) -> Replay {
         let now = Timestamp::UNIX_EPOCH;
@@ -345,7 +345,7 @@ mod tests {
         let replay = open(chosen(&[2, 5]), 10);
         assert!(replay.covers(&chosen(&[2, 5]), 10));
         assert!(!replay.covers(&chosen(&[2]), 10));
-        let all = DeliverySelection::Matching(DeliveryMatch::default());
+        let all = DeliverySelection::Matching(DeliveryConditions::default());
         assert!(!replay.covers(&range(all), 10));
         assert!(!replay.covers(&ReplayRange::from_sequence(ReplayScope::All, 1), 10));
     }

@@ -10,12 +10,12 @@ use crate::domain::events::event::EventKind;
 pub enum DeliverySelection {
     /// The deliveries of the events with these sequences, in ascending order.
     Chosen(Vec<i64>),
-    Matching(DeliveryMatch),
+    Matching(DeliveryConditions),
 }
 
 /// A filter of deliveries. A field that is `None` does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeliveryMatch {
+pub struct DeliveryConditions {
     /// The state of the delivery at the time when the replay reaches it.
     pub state: Option<DeliveryState>,
     pub event: Option<EventKind>,

@@ -29,7 +29,7 @@ impl ImportAnswers {
     }
 
     /// Adds the answers to a profile, and keeps everything else in it. A new entry for a customer's number starts with
-    /// the values of the entry for its name, which it would hide otherwise.
+    /// the values of the entry for the customer's name, because the new entry hides that one.
     pub fn add_to(&self, profile: &mut ImportProfile) {
         profile.defaults.extend(self.defaults.clone());
         for one in &self.customers {

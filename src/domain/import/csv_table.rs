@@ -109,7 +109,7 @@ impl<'b> CsvRecords<'b> {
         let is_last = end == self.place.bytes.len();
         let text = self.place.bytes.get(start..end).unwrap_or_default();
         if let Some(open) = is_last.then(|| open_quote(text, self.delimiter)).flatten() {
-            return Err(unclosed_fault(line, &text[..open]));
+            return Err(unclosed_quote_fault(line, &text[..open]));
         }
         Ok(Some(CsvRecord {
             bytes: start..end,
@@ -141,7 +141,7 @@ fn open_quote(record: &[u8], delimiter: u8) -> Option<usize> {
 
 /// Returns the fault of a quote that is never closed. The record begins in line `line`, and `before` is its text before
 /// the quote.
-fn unclosed_fault(line: u64, before: &[u8]) -> Fault {
+fn unclosed_quote_fault(line: u64, before: &[u8]) -> Fault {
     let line = line + u64::try_from(count_byte(before, b'\n')).unwrap_or_default();
     let message = format!(
         "The quote in line {line} opens a cell that never ends: close it behind the cell, or write it twice if it \

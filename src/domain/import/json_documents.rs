@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use strict_json::{JsonError, JsonLimits, KeyError, PathSegment};
 
 use crate::domain::import::source::{
-    Places, SourceDocument, SourceFile, file_fault, too_many_fault,
+    Places, SourceDocument, SourceFile, file_fault, too_many_documents_fault,
 };
 use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX, WHOLE_ITEM_PATH};
 use crate::domain::kernel::fault::Fault;
@@ -46,7 +46,7 @@ pub fn read_piece(bytes: &[u8], documents_before: u64) -> Result<SourceFile, Fau
         }
     };
     if values.len() > INVOICES_MAX {
-        return Err(too_many_fault());
+        return Err(too_many_documents_fault());
     }
     let mut key_faults: BTreeMap<usize, Vec<Fault>> = BTreeMap::new();
     for steps in keys {
@@ -85,7 +85,7 @@ pub fn read_lines(bytes: &[u8], lines_before: u64) -> Result<SourceFile, Fault> 
             continue;
         }
         if file.documents.len() == INVOICES_MAX {
-            return Err(too_many_fault());
+            return Err(too_many_documents_fault());
         }
         let place = format!("line {number}");
         let mut faults = Vec::new();

@@ -205,7 +205,8 @@ impl PieceCutter {
     }
 
     /// Cuts a table between its invoices. The rows of an invoice must follow one another. Returns the byte range of the
-    /// header, without the blank lines around it: each piece repeats the header, and there may be millions of them.
+    /// header without the blank lines around it, because each piece repeats the header and there may be millions of
+    /// blank lines.
     fn cut_table(
         &mut self,
         text: &str,
@@ -237,7 +238,8 @@ impl PieceCutter {
             }
             last = number;
             if number.is_some_and(|number| !seen.insert(number)) {
-                self.fault.get_or_insert_with(|| order_fault(record.line));
+                self.fault
+                    .get_or_insert_with(|| scattered_rows_fault(record.line));
                 self.document_start = record.bytes.start;
                 continue;
             }
@@ -279,7 +281,7 @@ fn header_fault() -> Fault {
     file_fault("max", message)
 }
 
-fn order_fault(line: u64) -> Fault {
+fn scattered_rows_fault(line: u64) -> Fault {
     let message = format!(
         "Line {line} has the invoice_no of an invoice further up: in a file of more than {INVOICES_MAX} invoices the \
          rows of an invoice must stand together, so sort it by invoice_no."

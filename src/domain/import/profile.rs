@@ -17,7 +17,7 @@ pub const PROFILE_BYTES_MAX: usize = 256 * 1024;
 pub struct ImportProfile {
     /// Default values, by the name of the field.
     pub defaults: BTreeMap<String, String>,
-    /// Values for one customer, by its number, TIN or name. Each maps names of fields to values.
+    /// Values for one customer, by its number, TIN or name. Each entry maps the names of fields to values.
     pub customers: BTreeMap<String, BTreeMap<String, String>>,
     /// The names of our fields, by the column headers of the taxpayer's files.
     pub columns: BTreeMap<String, String>,

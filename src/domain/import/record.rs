@@ -214,7 +214,7 @@ impl Import {
 
     /// Fills in what records of older versions lack. They had no counts, but all items, from which the counts are
     /// computed.
-    pub fn complete(mut self) -> Self {
+    pub fn fill_in_missing_parts(mut self) -> Self {
         if self.documents == 0 {
             self.documents = self.items.len();
             self.counts = OutcomeCounts::default();
@@ -442,7 +442,7 @@ mod tests {
             "items": [item("created"), item("failed"), item("created")],
         });
         let old: Import = serde_json::from_value(old).unwrap();
-        let import = old.complete();
+        let import = old.fill_in_missing_parts();
         let counts = OutcomeCounts {
             created: 2,
             failed: 1,

@@ -254,7 +254,7 @@ pub fn without_index(path: &str) -> String {
 pub const TOO_MANY_RULE: &str = "batch_too_large";
 
 /// Returns the fault of a file with more documents than one request may have.
-pub fn too_many_fault() -> Fault {
+pub fn too_many_documents_fault() -> Fault {
     let message = format!(
         "The file has more than {INVOICES_MAX} invoices: split it into files of at most {INVOICES_MAX} each."
     );

@@ -57,7 +57,7 @@ impl StatedSums {
 /// True if the amounts differ by no more than one unit of the currency's last digit for each line.
 pub(super) fn differs_by_rounding(one: Amount, other: Amount, lines: usize, digits: u32) -> bool {
     let lines = i64::try_from(lines).unwrap_or(i64::MAX);
-    let allowed = Amount::unit(digits).times(Amount::from(lines));
+    let allowed = Amount::smallest_amount(digits).times(Amount::from(lines));
     allowed.is_some_and(|allowed| one.is_within(allowed, other))
 }
 

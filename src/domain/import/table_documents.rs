@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value};
 
 use crate::domain::import::source::{
-    Places, SourceDocument, SourceFile, file_fault, too_many_fault,
+    Places, SourceDocument, SourceFile, file_fault, too_many_documents_fault,
 };
 use crate::domain::import::table::{
     ERROR_COLUMN, Row, Table, duplicate_column_fault, shorten_cell, unnamed_column_fault,
@@ -136,7 +136,7 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
         let at = known.unwrap_or(documents.len());
         if known.is_none() {
             if documents.len() == INVOICES_MAX {
-                return Err(too_many_fault());
+                return Err(too_many_documents_fault());
             }
             by_number.insert(number, at);
             documents.push(TableDocument::default());

@@ -87,11 +87,13 @@ impl Comparison<'_> {
     /// comes first.
     fn first_difference(&self) -> Option<Fault> {
         let of_line = self
-            .line_fault(|line, own, stated| {
+            .first_line_fault(|line, own, stated| {
                 self.is_computed_amount(line, own, stated) || self.is_within_rounding(line, stated)
             })
             .or_else(|| {
-                self.line_fault(|line, own, stated| self.is_computed_amount(line, own, stated))
+                self.first_line_fault(|line, own, stated| {
+                    self.is_computed_amount(line, own, stated)
+                })
             });
         of_line.or_else(|| {
             self.stated.invoice.iter().find_map(|(name, stated)| {
@@ -103,8 +105,9 @@ impl Comparison<'_> {
         })
     }
 
-    /// Returns the fault of the first stated amount of a line that does not fit.
-    fn line_fault(&self, fits: impl Fn(&Line, Amount, Amount) -> bool) -> Option<Fault> {
+    /// Returns the fault of the first stated amount of a line for which `fits(line, computed amount, stated amount)` is
+    /// false.
+    fn first_line_fault(&self, fits: impl Fn(&Line, Amount, Amount) -> bool) -> Option<Fault> {
         let lines = self.draft.lines.iter().zip(&self.own.lines);
         let mut lines = self.stated.lines.iter().zip(lines).enumerate();
         lines.find_map(|(index, (stated, (line, own)))| {
@@ -115,7 +118,8 @@ impl Comparison<'_> {
         })
     }
 
-    /// True if this is the amount of the line: as computed in the invoice, or its exact amount, rounded or unrounded.
+    /// True if `stated` is the amount of the line: its amount in the invoice (`own`), or its exact amount, rounded or
+    /// unrounded.
     fn is_computed_amount(&self, line: &Line, own: Amount, stated: Amount) -> bool {
         let exact = net(line);
         stated == own
@@ -123,10 +127,10 @@ impl Comparison<'_> {
             || exact.map(|exact| exact.round_half_up(self.digits)) == Some(stated)
     }
 
-    /// True if this is the amount of the line up to one unit of the currency's last digit, which a line may get or lose
-    /// so that all lines add up.
+    /// True if `stated` is the exact amount of the line up to one unit of the currency's last digit, which a line may
+    /// get or lose so that all lines add up.
     fn is_within_rounding(&self, line: &Line, stated: Amount) -> bool {
-        let unit = Amount::unit(self.digits);
+        let unit = Amount::smallest_amount(self.digits);
         !stated.is_negative() && net(line).is_some_and(|exact| stated.is_within(unit, exact))
     }
 

@@ -192,12 +192,12 @@ fn customer(party: &Party) -> Value {
 }
 
 fn tax_total(document: &TradeDocument) -> Option<Value> {
-    let parts: Vec<_> = document.taxes.iter().map(tax_part).collect();
+    let parts: Vec<_> = document.taxes.iter().map(tax_subtotal).collect();
     (!parts.is_empty())
         .then(|| json!([{ "tax_amount": json_number(document.tax()), "tax_subtotal": parts }]))
 }
 
-fn tax_part(subtotal: &TaxSubtotal) -> Value {
+fn tax_subtotal(subtotal: &TaxSubtotal) -> Value {
     let tax = &subtotal.tax;
     json!({
         "taxable_amount": json_number(subtotal.base),

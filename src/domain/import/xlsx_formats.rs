@@ -23,7 +23,7 @@ impl FormatKind {
     pub(super) fn from_format(format: &str) -> Self {
         if is_percentage(format) {
             Self::Percentage
-        } else if code_signs(format).is_some() {
+        } else if code_format_signs(format).is_some() {
             Self::Code
         } else {
             Self::Plain
@@ -45,14 +45,17 @@ impl FormatKind {
                 if !number.is_integer() || number.is_sign_negative() {
                     return None;
                 }
-                Some(fill_code(&number.to_string(), &code_signs(format)?))
+                Some(fill_code_format(
+                    &number.to_string(),
+                    &code_format_signs(format)?,
+                ))
             }
         }
     }
 }
 
-/// True if a format shows a number as a percentage: it has a percent sign outside of the texts in it. `_%` is only a gap
-/// as wide as the sign, and `*%` repeats the sign as a filling.
+/// True if a format shows a number as a percentage: it has a percent sign outside of the texts in it. `_%` is only a
+/// gap as wide as the sign, and `*%` repeats the sign as a filling.
 fn is_percentage(format: &str) -> bool {
     let mut signs = format.chars();
     let mut is_text = false;
@@ -69,7 +72,7 @@ fn is_percentage(format: &str) -> bool {
 
 /// A sign of the format of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CodeSign {
+enum FormatSign {
     /// A zero, in whose place a digit is shown.
     Digit,
     Text(char),
@@ -77,7 +80,7 @@ enum CodeSign {
 
 /// Returns the signs of a format that consists of zeros and texts only, as that of a code; `None` for any other format.
 /// Only the part of the format for positive numbers is read.
-fn code_signs(format: &str) -> Option<Vec<CodeSign>> {
+fn code_format_signs(format: &str) -> Option<Vec<FormatSign>> {
     if format.len() > CODE_FORMAT_BYTES_MAX {
         return None;
     }
@@ -87,10 +90,10 @@ fn code_signs(format: &str) -> Option<Vec<CodeSign>> {
     while let Some(sign) = signs.next() {
         match sign {
             '"' => is_text = !is_text,
-            _ if is_text => found.push(CodeSign::Text(sign)),
-            '\\' => found.push(CodeSign::Text(signs.next()?)),
-            '0' => found.push(CodeSign::Digit),
-            '-' | ' ' | '(' | ')' | '+' => found.push(CodeSign::Text(sign)),
+            _ if is_text => found.push(FormatSign::Text(sign)),
+            '\\' => found.push(FormatSign::Text(signs.next()?)),
+            '0' => found.push(FormatSign::Digit),
+            '-' | ' ' | '(' | ')' | '+' => found.push(FormatSign::Text(sign)),
             ';' => break,
             _ => return None,
         }
@@ -98,14 +101,14 @@ fn code_signs(format: &str) -> Option<Vec<CodeSign>> {
     (count_zeros(&found) >= CODE_ZEROS_MIN).then_some(found)
 }
 
-fn count_zeros(signs: &[CodeSign]) -> usize {
-    let zeros = signs.iter().filter(|sign| **sign == CodeSign::Digit);
+fn count_zeros(signs: &[FormatSign]) -> usize {
+    let zeros = signs.iter().filter(|sign| **sign == FormatSign::Digit);
     zeros.count()
 }
 
 /// Returns the code: the format with the digits in place of its zeros. If there are more digits than zeros, the surplus
 /// digits at the beginning also take the place of the first zero.
-fn fill_code(digits: &str, signs: &[CodeSign]) -> String {
+fn fill_code_format(digits: &str, signs: &[FormatSign]) -> String {
     let places = count_zeros(signs);
     let padded = format!("{digits:0>places$}");
     let mut left = padded.chars();
@@ -113,8 +116,8 @@ fn fill_code(digits: &str, signs: &[CodeSign]) -> String {
     let mut code = String::with_capacity(padded.len() + signs.len());
     for sign in signs {
         match sign {
-            CodeSign::Text(text) => code.push(*text),
-            CodeSign::Digit => {
+            FormatSign::Text(text) => code.push(*text),
+            FormatSign::Digit => {
                 code.extend(left.by_ref().take(more + 1));
                 more = 0;
             }

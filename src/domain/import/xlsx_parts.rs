@@ -16,7 +16,7 @@ const STRINGS_MAX: u64 = 2_000_000;
 const COPIES_BYTES_MAX: usize = 64 << 20;
 /// The memory of a style or a sheet without its texts, in bytes. It may be too high, but never too low.
 const COPY_BYTES: usize = 256;
-/// The number of texts in a style or a sheet.
+/// The number of texts that calamine copies into a style or a sheet.
 const COPY_TEXTS: usize = 2;
 
 /// The numbers of elements, in all parts that were counted so far.

@@ -34,7 +34,7 @@ const SHEET_COLUMNS_MAX: u32 = 16_384;
 /// by one cell for every `BYTES_PER_CELL` bytes of the unpacked file, so that a large table with long rows can be read.
 const CELLS_MAX: u64 = 1_000_000;
 const BYTES_PER_CELL: u64 = 4;
-/// The numbers that a spreadsheet shows as a date, up to the end of 9999. It counts days from 1.
+/// The numbers that a spreadsheet can show as a date: from 1, its first day, to the end of the year 9999.
 const DATE_NUMBERS: std::ops::Range<f64> = 1.0..2_958_466.0;
 
 /// The largest whole number up to which a floating-point number has each whole number exactly.
@@ -203,8 +203,8 @@ impl FormattedNumbers {
         })
     }
 
-    /// Returns the text of the number at a place, which comes in the order of the sheet; `None` if the number alone is
-    /// shown.
+    /// Returns the text of the number at `place`; `None` if the sheet shows the number alone. The caller must ask for
+    /// the places in the order of the sheet.
     fn text(&mut self, place: (u32, u32), value: &DataRef<'_>, styles: &[Style]) -> Option<String> {
         let (_, _, style) = self
             .places

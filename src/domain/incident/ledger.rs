@@ -78,8 +78,8 @@ fn ledger_differs(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-/// Returns the finding of differences of one kind; none if there are none. The finding has only the time of the latest
-/// comparison, because that comparison replaces the earlier ones.
+/// Returns the finding about the differences of one kind; no finding if there are no differences. The finding has only
+/// the time of the latest comparison, because that comparison replaces the earlier ones.
 fn difference_finding(
     group: CountAndOldest,
     summary: impl FnOnce(u64) -> String,

@@ -34,7 +34,7 @@ pub use authority::SOME_REPLICAS;
 pub use refusal_reason::reason_pattern;
 pub use situation::{
     ActorFacts, AuthorityFacts, CallFacts, CountAndOldest, DatabaseFacts, DatabaseFault,
-    ParkedEndpoints, ProcessFacts, RefusalReason, RefusedTaxpayer, RepeatedWork, Situation,
+    ParkedEndpoints, PeriodicWork, ProcessFacts, RefusalReason, RefusedTaxpayer, Situation,
     TrafficFacts, WorkFacts,
 };
 pub use table::INCIDENTS;

@@ -1,8 +1,9 @@
-//! Incidents of work that a timer repeats: checkpoints of the event log, and reconciliation with the authority's ledger.
+//! Incidents of work that a timer repeats: checkpoints of the event log, and reconciliation with the authority's
+//! ledger.
 
 use jiff::SignedDuration;
 
-use crate::domain::incident::situation::{RepeatedWork, Situation};
+use crate::domain::incident::situation::{PeriodicWork, Situation};
 use crate::domain::incident::{Finding, IncidentKind, Severity};
 
 /// Repeated work is late if it has not succeeded for this many of its intervals.
@@ -58,10 +59,10 @@ fn reconciliation_old(situation: &Situation) -> Vec<Finding> {
 
 fn late_work_findings(
     situation: &Situation,
-    work: Option<RepeatedWork>,
+    work: Option<PeriodicWork>,
     what: &str,
 ) -> Vec<Finding> {
-    let Some(RepeatedWork { every, last }) = work else {
+    let Some(PeriodicWork { every, last }) = work else {
         return Vec::new();
     };
     let limit = every.saturating_mul(INTERVALS_MAX).max(LATE_AFTER_MIN);

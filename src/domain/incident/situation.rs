@@ -26,14 +26,14 @@ pub struct Situation {
     /// The replicas, as this process last read them.
     pub replicas: ReplicaList,
     /// The periodic checkpoints; `None` if checkpoints are made on demand only.
-    pub checkpoints: Option<RepeatedWork>,
+    pub checkpoints: Option<PeriodicWork>,
     /// The periodic reconciliation; `None` if it runs on demand only, or if there was nothing to compare.
-    pub reconciliation: Option<RepeatedWork>,
+    pub reconciliation: Option<PeriodicWork>,
 }
 
 /// Work that a timer repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RepeatedWork {
+pub struct PeriodicWork {
     pub every: SignedDuration,
     /// The time at which the work last succeeded; before the first success, the time at which it could first run.
     pub last: Timestamp,
@@ -130,8 +130,8 @@ words! {
 #[derive(Debug, Clone, Default)]
 pub struct DatabaseFacts {
     pub fault: Option<DatabaseFault>,
-    /// The number of queries within the last minute that waited for a connection for more than a second. Waits during an
-    /// outage of the database do not count.
+    /// The number of queries within the last minute that waited for a connection for more than a second. Waits during
+    /// an outage of the database do not count.
     pub slow_read_waits: u64,
 }
 

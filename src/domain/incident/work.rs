@@ -16,7 +16,7 @@ const REFUSALS_MIN: u64 = 5;
 /// At least this many taxpayers with refusals for the same reason are an incident: so many do not make the same
 /// mistake.
 const ALIKE_TAXPAYERS_MIN: u64 = 10;
-/// A queue counts as growing if it grew in each of this many last minutes.
+/// A queue counts as growing if it grew in every minute of this many minutes before now.
 const GROWING_MINUTES: usize = 5;
 /// The maximum number of paused taxpayers that are named.
 const PAUSED_NAMED_MAX: usize = 10;
@@ -31,7 +31,7 @@ pub(super) fn findings_about_work(
     situation.work.as_ref().map(find).unwrap_or_default()
 }
 
-/// Returns a finding if the group is not empty.
+/// Returns a finding about a group of work; no finding if the group is empty.
 pub(super) fn group_finding(
     group: CountAndOldest,
     summary: impl FnOnce(u64) -> String,

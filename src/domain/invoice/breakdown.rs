@@ -191,7 +191,7 @@ fn has_all_subtotals(total: &Value, parts: &[TaxSubtotal], digits: u32) -> bool 
     let members = total.as_object();
     let stated = members.and_then(|total| amount_field(total, "tax_amount"));
     let sum = Amount::sum(parts.iter().map(|part| part.tax));
-    let tolerance = TOLERANCE.max(Amount::unit(digits));
+    let tolerance = TOLERANCE.max(Amount::smallest_amount(digits));
     parts.is_empty()
         || stated
             .zip(sum)

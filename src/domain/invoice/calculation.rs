@@ -220,8 +220,8 @@ impl CalculationWork {
         Some(taxes)
     }
 
-    /// Writes the amounts that a line leaves out. A stated one stays as it is, so that the form reports one that is no
-    /// amount.
+    /// Writes the amounts that a line leaves out. A stated amount stays as it is, so that the form, which reads the
+    /// document afterwards, reports one that is not a number.
     fn write_line(&mut self, line: &mut Value, at: usize, sums: &LineSums, form: DocumentForm) {
         let Some(line) = line.as_object_mut() else {
             return;
@@ -270,7 +270,7 @@ impl CalculationWork {
             let amounts = totals
                 .iter()
                 .map(|total| amount_member(total, "tax_amount"));
-            // The form reports an amount that is still missing, or that is no number.
+            // The form, which reads the document afterwards, reports an amount that is missing or not a number.
             let Some(amounts) = amounts.collect::<Option<Vec<_>>>() else {
                 return Some(computed);
             };
@@ -286,7 +286,7 @@ impl CalculationWork {
             return Some(sum);
         }
         let stated = document.get("tax_total").filter(|value| is_stated(value));
-        // The form reports a value that is no list.
+        // The form, which reads the document afterwards, reports a value that is not a list.
         if stated.is_some_and(|value| !value.is_array()) {
             return Some(computed);
         }
@@ -341,7 +341,7 @@ impl CalculationWork {
             totals.settle_total(self, "payable_amount", payable, || sums);
         }
         let totals = Value::Object(totals.stated);
-        // The form reports a value that is no object.
+        // The form, which reads the document afterwards, reports a value that is not an object.
         if is_object {
             document.insert("legal_monetary_total".to_owned(), totals.clone());
         }
@@ -382,7 +382,7 @@ impl Totals {
         terms: impl FnOnce() -> String,
     ) -> Amount {
         if let Some(stated) = self.stated.get(name).filter(|value| is_stated(value)) {
-            // A value that is not an amount has already been reported by the form.
+            // The form, which reads the document afterwards, reports a value that is not an amount.
             let Some(stated) = to_amount(stated) else {
                 return computed;
             };

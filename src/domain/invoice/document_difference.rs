@@ -156,7 +156,7 @@ impl Differences {
 
     /// Keeps only the first differences, as many as are stored with a submission.
     #[must_use]
-    pub fn keep_first(mut self) -> Self {
+    pub fn truncate_for_storage(mut self) -> Self {
         self.0.truncate(KEPT_MAX);
         self
     }
@@ -559,7 +559,8 @@ mod tests {
                 .map(|at| (format!("f{at}"), json!(sign.repeat(500))))
                 .collect()
         };
-        let kept = Differences::between(&long("a"), &long("b"), StoredAmounts::Stated).keep_first();
+        let kept = Differences::between(&long("a"), &long("b"), StoredAmounts::Stated)
+            .truncate_for_storage();
         assert_eq!(kept.iter().count(), 20);
         assert!(json!(kept).to_string().len() < 4_000);
         let fault = kept.to_faults().iter().next().unwrap().to_string();

@@ -12,7 +12,7 @@ use crate::domain::events::event::{Event, EventKind};
 /// is unknown after an event that may have changed it.
 const AMOUNT_FIELDS: [&str; 2] = ["amount_paid", PAYABLE_FIELD];
 const PAYABLE_FIELD: &str = "payable_amount";
-/// The member of an event of a submission that says that another document was signed than is stored.
+/// The member that the event of a submission has if another document was signed than is stored.
 const DIFFERENCES_FIELD: &str = "differences";
 
 /// An invoice as it was after an event.

@@ -82,8 +82,8 @@ pub struct Invoice {
     pub edited_at: Option<Timestamp>,
 }
 
-/// The state of the invoice at the authority. The QR code is provisional until the invoice is signed. It stays
-/// provisional after that if the keys to make another QR code are missing.
+/// The state of the invoice at the authority. The QR code is provisional until the invoice is signed; also after that
+/// if the keys to make the final QR code are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorityState {
     pub status: AuthorityStatus,
@@ -219,11 +219,11 @@ impl Invoice {
 
     /// Returns the texts of all references by which a credit note or debit note may name this invoice. Another invoice
     /// may be named by the same text, as a reference of another kind.
-    pub fn own_references(&self) -> [String; 3] {
-        self.references().map(|reference| reference.text)
+    pub fn possible_reference_texts(&self) -> [String; 3] {
+        self.possible_references().map(|reference| reference.text)
     }
 
-    fn references(&self) -> [CorrectedReference; 3] {
+    fn possible_references(&self) -> [CorrectedReference; 3] {
         corrected_reference::references_to_invoice(&self.irn.key(), &self.invoice_no, self.id)
     }
 
@@ -232,7 +232,7 @@ impl Invoice {
     pub fn corrects(&self, other: &Self) -> bool {
         let reference = self.corrected_reference();
         self.id != other.id
-            && reference.is_some_and(|reference| other.references().contains(&reference))
+            && reference.is_some_and(|reference| other.possible_references().contains(&reference))
     }
 
     /// Applies a payment change. If the invoice is then fully paid, its workflow status changes, too. Also returns the

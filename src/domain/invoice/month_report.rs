@@ -31,7 +31,9 @@ impl ReportTable {
 
 /// Returns the sums of the taxpayer's sales in the month by currency: invoices less credit notes, without drafts and
 /// cancelled documents, unless the authority has signed them.
-pub fn totals(summary: &MonthSummary) -> Result<BTreeMap<String, AmountSums>, TotalTooLarge> {
+pub fn totals_by_currency(
+    summary: &MonthSummary,
+) -> Result<BTreeMap<String, AmountSums>, TotalTooLarge> {
     let mut totals: BTreeMap<String, AmountSums> = BTreeMap::new();
     let active = summary.sums.iter().filter(|(key, _)| key.is_active());
     let in_force = active.chain(&summary.signed_inactive);
@@ -158,7 +160,7 @@ mod tests {
             };
             summary.sums.insert(key, sum(tax));
         }
-        let totals = totals(&summary).unwrap();
+        let totals = totals_by_currency(&summary).unwrap();
         let shown = totals
             .iter()
             .map(|(currency, sum)| format!("{currency} {} {}", sum.count, sum.tax));

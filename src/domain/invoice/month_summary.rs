@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::domain::correction::testing::{draft, signed};
     use crate::domain::invoice::Line;
-    use crate::domain::invoice::month_report::totals;
+    use crate::domain::invoice::month_report::totals_by_currency;
     use crate::domain::reference::catalog::ReferenceList;
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
             invoice.authority.signed = is_signed;
             let mut summary = MonthSummary::default();
             summary.add(&invoice, &catalog).unwrap();
-            let found = totals(&summary).unwrap().remove("NGN");
+            let found = totals_by_currency(&summary).unwrap().remove("NGN");
             let found = found.map(|sum| (sum.count, sum.tax));
             let expected = expected.map(|tax| (1, Amount::parse(tax).unwrap()));
             assert_eq!(found, expected, "{code} {status} {is_signed}");

@@ -28,7 +28,7 @@ pub struct OwedInvoice {
 
 impl OwedInvoice {
     /// Returns all references by which a credit note may name the document.
-    fn references(&self) -> [CorrectedReference; 3] {
+    fn possible_references(&self) -> [CorrectedReference; 3] {
         corrected_reference::references_to_invoice(&self.irn_key, &self.invoice_no, self.id)
     }
 
@@ -49,13 +49,13 @@ impl OwedInvoice {
 }
 
 /// Sets each credit note off against the invoice that it credits in the same currency, so that only the rest is owed
-/// and can become overdue. A credit note counts even if it names another customer, as it also does when the invoice is
-/// paid. Leaves out documents of which nothing is left.
-pub fn set_off(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice> {
+/// and can become overdue. A credit note is set off even if it names another customer than the invoice, because a
+/// payment of the invoice takes it into account as well. Leaves out documents of which nothing is left.
+pub fn set_off_credit_notes(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice> {
     let with_places = documents.iter().enumerate();
     let invoices = with_places.filter(|(_, one)| !one.is_credit_note);
     let places: HashMap<CorrectedReference, usize> = invoices
-        .flat_map(|(at, one)| one.references().map(|reference| (reference, at)))
+        .flat_map(|(at, one)| one.possible_references().map(|reference| (reference, at)))
         .collect();
     for at in 0..documents.len() {
         let note = &documents[at];
@@ -115,7 +115,7 @@ pub fn balances(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec
     }
     let mut all: Vec<_> = all.into_values().collect();
     for balance in &mut all {
-        balance.write_digits(catalog);
+        balance.pad_to_currency_digits(catalog);
     }
     all.sort_by(|one, other| {
         let late = other.days_late.cmp(&one.days_late);
@@ -135,7 +135,11 @@ pub struct OwedTotal {
 }
 
 /// Returns the debt of all customers together, by currency.
-pub fn totals(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<OwedTotal> {
+pub fn totals_by_currency(
+    invoices: &[OwedInvoice],
+    catalog: &Catalog,
+    today: Date,
+) -> Vec<OwedTotal> {
     let mut all: BTreeMap<&str, OwedTotal> = BTreeMap::new();
     for invoice in invoices {
         let owed = invoice.amount_due();
@@ -186,7 +190,7 @@ impl CustomerBalance {
         }
     }
 
-    fn write_digits(&mut self, catalog: &Catalog) {
+    fn pad_to_currency_digits(&mut self, catalog: &Catalog) {
         let digits = catalog.currency_digits(&self.currency);
         self.owed = self.owed.with_digits(digits);
         self.overdue = self.overdue.with_digits(digits);
@@ -271,10 +275,10 @@ mod tests {
         ] {
             let mut documents = vec![due.clone()];
             documents.extend(notes);
-            let documents = set_off(documents);
+            let documents = set_off_credit_notes(documents);
             let texts: Vec<_> = documents.iter().map(|one| one.left.to_string()).collect();
             assert_eq!(texts.join(" "), left);
-            let totals = totals(&documents, &Catalog::default(), TODAY);
+            let totals = totals_by_currency(&documents, &Catalog::default(), TODAY);
             let texts: Vec<_> = totals.iter().map(|one| one.owed.to_string()).collect();
             assert_eq!(texts.join(" "), owed, "{left}");
             let texts: Vec<_> = totals.iter().map(|one| one.overdue.to_string()).collect();
@@ -285,12 +289,12 @@ mod tests {
     #[test]
     fn a_credit_note_may_name_its_invoice_by_each_reference() {
         let due = invoice(1, "NGN", "100", "2026-03-01", "381");
-        for reference in due.references() {
+        for reference in due.possible_references() {
             let note = OwedInvoice {
                 corrects: Some(reference.clone()),
                 ..credit_note(&due, "30")
             };
-            let rests: Vec<_> = set_off(vec![due.clone(), note])
+            let rests: Vec<_> = set_off_credit_notes(vec![due.clone(), note])
                 .iter()
                 .map(|one| one.left.to_string())
                 .collect();
@@ -301,7 +305,7 @@ mod tests {
     #[test]
     fn nothing_is_owed_of_what_is_paid() {
         assert_eq!(
-            set_off(vec![invoice(1, "NGN", "0.00", "2026-03-01", "381")]),
+            set_off_credit_notes(vec![invoice(1, "NGN", "0.00", "2026-03-01", "381")]),
             []
         );
     }
@@ -333,7 +337,7 @@ mod tests {
                 "Customer 2 USD 3.00 0.00 1 0",
             ]
         );
-        let totals = totals(&invoices, &Catalog::default(), TODAY);
+        let totals = totals_by_currency(&invoices, &Catalog::default(), TODAY);
         let shown: Vec<_> = totals
             .iter()
             .map(|one| format!("{} {} {}", one.currency, one.owed, one.overdue))
@@ -364,8 +368,8 @@ mod tests {
     #[test]
     fn what_was_paid_too_much_is_owed_to_the_customer() {
         let overpaid = invoice(1, "NGN", "-9", "2026-03-01", "381");
-        let documents = set_off(vec![overpaid.clone(), credit_note(&overpaid, "4")]);
-        let totals = totals(&documents, &Catalog::default(), TODAY);
+        let documents = set_off_credit_notes(vec![overpaid.clone(), credit_note(&overpaid, "4")]);
+        let totals = totals_by_currency(&documents, &Catalog::default(), TODAY);
         let total = &totals[0];
         let amounts = [total.owed, total.overdue].map(|amount| amount.to_string());
         assert_eq!(amounts, ["-13.00", "0.00"]);

@@ -121,7 +121,8 @@ fn is_vat(category: &str) -> bool {
     category.ends_with("_VAT")
 }
 
-/// Returns the report's word for a category of VAT; `None` if it has none, or for another tax.
+/// Returns the report's word for a category of VAT; `None` if a report has no word for it, or if it is a category of
+/// another tax.
 fn category_status(category: &str) -> Option<VatStatus> {
     match category {
         "STANDARD_VAT" => Some(VatStatus::StandardVat),

@@ -37,7 +37,7 @@ pub fn add_charges(gross: Amount, extras: &Map<String, Value>) -> Result<Amount,
     check_size(total.ok_or(TotalTooLarge)?)
 }
 
-/// Returns the total, unless it has more digits than a caller may send: the invoice could not be submitted.
+/// Returns the total. Fails if it has more digits than a caller may send, because the invoice could not be submitted.
 fn check_size(total: Amount) -> Result<Amount, TotalTooLarge> {
     Amount::parse(&total.to_string()).map_err(|_| TotalTooLarge)
 }

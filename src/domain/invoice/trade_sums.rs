@@ -199,7 +199,7 @@ fn split_unpaid_difference(open: Decimal) -> (Decimal, Decimal) {
 /// remains because the amounts of all lines were rounded together becomes a charge of its own. A difference that is
 /// larger than rounding stays.
 fn fit_charges(charges: &mut Vec<Charge>, gross: Decimal, line_amount: Decimal, digits: u32) {
-    let tolerance = Decimal::from(TOLERANCE.max(Amount::unit(digits)));
+    let tolerance = Decimal::from(TOLERANCE.max(Amount::smallest_amount(digits)));
     let digits = digits.max(line_amount.normalize().scale());
     let round =
         |sum: Decimal| sum.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero);
@@ -325,8 +325,8 @@ mod tests {
             { "charge_indicator": false, "amount": 5 }, { "charge_indicator": true, "amount": 5 },
         ]);
         let none = json!([]);
-        // The total without tax, the charges and the payable; then the total without tax on paper, what was prepaid, the
-        // rounding, and the base that is exempt.
+        // The total without tax, the charges and the payable; then the total without tax on paper, what was prepaid,
+        // the rounding, and the base that is exempt.
         let cases = [
             ("100", &none, "107.5", "100", "0", "0", None),
             ("100", &none, "57.5", "100", "50", "0", None),

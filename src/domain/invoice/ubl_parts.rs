@@ -54,9 +54,9 @@ pub struct UblParts {
 }
 
 impl UblParts {
-    /// Keeps parts of a document as long as there is room. `document` has only what the invoice has fields for. Also
-    /// returns the parts for which there is no room.
-    pub fn split_by_room(
+    /// Keeps parts of a document up to a total size of `BYTES_MAX`. `document` has only what the invoice has fields
+    /// for. Also returns the parts that would exceed this size.
+    pub fn split_by_size_limit(
         document: &TradeDocument,
         parts: Vec<UnmappedPart>,
     ) -> (Self, Vec<UnmappedPart>) {
@@ -116,8 +116,9 @@ pub fn tax_currency_warning(tax_currency: Option<&str>, ubl: &str) -> Option<Str
 }
 
 /// True if the part is a number of the taxpayer, the code of its trade, or an attribute such as the scheme of a number.
-/// They are left out, because the taxpayer's own are used. In a self-billed document the taxpayer is the customer.
-pub fn is_number_of_taxpayer(part: &UnmappedPart, type_code: &str) -> bool {
+/// Such parts are left out, because the data of the taxpayer's profile is used instead. In a self-billed document the
+/// taxpayer is the customer.
+pub fn is_about_taxpayer(part: &UnmappedPart, type_code: &str) -> bool {
     let taxpayer = if is_self_billed(type_code) {
         CUSTOMER
     } else {
@@ -187,7 +188,7 @@ impl<'a> FitCriteria<'a> {
             && !self.belongs_to_old_address(part)
             && !self.is_old_description(part)
             && !self.unfit.contains(&child)
-            && !is_number_of_taxpayer(part, self.type_code)
+            && !is_about_taxpayer(part, self.type_code)
     }
 
     fn belongs_to_old_address(&self, part: &UnmappedPart) -> bool {
@@ -285,7 +286,7 @@ mod tests {
                     path: format!("/Invoice{party}{below}"),
                     value: value.to_owned(),
                 };
-                let (kept, _) = UblParts::split_by_room(&document, vec![part]);
+                let (kept, _) = UblParts::split_by_size_limit(&document, vec![part]);
                 let kept = kept.with_customer(CustomerId(1));
                 let is_found = !kept.fitting_parts(&document, CustomerId(1)).is_empty();
                 assert_eq!(is_found, is_kept, "{code} {party}{below}");
@@ -311,7 +312,7 @@ mod tests {
                 path: format!("/Invoice{path}"),
                 value: value.to_owned(),
             };
-            let (kept, _) = UblParts::split_by_room(&document, vec![part]);
+            let (kept, _) = UblParts::split_by_size_limit(&document, vec![part]);
             let has =
                 |kept: UblParts, id| !kept.fitting_parts(&document, CustomerId(id)).is_empty();
             let recorded = kept.clone().with_customer(CustomerId(1));
@@ -343,7 +344,7 @@ mod tests {
                 "<cbc:Description>7</cbc:Description>",
             ),
         ];
-        let (kept, _) = UblParts::split_by_room(&document, parts.clone());
+        let (kept, _) = UblParts::split_by_size_limit(&document, parts.clone());
         for (city, description, expected) in [
             ("Lagos", None, vec![&parts[0], &parts[1]]),
             ("Kano", None, vec![&parts[1]]),

@@ -242,8 +242,8 @@ pub struct AuditEntry {
     /// The integrator that may read the entry: the integrator that acted, or whose account was changed.
     pub integrator_id: Option<IntegratorId>,
     pub taxpayer_id: Option<TaxpayerId>,
-    /// The thing that the action concerns: the id of the run, delivery, reconciliation, taxpayer, integrator or operator,
-    /// or the IRN of the invoice.
+    /// The thing that the action concerns: the id of the run, delivery, reconciliation, taxpayer, integrator or
+    /// operator, or the IRN of the invoice.
     pub subject: String,
     pub from_state: Option<String>,
     pub to_state: Option<String>,

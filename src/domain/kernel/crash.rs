@@ -53,7 +53,8 @@ impl CrashHistory {
         }
     }
 
-    /// True if the work was in flight at a crash. The id of such work is recorded before it begins.
+    /// True if the work was in flight at a crash. The id of such work is recorded before the work begins again, so that
+    /// a further crash is counted for it.
     pub fn is_suspect(self) -> bool {
         self.crashes > 0
     }

@@ -85,7 +85,7 @@ pub enum Refusal {
     CommandNotReplayable(&'static str),
     #[error("A run that is {from} takes no {to}")]
     ActionNotAllowed { from: RunState, to: OperatorAction },
-    #[error("What came of the step {step} is not known yet: {}", unsettled_advice(*from))]
+    #[error("What came of the step {step} is not known yet: {}", uncancellable_run_advice(*from))]
     RunUnsettled { from: RunState, step: Step },
     #[error("The authority has taken this invoice already: the run can only go on")]
     RunTookEffect,
@@ -101,7 +101,7 @@ pub enum Refusal {
 }
 
 /// Returns advice for a run that cannot be cancelled, because one of its calls may have taken effect.
-fn unsettled_advice(from: RunState) -> &'static str {
+fn uncancellable_run_advice(from: RunState) -> &'static str {
     if from == RunState::Paused {
         "resume the run, so that the authority is asked; if nothing came of it, the run can be cancelled then"
     } else {

@@ -58,8 +58,8 @@ pub struct Notice {
 /// sent.
 pub const LINK_PLACEHOLDER: &str = "the-secret-of-the-link";
 /// The maximum number of characters of `about`; longer texts are cut, because they may come from strangers. No invoice
-/// number is longer, so it is never cut: by it, the mailer finds out whether the invoice is settled meanwhile.
-/// `DETAIL_CHARS_MAX` is the maximum for `detail`.
+/// number is longer. So an invoice number is never cut, and the mailer can look up by it whether the invoice still
+/// needs the notice. `DETAIL_CHARS_MAX` is the maximum for `detail`.
 const ABOUT_CHARS_MAX: usize = 255;
 const DETAIL_CHARS_MAX: usize = 300;
 /// The detail of a notice about a deadline. Sorted as texts, such details are in the order of their deadlines.
@@ -77,7 +77,7 @@ impl Notice {
     }
 
     #[must_use]
-    pub fn about(self, about: &str, detail: &str) -> Self {
+    pub fn with_subject(self, about: &str, detail: &str) -> Self {
         Self {
             about: to_one_line(about, ABOUT_CHARS_MAX),
             detail: to_one_line(detail, DETAIL_CHARS_MAX),
@@ -97,7 +97,7 @@ impl Notice {
             NoticeKind::DeadlineNear,
             now,
         );
-        notice.about(number, &deadline.strftime(DEADLINE_FORM).to_string())
+        notice.with_subject(number, &deadline.strftime(DEADLINE_FORM).to_string())
     }
 
     /// Returns the notice as it applies now: a deadline that was near may meanwhile have been missed.
@@ -156,7 +156,7 @@ impl Notice {
             ActorKind::Authority | ActorKind::Service => "by this service",
         };
         let scope = audit_scope(entry, kind)?;
-        Some(Self::new(scope, kind, entry.at).about(about, who))
+        Some(Self::new(scope, kind, entry.at).with_subject(about, who))
     }
 }
 
@@ -231,13 +231,14 @@ impl NoticeTopic {
         matches!(self, Self::Access | Self::Security)
     }
 
-    /// True if the next mail about this topic waits for long, because there may be many notices a day.
+    /// True if the next mail about this topic waits for longer than one about another topic, because there may be many
+    /// notices a day.
     pub fn is_frequent(self) -> bool {
         self == Self::Invoices
     }
 
     /// True if a mail counts the things that its notices are about, so that several notices about one thing count once.
-    pub fn counts_things(self) -> bool {
+    pub fn counts_distinct_subjects(self) -> bool {
         !matches!(self, Self::Access | Self::Security)
     }
 
@@ -531,11 +532,11 @@ mod tests {
     fn texts_of_others_are_one_short_line() {
         let kind = NoticeKind::InvoiceRejected;
         let notice = Notice::new(NoticeScope::Taxpayer(SEVEN), kind, Timestamp::UNIX_EPOCH);
-        let notice = notice.about("INV\r\n1\u{1b}", &"x".repeat(400));
+        let notice = notice.with_subject("INV\r\n1\u{1b}", &"x".repeat(400));
         assert_eq!(notice.about, "INV  1");
         assert_eq!(notice.detail.chars().count(), DETAIL_CHARS_MAX + 1);
         for (chars, kept) in [(255, 255), (256, 256), (300, 256)] {
-            let about = notice.clone().about(&"é".repeat(chars), "").about;
+            let about = notice.clone().with_subject(&"é".repeat(chars), "").about;
             assert_eq!(about.chars().count(), kept, "{chars}");
             assert_eq!(about.ends_with('…'), chars > 255, "{chars}");
         }

@@ -28,7 +28,8 @@ pub fn email_key(text: &str) -> String {
     text.trim().to_lowercase().nfc().collect()
 }
 
-/// Returns the keys that a row with this address may have. The second is that of rows from before keys were NFC.
+/// Returns the keys that a stored row with this address may have: the present key, and the key of a row from before
+/// keys were converted to NFC.
 pub fn stored_email_keys(text: &str) -> [String; 2] {
     [email_key(text), text.trim().to_lowercase()]
 }

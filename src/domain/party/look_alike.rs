@@ -38,8 +38,8 @@ fn is_ascii_look_alike(letter: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Spellings of one tax number with letters in the place of digits. True: the spelling is refused even if no similar
-    /// number is stored.
+    /// Spellings of one tax number with letters in the place of digits. True: the spelling is refused even if no
+    /// similar number is stored.
     const LOOK_ALIKES: [(&str, bool); 8] = [
         ("12345678-OOO1", false),
         ("12345678-ooo1", false),

@@ -76,7 +76,7 @@ impl Customer {
 
     /// Replaces a country that the authority does not list by this one, if the authority lists it. Otherwise no invoice
     /// to the customer could be submitted. Returns true if the customer changed.
-    pub fn fill_country(&mut self, country: &str, catalog: &Catalog) -> bool {
+    pub fn replace_unlisted_country(&mut self, country: &str, catalog: &Catalog) -> bool {
         let stored = &mut self.details.address.country;
         let is_unlisted = catalog.has(ReferenceList::Countries, stored) == Some(false);
         let is_better = is_unlisted

@@ -76,7 +76,7 @@ impl<T> SettingChange<T> {
     }
 }
 
-/// A partial change of the settings. A switch that is `None` is not changed.
+/// A partial change of the settings. A setting that is `None` or `Keep` is not changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingsChange {
     pub registration_number: SettingChange<String>,

@@ -83,7 +83,7 @@ impl AuthorityDocument {
     #[must_use]
     pub fn with_differences(self, differences: Differences) -> Self {
         Self {
-            differences: differences.keep_first(),
+            differences: differences.truncate_for_storage(),
             ..self
         }
     }

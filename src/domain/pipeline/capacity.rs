@@ -24,8 +24,9 @@ const NEWEST: usize = 12;
 /// If a call of a step gave up waiting for a slot within this time, the rate of the step is computed from its answers
 /// within this time.
 const RATE_WINDOW: Duration = Duration::from_mins(1);
-/// If a step takes longer than usual, it is expected to take a further quarter of the time that it has already taken.
-/// This is right at its usual time if times are spread evenly between half and one and a half of the usual time.
+/// The call in progress is expected to take at least a further quarter of its usual time or, if it has already taken
+/// longer than that, of the time that it has taken. For a call that has just taken its usual time, a quarter is right
+/// if calls take any time between half and one and a half of the usual time equally often.
 const LATE_SHARE: u32 = 4;
 /// The time that a step is assumed to take until a call of any step has been answered.
 const STEP_TIME_DEFAULT: Duration = Duration::from_millis(500);
@@ -96,7 +97,7 @@ impl StepTimes {
     }
 
     /// Records that a call gave up waiting for a slot.
-    pub fn record_given_up(&mut self, step: Step, now: Timestamp) {
+    pub fn record_abandoned_wait(&mut self, step: Step, now: Timestamp) {
         self.0[step as usize].gave_up_at = Some(now);
     }
 
@@ -118,8 +119,9 @@ impl StepTimes {
         }
     }
 
-    /// Returns the time in which the run is expected to end if nothing changes. `capacity` returns the limit and the
-    /// speed of the calls of a step.
+    /// Returns the time from `now` to the expected end of the run. Assumes that the speed of the authority, the limits
+    /// of calls and the number of workers stay as they are. `capacity` returns, for a step, how many calls are allowed
+    /// at a time and how long the authority takes to answer one.
     pub fn time_to_end(
         &self,
         steps: RunSteps<'_>,
@@ -348,7 +350,7 @@ mod tests {
             ms(200 * 1_000 / 50),
             "nobody waits for a slot"
         );
-        times.record_given_up(Step::IrnCheck, at(119));
+        times.record_abandoned_wait(Step::IrnCheck, at(119));
         let in_crowd = takes(&times, now);
         assert!(
             (ms(200_000)..ms(207_000)).contains(&in_crowd),

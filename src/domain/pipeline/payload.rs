@@ -23,7 +23,7 @@ pub enum RunPayload {
 
 /// A document that consists of the IRN and the fields of `part`.
 #[derive(Serialize)]
-struct WithIrn<'a, T> {
+struct DocumentWithIrn<'a, T> {
     irn: &'a str,
     #[serde(flatten)]
     part: &'a T,
@@ -55,8 +55,8 @@ impl RunPayload {
         match self {
             Self::Submit(document) => document.as_json().clone(),
             Self::Transmit => json!({ "irn": irn }),
-            Self::Report(part) => json!(WithIrn { irn, part }),
-            Self::Payment(part) => json!(WithIrn { irn, part }),
+            Self::Report(part) => json!(DocumentWithIrn { irn, part }),
+            Self::Payment(part) => json!(DocumentWithIrn { irn, part }),
         }
     }
 
@@ -65,7 +65,7 @@ impl RunPayload {
     pub fn digest(&self, irn: &Irn) -> String {
         match self {
             Self::Submit(document) => digest::document_digest(document.as_json()),
-            Self::Report(report) => digest::document_digest(&json!(WithIrn {
+            Self::Report(report) => digest::document_digest(&json!(DocumentWithIrn {
                 irn: irn.as_str(),
                 part: &report.with_canonical_numbers()
             })),

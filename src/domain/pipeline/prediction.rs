@@ -19,7 +19,7 @@ const PENDING_MAX: usize = 256;
 /// A prediction is not judged if both the predicted and the real time were shorter than this: an error of a second does
 /// not matter then.
 const JUDGED_MIN: Duration = Duration::from_secs(5);
-/// The minimum distance of the ends of the range from the predicted time, in thousandths of it.
+/// The minimum distance of each end of the range from the predicted time, in thousandths of the predicted time.
 const MARGIN: u64 = 100;
 /// The factor 1, in thousandths.
 const ONE: u64 = 1_000;
@@ -62,7 +62,7 @@ struct PendingPrediction {
 }
 
 /// The judged prediction of an ended run. `ratio` is the real time in thousandths of the predicted time. `error` is the
-/// difference of both in thousandths of the real time.
+/// difference between the real and the predicted time, in thousandths of the real time.
 #[derive(Debug, Clone, Copy)]
 struct JudgedPrediction {
     ratio: u64,

@@ -207,7 +207,7 @@ impl Run {
 
     /// True if a caller that waits for the run gets its response now: the run is over or paused, or it waits and is not
     /// a submission.
-    pub fn is_settled(&self) -> bool {
+    pub fn may_respond_to_caller(&self) -> bool {
         match self.operation() {
             Operation::Submit => !self.state().is_open(),
             Operation::Transmit | Operation::Report | Operation::Payment => {

@@ -1,4 +1,5 @@
-//! The transmission state of an invoice according to our records. It ensures that each change is recorded only once.
+//! The transmission state of an invoice according to our records. A change that the state already contains is not
+//! recorded again.
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::Stage;

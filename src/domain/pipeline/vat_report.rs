@@ -17,26 +17,26 @@ pub struct VatReport {
     pub integrator_service_id: String,
     /// The authority's word for the tax treatment.
     pub vat_status: String,
-    pub base_amount: WrittenAmount,
+    pub base_amount: AmountText,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub other_taxes: Option<WrittenAmount>,
-    pub vat_rate: WrittenAmount,
-    pub vat_calculated: WrittenAmount,
-    pub total_amount: WrittenAmount,
+    pub other_taxes: Option<AmountText>,
+    pub vat_rate: AmountText,
+    pub vat_calculated: AmountText,
+    pub total_amount: AmountText,
 }
 
 /// An amount that is written as a text, with the digits that the caller gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct WrittenAmount(String);
+pub struct AmountText(String);
 
-impl From<Amount> for WrittenAmount {
+impl From<Amount> for AmountText {
     fn from(amount: Amount) -> Self {
         Self(amount.to_string())
     }
 }
 
-impl WrittenAmount {
+impl AmountText {
     fn to_canonical(&self) -> Self {
         Self(digest::canonical_number_text(&self.0).unwrap_or_else(|| self.0.clone()))
     }
@@ -48,7 +48,7 @@ impl VatReport {
     pub fn with_canonical_numbers(&self) -> Self {
         Self {
             base_amount: self.base_amount.to_canonical(),
-            other_taxes: self.other_taxes.as_ref().map(WrittenAmount::to_canonical),
+            other_taxes: self.other_taxes.as_ref().map(AmountText::to_canonical),
             vat_rate: self.vat_rate.to_canonical(),
             vat_calculated: self.vat_calculated.to_canonical(),
             total_amount: self.total_amount.to_canonical(),

@@ -16,7 +16,7 @@ pub enum Repair {
     RecordTransmission { is_delivered: bool },
 }
 
-/// One difference between the records. A difference without a repair is listed.
+/// One difference between the records. A difference without a repair is listed for an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     pub kind: FindingKind,

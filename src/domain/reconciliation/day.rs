@@ -132,7 +132,10 @@ pub struct RecordedFinding {
 
 /// Numbers the findings of a comparison. `before` holds the findings of the earlier comparisons that this one replaces.
 /// If one of them describes the same difference, the operator's decision on it is kept.
-pub fn number_findings(findings: Vec<Finding>, before: &[RecordedFinding]) -> Vec<RecordedFinding> {
+pub fn assign_finding_numbers(
+    findings: Vec<Finding>,
+    before: &[RecordedFinding],
+) -> Vec<RecordedFinding> {
     (1..)
         .zip(findings)
         .map(|(number, finding)| RecordedFinding {
@@ -192,7 +195,7 @@ impl Reconciliation {
 
     /// Counts `decided` of the listed findings as decided.
     #[must_use]
-    pub fn count_decided(self, decided: u32) -> Self {
+    pub fn count_findings_as_decided(self, decided: u32) -> Self {
         let counts = ReconciliationCounts {
             listed: self.counts.listed.saturating_sub(decided),
             decided,

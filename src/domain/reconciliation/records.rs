@@ -48,8 +48,8 @@ pub struct LocalRecord {
     pub stored_status: Option<WorkflowStatus>,
     pub transit: TransmissionState,
     pub payment: Option<PaymentStatus>,
-    /// The payment status that the authority was last told: by the payment run, else by the submission. `None` if it was
-    /// told nothing, or if the payment run has not succeeded.
+    /// The payment status that the authority was last told: by the payment run, else by the submission. `None` if it
+    /// was told nothing, or if the payment run has not succeeded.
     pub told_payment: Option<PaymentStatus>,
 }
 

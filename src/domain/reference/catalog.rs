@@ -126,7 +126,7 @@ impl Catalog {
         }
     }
 
-    /// Returns true if the list has the code; `None` if the list was never fetched.
+    /// Returns whether the list has the code; `None` if the list was never fetched, so that this is not known.
     pub fn has(&self, list: ReferenceList, code: &str) -> Option<bool> {
         self.codes
             .get(&list)
@@ -165,8 +165,8 @@ impl Catalog {
         all
     }
 
-    /// Returns the number of decimal digits of a currency, at most `FRACTION_DIGITS_MAX`, because an amount has no more;
-    /// two if the currency is unknown.
+    /// Returns the number of decimal digits of a currency, at most `FRACTION_DIGITS_MAX`, because an amount has no
+    /// more; two if the currency is unknown.
     pub fn currency_digits(&self, currency: &str) -> u32 {
         self.currency_digits.get(currency).copied().unwrap_or(2)
     }

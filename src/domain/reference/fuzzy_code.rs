@@ -126,8 +126,8 @@ fn typo_letters_min(list: ReferenceList) -> usize {
     }
 }
 
-/// Returns, for each code, the number of typos between the text and the nearest term of the code. Leaves out codes whose
-/// terms are all much shorter or longer.
+/// Returns, for each code, the number of typos between the text and the nearest term of the code. Leaves out codes
+/// whose terms are all much shorter or longer.
 fn typo_counts<'c>(
     catalog: &'c Catalog,
     list: ReferenceList,

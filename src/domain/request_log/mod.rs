@@ -24,7 +24,7 @@ pub struct LoggedRequest {
     /// The id, which grows with time, so that it gives the order of the log.
     pub id: Uuid,
     pub at: Timestamp,
-    pub caller: LogOwner,
+    pub caller: RequestOwner,
     pub request_id: String,
     pub method: String,
     /// The path with its query string, without secrets.
@@ -44,7 +44,7 @@ pub struct LoggedRequest {
 
 /// The account whose key was used. An integrator may also read the requests of its taxpayers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogOwner {
+pub struct RequestOwner {
     /// `None` for a request that an integrator made with its own key.
     pub taxpayer: Option<TaxpayerId>,
     pub integrator: Option<IntegratorId>,

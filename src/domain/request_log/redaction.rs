@@ -209,7 +209,7 @@ fn beginning_length(text: &str, beginning: &str) -> Option<usize> {
     Some(length)
 }
 
-/// If the text begins with one of `SECRET_BEGINNINGS`, returns its length. The secret follows after it.
+/// If the text begins with one of `SECRET_BEGINNINGS`, returns the length of that beginning. The secret follows it.
 fn secret_beginning(text: &str) -> Option<usize> {
     let first = first_character(text)?.letter;
     SECRET_BEGINNINGS
@@ -230,7 +230,8 @@ fn ends_secret(sign: char) -> bool {
     !(sign.is_ascii_alphanumeric() || "-_.+/=~%".contains(sign))
 }
 
-/// If the text begins with `://`, returns its length and the length of its last slash, which may be escaped.
+/// If the text begins with `://`, returns the length of these three characters and that of the last slash. Each of them
+/// may be escaped and then takes several bytes.
 fn scheme_end(text: &str) -> Option<(usize, usize)> {
     let before_slash = beginning_length(text, ":/")?;
     let whole = beginning_length(text, "://")?;

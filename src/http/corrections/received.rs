@@ -34,5 +34,5 @@ async fn received_amount(
         return Ok(Amount::ZERO);
     };
     let paid_back = invoices::find_amounts_paid_back(store.reader(), &invoice).await?;
-    Ok(credits::received_amount(&invoice, paid_back))
+    Ok(credits::paid_less_paid_back(&invoice, paid_back))
 }

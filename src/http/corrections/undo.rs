@@ -19,7 +19,7 @@ use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::http::corrections::wish::correct_command;
 use crate::http::extract::path_ids;
-use crate::http::invoice_page::{PAGE_INVOICES, reserve_page};
+use crate::http::invoice_page::{PAGE_INVOICES, reserve_page_memory};
 use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -95,7 +95,7 @@ impl Undo {
         let undone = self.items.iter().filter(|item| item.act != UndoAct::None);
         for item in undone {
             let sum = sums.entry(&item.currency).or_default();
-            // A sum that is too large for an amount stays as it is.
+            // If the sum would be too large for an `Amount`, it stays as it is, without this item.
             *sum = sum.plus(item.payable).unwrap_or(*sum);
         }
         sums
@@ -111,7 +111,7 @@ pub(crate) async fn undo_batch_invoices(
     batch_no: &str,
     is_preview: bool,
 ) -> Result<Undo, ApiError> {
-    let _room = reserve_page(state, AnswerHolder::for_taxpayer(taxpayer, payer)).await?;
+    let _room = reserve_page_memory(state, AnswerHolder::for_taxpayer(taxpayer, payer)).await?;
     let list = InvoiceList {
         taxpayer,
         filters: InvoiceFilter {

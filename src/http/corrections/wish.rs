@@ -5,7 +5,7 @@ use database::StoreError;
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::commands::{CorrectInvoice, CorrectedInvoiceNames};
+use crate::actors::taxpayer::commands::{CorrectInvoice, CorrectedInvoiceIdentifiers};
 use crate::domain::correction::plan::CorrectionWish;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Invoice};
@@ -106,12 +106,12 @@ pub(crate) async fn correct_command(
     wish: CorrectionWish,
     is_preview: bool,
 ) -> Result<CorrectInvoice, StoreError> {
-    let references = original.own_references();
+    let references = original.possible_reference_texts();
     let reader = state.store.reader();
     let correcting_bytes =
         invoices::correcting_documents_size(reader, original.taxpayer_id, &references).await?;
     Ok(CorrectInvoice {
-        original: CorrectedInvoiceNames::from(original),
+        original: CorrectedInvoiceIdentifiers::from(original),
         wish,
         today: state.today(),
         catalog: state.catalog.get(),

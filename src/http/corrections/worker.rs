@@ -209,7 +209,7 @@ impl CorrectionWorker {
         correction: Correction,
         document: Invoice,
     ) -> Result<Correction, StepError> {
-        let supplier = taxpayers::with_id(self.store.reader(), taxpayer).await?;
+        let supplier = taxpayers::find_by_id(self.store.reader(), taxpayer).await?;
         let supplier = supplier.ok_or_else(|| to_step_error(ApiError::taxpayer_not_found()))?;
         let number = document.invoice_no.clone();
         let stored = StoredInvoice::load(&self.store, supplier, document)

@@ -13,6 +13,6 @@ mod path_service;
 mod path_table;
 
 pub(crate) use api_path::{Path, path};
-pub(crate) use part::Part;
+pub(crate) use part::ApiPart;
 pub(crate) use path_service::answer_unknown_path;
 pub(crate) use path_table::{redirect_forms_to_pages, sort_by_precedence};

@@ -5,13 +5,13 @@ use crate::http::openapi::document::Tag;
 use crate::http::openapi::operation::Operation;
 
 /// A part of the API: its name and purpose in the API document, and its endpoints.
-pub(crate) struct Part {
+pub(crate) struct ApiPart {
     pub(crate) name: &'static str,
     pub(crate) purpose: &'static str,
     pub(crate) endpoints: Vec<Path>,
 }
 
-impl Part {
+impl ApiPart {
     pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> {
         self.endpoints.iter().flat_map(Path::operations)
     }

@@ -42,7 +42,7 @@ impl HttpServiceFactory for Path {
         });
         let admit = from_fn(move |request: ServiceRequest, next| {
             let has_handler = taken.contains(request.method());
-            policy.admit(request, next, has_handler)
+            policy.serve_request(request, next, has_handler)
         });
         let docs: Rc<[Doc]> = documented.into_iter().map(|(_, doc)| doc).collect();
         let is_documented = !docs.is_empty();

@@ -35,7 +35,7 @@ pub(crate) async fn batch_file(
         TableFormat::Xlsx => {
             state
                 .workbooks
-                .compute(move || batch_workbook(&batch))
+                .compute_in_arrival_order(move || batch_workbook(&batch))
                 .await??
         }
     };

@@ -10,7 +10,7 @@ use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId};
 use crate::domain::party::CustomerDetails;
 use crate::http::extract::reading_right::ReadingRight;
-use crate::http::invoice_page::{PAGE_INVOICES, reserve_bytes, reserve_page};
+use crate::http::invoice_page::{PAGE_INVOICES, reserve_invoice_memory, reserve_page_memory};
 use crate::http::limits::{AnswerHolder, AnswerPermit};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -53,7 +53,7 @@ impl InvoiceReader {
         list: InvoiceList,
         parties: LoadedParties,
     ) -> Result<Self, ApiError> {
-        let room = reserve_page(&state, holder).await?;
+        let room = reserve_page_memory(&state, holder).await?;
         Ok(Self {
             total: list.count(&state.store).await?,
             state,
@@ -79,9 +79,9 @@ impl InvoiceReader {
         &self.state
     }
 
-    /// Returns the memory of a page, which bounds how many lists are read, and how many of their files are sent, at the
-    /// same time.
-    pub(super) fn into_page_room(self) -> AnswerPermit {
+    /// Returns the permit for the memory of a page. A file keeps the permit until it is sent, which limits how many
+    /// lists are read and sent at the same time.
+    pub(super) fn into_page_permit(self) -> AnswerPermit {
         self.page_room
     }
 
@@ -135,14 +135,14 @@ impl InvoiceReader {
         Ok(())
     }
 
-    /// Loads the fields that the page left out.
+    /// Returns the invoice with all its fields. A page leaves out some fields of a long invoice, which are loaded here.
     async fn load_omitted_fields(&mut self, invoice: Invoice) -> Result<Invoice, ApiError> {
         let Some(bytes) = self.long_invoices.get(&invoice.id) else {
             return Ok(invoice);
         };
         self.right.require().await?;
         let bytes = bytes.saturating_mul(LOADED_FACTOR);
-        self.long_room = Some(reserve_bytes(&self.state, self.holder, bytes).await?);
+        self.long_room = Some(reserve_invoice_memory(&self.state, self.holder, bytes).await?);
         let _turn = self.state.answers.wait_for_rendering_turn().await;
         let owner = self.list.taxpayer;
         let found = invoices::find_owned_by_id(&self.state.store, owner, invoice.id).await?;

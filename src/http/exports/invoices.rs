@@ -187,7 +187,7 @@ async fn write_workbook(mut reader: InvoiceReader) -> Result<(File, AnswerPermit
     let now = state.now();
     let mut book = state
         .workbooks
-        .compute(move || WorkbookWriter::new("Invoices", &export_header(), now))
+        .compute_in_arrival_order(move || WorkbookWriter::new("Invoices", &export_header(), now))
         .await??;
     loop {
         let mut some = Vec::new();
@@ -206,7 +206,7 @@ async fn write_workbook(mut reader: InvoiceReader) -> Result<(File, AnswerPermit
             break;
         }
         let catalog = Arc::clone(&catalog);
-        let extended_book = state.workbooks.compute(move || {
+        let extended_book = state.workbooks.compute_in_arrival_order(move || {
             for (invoice, customer) in some {
                 let rows = InvoiceRows::new(invoice, customer, &catalog);
                 for index in 0..rows.count() {
@@ -217,8 +217,11 @@ async fn write_workbook(mut reader: InvoiceReader) -> Result<(File, AnswerPermit
         });
         book = extended_book.await??;
     }
-    let file = state.workbooks.compute(move || book.save()).await??;
-    Ok((file, reader.into_page_room()))
+    let file = state
+        .workbooks
+        .compute_in_arrival_order(move || book.save())
+        .await??;
+    Ok((file, reader.into_page_permit()))
 }
 
 /// Streams the contents of a file.

@@ -47,7 +47,7 @@ pub(crate) async fn for_irn(
     irn: &Irn,
 ) -> Result<Taxpayer, ApiError> {
     let found = match caller {
-        Caller::Taxpayer(id) => find_own(state, id).await?,
+        Caller::Taxpayer(id) => find_by_id(state, id).await?,
         Caller::Integrator(integrator) => {
             taxpayers::find_owned_by_service_id(&state.store, integrator, irn.service_id()).await?
         }
@@ -64,7 +64,7 @@ pub(crate) async fn for_body(
     hint: TaxpayerHint,
 ) -> Result<Option<Taxpayer>, ApiError> {
     match (caller, TaxpayerReference::from_body(body, hint)) {
-        (Caller::Taxpayer(id), _) => find_own(state, id)
+        (Caller::Taxpayer(id), _) => find_by_id(state, id)
             .await?
             .map(|found| require_verified(state, found))
             .transpose(),
@@ -85,8 +85,8 @@ fn require_verified(state: &ApiState, taxpayer: Taxpayer) -> Result<Taxpayer, Ap
     Ok(taxpayer)
 }
 
-async fn find_own(state: &ApiState, id: TaxpayerId) -> Result<Option<Taxpayer>, ApiError> {
-    Ok(taxpayers::with_id(state.store.reader(), id).await?)
+async fn find_by_id(state: &ApiState, id: TaxpayerId) -> Result<Option<Taxpayer>, ApiError> {
+    Ok(taxpayers::find_by_id(state.store.reader(), id).await?)
 }
 
 async fn find_by_reference(
@@ -120,7 +120,7 @@ pub(crate) async fn names_another_taxpayer(
     let (Caller::Taxpayer(id), Some(service_id)) = (caller, integrator_service_id(body)) else {
         return Ok(false);
     };
-    let owner = taxpayers::with_service_id(&state.store, service_id).await?;
+    let owner = taxpayers::find_by_service_id(&state.store, service_id).await?;
     Ok(owner.is_some_and(|owner| owner != id))
 }
 

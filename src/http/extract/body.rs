@@ -35,7 +35,7 @@ pub(crate) struct Body {
 
 enum BodySource {
     Unread(Payload),
-    /// The policy has read the body already, before it looked the key up again.
+    /// The policy of the path has read the body already: it looks the key up again after the body has arrived.
     Read(BodyText),
 }
 
@@ -114,7 +114,7 @@ impl ContentHeaders {
         }
     }
 
-    /// Refuses a body that the path does not take.
+    /// Refuses a body whose type or encoding the path does not accept.
     fn check(&self) -> Result<(), ApiError> {
         self.refused.as_deref().map_or(Ok(()), |header| {
             let message = format!(

@@ -69,7 +69,7 @@ impl BodyText {
     }
 
     /// Reserves `bytes` of memory for the values that are made from the text.
-    pub(crate) async fn reserve(
+    pub(crate) async fn reserve_value_memory(
         &self,
         state: &ApiState,
         bytes: usize,
@@ -85,7 +85,7 @@ impl BodyText {
         bytes: usize,
         read: impl FnOnce(&[u8]) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let room = self.reserve(state, bytes).await?;
+        let room = self.reserve_value_memory(state, bytes).await?;
         self.read_with_permit(state, room, |file, _room| read(file))
             .await
     }

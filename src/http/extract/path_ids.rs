@@ -73,7 +73,7 @@ pub(crate) async fn existing_taxpayer_id(
     let id = parse_id(text)
         .map(TaxpayerId)
         .ok_or_else(ApiError::taxpayer_not_found)?;
-    let found = taxpayers::with_id(state.store.reader(), id).await?;
+    let found = taxpayers::find_by_id(state.store.reader(), id).await?;
     found
         .map(|taxpayer| taxpayer.id)
         .ok_or_else(ApiError::taxpayer_not_found)
@@ -118,7 +118,9 @@ pub(crate) fn parse_uuid(text: &str) -> Option<Uuid> {
 pub(crate) async fn find_run(state: &ApiState, text: &str) -> Result<Run, ApiError> {
     let not_found = || ApiError::new(ErrorCode::RunNotFound, "Pipeline run not found");
     let id = parse_uuid(text).ok_or_else(not_found)?;
-    runs::with_id(&state.store, id).await?.ok_or_else(not_found)
+    runs::find_by_id(&state.store, id)
+        .await?
+        .ok_or_else(not_found)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::domain::reference::fuzzy_code::code_in_another_spelling;
 use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
 use crate::http::forms::form_schema::FieldType;
 use crate::http::forms::json_path::JsonPath;
-use crate::http::forms::reader::Report;
+use crate::http::forms::reader::FormReport;
 use crate::http::forms::text_checks::{self, check_char_count, check_pattern, is_letters};
 
 impl Field<'_> {
@@ -104,7 +104,11 @@ pub(crate) fn parse_currency(text: &str, catalog: &Catalog) -> Result<String, Fi
 }
 
 /// Checks that a code is on one of the authority's lists. A list that was not fetched accepts any code, with a warning.
-fn check_listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Result<String, FieldRule> {
+fn check_listed(
+    report: &FormReport<'_>,
+    list: ReferenceList,
+    text: &str,
+) -> Result<String, FieldRule> {
     match report.catalog.has(list, text) {
         Some(false) => return Err(unlisted_rule(report.catalog, list, text)),
         Some(true) => {}

@@ -33,7 +33,7 @@ pub(crate) struct MatchForm {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<SelectionForm> {
     let has_matching = reader.has(MATCHING);
-    // Not required by its presence alone: the fault of a body without a choice names both ways to choose.
+    // Required on a condition that is checked below, so that the fault of a body without a choice names both fields.
     let ids = reader
         .required_if(false, IDS)
         .limited_texts(IDS_MAX, ID_CHARS);

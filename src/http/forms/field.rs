@@ -14,7 +14,7 @@ use crate::domain::money::Amount;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property, SchemaRecorder};
 use crate::http::forms::json_path::{JsonPath, is_blank};
-use crate::http::forms::reader::{Reader, Report};
+use crate::http::forms::reader::{FormReport, Reader};
 use crate::http::forms::text_checks::{self, check_char_count, check_pattern, check_single_line};
 
 /// The maximum length, in characters, of a text for which the specification gives no limit.
@@ -32,7 +32,7 @@ pub(crate) struct Field<'f> {
     /// `None` if the field is absent or null.
     pub(super) value: Option<&'f Value>,
     pub(super) is_required: bool,
-    pub(super) report: &'f Report<'f>,
+    pub(super) report: &'f FormReport<'f>,
     /// Set only while the schema of the form is recorded. The field then records its name, presence and type here.
     pub(super) recorder: Option<(&'f SchemaRecorder, Presence)>,
 }
@@ -296,7 +296,7 @@ impl<'f> Field<'f> {
 }
 
 pub(super) fn report_fault_at<T>(
-    report: &Report<'_>,
+    report: &FormReport<'_>,
     path: &JsonPath<'_>,
     rule: FieldRule,
 ) -> Option<T> {

@@ -7,7 +7,7 @@ use serde_json::Map;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::json_path::JsonPath;
-use crate::http::forms::reader::{Reader, Report};
+use crate::http::forms::reader::{FormReport, Reader};
 
 /// The fields of one JSON object, in the order in which its form reads them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -175,7 +175,7 @@ impl FormSchema {
         let nothing = Map::new();
         let catalog = Catalog::default();
         let recorder = SchemaRecorder::default();
-        let report = Report::new(&catalog, 0);
+        let report = FormReport::new(&catalog, 0);
         let _ = form(&mut Reader::with_recorder(
             &nothing,
             JsonPath::Root,

@@ -142,7 +142,8 @@ pub(crate) fn read_with_context(
     })
 }
 
-/// Reports a fault if the IRN does not have the account's service id. Warns if its number or date is not the body's.
+/// Reports a fault if the IRN does not have the account's service id. Warns if the number or the date in the IRN
+/// differs from the number or the date in the body.
 fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,

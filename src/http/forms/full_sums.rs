@@ -90,11 +90,11 @@ fn tax_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
 /// Returns the difference that rounding may make, because the tax of each line may be rounded by itself.
 fn rounding_tolerance(draft: &Draft, catalog: &Catalog) -> Option<Amount> {
     let lines = i64::try_from(draft.lines.len()).ok()?;
-    let unit = Amount::unit(catalog.currency_digits(&draft.currency).min(2));
+    let unit = Amount::smallest_amount(catalog.currency_digits(&draft.currency).min(2));
     unit.times(lines.into())
 }
 
-/// Returns a warning about the first tax in `tax_total` that is not its percent of its base.
+/// Returns a warning about the first subtotal in `tax_total` whose tax is not the stated percent of the taxable amount.
 fn percent_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     let tolerance = rounding_tolerance(draft, catalog)?;
     let digits = catalog.currency_digits(&draft.currency);
@@ -120,7 +120,7 @@ fn percent_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
 /// Returns a warning about the first tax total to which its subtotals do not add up.
 fn subtotal_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     let digits = catalog.currency_digits(&draft.currency);
-    let tolerance = TOLERANCE.max(Amount::unit(digits));
+    let tolerance = TOLERANCE.max(Amount::smallest_amount(digits));
     let totals = draft.extras.get("tax_total")?.as_array()?;
     totals.iter().enumerate().find_map(|(at, total)| {
         let parts = total.get("tax_subtotal")?.as_array()?;

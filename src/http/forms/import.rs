@@ -56,8 +56,8 @@ fn read_document(
     context: &ImportContext<'_>,
 ) -> (BatchCandidate, ImportedDocument) {
     let form = context.form;
-    // The names that the file itself gives the customer. The profile finds its entry for a customer by them, so they
-    // are read before the profile adds names.
+    // The names that the file itself gives the customer. They are read before the profile adds names, because the entry
+    // for the customer in the profile is found by them.
     let customer = document
         .body
         .as_ref()

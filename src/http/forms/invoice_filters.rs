@@ -56,7 +56,7 @@ pub(crate) struct ListQuery {
 }
 
 impl ListQuery {
-    pub(crate) fn page_part(&self) -> PageBounds {
+    pub(crate) fn page_bounds(&self) -> PageBounds {
         PageBounds {
             start: self.start,
             limit: self.page.per_page,

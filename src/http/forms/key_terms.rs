@@ -127,8 +127,8 @@ pub(crate) fn read_name(query: &Query) -> Result<Option<String>, Fault> {
     name.transpose().map_err(|rule| Fault::field("name", rule))
 }
 
-/// Checks the body of a request whose terms are query parameters, and returns the warnings about it. A term in the body
-/// is a fault: without it the request would do something else than its sender wants.
+/// Checks the body of a request whose terms are query parameters, and returns the warnings about the body. A term in
+/// the body is a fault: if it were ignored, the new key would have other terms than the sender wants.
 pub(crate) fn refuse_terms_in_body(
     body: &Map<String, Value>,
     catalog: &Catalog,

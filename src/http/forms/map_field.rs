@@ -8,7 +8,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::{Field, report_fault_at};
 use crate::http::forms::form_schema::FieldType;
 use crate::http::forms::json_path::JsonPath;
-use crate::http::forms::reader::Report;
+use crate::http::forms::reader::FormReport;
 use crate::http::forms::text_checks::check_single_line;
 
 impl Field<'_> {
@@ -90,7 +90,7 @@ fn check_new_name<'n>(
 fn read_texts(
     object: &Map<String, Value>,
     path: &JsonPath<'_>,
-    report: &Report<'_>,
+    report: &FormReport<'_>,
     rules: TextRules<'_>,
 ) -> Option<BTreeMap<String, String>> {
     let mut seen = BTreeSet::new();

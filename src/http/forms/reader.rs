@@ -82,7 +82,7 @@ fn read_with_faults_max<T>(
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<FormResult<T>, Faults> {
-    let report = Report::new(catalog, faults_max);
+    let report = FormReport::new(catalog, faults_max);
     let value = Reader::read(body, JsonPath::Root, &report, form);
     let warnings = report.warnings();
     let unknown_warning = report.unknown_warning();
@@ -116,7 +116,7 @@ impl<T> FormResult<T> {
 pub(crate) struct Reader<'r> {
     object: &'r Map<String, Value>,
     path: JsonPath<'r>,
-    report: &'r Report<'r>,
+    report: &'r FormReport<'r>,
     requested: Vec<&'static str>,
     recorder: Option<&'r SchemaRecorder>,
 }
@@ -126,7 +126,7 @@ impl<'r> Reader<'r> {
     pub(crate) fn read<T>(
         object: &'r Map<String, Value>,
         path: JsonPath<'r>,
-        report: &'r Report<'r>,
+        report: &'r FormReport<'r>,
         form: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
         let mut reader = Self {
@@ -169,7 +169,7 @@ impl<'r> Reader<'r> {
     pub(crate) fn with_recorder(
         object: &'r Map<String, Value>,
         path: JsonPath<'r>,
-        report: &'r Report<'r>,
+        report: &'r FormReport<'r>,
         recorder: &'r SchemaRecorder,
     ) -> Self {
         Self {
@@ -241,7 +241,7 @@ impl<'r> Reader<'r> {
 }
 
 /// The faults, warnings and unknown fields that the readers of one body have found so far.
-pub(crate) struct Report<'c> {
+pub(crate) struct FormReport<'c> {
     pub(crate) catalog: &'c Catalog,
     faults: RefCell<Faults>,
     unknown: RefCell<Vec<UnknownField>>,
@@ -268,7 +268,7 @@ impl UnknownField {
     }
 }
 
-impl<'c> Report<'c> {
+impl<'c> FormReport<'c> {
     pub(crate) fn new(catalog: &'c Catalog, faults_max: usize) -> Self {
         Self {
             catalog,

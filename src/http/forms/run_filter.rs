@@ -47,7 +47,7 @@ pub(crate) fn read_bulk_move(reader: &mut Reader<'_>) -> Option<BulkMove> {
     })
 }
 
-/// The names of the conditions in the query of the list and in the body of a move.
+/// The names of the conditions that the query of the list of runs and the body of a bulk move may have.
 pub(crate) const CONDITIONS: [&str; 9] = [
     "state",
     "operation",
@@ -60,15 +60,15 @@ pub(crate) const CONDITIONS: [&str; 9] = [
     "deadline",
 ];
 
-/// The condition that only a move has: the ids of the runs.
+/// The condition that only a bulk move may have: the ids of the runs.
 const IDS: &str = "ids";
 /// The maximum number of ids in a filter.
 const IDS_MAX: usize = 1_000;
 const ID_CHARS: usize = 36;
 
-struct BodyFilter {
+struct BulkMoveFilter {
     filter: RunFilter,
-    /// False for a filter that matches every run, which is probably a mistake.
+    /// False for a filter without conditions. It would match every run, which is probably a mistake.
     has_condition: bool,
 }
 
@@ -76,7 +76,7 @@ struct BodyFilter {
     clippy::unnecessary_wraps,
     reason = "forms are read alike, and this one requires nothing"
 )]
-fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
+fn read(reader: &mut Reader<'_>) -> Option<BulkMoveFilter> {
     let older_than = reader.optional("older_than_s").whole_number(u32::MAX);
     let filter = RunFilter {
         ids: read_ids(reader),
@@ -101,7 +101,7 @@ fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
             .word(DeadlineState::parse, DeadlineState::allowed_words),
     };
     refuse_unknown_conditions(reader);
-    Some(BodyFilter {
+    Some(BulkMoveFilter {
         filter,
         has_condition: reader.has(IDS) || CONDITIONS.iter().any(|name| reader.has(name)),
     })
@@ -125,7 +125,7 @@ fn read_ids(reader: &mut Reader<'_>) -> Option<Vec<RunId>> {
     ids.into_iter().collect()
 }
 
-/// Refuses conditions that do not exist: without them the filter matches more runs than were meant.
+/// Refuses unknown conditions: if one were ignored, the filter would match more runs than its sender meant.
 fn refuse_unknown_conditions(reader: &Reader<'_>) {
     let unknown = reader.names();
     let unknown = unknown.filter(|name| *name != IDS && !CONDITIONS.contains(name));

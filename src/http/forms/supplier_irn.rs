@@ -9,8 +9,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<String> {
     reader.required("supplier_irn").text(IRN_CHARS_MAX)
 }
 
-/// Returns the IRN that was sent. A text that is no IRN is refused like the IRN of another buyer's invoice, because no
-/// invoice with either was ever announced to the caller.
+/// Returns the IRN that was sent. A text that is no IRN gets the same refusal as the IRN of another buyer's invoice: in
+/// both cases, no such invoice was announced to the caller.
 pub(crate) fn parse(text: &str) -> Result<Irn, Refusal> {
     Irn::parse(text).map_err(|_| Refusal::NotAddressedToCaller)
 }

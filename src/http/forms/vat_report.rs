@@ -6,7 +6,7 @@ use crate::domain::kernel::codes::VatStatus;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::{Amount, TOLERANCE};
 use crate::domain::party::Taxpayer;
-use crate::domain::pipeline::vat_report::{VatReport, WrittenAmount};
+use crate::domain::pipeline::vat_report::{AmountText, VatReport};
 use crate::domain::pipeline::{RunPayload, RunRequest};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::TEXT_CHARS_MAX;
@@ -68,7 +68,7 @@ pub(crate) fn read(
         integrator_service_id: service_id?,
         vat_status: vat_status?.authority_name().to_owned(),
         base_amount: base_amount?.into(),
-        other_taxes: other_taxes.map(WrittenAmount::from),
+        other_taxes: other_taxes.map(AmountText::from),
         vat_rate: vat_rate?.into(),
         vat_calculated: vat_calculated?.into(),
         total_amount: total_amount?.into(),
@@ -108,7 +108,7 @@ impl ReportSums {
         }
         if status == VatStatus::StandardVat {
             let due = self.rate.percent_share(self.base);
-            let tolerance = TOLERANCE.max(Amount::unit(self.digits));
+            let tolerance = TOLERANCE.max(Amount::smallest_amount(self.digits));
             let off = due.filter(|due| !due.is_within(tolerance, self.vat));
             if let Some(due) = off {
                 reader.warn(format!(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use address_policy::{AddressPolicy, URL_CHARS_MAX, UrlFault};
 
-use crate::domain::events::endpoint::{ScheduleChange, SecretType};
+use crate::domain::events::endpoint::{RetryScheduleChange, SecretType};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::nearest_word::suggestion;
@@ -14,7 +14,8 @@ use crate::http::forms::reader::Reader;
 
 const EVENTS_FIELD: &str = "enabled_events";
 const SCHEDULE_FIELD: &str = "retry_schedule_s";
-/// The maximum number of event names of one webhook. Every read of due deliveries loads all of them.
+/// The maximum number of event names of one webhook. It is limited because every read of due deliveries loads all the
+/// names.
 const EVENT_NAMES_MAX: usize = 100;
 /// A retry schedule has at most this many delays, because the log shows only this many attempts of a delivery.
 const ATTEMPTS_MAX: usize = 50;
@@ -25,7 +26,7 @@ const DELAY_S_MAX: u32 = 2_678_400;
 pub(crate) struct Webhook {
     pub(crate) url: String,
     pub(crate) enabled_events: Option<Vec<String>>,
-    pub(crate) retry_schedule: ScheduleChange,
+    pub(crate) retry_schedule: RetryScheduleChange,
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<Webhook> {
@@ -71,14 +72,14 @@ pub(crate) fn read_enabled_events(reader: &mut Reader<'_>, need: FieldNeed) -> O
     names
 }
 
-pub(crate) fn read_retry_schedule(reader: &mut Reader<'_>) -> ScheduleChange {
+pub(crate) fn read_retry_schedule(reader: &mut Reader<'_>) -> RetryScheduleChange {
     let own = reader
         .optional(SCHEDULE_FIELD)
         .whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
     match own {
-        Some(delays) => ScheduleChange::Own(delays),
-        None if reader.is_null(SCHEDULE_FIELD) => ScheduleChange::Shared,
-        None => ScheduleChange::Keep,
+        Some(delays) => RetryScheduleChange::Own(delays),
+        None if reader.is_null(SCHEDULE_FIELD) => RetryScheduleChange::Shared,
+        None => RetryScheduleChange::Keep,
     }
 }
 
@@ -302,9 +303,9 @@ mod tests {
         let policy = AddressPolicy::default();
         let url = json!({ "webhook_url": "https://example.com/hook" });
         for (sent, change) in [
-            (None, ScheduleChange::Keep),
-            (Some(json!(null)), ScheduleChange::Shared),
-            (Some(json!([0, 60])), ScheduleChange::Own(vec![0, 60])),
+            (None, RetryScheduleChange::Keep),
+            (Some(json!(null)), RetryScheduleChange::Shared),
+            (Some(json!([0, 60])), RetryScheduleChange::Own(vec![0, 60])),
         ] {
             let body = with_member(&url, "/retry_schedule_s", sent);
             let form = read_with(body, |reader| read(reader, &policy)).unwrap();

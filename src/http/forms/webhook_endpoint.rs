@@ -4,7 +4,7 @@
 
 use address_policy::AddressPolicy;
 
-use crate::domain::events::endpoint::ScheduleChange;
+use crate::domain::events::endpoint::RetryScheduleChange;
 use crate::domain::party::settings::SettingChange;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
@@ -17,7 +17,7 @@ pub(crate) struct NewEndpoint {
     pub(crate) url: String,
     pub(crate) enabled_events: Vec<String>,
     pub(crate) description: Option<String>,
-    pub(crate) retry_schedule: ScheduleChange,
+    pub(crate) retry_schedule: RetryScheduleChange,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) struct EndpointChange {
     pub(crate) url: Option<String>,
     pub(crate) enabled_events: Option<Vec<String>>,
     pub(crate) description: SettingChange<String>,
-    pub(crate) retry_schedule: ScheduleChange,
+    pub(crate) retry_schedule: RetryScheduleChange,
 }
 
 pub(crate) fn read_new(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<NewEndpoint> {
@@ -119,13 +119,13 @@ mod tests {
             url: None,
             enabled_events: None,
             description: SettingChange::Keep,
-            retry_schedule: ScheduleChange::Keep,
+            retry_schedule: RetryScheduleChange::Keep,
         };
         assert_eq!(change(json!({})), nothing);
         let cleared = change(json!({ "description": null, "retry_schedule_s": null }));
         assert_eq!(
             (cleared.description, cleared.retry_schedule),
-            (SettingChange::Unset, ScheduleChange::Shared)
+            (SettingChange::Unset, RetryScheduleChange::Shared)
         );
         let named = change(json!({ "description": "The warehouse", "enabled_events": [] }));
         assert_eq!(

@@ -149,7 +149,7 @@ fn parent_page_path(request: &HttpRequest) -> String {
         .to_owned()
 }
 
-/// Makes the claim of a form; `None` if it does not have exactly one token.
+/// Makes the claim of a form; `None` if the form does not have exactly one token.
 fn make_claim(
     state: &ApiState,
     session: &str,

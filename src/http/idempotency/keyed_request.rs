@@ -147,7 +147,8 @@ fn secret_shown_once_error() -> ApiError {
     ApiError::new(ErrorCode::IdempotencyKeyReused, message)
 }
 
-/// Returns the stored response. Fails if the key was used for a different request, or if the response was secret.
+/// Returns the stored response. Fails if the key was used for a different request, or if the response contained a
+/// secret and was therefore not stored.
 async fn repeated_response(
     state: &ApiState,
     claim: &IdempotencyClaim,

@@ -102,7 +102,7 @@ impl LargeFile {
             import_no: &self.import_no,
         };
         for (number, piece) in cuts.pieces(&text).enumerate() {
-            import_pieces::add(store, key, number, piece, now).await?;
+            import_pieces::store_piece(store, key, number, piece, now).await?;
         }
         let batch_no = batch::draw_batch_number(now, &mut clock::system_rng());
         let start = Import::start(

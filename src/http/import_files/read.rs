@@ -83,7 +83,7 @@ pub(crate) async fn read(
     {
         return Ok(PreparedImport::Imported(import));
     }
-    let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
+    let taxpayer = taxpayers::find_by_id(state.store.reader(), id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     taxpayer.check_may_create_invoices(state.settings.verification)?;
     let turn = file.wait_for_bulk_turn(state).await?;
@@ -136,7 +136,7 @@ fn find_file(wanted: &FileRequest, mut body: BodyText) -> Result<SentFile, ApiEr
     })
 }
 
-/// A table has the fields of the standard form only.
+/// Refuses a table (CSV or XLSX) for the full form, because tables have the fields of the standard form only.
 fn check_form(format: FileFormat, form: ImportForm) -> Result<(), Fault> {
     let is_table = matches!(format, FileFormat::Csv | FileFormat::Xlsx);
     if is_table && form == ImportForm::Full {
@@ -160,7 +160,7 @@ async fn measure_file(
         FileFormat::Xlsx => {
             file.unpacked_bytes = unpacked_bytes(&file.bytes)?;
             let bytes = estimate_memory_bytes(format, &file.bytes)?;
-            Some(file.reserve(state, bytes).await?)
+            Some(file.reserve_value_memory(state, bytes).await?)
         }
         FileFormat::Csv | FileFormat::Ndjson | FileFormat::Json => None,
     };
@@ -224,7 +224,7 @@ fn to_sized_file(
     }))
 }
 
-/// The reading of a small file: everything besides the file that affects the result.
+/// Reads a small file. The fields are everything besides the file that affects the result.
 struct ImportTask {
     format: FileFormat,
     form: ImportForm,

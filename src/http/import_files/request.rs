@@ -33,14 +33,14 @@ const ENDINGS: [(&str, FileFormat); 6] = [
 
 #[derive(Debug, Clone)]
 pub(crate) struct FileRequest {
-    place: FilePlace,
+    location: FileLocation,
     pub(super) form: ImportForm,
     pub(crate) is_preview: bool,
 }
 
-/// The place of the file in the body.
+/// Says where in the body the file is: the whole body, or one field of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum FilePlace {
+enum FileLocation {
     Whole(FileFormat),
     /// A field of a form with this boundary.
     Field(String),
@@ -63,7 +63,7 @@ impl FileRequest {
         let query = Query::from_text(request.query_string());
         let form = query.word("form", ImportForm::parse, ImportForm::allowed_words)?;
         Ok(Self {
-            place: file_place(request.headers())?,
+            location: find_file_location(request.headers())?,
             form: form.unwrap_or(ImportForm::Standard),
             is_preview: query.flag("preview")?,
         })
@@ -71,9 +71,9 @@ impl FileRequest {
 
     /// Finds the file in the body.
     pub(super) fn find_file(&self, body: &[u8]) -> Result<(FileFormat, Range<usize>), ApiError> {
-        let boundary = match &self.place {
-            FilePlace::Whole(format) => return Ok((*format, 0..body.len())),
-            FilePlace::Field(boundary) => boundary,
+        let boundary = match &self.location {
+            FileLocation::Whole(format) => return Ok((*format, 0..body.len())),
+            FileLocation::Field(boundary) => boundary,
         };
         let field = multipart::find_file(body, boundary)?;
         let by_name = field.file_name.as_deref().and_then(format_by_name);
@@ -83,19 +83,21 @@ impl FileRequest {
     }
 }
 
-fn file_place(headers: &HeaderMap) -> Result<FilePlace, ApiError> {
+fn find_file_location(headers: &HeaderMap) -> Result<FileLocation, ApiError> {
     let text = headers
         .get(CONTENT_TYPE)
         .map_or("", |value| value.to_str().unwrap_or("?"));
     if let Some(boundary) = multipart::boundary(text) {
-        return Ok(FilePlace::Field(boundary));
+        return Ok(FileLocation::Field(boundary));
     }
     // A body without a type is JSON, as everywhere.
     let format = match text.trim() {
         "" => Some(FileFormat::Json),
         text => format_by_type(text),
     };
-    format.map(FilePlace::Whole).ok_or_else(unsupported_error)
+    format
+        .map(FileLocation::Whole)
+        .ok_or_else(unsupported_error)
 }
 
 /// Returns the format that a content type names.

@@ -128,7 +128,8 @@ impl ImportWorker {
             so_far: import,
         };
         let sent = join!(self.taxpayers.send(key.taxpayer, command), read_ahead);
-        // If the following piece could not be read, it is read again, and reported, when it is imported.
+        // If the following piece could not be read now, it is read again when it is imported, and a failure is reported
+        // then.
         *ahead = sent.1.ok().flatten();
         sent.0?;
         Ok(())
@@ -142,7 +143,7 @@ impl ImportWorker {
         source: PieceSource,
         number: i64,
     ) -> Result<Option<PreparedPiece>, PieceError> {
-        let found = import_pieces::piece_with_number(&self.store, key, number)
+        let found = import_pieces::find_piece_by_number(&self.store, key, number)
             .await
             .map_err(TaxpayerError::Store)?;
         let Some(piece) = found else {
@@ -159,7 +160,7 @@ impl ImportWorker {
         source: PieceSource,
         piece: Piece,
     ) -> Result<ImportInvoices, PieceError> {
-        let taxpayer = taxpayers::with_id(self.store.reader(), key.taxpayer)
+        let taxpayer = taxpayers::find_by_id(self.store.reader(), key.taxpayer)
             .await
             .map_err(TaxpayerError::Store)?;
         let taxpayer = taxpayer.ok_or(PieceError::NoTaxpayer)?;

@@ -21,7 +21,7 @@ use crate::http::incidents::samples::{AnsweredCalls, CounterSample};
 use crate::http::metrics::process::ProcessStats;
 use crate::http::state::ApiState;
 
-/// The calls of this time span show the current state of the authority.
+/// The time span, up to now, whose calls show the current state of the authority.
 const MOMENT: SignedDuration = SignedDuration::from_secs(10);
 /// The time span over which the breakers count failures.
 const BREAKER_WINDOW: SignedDuration = SignedDuration::from_secs(30);
@@ -94,7 +94,7 @@ pub(super) fn situation(state: &ApiState) -> Situation {
         now: state.now(),
         database: DatabaseFacts {
             fault: state.health.database_fault(),
-            slow_read_waits: growth(counted_wait_span(state)).slow_read_waits,
+            slow_read_waits: growth(connection_wait_span(state)).slow_read_waits,
         },
         authority: AuthorityFacts {
             receivers_reached: window.receivers_reached,
@@ -124,9 +124,9 @@ pub(super) fn situation(state: &ApiState) -> Situation {
     }
 }
 
-/// Returns the time span of the waits for a connection that count. Waits during a fault of the database, or shortly
-/// after it, come from the fault.
-fn counted_wait_span(state: &ApiState) -> SignedDuration {
+/// Returns the time span, up to now, in which slow waits for a database connection are counted. It begins after the
+/// last fault of the database and its after-effects, because earlier waits come from the fault.
+fn connection_wait_span(state: &ApiState) -> SignedDuration {
     let fault_at = state.incidents.database_fault_at();
     fault_at.map_or(MINUTE, |at| {
         span_after_fault(state.now().duration_since(at))

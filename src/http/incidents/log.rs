@@ -19,9 +19,9 @@ pub(crate) struct IncidentReport {
     pub(crate) counted_at: Option<Timestamp>,
 }
 
-/// The beginning of an incident.
+/// The time at which an incident began, or was first seen.
 #[derive(Debug, Clone, Copy)]
-struct Beginning {
+struct IncidentStart {
     at: Timestamp,
     /// True if the real beginning is unknown, and `at` is the time at which this process or a comparison with the
     /// ledger first saw the incident.
@@ -29,14 +29,14 @@ struct Beginning {
 }
 
 /// The kind of an incident, with the cause if each cause is an incident of its own.
-type Case = (&'static str, String);
+type IncidentKey = (&'static str, String);
 
 /// The incidents and samples that this process remembers. Pages and metrics read the last report, without a query.
 #[derive(Debug, Default)]
 pub struct IncidentLog {
     last: Mutex<Arc<IncidentReport>>,
     /// The beginnings of the present incidents. An incident that is over is removed.
-    beginnings: Mutex<HashMap<Case, Beginning>>,
+    beginnings: Mutex<HashMap<IncidentKey, IncidentStart>>,
     /// Set while the authority refuses the key of this process.
     refused_key: Mutex<Option<RefusedKey>>,
     /// The time at which the database last had a fault; `None` if it had none since the process started.
@@ -64,7 +64,7 @@ impl IncidentLog {
         let mut incidents = Vec::new();
         for kind in INCIDENTS {
             for mut finding in (kind.find)(situation) {
-                // What was counted a while ago may name a time that has passed meanwhile.
+                // The facts may have been counted a while ago, so the end that they name may have passed meanwhile.
                 finding.until = finding.until.filter(|at| *at > situation.now);
                 let case = if finding.may_change_cause {
                     (kind.name, String::new())
@@ -72,7 +72,7 @@ impl IncidentLog {
                     (kind.name, finding.cause.clone())
                 };
                 let known = beginnings.get(&case).copied();
-                let beginning = find_beginning(&finding, known, situation.now);
+                let beginning = find_start(&finding, known, situation.now);
                 present.insert(case, beginning);
                 incidents.push(Incident {
                     kind,
@@ -130,18 +130,18 @@ impl IncidentLog {
 
 /// Returns the beginning of an incident: the earlier of the recorded beginning (`known`) and the one that the data
 /// shows now. The data may no longer show the real beginning, because part of the incident may be over.
-fn find_beginning(finding: &Finding, known: Option<Beginning>, now: Timestamp) -> Beginning {
-    let from_data = finding.since.map(|at| Beginning {
+fn find_start(finding: &Finding, known: Option<IncidentStart>, now: Timestamp) -> IncidentStart {
+    let from_data = finding.since.map(|at| IncidentStart {
         at: at.min(now),
         is_first_sight: finding.is_since_first_sight,
     });
-    let known = known.map(|one| Beginning {
+    let known = known.map(|one| IncidentStart {
         at: one.at.min(now),
         ..one
     });
     let beginnings = [known, from_data].into_iter().flatten();
     let earliest = beginnings.min_by_key(|one| (one.at, one.is_first_sight));
-    earliest.unwrap_or(Beginning {
+    earliest.unwrap_or(IncidentStart {
         at: now,
         is_first_sight: true,
     })

@@ -73,7 +73,7 @@ pub async fn watch_incidents(state: web::Data<ApiState>) {
 /// nothing if the process will stop.
 pub(crate) async fn readiness(state: &ApiState) -> HealthReport {
     if state.stopping.is_announced() {
-        return HealthReport::stopping();
+        return HealthReport::for_stopping_process();
     }
     let report = find_incidents(state);
     // The key of another replica says nothing about this one.
@@ -84,7 +84,7 @@ pub(crate) async fn readiness(state: &ApiState) -> HealthReport {
     });
     state
         .health
-        .report(
+        .make_report(
             &state.store,
             &state.tree,
             &state.authority,

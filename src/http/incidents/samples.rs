@@ -77,9 +77,9 @@ impl LastHeldLanes {
         *last = if held > 0 { at } else { at.min(*last) };
     }
 
-    /// Returns the time since which no replica has taken a lane of this kind: the time at which one was last held, but
-    /// at the earliest `due`, the time since which the oldest waiting lane has been due. While replicas hold other
-    /// lanes of the kind, that lane only waits for its turn.
+    /// Returns the time since which no replica has taken a waiting lane of this kind: the later of `due`, when the
+    /// oldest waiting lane became due, and the time at which a replica last held a lane of the kind. While replicas
+    /// hold other lanes of the kind, the waiting lane only waits for its turn.
     pub(crate) fn no_lane_taken_since(&self, kind: &str, due: Timestamp) -> Timestamp {
         self.0.get(kind).map_or(due, |held| due.max(*held))
     }

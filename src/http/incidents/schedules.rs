@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::actors::checkpoint::LastCheckpoint;
-use crate::domain::incident::{RepeatedWork, WorkFacts};
+use crate::domain::incident::{PeriodicWork, WorkFacts};
 
 /// The intervals of the repeated work. With an interval of zero, the work is done on demand only.
 #[derive(Debug)]
@@ -19,25 +19,26 @@ pub struct Schedules {
 }
 
 impl Schedules {
-    pub(super) fn checkpoints(&self) -> Option<RepeatedWork> {
+    pub(super) fn checkpoints(&self) -> Option<PeriodicWork> {
         let last = self.last_checkpoint.as_ref()?;
-        self.to_repeated_work(self.checkpoint_every, last.get())
+        self.to_periodic_work(self.checkpoint_every, last.get())
     }
 
-    /// Returns `None` while there is nothing to compare: no taxpayer has had a run for a day.
-    pub(super) fn reconciliation(&self, work: &WorkFacts) -> Option<RepeatedWork> {
+    /// Returns the schedule of the comparison with the authority's ledger. `None` while there is nothing to compare,
+    /// because no taxpayer has had a run for a day.
+    pub(super) fn reconciliation(&self, work: &WorkFacts) -> Option<PeriodicWork> {
         let needed_since = work.oldest_recent_run_at?;
         let last = work.reconciled_at.unwrap_or(needed_since);
-        self.to_repeated_work(self.reconcile_every, Some(last.max(needed_since)))
+        self.to_periodic_work(self.reconcile_every, Some(last.max(needed_since)))
     }
 
-    /// Returns how often the work is repeated, and when it was last done. Times before the start of this process do not
-    /// count.
-    fn to_repeated_work(&self, every: Duration, last: Option<Timestamp>) -> Option<RepeatedWork> {
+    /// Returns how often the work is repeated, and when it was last done: at the earliest, the start of this process.
+    /// `None` if the work is done on demand only.
+    fn to_periodic_work(&self, every: Duration, last: Option<Timestamp>) -> Option<PeriodicWork> {
         if every.is_zero() {
             return None;
         }
-        Some(RepeatedWork {
+        Some(PeriodicWork {
             every: SignedDuration::try_from(every).ok()?,
             last: last.unwrap_or(self.started_at).max(self.started_at),
         })

@@ -97,12 +97,12 @@ impl From<Rates> for RateLimits {
 
 impl RateKey {
     pub(crate) fn new(account: Option<KeyOwner>, peer: Option<IpAddr>) -> Self {
-        account.map_or_else(|| Self::Address(counted_address(peer)), Self::Account)
+        account.map_or_else(|| Self::Address(subscriber_address(peer)), Self::Account)
     }
 }
 
 /// Returns the address by which a client is counted: for IPv6 the /64 network, which belongs to one subscriber.
-pub(super) fn counted_address(peer: Option<IpAddr>) -> IpAddr {
+pub(super) fn subscriber_address(peer: Option<IpAddr>) -> IpAddr {
     match peer {
         Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
             Some(address) => address.into(),
@@ -172,7 +172,7 @@ impl RateLimits {
         now: Timestamp,
     ) -> Result<Option<Allowance>, QuotaExceeded> {
         self.take_from_bucket(
-            BucketKey::FailedAuthentications(counted_address(peer)),
+            BucketKey::FailedAuthentications(subscriber_address(peer)),
             self.failed_authentications,
             now,
         )
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn an_address_of_ipv6_counts_with_its_network() {
-        let counted = |text: &str| counted_address(Some(text.parse().unwrap())).to_string();
+        let counted = |text: &str| subscriber_address(Some(text.parse().unwrap())).to_string();
         assert_eq!(counted("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
         assert_eq!(counted("::ffff:10.0.0.1"), "10.0.0.1");
         assert_eq!(counted("10.0.0.1"), "10.0.0.1");

@@ -213,7 +213,8 @@ impl AnswerMemory {
         }))
     }
 
-    /// Returns the part of its caller's share that an answer takes. An answer larger than the share takes all of it.
+    /// Returns the number of permits that an answer takes from the share of its caller. An answer larger than the share
+    /// takes all of them.
     fn share_permits(&self, bytes: usize) -> u32 {
         to_permits(bytes.min(self.shares.size()))
     }

@@ -35,7 +35,7 @@ impl<K: Eq + Hash> Buckets<K> {
         quota: Quota,
         now: Timestamp,
     ) -> Result<Allowance, QuotaExceeded> {
-        let now = nanos(now);
+        let now = unix_nanos(now);
         match self.full_at.entry(key) {
             Entry::Occupied(mut bucket) => quota.take(bucket.get_mut(), now),
             Entry::Vacant(place) => {
@@ -51,7 +51,7 @@ impl<K: Eq + Hash> Buckets<K> {
     /// Undoes one count in a bucket.
     pub(crate) fn give_back(&self, key: &K, quota: Quota, now: Timestamp) {
         if let Some(mut full_at) = self.full_at.get_mut(key) {
-            quota.give_back(&mut full_at, nanos(now));
+            quota.give_back(&mut full_at, unix_nanos(now));
         }
     }
 
@@ -72,7 +72,7 @@ impl<K: Eq + Hash> Buckets<K> {
 }
 
 /// Returns the time in nanoseconds, the unit in which buckets count.
-fn nanos(now: Timestamp) -> i64 {
+fn unix_nanos(now: Timestamp) -> i64 {
     i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX / 2)
 }
 

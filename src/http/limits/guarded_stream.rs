@@ -114,7 +114,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
         }
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         if matches!(written, Poll::Ready(Ok(1..))) {
-            self.connection.note_taken_part();
+            self.connection.mark_answer_part_taken();
         }
         self.check_progress(written, context)
     }

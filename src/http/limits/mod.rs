@@ -56,6 +56,6 @@ pub use open_connections::{ConnectionLimits, OpenConnections};
 pub(crate) use page_limits::PageSlot;
 pub use page_limits::{PageLimits, PageRates};
 pub(crate) use page_streams::admit_stream;
-pub use printing::PrintingPlaces;
+pub use printing::PrintingLimit;
 pub(crate) use sign_in_attempts::{Attempt, CountedAttempt, TriedPerson};
 pub use sign_in_attempts::{SignInAttempts, SignInRates};

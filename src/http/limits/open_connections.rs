@@ -14,7 +14,7 @@ use std::task::Context;
 
 use futures_util::task::AtomicWaker;
 
-use crate::http::limits::allowances::counted_address;
+use crate::http::limits::allowances::subscriber_address;
 
 /// At a limit, one in 64 of the allowed connections is closed at once, so that not every connection of a flood costs a
 /// search.
@@ -88,7 +88,7 @@ impl OpenConnections {
     /// Registers a new connection, which begins to wait for a request. `peer` is `None` for a trusted proxy. Returns
     /// `None` if the listener is full and no connection waits for its client.
     pub(crate) fn admit(&self, peer: Option<IpAddr>) -> Option<Connection> {
-        let peer = peer.map(|peer| counted_address(Some(peer)));
+        let peer = peer.map(|peer| subscriber_address(Some(peer)));
         let mut open = lock(&self.0.open);
         if open.count >= self.0.limits.all_max
             && !open.close_longest_waiting(None, self.0.limits.all_max)
@@ -103,7 +103,7 @@ impl OpenConnections {
             id: open.last_id,
             peer,
             holder: Mutex::new(peer),
-            waits_since: AtomicU64::new(self.0.next_moment()),
+            waits_since: AtomicU64::new(self.0.next_wait_number()),
             is_closed: AtomicBool::new(false),
             waker: AtomicWaker::new(),
         });
@@ -116,7 +116,7 @@ impl OpenConnections {
 }
 
 impl SharedConnections {
-    fn next_moment(&self) -> u64 {
+    fn next_wait_number(&self) -> u64 {
         self.moments.fetch_add(1, Ordering::Relaxed) + 1
     }
 
@@ -151,8 +151,8 @@ impl ConnectionTable {
         }
     }
 
-    /// Closes the connections of one client that have waited longest. Without `holder`, this is the client with the
-    /// most waiting connections. Returns false if none waits.
+    /// Closes the connections of one client that have waited longest: of `holder` or, if it is `None`, of the client
+    /// with the most waiting connections. Returns false if no connection waits.
     fn close_longest_waiting(&mut self, holder: Option<Holder>, bound: usize) -> bool {
         let Some(holder) = holder.or_else(|| self.most_waiting_holder()) else {
             return false;
@@ -198,32 +198,32 @@ impl ConnectionEntry {
 
 impl Connection {
     /// Marks that the service has to act next, not the client.
-    pub(crate) fn begin_service_turn(&self) {
+    pub(crate) fn mark_at_work(&self) {
         self.entry.waits_since.store(NOT_WAITING, Ordering::Relaxed);
         self.count_towards(self.entry.peer);
     }
 
     /// Marks that the client has to act next: to send a request or to take an answer.
-    pub(crate) fn begin_client_turn(&self) {
+    pub(crate) fn mark_waiting_for_client(&self) {
         self.entry
             .waits_since
-            .store(self.shared.next_moment(), Ordering::Relaxed);
+            .store(self.shared.next_wait_number(), Ordering::Relaxed);
     }
 
     /// Marks that the client has just taken a part of an answer, so that it has not kept the service waiting. Without
     /// this, a long download would be the first connection to be closed.
-    pub(crate) fn note_taken_part(&self) {
+    pub(crate) fn mark_answer_part_taken(&self) {
         if self.entry.waits_since.load(Ordering::Relaxed) != NOT_WAITING {
-            self.begin_client_turn();
+            self.mark_waiting_for_client();
         }
     }
 
     /// Marks that the client has to send the rest of a body. Until then, the connection of a proxy counts for `client`.
-    pub(crate) fn wait_for_body(&self, client: Option<IpAddr>) {
+    pub(crate) fn mark_waiting_for_body(&self, client: Option<IpAddr>) {
         if self.entry.waits_since.load(Ordering::Relaxed) == NOT_WAITING {
-            self.begin_client_turn();
+            self.mark_waiting_for_client();
             if self.entry.peer.is_none() {
-                self.count_towards(client.map(|client| counted_address(Some(client))));
+                self.count_towards(client.map(|client| subscriber_address(Some(client))));
             }
         }
     }
@@ -249,7 +249,8 @@ impl Connection {
         self.entry.is_closed.load(Ordering::Acquire)
     }
 
-    /// Returns true if the connection has to end. Otherwise has the task woken as soon as it has to.
+    /// Returns true if the connection has to end. If not, registers the current task to be woken when the connection
+    /// has to end.
     pub(crate) fn poll_closed(&self, context: &Context<'_>) -> bool {
         self.is_closed() || {
             self.entry.waker.register(context.waker());
@@ -291,8 +292,8 @@ mod tests {
             .map(|_| open.admit(Some(address(1))).unwrap())
             .collect();
         let other = open.admit(Some(address(2))).unwrap();
-        of_one[0].begin_service_turn();
-        of_one[1].begin_client_turn();
+        of_one[0].mark_at_work();
+        of_one[1].mark_waiting_for_client();
         open.admit(Some(address(1))).unwrap();
         assert_eq!(
             closed_flags(&of_one),
@@ -326,7 +327,7 @@ mod tests {
         let all: Vec<_> = (0..6)
             .map(|number| open.admit(Some(address(number))).unwrap())
             .collect();
-        all.iter().for_each(Connection::begin_service_turn);
+        all.iter().for_each(Connection::mark_at_work);
         assert!(open.admit(Some(address(9))).is_none());
         all[5].unregister();
         assert!(open.admit(Some(address(9))).is_some());
@@ -350,17 +351,17 @@ mod tests {
         let open = open();
         let connections: Vec<_> = (0..5).map(|_| open.admit(None).unwrap()).collect();
         for connection in &connections[..4] {
-            connection.begin_service_turn();
-            connection.wait_for_body(Some(address(1)));
+            connection.mark_at_work();
+            connection.mark_waiting_for_body(Some(address(1)));
         }
         assert_eq!(
             closed_flags(&connections),
             [true, false, false, false, false],
             "four bodies, three allowed"
         );
-        connections[1].begin_service_turn();
-        connections[4].begin_service_turn();
-        connections[4].wait_for_body(Some(address(1)));
+        connections[1].mark_at_work();
+        connections[4].mark_at_work();
+        connections[4].mark_waiting_for_body(Some(address(1)));
         assert_eq!(
             closed_flags(&connections),
             [true, false, false, false, false],

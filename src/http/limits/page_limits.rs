@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::http::limits::allowances::counted_address;
+use crate::http::limits::allowances::subscriber_address;
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::headers::limit_error;
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
@@ -28,7 +28,7 @@ pub struct PageRates {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Holder {
+enum PageHolder {
     /// A session, by the first half of the hash of its token.
     Session(u128),
     Address(IpAddr),
@@ -37,10 +37,10 @@ enum Holder {
 #[derive(Debug)]
 pub struct PageLimits {
     quota: Option<Quota>,
-    buckets: Buckets<Holder>,
-    in_flight: KeyedSemaphores<Holder>,
-    /// The places of each session for answers that are made while they are sent. They are not those of `in_flight`, so
-    /// that a person with many parts that update themselves can still open pages.
+    buckets: Buckets<PageHolder>,
+    in_flight: KeyedSemaphores<PageHolder>,
+    /// Limits the answers of each session that are made while they are sent. They are counted apart from `in_flight`,
+    /// so that a person who has many self-updating parts of pages open can still open further pages.
     streams: KeyedSemaphores<u128>,
 }
 
@@ -74,19 +74,20 @@ impl PageLimits {
         }
     }
 
-    /// Counts a page against the limit of its session if that is known, otherwise against the limit of the address.
+    /// Counts a page against the limit of its session if the session is known, otherwise against the limit of the
+    /// address.
     pub(crate) fn admit(
         &self,
         session: u128,
         address: Option<IpAddr>,
         now: Timestamp,
     ) -> Result<PageSlot, ApiError> {
-        let known = Holder::Session(session);
+        let known = PageHolder::Session(session);
         let is_known = self.quota.is_none() || self.buckets.contains(&known);
         let holder = if is_known {
             known
         } else {
-            Holder::Address(counted_address(address))
+            PageHolder::Address(subscriber_address(address))
         };
         if let Some(quota) = self.quota {
             self.buckets.take(holder, quota, now).map_err(limit_error)?;
@@ -119,7 +120,7 @@ impl PageLimits {
     /// Remembers a session that was found in the database: its next pages count against its own limit, not that of the
     /// address.
     pub(crate) fn remember_session(&self, session: u128, now: Timestamp) {
-        let session = Holder::Session(session);
+        let session = PageHolder::Session(session);
         if let Some(quota) = self.quota.filter(|_| !self.buckets.contains(&session)) {
             // A new bucket is full, so the first request is always allowed.
             let _ = self.buckets.take(session, quota, now);

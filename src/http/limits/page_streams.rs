@@ -9,13 +9,14 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::http::Method;
 use actix_web::web::Bytes;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
-use database::poll_as_page;
+use database::poll_with_page_pool;
 
 use crate::http::limits::page_limits::{PageLimits, PageSlot, StreamSlot};
 use crate::http::respond::error::ApiError;
 
-/// Gives the streamed answer to a page a place until it has ended. Refuses it if the session has too many of them.
-/// Other answers stay as they are, except that the body of an answer to HEAD is not made if it would be streamed.
+/// Counts the streamed answer to a page as in flight until it has ended. Refuses it if the session has too many
+/// streamed answers in flight. Other answers stay as they are, except that the body of an answer to HEAD is not made if
+/// it would be streamed.
 pub(crate) fn admit_stream(
     pages: &PageLimits,
     request: &HttpRequest,
@@ -56,7 +57,7 @@ impl MessageBody for UnsentStream {
     }
 }
 
-/// A body that is made as a page, and keeps its place until it has ended.
+/// A body that is made while it is sent, and counts as in flight until it has ended.
 struct PageStream {
     body: BoxBody,
     _slot: StreamSlot,
@@ -73,7 +74,7 @@ impl MessageBody for PageStream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        poll_as_page(|| Pin::new(&mut self.body).poll_next(context))
+        poll_with_page_pool(|| Pin::new(&mut self.body).poll_next(context))
     }
 }
 

@@ -12,37 +12,37 @@ use crate::domain::access::payer::Payer;
 use crate::http::respond::error::ApiError;
 
 #[derive(Debug)]
-pub struct PrintingPlaces(Arc<TurnGate>);
+pub struct PrintingLimit(Arc<TurnGate>);
 
-impl Default for PrintingPlaces {
+impl Default for PrintingLimit {
     fn default() -> Self {
         let cores = available_parallelism().map_or(1, NonZero::get);
         Self(TurnGate::new((cores / 2).max(1)))
     }
 }
 
-impl PrintingPlaces {
-    /// Runs `task` on a blocking thread, after waiting for a place. Payers take turns, so one that asks for a hundred
-    /// documents does not delay the others. The place is kept even if the caller disconnects, because the thread
+impl PrintingLimit {
+    /// Runs `task` on a blocking thread as soon as a slot is free. Payers take turns, so a payer that asks for a
+    /// hundred documents does not delay the others. The slot is kept even if the caller disconnects, because the thread
     /// continues.
-    pub(crate) async fn compute_in_turn<T: Send + 'static>(
+    pub(crate) async fn compute_in_payer_turn<T: Send + 'static>(
         &self,
         payer: Payer,
         task: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        self.compute_for(Some(payer), task).await
+        self.compute_with_slot(Some(payer), task).await
     }
 
-    /// Runs a short `task` on a blocking thread, after waiting for a place. First come, first served, without turns of
+    /// Runs a short `task` on a blocking thread as soon as a slot is free: first come, first served, without turns of
     /// payers.
-    pub(crate) async fn compute<T: Send + 'static>(
+    pub(crate) async fn compute_in_arrival_order<T: Send + 'static>(
         &self,
         task: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        self.compute_for(None, task).await
+        self.compute_with_slot(None, task).await
     }
 
-    async fn compute_for<T: Send + 'static>(
+    async fn compute_with_slot<T: Send + 'static>(
         &self,
         payer: Option<Payer>,
         task: impl FnOnce() -> T + Send + 'static,
@@ -68,11 +68,12 @@ mod tests {
 
     #[tokio::test]
     async fn who_asks_for_many_documents_lets_another_through() {
-        let places = PrintingPlaces(TurnGate::new(1));
+        let places = PrintingLimit(TurnGate::new(1));
         let (sender, printed) = channel();
         let print = |id| {
             let sender = sender.clone();
-            places.compute_in_turn(Payer::Integrator(IntegratorId(id)), move || sender.send(id))
+            places
+                .compute_in_payer_turn(Payer::Integrator(IntegratorId(id)), move || sender.send(id))
         };
         let many = join_all((0..5).map(|_| print(1)));
         let (many, one) = join(many, print(2)).await;

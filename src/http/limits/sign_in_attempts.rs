@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use crate::domain::access::session::SessionOwner;
 use crate::domain::party::email::email_key;
-use crate::http::limits::allowances::counted_address;
+use crate::http::limits::allowances::subscriber_address;
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::headers::limit_error;
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
@@ -56,7 +56,7 @@ pub(crate) struct Attempt {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum BucketKey {
+enum AttemptKey {
     Device(TriedPerson, Device),
     Person(TriedPerson),
     Address(IpAddr),
@@ -66,7 +66,7 @@ enum BucketKey {
 pub struct SignInAttempts {
     person: Option<Quota>,
     address: Option<Quota>,
-    buckets: Buckets<BucketKey>,
+    buckets: Buckets<AttemptKey>,
     slowed: Slowdown,
 }
 
@@ -82,7 +82,7 @@ struct Slowdown {
 /// An attempt that stays counted as failed unless it is passed to `succeed`.
 #[must_use]
 #[derive(Debug)]
-pub(crate) struct CountedAttempt(Vec<(BucketKey, Quota)>);
+pub(crate) struct CountedAttempt(Vec<(AttemptKey, Quota)>);
 
 impl TriedPerson {
     pub(crate) fn for_password(email: &str) -> Self {
@@ -122,23 +122,23 @@ impl SignInAttempts {
         attempt: Attempt,
         now: Timestamp,
     ) -> Result<CountedAttempt, ApiError> {
-        let address = counted_address(attempt.address);
+        let address = subscriber_address(attempt.address);
         if let Some(device) = attempt.device {
-            let bucket = BucketKey::Device(attempt.tried, device);
+            let bucket = AttemptKey::Device(attempt.tried, device);
             return self
                 .count_in_buckets(&[(bucket, self.person)], now)
                 .map_err(limit_error);
         }
         let buckets = [
-            (BucketKey::Person(attempt.tried), self.person),
-            (BucketKey::Address(address), self.address),
+            (AttemptKey::Person(attempt.tried), self.person),
+            (AttemptKey::Address(address), self.address),
         ];
         if let Ok(counted) = self.count_in_buckets(&buckets, now) {
             return Ok(counted);
         }
         let _places = self
             .slowed
-            .take_waiting_places(attempt.tried, address)
+            .take_waiting_slots(attempt.tried, address)
             .ok_or_else(|| self.slowed.too_many_attempts_error())?;
         sleep(self.slowed.by).await;
         Ok(CountedAttempt(Vec::new()))
@@ -152,7 +152,7 @@ impl SignInAttempts {
     /// Counts an attempt in all of these buckets or, if one is exhausted, in none.
     fn count_in_buckets(
         &self,
-        buckets: &[(BucketKey, Option<Quota>)],
+        buckets: &[(AttemptKey, Option<Quota>)],
         now: Timestamp,
     ) -> Result<CountedAttempt, QuotaExceeded> {
         let mut taken = Vec::new();
@@ -169,7 +169,7 @@ impl SignInAttempts {
         Ok(CountedAttempt(taken))
     }
 
-    fn give_back(&self, taken: Vec<(BucketKey, Quota)>, now: Timestamp) {
+    fn give_back(&self, taken: Vec<(AttemptKey, Quota)>, now: Timestamp) {
         for (bucket, quota) in taken {
             self.buckets.give_back(&bucket, quota, now);
         }
@@ -177,7 +177,7 @@ impl SignInAttempts {
 }
 
 impl Slowdown {
-    fn take_waiting_places(
+    fn take_waiting_slots(
         &self,
         tried: TriedPerson,
         address: IpAddr,

@@ -116,7 +116,7 @@ impl DatabaseCounts {
         endpoints: &[(EndpointHealth, i64)],
         now: Timestamp,
     ) -> Result<WorkFacts, StoreError> {
-        let outage = outages::open_or_last(store.reader()).await?;
+        let outage = outages::load_open_or_last(store.reader()).await?;
         let disabled = endpoints
             .iter()
             .filter(|(health, _)| *health == EndpointHealth::Disabled);

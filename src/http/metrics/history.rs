@@ -68,8 +68,8 @@ impl RequestHistory {
 
     /// Returns the requests of the past seconds, the oldest first, without the present second. The seconds before the
     /// start of the process are empty.
-    pub(crate) fn seconds(&self) -> Vec<CountedRequests> {
-        self.seconds_at(self.begun.elapsed().as_secs())
+    pub(crate) fn requests_by_second(&self) -> Vec<CountedRequests> {
+        self.requests_by_second_at(self.begun.elapsed().as_secs())
     }
 
     /// Returns the requests of the last `RECENT_SECONDS`, without the present second.
@@ -95,7 +95,7 @@ impl RequestHistory {
         }
     }
 
-    fn seconds_at(&self, now: u64) -> Vec<CountedRequests> {
+    fn requests_by_second_at(&self, now: u64) -> Vec<CountedRequests> {
         let seconds = (1..SECONDS_KEPT).rev().map(|ago| {
             now.checked_sub(ago)
                 .map_or_else(CountedRequests::default, |at| self.sum_seconds(at..at + 1))
@@ -175,7 +175,7 @@ mod tests {
         history.count_at(2, false, took);
         let requests = |now| {
             history
-                .seconds_at(now)
+                .requests_by_second_at(now)
                 .iter()
                 .map(|second| second.requests)
                 .collect::<Vec<_>>()
@@ -186,7 +186,7 @@ mod tests {
             failures: 1,
             p99_us: 3_071,
         };
-        assert!(history.seconds_at(3).contains(&first));
+        assert!(history.requests_by_second_at(3).contains(&first));
         assert_eq!(history.sum_seconds(0..3).requests, 3);
         history.count_at(SECONDS_KEPT, false, took);
         assert_eq!(requests(SECONDS_KEPT + 1).last(), Some(&1));

@@ -29,7 +29,7 @@ pub(crate) struct KeyWatch {
 }
 
 impl KeyWatch {
-    /// Returns `None` if there is no key to watch or no `surface`.
+    /// Returns `None` if there is nothing to watch: the request has no key of this service, or `surface` is `None`.
     pub(crate) fn new(
         request: &HttpRequest,
         state: &web::Data<ApiState>,

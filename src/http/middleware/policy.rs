@@ -8,7 +8,7 @@ use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue, LOCATION};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, web};
-use database::run_as_page;
+use database::run_with_page_pool;
 
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::payer::PayingAccount;
@@ -164,7 +164,7 @@ impl RoutePolicy {
 
     /// Runs a request under this policy. If `has_handler` is false, the path has no handler for the method: the
     /// response is 405, so the rights of the key are not checked.
-    pub(crate) async fn admit(
+    pub(crate) async fn serve_request(
         self,
         request: ServiceRequest,
         next: Next<BoxBody>,
@@ -209,17 +209,20 @@ impl RoutePolicy {
     ) -> Result<ServiceResponse<BoxBody>, Error> {
         let surface = self.surface.filter(|_| self.relays);
         let Some(watch) = KeyWatch::new(request.request(), state, surface) else {
-            return self.answer(state, request, next, has_handler).await;
+            return self
+                .answer_if_admitted(state, request, next, has_handler)
+                .await;
         };
         let waiting = request.request().clone();
         tokio::select! {
             biased;
-            answer = self.answer(state, request, next, has_handler) => answer,
+            answer = self.answer_if_admitted(state, request, next, has_handler) => answer,
             error = watch.wait_until_invalid() => Ok(ServiceResponse::from_err(error, waiting)),
         }
     }
 
-    async fn answer(
+    /// Admits a request, reads its body and answers it; answers with the error of whichever step fails.
+    async fn answer_if_admitted(
         self,
         state: &web::Data<ApiState>,
         mut request: ServiceRequest,
@@ -258,7 +261,7 @@ impl RoutePolicy {
                 idempotency::answer_write(state, account, request, next).await?
             }
             None if has_handler && self.is_form_with_single_effect(request.method()) => {
-                run_as_page(idempotency::answer_form(
+                run_with_page_pool(idempotency::answer_form(
                     state,
                     self.result_page,
                     request,
@@ -266,7 +269,7 @@ impl RoutePolicy {
                 ))
                 .await?
             }
-            _ if self.pages != ServedPages::None => run_as_page(next.call(request)).await?,
+            _ if self.pages != ServedPages::None => run_with_page_pool(next.call(request)).await?,
             _ => next.call(request).await?,
         };
         let (request, answer) = response.into_parts();
@@ -277,8 +280,9 @@ impl RoutePolicy {
         Ok(ServiceResponse::new(request, answer))
     }
 
-    /// Reads the body of a request, and looks its key up again. The session of a form is looked up by the handler's
-    /// extractors, which run after this.
+    /// Reads the body or the form of a request before the handler runs. After a body, looks the request's key up again,
+    /// because the key may have ended while the body arrived. A form comes with a session instead of a key; the
+    /// handler's extractors look up the session afterwards.
     async fn read_before_handler(
         self,
         state: &web::Data<ApiState>,
@@ -369,7 +373,7 @@ fn record_throttled(state: &ApiState, request: &HttpRequest, error: &ApiError) {
     let account = auth::paying_account(request).map(|account| account.owner);
     let taxpayer = account.and_then(KeyOwner::taxpayer);
     if let (StatusCode::TOO_MANY_REQUESTS, Some(taxpayer)) = (error.status, taxpayer) {
-        state.taxpayers.usage().record_throttled(taxpayer);
+        state.taxpayers.usage().record_throttled_request(taxpayer);
     }
 }
 

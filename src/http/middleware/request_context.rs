@@ -65,7 +65,7 @@ where
     let logged = PendingLogEntry::begin(&request);
     let connection = request.conn_data::<Connection>().cloned();
     if let Some(connection) = &connection {
-        connection.begin_service_turn();
+        connection.mark_at_work();
     }
     let sender = connection
         .clone()
@@ -104,7 +104,7 @@ where
     };
     let answer = trace.scope(answer).instrument(log_span).await;
     if let Some(connection) = connection {
-        connection.begin_client_turn();
+        connection.mark_waiting_for_client();
     }
     answer
 }

@@ -22,7 +22,7 @@ use timing::clock;
 use crate::actors::request_log::{KeptDetail, RequestKind};
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::request_log::{
-    BODY_BYTES_MAX, LogOwner, LoggedBody, LoggedRequest, PATH_CHARS_MAX, redact,
+    BODY_BYTES_MAX, LoggedBody, LoggedRequest, PATH_CHARS_MAX, RequestOwner, redact,
 };
 use crate::http::extract::api_key_label::api_key_label;
 use crate::http::extract::auth;
@@ -207,7 +207,7 @@ impl PendingLogEntry {
         state.request_log.push(LoggedRequest {
             id: clock::new_id(),
             at: start_time(state, duration),
-            caller: LogOwner {
+            caller: RequestOwner {
                 taxpayer: call.account.owner.taxpayer(),
                 integrator: call.account.integrator,
             },

@@ -146,8 +146,8 @@ impl Stream for RequestStream {
         }
         let polled = Pin::new(&mut shared.payload).poll_next(context);
         match (&shared.sender, &polled) {
-            (Some(sender), Poll::Pending) => sender.connection.wait_for_body(sender.client),
-            (Some(sender), Poll::Ready(_)) => sender.connection.begin_service_turn(),
+            (Some(sender), Poll::Pending) => sender.connection.mark_waiting_for_body(sender.client),
+            (Some(sender), Poll::Ready(_)) => sender.connection.mark_at_work(),
             (None, _) => (),
         }
         shared.has_ended = matches!(polled, Poll::Ready(None | Some(Err(_))));

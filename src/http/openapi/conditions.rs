@@ -22,7 +22,7 @@ const COMPUTED_FIELDS: [&[&str]; 5] = [
     &["invoice_line", "price", "price_amount"],
 ];
 
-/// The note about a body that means the stored invoice by its IRN.
+/// The note in the description of a body that may have the IRN alone, which then stands for the stored invoice.
 const IRN_ALONE: &str =
     "`irn` alone for the stored invoice, or the document with all its required fields";
 
@@ -131,7 +131,8 @@ fn list_conditional(object: &mut Object, names: Vec<String>) {
     }
 }
 
-/// Adds the price with tax to the prices of a document. Only the computation of amounts reads it.
+/// Adds the optional field `price_amount_with_tax` to the `price` of each line in the schema `body`. Only
+/// `calculate=true` reads this field.
 fn add_price_with_tax(body: &mut Schema) {
     let Schema::Object(body) = body else {
         return;

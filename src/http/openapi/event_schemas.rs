@@ -216,7 +216,7 @@ fn outage_fields() -> Fields {
         .with_required("message", text())
 }
 
-/// The fields of an object.
+/// The builder of the schema of an object, to which fields are added one by one.
 #[derive(Default)]
 struct Fields(ObjectBuilder);
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::http::endpoint::Part;
+use crate::http::endpoint::ApiPart;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property};
 use crate::http::parts;
@@ -31,7 +31,7 @@ fn the_tables_of_fields_are_those_of_the_forms() {
 
 fn render_page() -> String {
     let mut page = HEAD.to_owned();
-    for operation in parts().iter().flat_map(Part::operations) {
+    for operation in parts().iter().flat_map(ApiPart::operations) {
         let Some((form, _)) = &operation.doc.body else {
             continue;
         };

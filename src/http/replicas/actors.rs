@@ -35,7 +35,7 @@ impl AsRef<ActorFigures> for ReplicaActor {
 }
 
 /// Returns the worst actors of this process, as its heartbeat contains them.
-pub(super) fn own_worst_actors(tree: &Tree) -> Vec<Value> {
+pub(super) fn local_worst_actors(tree: &Tree) -> Vec<Value> {
     let top = tree.snapshot(TOLD_MAX).top;
     let mut bytes = 0;
     choose_worst(&top, TOLD_MAX)

@@ -25,7 +25,7 @@ pub(super) fn gather_figures(state: &ApiState) -> ReplicaFigures {
         runs_ended: state.pipeline.backlog.measurements.recent_ends.recent(),
         delivery_attempts: state.delivery.durations.recent_attempts.recent(),
         actors: actor_totals(state),
-        worst_actors: actors::own_worst_actors(&state.tree),
+        worst_actors: actors::local_worst_actors(&state.tree),
         breakers: breaker_figures(state),
     }
 }

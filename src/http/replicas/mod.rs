@@ -170,7 +170,7 @@ fn obey_order(state: &ApiState, order: &BreakerOrder) {
 }
 
 /// Returns the breaker of an operation in this process.
-pub(crate) fn own_breaker(state: &ApiState, operation: Operation) -> BreakerFigures {
+pub(crate) fn local_breaker(state: &ApiState, operation: Operation) -> BreakerFigures {
     // The breakers are in the order of the operations.
     figures::breaker_figures(state).swap_remove(operation as usize)
 }

@@ -1,5 +1,5 @@
-//! The tag of a representation (RFC 9110, section 8.8.3), which is the digest of its bytes. With it, nobody fetches
-//! twice what has not changed, and nobody changes what they have not seen.
+//! The entity tag of a response (RFC 9110, section 8.8.3), which is the digest of its bytes. A caller that sends the
+//! tag with a read gets no body if nothing has changed; a change that is sent with an old tag is refused.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{
@@ -11,7 +11,7 @@ pub(crate) fn entity_tag(bytes: &[u8]) -> EntityTag {
     EntityTag::new_strong(hex::encode(Sha256::digest(bytes)))
 }
 
-/// True if the caller says by `If-None-Match` that it has this representation.
+/// True if the caller says by `If-None-Match` that it already has the response with this tag.
 pub(crate) fn is_known_to_caller(request: &HttpRequest, tag: &EntityTag) -> bool {
     if !request.headers().contains_key(IF_NONE_MATCH) {
         return false;
@@ -23,13 +23,14 @@ pub(crate) fn is_known_to_caller(request: &HttpRequest, tag: &EntityTag) -> bool
     }
 }
 
-/// The representation on which a caller's change depends.
+/// The tags of the versions on which a caller's change depends: the change is made only if the current version has one
+/// of them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Precondition(Vec<EntityTag>);
 
 impl Precondition {
-    /// Returns what `If-Match` demands; `None` if the caller demands nothing, or only that the thing exists. A header
-    /// that cannot be read names no representation, so that it never matches.
+    /// Returns what `If-Match` demands; `None` if the caller demands nothing, or only that the object exists. A
+    /// malformed header becomes a precondition that no version meets, so that the change is refused.
     pub(crate) fn from_request(request: &HttpRequest) -> Option<Self> {
         if !request.headers().contains_key(IF_MATCH) {
             return None;
@@ -41,7 +42,8 @@ impl Precondition {
         }
     }
 
-    /// True if the caller has seen this representation. A proxy that compresses may have made the tag a weak one.
+    /// True if the caller has seen the version with this tag. Weak tags count too, because a proxy that compresses may
+    /// have weakened the tag.
     pub(crate) fn is_met_by(&self, tag: &EntityTag) -> bool {
         self.0.iter().any(|one| one.weak_eq(tag))
     }

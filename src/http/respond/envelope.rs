@@ -182,7 +182,7 @@ pub(crate) fn limit_warnings(headers: &mut HeaderMap) {
     let all: Vec<_> = headers.remove(WARNING_HEADER).collect();
     for warning in all {
         let room = WARNING_BYTES_MAX.saturating_sub(bytes + name_bytes);
-        // One warning is always shown, or its start.
+        // The first warning is always shown, cut if it is too long.
         let warning = if shown == 0 {
             cut_warning(warning, room)
         } else {

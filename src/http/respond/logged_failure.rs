@@ -1,4 +1,5 @@
-//! The part of a failure that the access log shows. It travels in the extensions of the response.
+//! The part of a failure that the access log shows. The extensions of the response carry it to the middleware that
+//! writes the log.
 
 use serde_json::Value;
 

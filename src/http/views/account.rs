@@ -44,7 +44,7 @@ struct ApiKeyView<'a> {
     expires_at: Option<String>,
     /// Time of the last request with this key, accurate to about a minute; null before the first use.
     last_used_at: Option<String>,
-    /// IP address of that request; null if it is not known.
+    /// IP address from which the last request with this key came; null if it is not known.
     #[schema(value_type = Option<String>)]
     last_used_from: Option<IpAddr>,
     is_valid: bool,

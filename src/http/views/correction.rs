@@ -24,8 +24,8 @@ pub(crate) struct CorrectionView<'a> {
     before: Amount,
     /// The total after the correction.
     after: Amount,
-    /// The amount that was paid of the invoice and of its replacement by now, less the amounts that were paid back or
-    /// set off through credit notes. The payments of the invoice stay recorded there.
+    /// The amount that has been paid by now for the invoice and for its replacement, less the amounts that were paid
+    /// back or set off through credit notes. Payments for the invoice stay recorded on the invoice.
     paid: Amount,
     /// The amount that is still to be paid: `after` less `paid`. If it is below zero, it is to be paid back.
     balance: Amount,

@@ -17,7 +17,7 @@ impl EndpointAnswer {
     /// Returns the answer of the endpoint, whatever its status is. Returns an error if the endpoint did not answer.
     pub(crate) fn from_attempt(attempt: &AttemptResult) -> Result<Self, ApiError> {
         let status = attempt.status.ok_or_else(|| {
-            let why = attempt.outcome.failure().unwrap_or_default();
+            let why = attempt.outcome.failure_sentence().unwrap_or_default();
             ApiError::new(ErrorCode::WebhookUnreachable, capitalize(&why))
         })?;
         let text = &attempt.response_head;

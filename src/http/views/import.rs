@@ -25,7 +25,7 @@ pub(crate) struct ImportView<'a> {
     /// The state of the import. With more than 1,000 invoices, it is `running` until all documents are done, or
     /// `stopped` before.
     state: ImportState,
-    /// The reason why the import was stopped; else null. The same file again goes on with it.
+    /// The reason why the import was stopped; else null. Sending the same file again continues the import.
     stopped: Option<&'a str>,
     /// The number of documents in the file.
     documents: usize,

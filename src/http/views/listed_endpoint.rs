@@ -17,7 +17,8 @@ pub(crate) struct ListedEndpoint<'a> {
     /// The URL without its query, which may contain a secret.
     url: &'a str,
     health: EndpointHealth,
-    /// The start of the streak of failures, or the time at which the endpoint was disabled; null while it works.
+    /// The start of the streak of failures, or the time at which the endpoint was disabled; null while the endpoint
+    /// works.
     since: Option<String>,
     disabled_reason: Option<&'a str>,
     /// Number of failed attempts since the last successful one.

@@ -63,7 +63,7 @@ pub(crate) struct TaxpayerPauseView {
     is_paused: bool,
     /// Time at which the pause began; null if the taxpayer is not paused.
     since: Option<String>,
-    /// The reason that the operator gave; null if it is not paused.
+    /// The reason that the operator gave; null if the taxpayer is not paused.
     reason: Option<String>,
 }
 

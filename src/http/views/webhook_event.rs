@@ -14,9 +14,9 @@ use crate::http::views::event_example::example_message;
 #[schema(as = WebhookEvent)]
 pub(crate) struct WebhookEventView {
     pub(crate) name: EventKind,
-    /// The occasion on which it is sent.
+    /// The occasion on which the event is sent.
     pub(crate) description: &'static str,
-    /// The address of the schema of its message, in the API document.
+    /// The address of the schema of the event's message, in the API document.
     pub(crate) schema: String,
     #[schema(schema_with = any_message_schema)]
     pub(crate) example: Value,

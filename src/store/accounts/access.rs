@@ -25,7 +25,7 @@ use crate::store::operations::audit;
 pub enum AccessChangeOutcome {
     /// The change is in force. Holds the numbers of ended keys and sessions.
     Done(Revocation),
-    /// The account was already in the wanted state. Nothing has changed, and the audit has no entry.
+    /// The account was already in the wanted state. Nothing was changed, and no audit entry was written.
     AlreadySo,
     /// There is no such account.
     Unknown,
@@ -183,7 +183,7 @@ pub async fn remove_operator(
     Ok(AccessChangeOutcome::Done(ended))
 }
 
-/// Gives an operator another role. The role applies to its keys and sessions from the next request on.
+/// Gives an operator another role. It applies to the operator's keys and sessions from their next request on.
 pub async fn set_operator_role(
     store: &Store,
     change: AccountChange,
@@ -223,8 +223,8 @@ pub async fn set_operator_role(
     Ok(AccessChangeOutcome::Done(Revocation::default()))
 }
 
-/// Rolls back a transaction that found nothing left to change. Then waits until all processes know of the change,
-/// because the earlier call that made it may have been interrupted before it had waited for this.
+/// Rolls back a transaction that found the change made already, by an earlier call. Then waits until all processes know
+/// of the change, because the earlier call may have been interrupted before it could wait for this.
 async fn await_earlier_change(store: &Store, tx: Transaction) -> Result<(), StoreError> {
     tx.rollback().await?;
     key_leases::await_key_change_everywhere(store).await;

@@ -30,7 +30,7 @@ pub struct ContactAccess {
     pub is_disabled: bool,
 }
 
-/// The account whose contact person is changed, the actor who changes it, and the time.
+/// A change of a contact person: the account of the person, the actor who makes the change, and the time.
 #[derive(Debug, Clone, Copy)]
 pub struct ContactChange {
     pub taxpayer: TaxpayerId,
@@ -288,8 +288,8 @@ impl ContactChange {
         }
     }
 
-    /// Ends the sessions and the invitation of a person, and those that the person made for others. Returns the number
-    /// of ended sessions.
+    /// Ends the sessions and the invitation of a person, and the invitations that the person made for others. Returns
+    /// the number of ended sessions.
     async fn end_sessions_and_invitations(
         self,
         tx: &Transaction,

@@ -38,8 +38,8 @@ pub struct NewInvitation<'a> {
 }
 
 /// Stores an invitation and ends the person's previous one. Returns the time at which the new one expires; `None` if
-/// there is no such person, or if its maker has meanwhile lost the right to make links. Fails with `Duplicate` if the
-/// key of the claim is stored already, by another request.
+/// there is no such person, or if the maker of the invitation has meanwhile lost the right to make links. Fails with
+/// `Duplicate` if another request has already stored the idempotency key of the claim.
 pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timestamp>, StoreError> {
     add_unless_outdated(store, new, None).await
 }
@@ -143,8 +143,8 @@ async fn lock_invited_person(
     Ok(invited)
 }
 
-/// Returns the account of the person who makes a link for `owner`; `None` if none made it. A contact person invites
-/// only people of its own account.
+/// Returns the account of the person who makes a link for `owner`; `None` if no person makes it, but for example the
+/// command line. A contact person invites only people of its own account.
 fn link_maker(by: Actor, owner: SessionOwner) -> Option<SessionOwner> {
     match by {
         Actor::Operator(id) => Some(SessionOwner::Operator(id)),

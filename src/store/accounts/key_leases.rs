@@ -25,7 +25,7 @@ const TRUSTED_FOR: Duration = Duration::from_millis(1_800);
 const RENEW_AFTER: Duration = Duration::from_millis(600);
 /// The interval at which the holder of a lease looks for a new generation.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// A request that changed keys checks at this interval if all other processes have acknowledged the change.
+/// A request that changed keys checks at this interval whether all other processes have acknowledged the change.
 const ACKNOWLEDGEMENT_LOOK_EVERY: Duration = Duration::from_millis(4);
 
 /// The lease of this process. The process may use its cached keys only while it has the lease.

@@ -110,7 +110,7 @@ async fn owner_names(
         .all(store.reader())
         .await?;
     let taxpayer_ids: Vec<_> = ids(KeyKind::Taxpayer).into_iter().map(TaxpayerId).collect();
-    let taxpayers = taxpayers::with_ids(store.reader(), &taxpayer_ids).await?;
+    let taxpayers = taxpayers::find_by_ids(store.reader(), &taxpayer_ids).await?;
     let named = |kind, id, name| (KeyOwner { kind, id }, name);
     let operators = operators
         .into_iter()

@@ -312,7 +312,8 @@ pub async fn revoke_taxpayer_keys(
 /// A use of a key, with the address of the caller if it is known.
 pub type KeyUse = (KeyDigest, Option<IpAddr>);
 
-/// Stores `at` as the time of these uses. Rows that are locked are skipped, because the exact time does not matter.
+/// Stores `at` as the time of the last use of these keys. Rows that are locked are skipped, because the exact time does
+/// not matter.
 pub async fn record_uses(store: &Store, uses: &[KeyUse], at: Timestamp) -> Result<(), StoreError> {
     let at = at.as_microsecond();
     for portion in statement_portions(uses) {

@@ -257,7 +257,7 @@ async fn lock_account(
 }
 
 /// Loads one page of the integrators or the operators with their keys, ordered by id, and the number of all of them.
-pub async fn account_page(
+pub async fn load_account_page(
     store: &Store,
     kind: KeyKind,
     page: Page,
@@ -281,7 +281,7 @@ pub async fn account_page(
 }
 
 /// Finds an integrator by email, ignoring case.
-pub async fn integrator_with_email(
+pub async fn find_integrator_by_email(
     store: &Store,
     email: &str,
 ) -> Result<Option<IntegratorId>, StoreError> {

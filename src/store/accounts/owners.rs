@@ -17,7 +17,7 @@ pub async fn find_person(store: &Store, owner: SessionOwner) -> Result<Option<Pe
             let found = operator_row::Entity::find_by_id(id).one(reader).await?;
             found
                 .filter(|row| row.disabled_at.is_none())
-                .map(operator_person)
+                .map(person_from_operator)
                 .transpose()?
         }
         SessionOwner::Contact { taxpayer, id } => {
@@ -26,14 +26,14 @@ pub async fn find_person(store: &Store, owner: SessionOwner) -> Result<Option<Pe
                 .await?;
             found
                 .filter(|row| row.disabled_at.is_none())
-                .map(contact_person)
+                .map(person_from_contact)
                 .transpose()?
         }
         SessionOwner::Integrator(id) => {
             let found = integrator_row::Entity::find_by_id(id.0).one(reader).await?;
             found
                 .filter(|row| row.disabled_at.is_none())
-                .map(integrator_person)
+                .map(person_from_integrator)
         }
     };
     let Some(person) = person else {
@@ -96,7 +96,8 @@ pub(super) async fn lock_account(
             found.map(|row| {
                 let hash = Some(row.password_hash.clone());
                 let disabled_at = row.disabled_at;
-                operator_person(row).map(|person| LockedAccount::new(&person, hash, disabled_at))
+                person_from_operator(row)
+                    .map(|person| LockedAccount::new(&person, hash, disabled_at))
             })
         }
         SessionOwner::Contact { taxpayer, id } => {
@@ -107,7 +108,8 @@ pub(super) async fn lock_account(
             found.map(|row| {
                 let hash = row.password_hash.clone();
                 let disabled_at = row.disabled_at;
-                contact_person(row).map(|person| LockedAccount::new(&person, hash, disabled_at))
+                person_from_contact(row)
+                    .map(|person| LockedAccount::new(&person, hash, disabled_at))
             })
         }
         SessionOwner::Integrator(id) => {
@@ -119,7 +121,7 @@ pub(super) async fn lock_account(
                 let hash = row.password_hash.clone();
                 let disabled_at = row.disabled_at;
                 Ok(LockedAccount::new(
-                    &integrator_person(row),
+                    &person_from_integrator(row),
                     hash,
                     disabled_at,
                 ))
@@ -129,7 +131,7 @@ pub(super) async fn lock_account(
     locked.transpose()
 }
 
-pub(super) fn contact_person(row: contact_row::Model) -> Result<Person, StoreError> {
+pub(super) fn person_from_contact(row: contact_row::Model) -> Result<Person, StoreError> {
     let role: ContactRole = RowRef {
         table: "contacts",
         id: row.id,
@@ -151,11 +153,11 @@ impl TryFrom<operator_row::Model> for Person {
     type Error = StoreError;
 
     fn try_from(row: operator_row::Model) -> Result<Self, StoreError> {
-        operator_person(row)
+        person_from_operator(row)
     }
 }
 
-pub(super) fn operator_person(row: operator_row::Model) -> Result<Person, StoreError> {
+pub(super) fn person_from_operator(row: operator_row::Model) -> Result<Person, StoreError> {
     let role = RowRef {
         table: "operators",
         id: row.id,
@@ -172,7 +174,7 @@ pub(super) fn operator_person(row: operator_row::Model) -> Result<Person, StoreE
 
 /// Converts an integrator to a person. An integrator has one account, with all rights on the taxpayers that it
 /// onboarded.
-pub(super) fn integrator_person(row: integrator_row::Model) -> Person {
+pub(super) fn person_from_integrator(row: integrator_row::Model) -> Person {
     Person {
         owner: SessionOwner::Integrator(IntegratorId(row.id)),
         email: row.email,

@@ -11,7 +11,9 @@ use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::party::email::stored_email_keys;
 use crate::store::Store;
-use crate::store::accounts::owners::{contact_person, integrator_person, operator_person};
+use crate::store::accounts::owners::{
+    person_from_contact, person_from_integrator, person_from_operator,
+};
 use crate::store::accounts::{
     contact_row, integrator_row, invitations, operator_row, owners, second_factors, sessions,
 };
@@ -27,12 +29,13 @@ pub struct SignInAccount {
 }
 
 /// Finds the accounts with this email that have a password, ignoring case: at most one of each kind.
-pub async fn accounts_with_email(
+pub async fn find_accounts_by_email(
     store: &Store,
     email: &str,
 ) -> Result<Vec<SignInAccount>, StoreError> {
     let keys = stored_email_keys(email);
-    // The oldest one first: a newer person with the other encoding of an address must not keep the older one out.
+    // Two people may have one address in two encodings. The older person is taken, so that the newer one cannot lock
+    // the older out.
     let contact = contact_row::Entity::find()
         .filter(contact_row::Column::EmailKey.is_in(&keys))
         .order_by_asc(contact_row::Column::Id);
@@ -47,14 +50,14 @@ pub async fn accounts_with_email(
         found.push(SignInAccount {
             password_hash,
             is_disabled,
-            person: contact_person(row)?,
+            person: person_from_contact(row)?,
         });
     }
     if let Some(row) = operator.one(store.reader()).await? {
         found.push(SignInAccount {
             password_hash: row.password_hash.clone(),
             is_disabled: row.disabled_at.is_some(),
-            person: operator_person(row)?,
+            person: person_from_operator(row)?,
         });
     }
     if let Some(row) = integrator.one(store.reader()).await?
@@ -64,7 +67,7 @@ pub async fn accounts_with_email(
         found.push(SignInAccount {
             password_hash,
             is_disabled,
-            person: integrator_person(row),
+            person: person_from_integrator(row),
         });
     }
     for account in &mut found {
@@ -75,12 +78,12 @@ pub async fn accounts_with_email(
 }
 
 /// Returns the password hash of any account with this email. A new password of another account with the same email is
-/// hashed with the same salt, so that a sign-in computes only one hash for both.
-pub async fn password_hash_with_email(
+/// hashed with the same salt, so that a sign-in computes only one hash for the two accounts.
+pub async fn find_password_hash_by_email(
     store: &Store,
     email: &str,
 ) -> Result<Option<String>, StoreError> {
-    Ok(accounts_with_email(store, email)
+    Ok(find_accounts_by_email(store, email)
         .await?
         .into_iter()
         .next()
@@ -113,7 +116,10 @@ pub async fn password_hash(
 
 /// Loads one page of the operators, ordered by id, and the number of all of them. Does not set `has_second_factor`;
 /// `second_factors::load_states` loads it.
-pub async fn operators_page(store: &Store, page: Page) -> Result<(Vec<Person>, u64), StoreError> {
+pub async fn load_operators_page(
+    store: &Store,
+    page: Page,
+) -> Result<(Vec<Person>, u64), StoreError> {
     let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
     page::load(store, all, page).await
 }
@@ -129,8 +135,8 @@ pub struct PasswordChange<'a> {
 }
 
 /// Gives a person a new password and ends the sessions and the invitation of the person. `None` if the account does not
-/// exist, or if the entered password no longer opens it: whoever was thrown out while the new password was hashed must
-/// not get back in with it.
+/// exist, or if the entered password no longer opens it: whoever lost access while the new password was being hashed
+/// must not regain it.
 pub async fn set_password(
     store: &Store,
     change: PasswordChange<'_>,
@@ -241,7 +247,7 @@ mod tests {
                     .await
                     .unwrap();
                 tx.commit().await.unwrap();
-                let found = accounts_with_email(store, typed).await.unwrap();
+                let found = find_accounts_by_email(store, typed).await.unwrap();
                 assert_eq!(!found.is_empty(), is_found, "{stored:?} {typed:?}");
             }
         }

@@ -197,7 +197,7 @@ pub async fn confirm_setup(
     {
         return Ok(None);
     }
-    let confirmed = owned_by(owner)
+    let confirmed = update_owned_by(owner)
         .filter(Column::ConfirmedAt.is_null())
         .col_expr(Column::ConfirmedAt, Expr::value(now.as_microsecond()))
         .col_expr(Column::LastStep, Expr::value(step))
@@ -255,7 +255,7 @@ pub async fn use_time_step(
         .lt(WRONG_CODES_PER_DAY_MAX)
         .or(Column::RefusedSince.lte(micros_one_day_before(now)));
     let tx = store.begin().await?;
-    let used = owned_by(owner)
+    let used = update_owned_by(owner)
         .filter(Column::ConfirmedAt.is_not_null())
         .filter(Column::LastStep.lt(step))
         .filter(is_open)
@@ -281,7 +281,7 @@ pub async fn use_recovery_code(
     if used.rows_affected == 0 {
         return Ok(false);
     }
-    owned_by(owner)
+    update_owned_by(owner)
         .col_expr(Column::Refused, Expr::value(0_i64))
         .exec(&tx)
         .await?;
@@ -323,7 +323,7 @@ pub async fn record_wrong_code(
     } else {
         row.refused_since
     };
-    owned_by(owner)
+    update_owned_by(owner)
         .col_expr(Column::Refused, Expr::value(refused))
         .col_expr(Column::RefusedSince, Expr::value(since))
         .exec(&tx)
@@ -394,7 +394,7 @@ pub(super) async fn delete_owned_by(
     Ok(())
 }
 
-fn owned_by(owner: SessionOwner) -> UpdateMany<Entity> {
+fn update_owned_by(owner: SessionOwner) -> UpdateMany<Entity> {
     Entity::update_many().filter(Column::Owner.eq(person_key(owner)))
 }
 
@@ -418,7 +418,7 @@ mod tests {
             key: NewKey::from(secrecy::SecretString::from("opk_1")),
         };
         add_operator(&test.store, &new, now()).await.unwrap();
-        people::accounts_with_email(&test.store, "op@example.com")
+        people::find_accounts_by_email(&test.store, "op@example.com")
             .await
             .unwrap()[0]
             .person

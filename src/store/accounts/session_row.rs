@@ -21,7 +21,7 @@ pub struct NewSession<'a> {
     /// code, except the session that waits for the code.
     pub has_code: bool,
     pub place: &'a SignInPlace,
-    /// The previous session token of the browser. The session of this token ends.
+    /// The previous session token of the browser, whose session ends when the new one begins.
     pub replaces: Option<&'a SecretString>,
 }
 

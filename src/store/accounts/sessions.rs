@@ -20,9 +20,9 @@ use crate::store::accounts::session_row::{Column, Entity, Model};
 use crate::store::accounts::{owners, second_factors};
 use crate::store::operations::audit;
 
-/// The maximum number of sessions of a person, and the maximum number of those that wait for a code: a program that
-/// signs in for each of its calls fills no table. Beyond it a new session ends the one that was used the longest time
-/// ago.
+/// The maximum number of sessions of a person. Sessions that wait for a code are counted separately, with the same
+/// maximum. A session beyond the maximum ends the one whose last use is longest ago. So a program that signs in for
+/// each of its calls does not fill the table.
 const SESSIONS_MAX: u64 = 50;
 
 /// Opens a session for a person who has just entered the password and, if the account has a second factor, a code. Also
@@ -86,8 +86,9 @@ async fn insert(
     Ok(Some(()))
 }
 
-/// Leaves room for a new session of a person. Those that wait for a code are counted apart: whoever knows the password
-/// alone must not end the others with them.
+/// Ends the sessions of a person whose last use is longest ago, to leave room for a new one within `SESSIONS_MAX`.
+/// Sessions that wait for a code are counted separately: otherwise somebody who knows only the password could end the
+/// person's sessions by signing in many times.
 async fn end_least_used(
     tx: &Transaction,
     new: &NewSession<'_>,
@@ -257,8 +258,8 @@ pub async fn owned_by(
     Ok(sessions)
 }
 
-/// Ends sessions of a person, but never the one with the token `own`: the one with this `id` (`OpenSession::id`), or
-/// all others if it is `None`. Returns the number of ended sessions.
+/// Ends the session of a person with this `id` (`OpenSession::id`) or, if `id` is `None`, all sessions of the person.
+/// Never ends the session with the token `own`. Returns the number of ended sessions.
 pub async fn close_others(
     store: &Store,
     owner: SessionOwner,
@@ -376,7 +377,7 @@ mod tests {
             key: NewKey::from(SecretString::from("opk_1")),
         };
         add_operator(&test.store, &operator, now).await.unwrap();
-        let found = people::accounts_with_email(&test.store, " op@example.COM ")
+        let found = people::find_accounts_by_email(&test.store, " op@example.COM ")
             .await
             .unwrap();
         let owner = found[0].person.owner;

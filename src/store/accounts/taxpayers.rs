@@ -25,7 +25,7 @@ fn owned_by(integrator: IntegratorId) -> Select<Entity> {
 }
 
 /// Loads a taxpayer, whichever integrator it belongs to. `find_owned_by_id` checks the owner.
-pub async fn with_id(
+pub async fn find_by_id(
     connection: &impl ConnectionTrait,
     id: TaxpayerId,
 ) -> Result<Option<Taxpayer>, StoreError> {
@@ -37,7 +37,7 @@ pub async fn with_id(
 }
 
 /// Loads the taxpayers with these ids. Ids that do not exist are skipped.
-pub async fn with_ids(
+pub async fn find_by_ids(
     connection: &impl ConnectionTrait,
     ids: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, Taxpayer>, StoreError> {
@@ -133,7 +133,7 @@ pub async fn find_owned_by_tin(
 }
 
 /// Finds a taxpayer, of whichever integrator, by the service id that the authority assigned.
-pub async fn with_service_id(
+pub async fn find_by_service_id(
     store: &Store,
     service_id: &str,
 ) -> Result<Option<TaxpayerId>, StoreError> {
@@ -146,7 +146,7 @@ pub async fn with_service_id(
 }
 
 /// Finds a taxpayer, of whichever integrator, by its tax number in any spelling.
-pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, StoreError> {
+pub async fn find_by_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, StoreError> {
     let Some(normal) = normal_form::normal_tin(tin) else {
         return Ok(None);
     };
@@ -359,18 +359,22 @@ mod tests {
             insert(&test, &[(1, "55555555-0001"), (2, "77777777-0001")])
                 .await
                 .unwrap();
-            let with_tin = async |tin| {
-                with_tin(&test.store, tin)
+            let find_by_tin = async |tin| {
+                find_by_tin(&test.store, tin)
                     .await
                     .unwrap()
                     .map(|found| found.id)
             };
             for spelling in ["555555550001", "55555555-0001", "5555 5555\u{2013}0001"] {
-                assert_eq!(with_tin(spelling).await, Some(TaxpayerId(1)), "{spelling}");
+                assert_eq!(
+                    find_by_tin(spelling).await,
+                    Some(TaxpayerId(1)),
+                    "{spelling}"
+                );
             }
-            assert_eq!(with_tin("7777 7777 0001").await, Some(TaxpayerId(2)));
+            assert_eq!(find_by_tin("7777 7777 0001").await, Some(TaxpayerId(2)));
             for unknown in ["-", "77777777-0002"] {
-                assert_eq!(with_tin(unknown).await, None, "{unknown}");
+                assert_eq!(find_by_tin(unknown).await, None, "{unknown}");
             }
         }
     }
@@ -389,7 +393,7 @@ mod tests {
             .await
             .unwrap();
             for id in [1, 2, 30] {
-                let one = with_id(test.store.reader(), TaxpayerId(id))
+                let one = find_by_id(test.store.reader(), TaxpayerId(id))
                     .await
                     .unwrap()
                     .unwrap();
@@ -445,7 +449,7 @@ mod tests {
             insert(&test, &[(1, "55555555-0001"), (2, "77777777-0001")])
                 .await
                 .unwrap();
-            let one = with_id(store.reader(), TaxpayerId(1))
+            let one = find_by_id(store.reader(), TaxpayerId(1))
                 .await
                 .unwrap()
                 .unwrap();

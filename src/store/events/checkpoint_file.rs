@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::domain::events::checkpoint::{
-    ChainHead, Checkpoint, CheckpointFault, CheckpointKey, CheckpointPublicKey, LastCheckpointLine,
+    Checkpoint, CheckpointFault, CheckpointKey, CheckpointPublicKey, LastCheckpointLine,
+    TaxpayerLogHead,
 };
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -105,7 +106,7 @@ impl CheckpointReader {
     }
 
     /// Returns the number and the hash of the last checkpoint that was read.
-    pub fn tail(&self) -> &LastCheckpointLine {
+    pub fn last_line(&self) -> &LastCheckpointLine {
         &self.tail
     }
 }
@@ -122,7 +123,7 @@ impl CheckpointFile {
         }
     }
 
-    pub fn tail(&self) -> &LastCheckpointLine {
+    pub fn last_line(&self) -> &LastCheckpointLine {
         &self.tail
     }
 
@@ -146,7 +147,7 @@ impl CheckpointFile {
     pub fn append(
         &mut self,
         at: Timestamp,
-        mut heads: Vec<ChainHead>,
+        mut heads: Vec<TaxpayerLogHead>,
     ) -> Result<(), CheckpointFileError> {
         let mut file = self.lock_file()?;
         heads.retain(|one| {
@@ -235,12 +236,12 @@ mod tests {
         CheckpointKey::parse(&STANDARD.encode([1; 32])).unwrap()
     }
 
-    fn head(taxpayer: i64, sequence: i64) -> ChainHead {
+    fn head(taxpayer: i64, sequence: i64) -> TaxpayerLogHead {
         let head = LogHead {
             sequence,
             hash: hex::encode([7; 32]),
         };
-        ChainHead {
+        TaxpayerLogHead {
             taxpayer_id: TaxpayerId(taxpayer),
             head,
         }

@@ -16,7 +16,7 @@ use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Statement,
 };
 
-use crate::domain::events::checkpoint::ChainHead;
+use crate::domain::events::checkpoint::TaxpayerLogHead;
 use crate::domain::events::event::{Event, EventKind, LogHead};
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::invoice::irn::Irn;
@@ -66,7 +66,7 @@ pub async fn log_heads(
 /// taxpayer. Missing events are left out.
 pub async fn stored_hashes_at(
     store: &Store,
-    wanted: &[ChainHead],
+    wanted: &[TaxpayerLogHead],
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
     let condition = "e.taxpayer_id = CAST(given.value ->> 0 AS BIGINT) \
         AND e.sequence = CAST(given.value ->> 1 AS BIGINT)";
@@ -113,8 +113,9 @@ pub async fn append<E: Borrow<Event>>(tx: &Transaction, events: &[E]) -> Result<
     Ok(())
 }
 
-/// Loads the actors of these events, by sequence. Events from before actors were recorded are left out.
-pub async fn actors_by_sequence(
+/// Loads the actors of the events with these sequences, by sequence. Events from before actors were recorded are left
+/// out.
+pub async fn load_event_actors(
     store: &Store,
     taxpayer: TaxpayerId,
     sequences: &[i64],
@@ -173,14 +174,20 @@ pub async fn owned_by_after(
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// Loads up to `limit` events after a sequence, but only as many as `FEED_PAGE_BYTES_MAX` allows. Also returns true if
-/// there are more events.
+/// One page of the feed of a taxpayer's events.
+pub struct FeedPage {
+    pub events: Vec<Event>,
+    /// True if there are events after this page.
+    pub has_more: bool,
+}
+
+/// Loads up to `limit` events after a sequence, but only as many as `FEED_PAGE_BYTES_MAX` allows.
 pub async fn feed_page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
     after: i64,
     limit: usize,
-) -> Result<(Vec<Event>, bool), StoreError> {
+) -> Result<FeedPage, StoreError> {
     let sizes: Vec<(i64, i64)> = Entity::find()
         .select_only()
         .column(Column::Sequence)
@@ -194,7 +201,10 @@ pub async fn feed_page_owned_by(
         .await?;
     let wanted = count_fitting_on_page(sizes.iter().take(limit).map(|(_, size)| *size));
     let events = owned_by_after(store, taxpayer, after, wanted as u64).await?;
-    Ok((events, wanted < sizes.len()))
+    Ok(FeedPage {
+        events,
+        has_more: wanted < sizes.len(),
+    })
 }
 
 /// Returns how many of the first events fit into one page. It is at least one, so that a reader gets past a large
@@ -210,8 +220,8 @@ fn count_fitting_on_page(sizes: impl Iterator<Item = i64>) -> usize {
     fit.max(all.min(1))
 }
 
-/// Converts a position in the log to a sequence. For a time, returns the sequence of the first event at or after it, or
-/// `i64::MAX` if there is no such event.
+/// Converts a position in the log, which is a sequence or a time, to a sequence. For a time, returns the sequence of
+/// the first event at or after it, or `i64::MAX` if there is no such event.
 pub(crate) async fn sequence_at_position(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -256,7 +266,7 @@ async fn first_sequence_at_or_after(
 }
 
 /// Returns those of these IRN spellings about which there is an event of this kind. The comparison is exact.
-pub async fn irns_with_event(
+pub async fn find_irns_with_event(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     kind: EventKind,

@@ -37,11 +37,14 @@ pub async fn find_signed(
     invoices: &[Invoice],
     room: &mut usize,
 ) -> Result<SignedCreditNotes, StoreError> {
-    let references: Vec<_> = invoices.iter().flat_map(Invoice::own_references).collect();
+    let references: Vec<_> = invoices
+        .iter()
+        .flat_map(Invoice::possible_reference_texts)
+        .collect();
     if references.is_empty() {
         return Ok(SignedCreditNotes::default());
     }
-    let sums: Vec<(String, i64, i64)> = select_sums(taxpayer, &references)
+    let sums: Vec<(String, i64, i64)> = select_counts_and_sizes(taxpayer, &references)
         .into_tuple()
         .all(connection)
         .await?;
@@ -57,7 +60,7 @@ pub async fn find_signed(
     for invoice in invoices {
         // A set, because the number of an invoice may be the same text as its id, and a credit note must not count
         // twice.
-        let own = HashSet::from(invoice.own_references());
+        let own = HashSet::from(invoice.possible_reference_texts());
         let found = own.iter().filter_map(|reference| sums.get(reference));
         let (count, bytes) = found.fold((0_i64, 0_i64), |sum, one| {
             (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
@@ -87,8 +90,9 @@ pub async fn find_signed(
     })
 }
 
-/// Selects, for each of these references, how many signed credit notes have it and their size.
-fn select_sums(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
+/// Selects, for each of these references, the number of signed credit notes that have it, and their total size in
+/// bytes.
+fn select_counts_and_sizes(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
     Entity::find()
         .select_only()
         .column(Column::Corrects)
@@ -205,7 +209,8 @@ mod tests {
         for test in stores().await.into_iter().take(1) {
             for count in [1, 3] {
                 let references = vec!["K0".to_owned(); count];
-                let query = select_sums(TAXPAYER, &references).build(test.store.backend());
+                let query =
+                    select_counts_and_sizes(TAXPAYER, &references).build(test.store.backend());
                 let values = query.values.map(|values| values.0).unwrap_or_default();
                 let plan = query_plan(&test.store, &query.sql, values).await.join("\n");
                 let index = "invoices_by_taxpayer_id_corrects (taxpayer_id=? AND corrects=?)";

@@ -51,7 +51,7 @@ pub struct PieceSource {
 pub struct NewImport {
     pub import: Import,
     pub source: PieceSource,
-    /// The number of pieces.
+    /// The number of pieces that the file was split into.
     pub pieces: usize,
 }
 
@@ -99,7 +99,7 @@ impl<'a> ImportKey<'a> {
 
 /// Stores a piece of an upload. If an earlier upload of the same file stored it already, only its time is updated, so
 /// that it is not swept during this upload.
-pub async fn add(
+pub async fn store_piece(
     store: &Store,
     key: ImportKey<'_>,
     number: usize,
@@ -178,7 +178,7 @@ pub async fn start_import(
     Ok(import)
 }
 
-/// Stops an import whose next piece fails again and again, for this reason. Does nothing if no piece is left.
+/// Stops an import whose next piece fails again and again, and stores this reason. Does nothing if no piece is left.
 pub async fn stop_import(
     tx: &Transaction,
     key: ImportKey<'_>,
@@ -231,7 +231,7 @@ pub async fn next_piece(
         return Ok(None);
     }
     let at = imports::row_ref(taxpayer, import_no);
-    let piece = piece_with_number(store, key, row.next_piece).await?;
+    let piece = find_piece_by_number(store, key, row.next_piece).await?;
     let piece = piece.ok_or_else(|| at.corrupt(format!("piece {} is gone", row.next_piece)))?;
     Ok(Some(NextPiece {
         import,
@@ -242,7 +242,7 @@ pub async fn next_piece(
 }
 
 /// Loads a piece of an import by its number, counted from 0.
-pub async fn piece_with_number(
+pub async fn find_piece_by_number(
     store: &Store,
     key: ImportKey<'_>,
     number: i64,
@@ -290,8 +290,8 @@ pub async fn finish_piece(
     Ok(())
 }
 
-/// Returns the error rows of the first piece with errors, from piece `number` on, and the number of the piece after it.
-/// `None` if no such piece has errors.
+/// Finds the first piece with errors, from piece `number` on. Returns its error rows and the number of the piece that
+/// follows it; `None` if no piece from `number` on has errors.
 pub async fn error_rows_from_piece(
     store: &Store,
     key: ImportKey<'_>,
@@ -417,7 +417,9 @@ mod tests {
             let store = &test.store;
             let now = Timestamp::UNIX_EPOCH;
             for (number, content) in ["a", "b"].into_iter().enumerate() {
-                add(store, KEY, number, piece(content), now).await.unwrap();
+                store_piece(store, KEY, number, piece(content), now)
+                    .await
+                    .unwrap();
             }
             let missing = start_import(store, ID, new_import(3), now).await;
             assert!(
@@ -425,7 +427,9 @@ mod tests {
                 "{missing:?}"
             );
             // The same upload again changes nothing.
-            add(store, KEY, 0, piece("other"), now).await.unwrap();
+            store_piece(store, KEY, 0, piece("other"), now)
+                .await
+                .unwrap();
             assert!(next_piece(store, KEY).await.unwrap().is_none());
             start_import(store, ID, new_import(2), now).await.unwrap();
             let first = next_piece(store, KEY).await.unwrap().unwrap();
@@ -452,7 +456,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let now = Timestamp::UNIX_EPOCH;
-            add(store, KEY, 0, piece("a"), now).await.unwrap();
+            store_piece(store, KEY, 0, piece("a"), now).await.unwrap();
             start_import(store, ID, new_import(1), now).await.unwrap();
             let tx = store.begin().await.unwrap();
             stop_import(&tx, KEY, "it failed").await.unwrap();
@@ -479,7 +483,7 @@ mod tests {
             let store = &test.store;
             let later = Timestamp::from_second(60).unwrap();
             for now in [Timestamp::UNIX_EPOCH, later] {
-                add(store, KEY, 0, piece("a"), now).await.unwrap();
+                store_piece(store, KEY, 0, piece("a"), now).await.unwrap();
             }
             assert!(!sweep(store, later, 9).await.unwrap());
             let import = start_import(store, ID, new_import(1), later).await;
@@ -496,7 +500,7 @@ mod tests {
             let later = Timestamp::from_second(60).unwrap();
             for import_no in ["I1", "I2"] {
                 let key = ImportKey { import_no, ..KEY };
-                add(store, key, 0, piece("a"), now).await.unwrap();
+                store_piece(store, key, 0, piece("a"), now).await.unwrap();
             }
             start_import(store, ID, new_import(1), now).await.unwrap();
             assert!(!sweep(store, now, 9).await.unwrap(), "nothing is old");

@@ -84,7 +84,7 @@ impl Model {
 
     pub(super) fn import(&self) -> Result<Import, StoreError> {
         let at = row_ref(TaxpayerId(self.taxpayer_id), &self.import_no);
-        at.json(&self.report).map(Import::complete)
+        at.json(&self.report).map(Import::fill_in_missing_parts)
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn row_ref(taxpayer: TaxpayerId, import_no: &str) -> RowRef<String> {
     }
 }
 
-/// Adds an import. If an import of this file was stored meanwhile, that one stays.
+/// Adds an import, unless another request has stored an import of the same file meanwhile.
 pub async fn add(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -130,12 +130,12 @@ pub async fn find_owned_by_number(
         .await?;
     let at = row_ref(taxpayer, import_no);
     found
-        .map(|report| at.json(&report).map(Import::complete))
+        .map(|report| at.json(&report).map(Import::fill_in_missing_parts))
         .transpose()
 }
 
 /// Returns the time at which a file was imported; `None` if it was not imported.
-pub async fn import_time(
+pub async fn load_import_time(
     store: &Store,
     taxpayer: TaxpayerId,
     import_no: &str,

@@ -156,7 +156,7 @@ impl InvoiceList {
             .filter(Column::Id.in_subquery(ids))
             .all(store.reader())
             .await?;
-        let long_invoices = leave_out_long_fields(&mut rows);
+        let long_invoices = take_long_field_sizes(&mut rows);
         let mut invoices: Vec<_> = rows
             .into_iter()
             .map(Invoice::try_from)
@@ -199,8 +199,9 @@ fn select_rows(fields: PageFields) -> Select<Entity> {
         .expr_as(Expr::cust(extras), Column::Extras.as_str())
 }
 
-/// Replaces the sizes in the column `lines` by empty lists, and returns the sizes.
-fn leave_out_long_fields(rows: &mut [Model]) -> HashMap<InvoiceId, usize> {
+/// Takes the sizes that `select_rows` has put into the column `lines` out of the rows, and returns them. Leaves empty
+/// lists in their place.
+fn take_long_field_sizes(rows: &mut [Model]) -> HashMap<InvoiceId, usize> {
     let mut long_invoices = HashMap::new();
     for row in rows {
         if let Ok(size) = row.lines.parse() {

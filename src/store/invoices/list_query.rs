@@ -93,7 +93,7 @@ impl IndexHint {
         }
     }
 
-    /// For a query that finds its rows by their ids.
+    /// Returns the hint for a query that finds its rows by their ids.
     pub(super) fn hint_for_ids(backend: DbBackend) -> Self {
         Self {
             is_by_order: dialect(backend).ignores_selectivity(),
@@ -122,12 +122,12 @@ impl IndexHint {
         }
     }
 
-    /// Returns a column for a filter.
+    /// Returns the expression with which a filter names a column. SQLite may use an index on it if the hint permits.
     fn filter_column(self, column: Column) -> Expr {
         Self::expression_hidden_from_index(column.as_str(), self.is_by_order)
     }
 
-    /// Returns the expression of a sort key for a filter.
+    /// Returns the expression with which a filter names a sort key, like `filter_column` for a column.
     fn filter_sort_key(self, by: SortBy) -> Expr {
         Self::expression_hidden_from_index(by.sql(self.backend), self.is_by_order)
     }

@@ -80,7 +80,7 @@ pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
 });
 
 /// Loads, for each taxpayer, its invoices that have any of the identifiers given for this taxpayer.
-pub async fn with_identifiers(
+pub async fn find_by_identifiers(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, InvoiceIdentifiers)>,
 ) -> Result<Vec<Invoice>, StoreError> {
@@ -111,12 +111,12 @@ pub async fn find_owned_by_identifiers(
     taxpayer: TaxpayerId,
     names: InvoiceIdentifiers,
 ) -> Result<Vec<Invoice>, StoreError> {
-    with_identifiers(connection, [(taxpayer, names)]).await
+    find_by_identifiers(connection, [(taxpayer, names)]).await
 }
 
 /// The maximum number of invoices that may refer to an invoice that is to be corrected.
 pub const CORRECTING_MAX: usize = 1_000;
-/// The maximum size of these invoices together, in bytes. They are all in memory at once.
+/// The maximum total size of the invoices that refer to one invoice, in bytes. They are all in memory at once.
 pub const CORRECTING_BYTES_MAX: usize = 16 << 20;
 /// The number of credit notes whose extra fields are in memory at once while the credit notes of an invoice are read.
 const WHOLE_NOTES_MAX: usize = 8;
@@ -133,7 +133,7 @@ pub async fn load_correcting_documents(
     taxpayer: TaxpayerId,
     references: &[String],
 ) -> Result<Option<Vec<Invoice>>, StoreError> {
-    let sizes = correcting_document_sizes(connection, taxpayer, references).await?;
+    let sizes = load_correcting_sizes(connection, taxpayer, references).await?;
     if sizes.len() > CORRECTING_MAX || sum_sizes(&sizes) > CORRECTING_BYTES_MAX {
         return Ok(None);
     }
@@ -155,7 +155,7 @@ pub async fn correcting_documents_size(
     taxpayer: TaxpayerId,
     references: &[String],
 ) -> Result<usize, StoreError> {
-    let sizes = correcting_document_sizes(connection, taxpayer, references).await?;
+    let sizes = load_correcting_sizes(connection, taxpayer, references).await?;
     Ok(sum_sizes(&sizes))
 }
 
@@ -165,8 +165,8 @@ pub async fn find_credits(
     connection: &impl ConnectionTrait,
     invoice: &Invoice,
 ) -> Result<InvoiceCredits, StoreError> {
-    let references = invoice.own_references();
-    let sizes = correcting_document_sizes(connection, invoice.taxpayer_id, &references).await?;
+    let references = invoice.possible_reference_texts();
+    let sizes = load_correcting_sizes(connection, invoice.taxpayer_id, &references).await?;
     let ids: Vec<_> = sizes.into_iter().map(|(id, _)| id).collect();
     let columns = Column::iter().filter(|column| !matches!(column, Column::Lines));
     let without_lines = Entity::find()
@@ -187,7 +187,7 @@ pub async fn find_credits(
 }
 
 /// Returns the ids and sizes of the invoices that refer to another one, oldest first, but at most `CORRECTING_MAX` + 1.
-async fn correcting_document_sizes(
+async fn load_correcting_sizes(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     references: &[String],
@@ -237,7 +237,7 @@ pub async fn find_amounts_paid_back(
     invoice: &Invoice,
 ) -> Result<Vec<Amount>, StoreError> {
     let columns = [Column::Id, Column::Currency, Column::Paid, Column::Corrects];
-    let rows = select_signed_credit_notes(invoice.taxpayer_id, &invoice.own_references())
+    let rows = select_signed_credit_notes(invoice.taxpayer_id, &invoice.possible_reference_texts())
         .select_only()
         .columns(columns)
         .column_as(Expr::cust(reference_kind_expression()), "reference_kind")

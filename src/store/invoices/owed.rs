@@ -13,7 +13,7 @@ use sea_orm::{
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::corrected_reference::{CorrectedReference, references_to_invoice};
-use crate::domain::invoice::owed::{OwedInvoice, set_off};
+use crate::domain::invoice::owed::{OwedInvoice, set_off_credit_notes};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::store::Store;
@@ -111,7 +111,7 @@ pub async fn load_unsettled(
     if !credited.is_empty() {
         invoices.extend(load_closed_credits(store, taxpayer, &credited).await?);
     }
-    let invoices = set_off(invoices);
+    let invoices = set_off_credit_notes(invoices);
     Ok(OwedInvoices { invoices, is_cut })
 }
 

@@ -90,7 +90,7 @@ pub async fn find_owned_by_invoice(
         .all(store.reader())
         .await?;
     let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
-    let mut actors = events::actors_by_sequence(store, taxpayer, &sequences).await?;
+    let mut actors = events::load_event_actors(store, taxpayer, &sequences).await?;
     let entry = |row: Model| {
         let actor = actors.remove(&row.sequence);
         LedgerEntry::try_from(row).map(|entry| LedgerEntry { actor, ..entry })
@@ -98,8 +98,8 @@ pub async fn find_owned_by_invoice(
     rows.into_iter().map(entry).collect()
 }
 
-/// Loads, for each of these invoices, the last ledger entry with this payment status, if there is one.
-pub async fn last_with_status(
+/// Loads, for each of these invoices, the last ledger entry with the payment status given for this invoice, if any.
+pub async fn find_last_with_status(
     tx: &Transaction,
     taxpayer: TaxpayerId,
     invoices: &[(InvoiceId, PaymentStatus)],

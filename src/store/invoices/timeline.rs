@@ -26,8 +26,8 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_log::select_sequences_about;
 use crate::store::webhooks::delivery_row;
 
-/// The number of entries to read from each log. It is one more than a timeline may have, to find out if there are older
-/// entries.
+/// The number of entries to read from each log. It is one more than a timeline may have, to find out whether there are
+/// older entries.
 const ENTRIES_READ_MAX: u64 = ENTRIES_MAX as u64 + 1;
 
 pub async fn find_owned_by_irn(
@@ -73,7 +73,7 @@ async fn event_entries(
     taxpayer: TaxpayerId,
     irn: &Irn,
 ) -> Result<Vec<TimelineEntry>, StoreError> {
-    let newest = newest_events(store.backend(), taxpayer, irn).into_model::<EventRow>();
+    let newest = select_newest_events(store.backend(), taxpayer, irn).into_model::<EventRow>();
     let rows = newest.all(store.reader()).await?;
     rows.into_iter()
         .rev()
@@ -81,7 +81,11 @@ async fn event_entries(
         .collect()
 }
 
-fn newest_events(backend: DbBackend, taxpayer: TaxpayerId, irn: &Irn) -> Select<event_row::Entity> {
+fn select_newest_events(
+    backend: DbBackend,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+) -> Select<event_row::Entity> {
     use event_row::Column;
     let columns = [
         Column::Sequence,
@@ -195,7 +199,7 @@ async fn attempt_entries(
         .all(store.reader())
         .await?;
     let keys: BTreeSet<i64> = deliveries.iter().map(|row| row.endpoint_key).collect();
-    let made = attempt_row::find_without_headers()
+    let made = attempt_row::select_without_headers()
         .filter(attempt_row::Column::EndpointKey.is_in(keys))
         .filter(attempt_row::Column::DeliveryId.is_in(deliveries.iter().map(|row| row.id.as_str())))
         .order_by_desc(attempt_row::Column::At)
@@ -263,7 +267,7 @@ mod tests {
         // SQLite only: PostgreSQL's plan depends on the number of events.
         for test in stores().await.into_iter().take(1) {
             let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-            let newest = newest_events(test.store.backend(), TaxpayerId(7), &irn)
+            let newest = select_newest_events(test.store.backend(), TaxpayerId(7), &irn)
                 .build(test.store.backend());
             let values = newest.values.map(|values| values.0).unwrap_or_default();
             let steps = query_plan(&test.store, &newest.sql, values).await;

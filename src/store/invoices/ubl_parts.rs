@@ -44,7 +44,10 @@ pub async fn add(
 }
 
 /// Loads the parts of an invoice; `None` if it was not imported from UBL or has no such parts.
-pub async fn for_invoice(store: &Store, invoice: &Invoice) -> Result<Option<UblParts>, StoreError> {
+pub async fn load_for_invoice(
+    store: &Store,
+    invoice: &Invoice,
+) -> Result<Option<UblParts>, StoreError> {
     let id = (invoice.taxpayer_id.0, invoice.id.0);
     let found = Entity::find_by_id(id).one(store.reader()).await?;
     let at = RowRef {

@@ -33,7 +33,7 @@ pub enum Relation {}
 impl ActiveModelBehavior for ActiveModel {}
 
 /// Returns the token of the invoice's page. Draws one if the invoice has none yet.
-pub async fn invoice_token(store: &Store, invoice: &Invoice) -> Result<String, StoreError> {
+pub async fn load_or_draw_token(store: &Store, invoice: &Invoice) -> Result<String, StoreError> {
     let id = (invoice.taxpayer_id.0, invoice.id.0);
     if let Some(row) = Entity::find_by_id(id).one(store.reader()).await? {
         return Ok(row.token);
@@ -62,7 +62,7 @@ pub async fn invoice_token(store: &Store, invoice: &Invoice) -> Result<String, S
 }
 
 /// Finds the invoice whose page has this token.
-pub async fn invoice_with_token(
+pub async fn find_invoice_by_token(
     store: &Store,
     token: &str,
 ) -> Result<Option<(TaxpayerId, InvoiceId)>, StoreError> {

@@ -78,7 +78,7 @@ impl LanesWithEndedLease {
     }
 
     /// True if a claim would find a lane now.
-    pub async fn is_due(
+    pub async fn has_due(
         self,
         store: &Store,
         request: &ClaimRequest<'_>,

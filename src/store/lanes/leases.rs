@@ -85,7 +85,7 @@ impl LaneRelease {
 pub struct FencedLeases {
     /// The leases that are still held, with their lanes locked for the rest of the transaction.
     pub held: HashSet<Lease>,
-    /// The leases whose lanes another transaction has locked, so that it is not known if they are still held.
+    /// The leases whose lanes another transaction has locked, so that it is not known whether they are still held.
     pub skipped: HashSet<Lease>,
 }
 

@@ -36,7 +36,8 @@ pub struct ActivityEntry {
     pub to: Option<String>,
 }
 
-/// The place after which the next page starts in both logs: the sequence of an event and the id of an audit entry.
+/// The place after which the next page starts in each of the two logs: the sequence of an event and the id of an audit
+/// entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActivityCursor {
     sequence: i64,
@@ -89,7 +90,7 @@ pub async fn owned_by(
     Ok(merge_logs(events, audit, after, limit))
 }
 
-/// Merges the newest lines of both logs. Returns up to `limit` lines, and the place after them if there are more.
+/// Merges the newest lines of the two logs. Returns up to `limit` lines, and the place after them if there are more.
 fn merge_logs(
     events: Vec<(i64, ActivityEntry)>,
     audit: Vec<(Uuid, ActivityEntry)>,

@@ -75,7 +75,7 @@ fn filter_column(column: Column, is_hidden: bool) -> Expr {
 }
 
 /// Returns the ids of the operators that have this email, or had it when their accounts were removed.
-async fn operators_with_email(store: &Store, email: &str) -> Result<Vec<i64>, StoreError> {
+async fn find_operator_ids_by_email(store: &Store, email: &str) -> Result<Vec<i64>, StoreError> {
     let keys = stored_email_keys(email);
     let mut ids: Vec<i64> = operator_row::Entity::find()
         .select_only()
@@ -184,7 +184,7 @@ pub async fn page(
     page: Page,
 ) -> Result<(Vec<AuditEntry>, u64), StoreError> {
     let operators = match &filter.operator {
-        Some(email) => Some(operators_with_email(store, email).await?),
+        Some(email) => Some(find_operator_ids_by_email(store, email).await?),
         None => None,
     };
     let found = Entity::find().filter(filter.condition(operators));
@@ -192,7 +192,7 @@ pub async fn page(
 }
 
 /// Loads up to `limit` entries of actions that requests of this trace caused, oldest first.
-pub async fn with_trace_id(
+pub async fn find_by_trace_id(
     store: &Store,
     trace_id: &str,
     limit: u64,

@@ -228,7 +228,7 @@ mod tests {
 
     /// Returns the counts of listed, decided and stored findings.
     async fn counted(store: &Store, one: &Reconciliation) -> [usize; 3] {
-        let stored = reconciliations::with_id(store, one.id).await.unwrap();
+        let stored = reconciliations::find_by_id(store, one.id).await.unwrap();
         let counts = stored.unwrap().counts;
         let page = Page {
             number: 1,

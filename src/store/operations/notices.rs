@@ -64,7 +64,7 @@ const UNCLEAR_STATUSES: [AuthorityStatus; 3] = [
 pub struct GatherDelays {
     /// The time for which the first notice of a topic waits, so that one mail can sum up several.
     pub gather: SignedDuration,
-    /// The time after a mail about a frequent topic before the next one is sent.
+    /// The minimum time between two mails about the same topic, if the topic is one with frequent notices.
     pub repeat: SignedDuration,
 }
 

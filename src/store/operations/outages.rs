@@ -39,7 +39,9 @@ pub struct QueuedNotice {
 pub type NotifiedCounts = HashMap<OutageEvent, u64>;
 
 /// Loads the open outage. If no outage is open, loads the outage that ended last.
-pub async fn open_or_last(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
+pub async fn load_open_or_last(
+    connection: &impl ConnectionTrait,
+) -> Result<Option<Outage>, StoreError> {
     let found =
         Entity::find().order_by_with_nulls(Column::EndedAt, Order::Desc, NullOrdering::First);
     found
@@ -49,7 +51,7 @@ pub async fn open_or_last(connection: &impl ConnectionTrait) -> Result<Option<Ou
         .transpose()
 }
 
-pub async fn with_id(
+pub async fn find_by_id(
     connection: &impl ConnectionTrait,
     id: OutageId,
 ) -> Result<Option<Outage>, StoreError> {
@@ -309,19 +311,22 @@ mod tests {
     #[tokio::test]
     async fn an_outage_is_read_as_it_was_written_and_the_open_one_is_the_last() {
         for test in stores().await {
-            assert_eq!(open_or_last(test.store.reader()).await.unwrap(), None);
+            assert_eq!(load_open_or_last(test.store.reader()).await.unwrap(), None);
             let open = outage(50, None);
             let early = outage(0, Some(9));
             let late = outage(60, Some(70));
             for one in [&late, &open, &early] {
                 write(&test, one).await.unwrap();
                 assert_eq!(
-                    with_id(test.store.reader(), one.id).await.unwrap().as_ref(),
+                    find_by_id(test.store.reader(), one.id)
+                        .await
+                        .unwrap()
+                        .as_ref(),
                     Some(one)
                 );
             }
             assert_eq!(
-                open_or_last(test.store.reader()).await.unwrap(),
+                load_open_or_last(test.store.reader()).await.unwrap(),
                 Some(open.clone())
             );
             let over = Outage {
@@ -330,7 +335,7 @@ mod tests {
             };
             write(&test, &over).await.unwrap();
             assert_eq!(
-                open_or_last(test.store.reader()).await.unwrap(),
+                load_open_or_last(test.store.reader()).await.unwrap(),
                 Some(late.clone()),
                 "the one that ended last"
             );

@@ -189,7 +189,7 @@ impl OwnedTaxpayerList {
         let rows = store.reader().query_all_raw(statement).await?;
         let ids = rows.iter().map(|row| row.try_get("", "id").map(TaxpayerId));
         let ids: Vec<_> = ids.collect::<Result<_, _>>()?;
-        let mut known = taxpayers::with_ids(store.reader(), &ids).await?;
+        let mut known = taxpayers::find_by_ids(store.reader(), &ids).await?;
         let mut listed = Vec::with_capacity(rows.len());
         for (row, id) in rows.iter().zip(ids) {
             listed.extend(to_listed_taxpayer(row, id, &mut known)?);

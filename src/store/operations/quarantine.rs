@@ -82,7 +82,7 @@ async fn remove_beyond_limit(
     Ok(())
 }
 
-pub async fn command_with_reference(
+pub async fn find_command_by_reference(
     store: &Store,
     reference: CommandId,
 ) -> Result<Option<QuarantinedCommand>, StoreError> {
@@ -242,7 +242,7 @@ mod tests {
                 ..command(Some(7))
             };
             put_command(&test.store, &kept, None).await.unwrap();
-            let stored = command_with_reference(&test.store, kept.reference).await;
+            let stored = find_command_by_reference(&test.store, kept.reference).await;
             assert_eq!(stored.unwrap().unwrap().panic, "in `a b`");
         }
     }
@@ -266,7 +266,9 @@ mod tests {
                 Some("ada@example.org")
             );
             assert_eq!(
-                command_with_reference(store, kept.reference).await.unwrap(),
+                find_command_by_reference(store, kept.reference)
+                    .await
+                    .unwrap(),
                 Some(kept.clone())
             );
             assert_eq!(

@@ -218,7 +218,7 @@ async fn load_quarantined(
     let runs: Vec<_> = ids(WorkKind::Run)
         .filter_map(|id| id.parse().ok())
         .collect();
-    for run in run_list::with_ids(store, &runs).await? {
+    for run in run_list::find_by_ids(store, &runs).await? {
         if run.state() == RunState::Paused && run.is_quarantined() {
             keep(run.into());
         }

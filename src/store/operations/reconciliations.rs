@@ -89,9 +89,9 @@ pub async fn finish(
 ) -> Result<Reconciliation, StoreError> {
     let mut earlier = supersede_previous(tx, &one).await?;
     earlier.extend(moved_findings::take_over_findings(tx, &one, &found).await?);
-    let recorded = day::number_findings(found.findings, &earlier);
+    let recorded = day::assign_finding_numbers(found.findings, &earlier);
     let carried = recorded.iter().filter(|found| found.decision.is_some());
-    let one = one.count_decided(u32::try_from(carried.count()).unwrap_or(u32::MAX));
+    let one = one.count_findings_as_decided(u32::try_from(carried.count()).unwrap_or(u32::MAX));
     save(tx, &one).await?;
     let rows: Vec<_> = recorded
         .into_iter()
@@ -248,7 +248,10 @@ pub async fn last_completed_start(
 }
 
 /// Loads a reconciliation of any taxpayer. Only operators may see it.
-pub async fn with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Reconciliation>, StoreError> {
+pub async fn find_by_id(
+    store: &Store,
+    id: uuid::Uuid,
+) -> Result<Option<Reconciliation>, StoreError> {
     let found = Entity::find()
         .filter(Column::Id.eq(id.to_string()))
         .one(store.reader())
@@ -277,7 +280,7 @@ pub async fn page(
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-/// Returns the ids of those of these reconciliations whose day was compared again since. What they list does not count
+/// Returns the ids of those reconciliations in `found` whose day was compared again since. Their findings do not count
 /// any more.
 pub async fn find_superseded(
     store: &Store,
@@ -632,7 +635,7 @@ mod tests {
                 .await
                 .unwrap();
             assert_eq!(all, (vec![last.clone(), asked_for, useful], 3));
-            assert_eq!(with_id(store, plain.id).await.unwrap(), None);
+            assert_eq!(find_by_id(store, plain.id).await.unwrap(), None);
             assert_eq!(findings(store, &plain, first_page()).await.unwrap(), []);
             let day = last.day;
             let other = last.day.tomorrow().unwrap();
@@ -793,7 +796,7 @@ mod tests {
                 let is_listed = later.action == FindingAction::Listed && !stays;
                 assert_eq!(second.counts.listed, u32::from(is_listed), "{later:?}");
                 assert_eq!(second.counts.decided, u32::from(stays), "{later:?}");
-                assert_eq!(with_id(store, second.id).await.unwrap(), Some(second));
+                assert_eq!(find_by_id(store, second.id).await.unwrap(), Some(second));
             }
         }
     }
@@ -815,7 +818,7 @@ mod tests {
             let one = finish_and_commit(store, one, 1, &found).await;
             let counts = async || {
                 let open = open_findings_by_kind(store).await.unwrap();
-                let one = with_id(store, one.id).await.unwrap().unwrap().counts;
+                let one = find_by_id(store, one.id).await.unwrap().unwrap().counts;
                 let open: u64 = open.iter().map(|(_, group)| group.count).sum();
                 (open, one.listed, one.decided)
             };

@@ -18,7 +18,7 @@ use crate::store::Store;
 use crate::store::old_rows::delete_before;
 use crate::store::operations::request_log_row::{Column, Entity, Model};
 
-/// The lowest status of a failure.
+/// The lowest HTTP status that counts as a failure.
 const FAILURE_MIN: i64 = 400;
 /// The maximum number of groups of failures that a list has.
 const GROUPS_MAX: u64 = 100;
@@ -209,7 +209,7 @@ mod tests {
     use timing::clock;
 
     use super::*;
-    use crate::domain::request_log::{LogOwner, LoggedBody};
+    use crate::domain::request_log::{LoggedBody, RequestOwner};
     use crate::store::testing::{query_plan, stores};
 
     const OWN: TaxpayerId = TaxpayerId(7);
@@ -219,7 +219,7 @@ mod tests {
         LoggedRequest {
             id: clock::new_id(),
             at: Timestamp::UNIX_EPOCH + Duration::from_secs(second),
-            caller: LogOwner {
+            caller: RequestOwner {
                 taxpayer,
                 integrator: Some(INTEGRATOR),
             },

@@ -5,7 +5,7 @@ use database::column::{RowRef, json};
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
-use crate::domain::request_log::{LogOwner, LoggedRequest};
+use crate::domain::request_log::{LoggedRequest, RequestOwner};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "request_log")]
@@ -44,7 +44,7 @@ impl TryFrom<Model> for LoggedRequest {
         Ok(Self {
             id: at.parse(&row.id)?,
             at: at.moment(row.at)?,
-            caller: LogOwner {
+            caller: RequestOwner {
                 taxpayer: row.taxpayer_id.map(TaxpayerId),
                 integrator: row.integrator_id.map(IntegratorId),
             },

@@ -84,7 +84,10 @@ static EVENTS_OWNED: SqlOnce = SqlOnce::new(|_| {
 });
 
 /// Finds the invoices of any taxpayer that have this number.
-pub async fn invoices_with_number(store: &Store, number: &str) -> Result<Vec<Invoice>, StoreError> {
+pub async fn find_invoices_by_number(
+    store: &Store,
+    number: &str,
+) -> Result<Vec<Invoice>, StoreError> {
     let backend = store.backend();
     let statement = Statement::from_sql_and_values(backend, INVOICES.get(backend), [number.into()]);
     let rows = invoice_row::Model::find_by_statement(statement)
@@ -95,7 +98,7 @@ pub async fn invoices_with_number(store: &Store, number: &str) -> Result<Vec<Inv
 
 /// Finds an event by its id, of this taxpayer or, if it is `None`, of any taxpayer. An id that contains no time finds
 /// nothing.
-pub async fn event_with_id(
+pub async fn find_event_by_id(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
     id: Uuid,
@@ -121,7 +124,7 @@ pub async fn event_with_id(
 
 /// Finds the events, of any taxpayer, that the request with this trace caused within `TRACE_LENGTH`. The id of a trace
 /// that this service began contains the time; for any other trace nothing is found.
-pub async fn events_with_trace(store: &Store, trace: Uuid) -> Result<Vec<Event>, StoreError> {
+pub async fn find_events_by_trace_id(store: &Store, trace: Uuid) -> Result<Vec<Event>, StoreError> {
     let Some((after, before)) = creation_time_range(trace, TRACE_LENGTH) else {
         return Ok(Vec::new());
     };

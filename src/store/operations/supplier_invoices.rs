@@ -18,7 +18,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::DocumentKind;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::money::Amount;
-use crate::domain::supplier_invoice::{SupplierInvoice, plain_text};
+use crate::domain::supplier_invoice::{SupplierInvoice, scalar_text};
 use crate::store::Store;
 use crate::store::operations::supplier_document_row;
 use crate::store::operations::supplier_invoice_row::{Column, Entity, Model};
@@ -194,12 +194,12 @@ pub async fn document_summaries(
         .await?;
     let facts = rows.into_iter().map(|row| {
         let totals = parse_json_or_null(row.legal_monetary_total);
-        let type_code = plain_text(&parse_json_or_null(row.invoice_type_code));
+        let type_code = scalar_text(&parse_json_or_null(row.invoice_type_code));
         let facts = DocumentSummary {
             is_credit_note: DocumentKind::from_type_code(&type_code).is_credit_note(),
-            due: plain_text(&parse_json_or_null(row.due_date)),
-            currency: plain_text(&parse_json_or_null(row.document_currency_code)),
-            payable: plain_text(&totals["payable_amount"]).parse().ok(),
+            due: scalar_text(&parse_json_or_null(row.due_date)),
+            currency: scalar_text(&parse_json_or_null(row.document_currency_code)),
+            payable: scalar_text(&totals["payable_amount"]).parse().ok(),
         };
         (row.irn_key, facts)
     });

@@ -1,4 +1,5 @@
-//! Pipeline runs.
+//! Pipeline runs: the operations on invoices at the authority, such as submissions, each with the steps that it has
+//! done.
 
 pub mod run_list;
 pub mod run_row;
@@ -31,7 +32,7 @@ pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
 });
 
 /// Loads, for each taxpayer, its runs for these IRNs, ordered by the time of their last change.
-pub async fn with_irn_keys(
+pub async fn find_by_irn_keys(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, Vec<String>)>,
 ) -> Result<Vec<Run>, StoreError> {
@@ -53,7 +54,7 @@ pub async fn find_owned_by_irn_keys(
     taxpayer: TaxpayerId,
     irn_keys: Vec<String>,
 ) -> Result<Vec<Run>, StoreError> {
-    with_irn_keys(connection, [(taxpayer, irn_keys)]).await
+    find_by_irn_keys(connection, [(taxpayer, irn_keys)]).await
 }
 
 pub async fn find_owned_by_id(
@@ -69,7 +70,7 @@ pub async fn find_owned_by_id(
 }
 
 /// Loads a run of any taxpayer. Use this only for operators, who may see all runs.
-pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError> {
+pub async fn find_by_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError> {
     let found = Entity::find()
         .filter(Column::Id.eq(id.to_string()))
         .one(store.reader())
@@ -82,7 +83,7 @@ pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError
 pub(in crate::store) const TRACE_ID: &str = "substr(trace, 4, 32)";
 
 /// Loads up to `limit` runs that requests of this trace made due, oldest first.
-pub async fn with_trace_id(
+pub async fn find_by_trace_id(
     store: &Store,
     trace_id: &str,
     limit: u64,
@@ -240,7 +241,7 @@ static LIFTABLE: SqlOnce = SqlOnce::new(|dialect| {
 });
 
 /// Loads up to `limit` runs whose quarantine can be lifted and that have not changed since this time, oldest first.
-pub async fn with_liftable_quarantine(
+pub async fn find_with_liftable_quarantine(
     store: &Store,
     since: Timestamp,
     limit: u64,

@@ -206,7 +206,7 @@ pub async fn count(
 }
 
 /// Returns the ids of up to `limit` matching runs that are in one of these states, oldest first.
-pub async fn ids(
+pub async fn load_ids(
     store: &Store,
     filter: &RunFilter,
     states: &[RunState],
@@ -233,7 +233,7 @@ pub async fn ids(
 }
 
 /// Loads the runs with these ids, oldest first. Ids that do not exist are skipped.
-pub async fn with_ids(store: &Store, ids: &[RunId]) -> Result<Vec<Run>, StoreError> {
+pub async fn find_by_ids(store: &Store, ids: &[RunId]) -> Result<Vec<Run>, StoreError> {
     let mut found = Vec::new();
     for chunk in statement_portions(ids) {
         let wanted = Column::Id.is_in(chunk.iter().map(ToString::to_string));
@@ -488,8 +488,8 @@ mod tests {
         let now = at(2_000);
         for test in stores_with_runs().await {
             let store = &test.store;
-            let selected = ids(store, &all, &states, now, 1).await.unwrap();
-            assert_eq!(numbers(&with_ids(store, &selected).await.unwrap()), [2]);
+            let selected = load_ids(store, &all, &states, now, 1).await.unwrap();
+            assert_eq!(numbers(&find_by_ids(store, &selected).await.unwrap()), [2]);
             assert_eq!(count(store, &all, &states, now).await.unwrap(), 2);
         }
     }

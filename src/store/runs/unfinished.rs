@@ -45,7 +45,7 @@ const COUNT_UNFINISHED: &str = "SELECT state, wait_reason, COUNT(*) AS runs, MIN
     AS next_deadline \
     FROM pipeline_runs WHERE state IN ('running', 'waiting', 'paused') GROUP BY state, wait_reason";
 
-/// Counts the unfinished runs of all taxpayers.
+/// Groups the unfinished runs of all taxpayers by state and by reason to wait, and counts the runs of each group.
 pub async fn count(store: &Store, now: Timestamp) -> Result<Vec<UnfinishedRuns>, StoreError> {
     let soon = now
         .saturating_add(DUE_SOON_WITHIN)

@@ -36,7 +36,7 @@ pub enum Relation {}
 impl ActiveModelBehavior for ActiveModel {}
 
 /// Selects attempts without their headers.
-pub fn find_without_headers() -> Select<Entity> {
+pub fn select_without_headers() -> Select<Entity> {
     let absent = || Expr::cust("CAST(NULL AS text)");
     Entity::find()
         .select_only()

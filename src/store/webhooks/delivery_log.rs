@@ -214,7 +214,7 @@ pub async fn find_logged_owned_by_id(
 
 /// Loads a delivery to an endpoint with its last attempts and their headers. Use this only for a caller with a valid
 /// link to the delivery.
-pub async fn logged_with_id(
+pub async fn find_logged_by_id(
     store: &Store,
     endpoint: EndpointKey,
     id: uuid::Uuid,
@@ -297,12 +297,15 @@ pub async fn find_dead_owned_by_id(
 }
 
 /// Finds a dead letter of any taxpayer by its id. Use this only for operators, who may see all dead letters.
-pub async fn dead_with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Delivery>, StoreError> {
-    let found = select_dead_with_id(id).one(store.reader()).await?;
+pub async fn find_dead_by_id(
+    store: &Store,
+    id: uuid::Uuid,
+) -> Result<Option<Delivery>, StoreError> {
+    let found = select_dead_by_id(id).one(store.reader()).await?;
     found.map(Delivery::try_from).transpose()
 }
 
-fn select_dead_with_id(id: uuid::Uuid) -> Select<Entity> {
+fn select_dead_by_id(id: uuid::Uuid) -> Select<Entity> {
     Entity::find()
         .filter(Expr::cust(DEAD_CONDITION))
         .filter(Column::Id.eq(id.to_string()))
@@ -353,7 +356,7 @@ async fn attempts_by_delivery(
     if any.is_empty() {
         return Ok(HashMap::new());
     }
-    let found = attempt_row::find_without_headers()
+    let found = attempt_row::select_without_headers()
         .filter(any)
         .order_by_asc(attempt_row::Column::Attempt)
         .all(store.reader())
@@ -417,7 +420,7 @@ mod tests {
         for test in stores().await.into_iter().take(1) {
             let dead = Entity::find().filter(Expr::cust(DEAD_CONDITION));
             for query in [
-                select_dead_with_id(uuid::Uuid::nil()),
+                select_dead_by_id(uuid::Uuid::nil()),
                 dead.order_by_desc(Column::Id),
             ] {
                 let query = query.build(test.store.backend());

@@ -63,7 +63,7 @@ fn event_columns() -> String {
 /// A due delivery and its event.
 struct DueDelivery {
     delivery: Delivery,
-    /// Its data is empty until `load_large_events` has loaded it, if the event is large.
+    /// If the event is large, its data is empty until `load_large_events` has loaded it.
     event: Event,
     data_bytes: i64,
 }

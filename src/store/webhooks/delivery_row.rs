@@ -72,7 +72,7 @@ impl TryFrom<Model> for Delivery {
 }
 
 impl Model {
-    /// Creates the row with `is_first` false. `delivery_heads` decides later if the delivery is a chain head.
+    /// Creates the row with `is_first` false. `delivery_heads` decides later whether the delivery is a chain head.
     pub fn from_delivery(delivery: &Delivery, kind: &str, now: Timestamp) -> Self {
         Self {
             endpoint_key: delivery.endpoint.0,

@@ -94,7 +94,7 @@ pub async fn count_by_state(
     Ok(counts)
 }
 
-/// Loads the newest of the selected deliveries.
+/// Loads the newest deliveries in a range, up to `limit`, newest first.
 pub async fn load_newest(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -112,8 +112,9 @@ pub async fn load_newest(
     Ok(load_page(store, selected, page).await?.0)
 }
 
-/// Returns the sequences of the events of these deliveries to an endpoint. Ids of other deliveries are left out.
-pub async fn sequences_with_ids(
+/// Returns the event sequences of the deliveries with these ids, by id. Ids of deliveries to other endpoints are left
+/// out.
+pub async fn find_sequences_by_ids(
     store: &Store,
     endpoint: EndpointKey,
     ids: &[Uuid],

@@ -35,7 +35,7 @@ pub struct DayStats {
 
 /// Counts the attempts of the last 24 hours by hour. Their deliveries may be days old. They are found by their ids,
 /// which begin with the time of creation, so attempts on deliveries older than `ATTEMPTED_FOR` do not count.
-pub async fn last_day_by_hour(
+pub async fn count_last_day_by_hour(
     store: &Store,
     endpoint: EndpointKey,
     now: Timestamp,
@@ -152,7 +152,9 @@ mod tests {
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
-            let day = last_day_by_hour(&test.store, endpoint, now).await.unwrap();
+            let day = count_last_day_by_hour(&test.store, endpoint, now)
+                .await
+                .unwrap();
             assert!(!day.is_partial);
             let hours = day.hours;
             let expected = |delivered, failed, average_ms| HourStats {

@@ -39,7 +39,7 @@ use crate::store::lanes::{self, LaneKind};
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 
 /// Loads the endpoint with this key.
-pub async fn with_key(
+pub async fn find_by_key(
     connection: &impl ConnectionTrait,
     key: EndpointKey,
 ) -> Result<Option<Endpoint>, StoreError> {
@@ -83,7 +83,7 @@ pub type EndpointWithStreak = (Endpoint, Option<FailureStreak>);
 
 /// Loads the endpoints of a taxpayer with their failure streaks: first the default endpoint, then the added ones,
 /// oldest first.
-pub async fn with_streaks_owned_by(
+pub async fn owned_by_with_streaks(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
 ) -> Result<Vec<EndpointWithStreak>, StoreError> {
@@ -106,7 +106,7 @@ pub async fn find_owned_by_name(
         Some(id) => EndpointKey::for_added(id),
         None => return Ok(None),
     };
-    let found = with_failure_streak(connection, key).await?;
+    let found = find_by_key_with_streak(connection, key).await?;
     Ok(found.filter(|(endpoint, _)| endpoint.taxpayer_id == taxpayer))
 }
 
@@ -213,7 +213,7 @@ pub async fn load_endpoint(
 }
 
 /// Loads an endpoint and its failure streak, without its secrets.
-pub async fn with_failure_streak(
+pub async fn find_by_key_with_streak(
     connection: &impl ConnectionTrait,
     key: EndpointKey,
 ) -> Result<Option<EndpointWithStreak>, StoreError> {
@@ -253,7 +253,7 @@ pub async fn set_failure_streak(
 }
 
 /// Returns those of these endpoints that have a failure streak.
-pub async fn keys_with_failure_streak(
+pub async fn find_keys_with_failure_streak(
     tx: &Transaction,
     keys: &[EndpointKey],
 ) -> Result<HashSet<EndpointKey>, StoreError> {
@@ -282,7 +282,7 @@ pub async fn save(
     endpoint: &Endpoint,
     first_secret: &str,
 ) -> Result<(), StoreError> {
-    let stored = with_failure_streak(tx, endpoint.key).await?;
+    let stored = find_by_key_with_streak(tx, endpoint.key).await?;
     let was_stopped = stored.is_some_and(|(before, streak)| {
         !before.is_active || streak.as_ref().is_some_and(FailureStreak::was_parked)
     });
@@ -416,7 +416,7 @@ mod tests {
                 .map(|one| one.id)
                 .collect();
             assert_eq!((of_other, found.len()), (vec![4], 0));
-            let all = with_streaks_owned_by(reader, OWNER).await.unwrap();
+            let all = owned_by_with_streaks(reader, OWNER).await.unwrap();
             assert_eq!(
                 all.into_iter().map(|(one, _)| one).collect::<Vec<_>>(),
                 of_owner
@@ -452,7 +452,7 @@ mod tests {
                 .unwrap();
             remove(&tx, &[gone.key]).await.unwrap();
             tx.commit().await.unwrap();
-            let left = with_streaks_owned_by(test.store.reader(), OWNER)
+            let left = owned_by_with_streaks(test.store.reader(), OWNER)
                 .await
                 .unwrap();
             let left: Vec<_> = left.iter().map(|(one, _)| one.id).collect();

@@ -87,7 +87,7 @@ async fn nothing_begins_by_itself_unless_the_account_says_so(world: &World) {
     wait_for_status(&taxpayer, &drafted, "submitted").await;
     taxpayer
         .app()
-        .run_with_operation(&irn(&drafted), "transmit")
+        .fetch_run_with_operation(&irn(&drafted), "transmit")
         .await
         .expect_refusal(404, "RUN_NOT_FOUND");
 }

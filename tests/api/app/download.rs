@@ -59,7 +59,9 @@ async fn a_signed_invoice_is_downloaded_as_the_authority_holds_it(world: &World)
         .await
         .expect_status(200);
     assert_eq!(of_integrator.data(), answer.data());
-    app.pay(&irn, "PAID").await.expect_status(200);
+    app.set_payment_status(&irn, "PAID")
+        .await
+        .expect_status(200);
     assert_eq!(
         app.download(&irn).await.data()["payment_status"],
         json!("PAID")

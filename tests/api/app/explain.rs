@@ -491,12 +491,12 @@ async fn every_refusal_of_the_authority_is_explained(world: &World) {
         .await
         .expect_status(200);
     let refused = app
-        .pay(&irn(&taxpayer, &no), "PAID")
+        .set_payment_status(&irn(&taxpayer, &no), "PAID")
         .await
         .expect_status(200);
     assert_eq!(refused.body.get("explanations"), None);
     let refused = app
-        .pay(&irn(&taxpayer, &no), "REJECTED")
+        .set_payment_status(&irn(&taxpayer, &no), "REJECTED")
         .await
         .expect_refusal(422, "AUTHORITY_REJECTED");
     let why = &refused.body["explanations"][0];
@@ -563,7 +563,7 @@ async fn faults_of_our_own_are_explained_on_every_path_of_this_surface(world: &W
         .await
         .expect_status(200);
     let why = first(
-        &app.pay(&irn(&taxpayer, &no), "PARTIAL")
+        &app.set_payment_status(&irn(&taxpayer, &no), "PARTIAL")
             .await
             .expect_status(422),
     );

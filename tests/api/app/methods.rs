@@ -113,7 +113,7 @@ async fn a_slash_or_a_blank_in_an_irn_is_percent_encoded(world: &World) {
             .expect_refusal(404, "INVOICE_NOT_FOUND");
         taxpayer
             .app()
-            .pay(&encoded, "PAID")
+            .set_payment_status(&encoded, "PAID")
             .await
             .expect_refusal(404, "INVOICE_NOT_FOUND");
         taxpayer

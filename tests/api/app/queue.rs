@@ -119,7 +119,7 @@ async fn the_deadline_runs_from_the_issue_and_depends_on_the_category(world: &Wo
         transmission.expect_status(200);
         let later = taxpayer
             .app()
-            .run_with_operation(&irn(&taxpayer, &no), "transmit")
+            .fetch_run_with_operation(&irn(&taxpayer, &no), "transmit")
             .await;
         assert_eq!(
             later.data()["deadline_at"],

@@ -367,7 +367,7 @@ async fn a_queued_report_or_submission_of_an_invoice_that_is_cancelled_is_not_se
             .expect_status(200);
         let run = taxpayer
             .app()
-            .run_with_operation(invoice["irn"].as_str().unwrap(), operation)
+            .fetch_run_with_operation(invoice["irn"].as_str().unwrap(), operation)
             .await;
         assert_eq!(run.data()["state"], json!("cancelled"), "{}", run.text);
         assert_eq!(
@@ -493,18 +493,18 @@ async fn a_transmitted_invoice_that_is_reported_is_reported(world: &World) {
     assert_eq!(operation(taxpayer.app().run(irn).await), json!("transmit"));
     for name in ["submit", "transmit", "report"] {
         assert_eq!(
-            operation(taxpayer.app().run_with_operation(irn, name).await),
+            operation(taxpayer.app().fetch_run_with_operation(irn, name).await),
             json!(name)
         );
     }
     let none = taxpayer
         .app()
-        .run_with_operation(irn, "update-payment-status")
+        .fetch_run_with_operation(irn, "update-payment-status")
         .await;
     none.expect_refusal(404, "RUN_NOT_FOUND");
     taxpayer
         .app()
-        .run_with_operation(irn, "dance")
+        .fetch_run_with_operation(irn, "dance")
         .await
         .expect_refusal(404, "RUN_NOT_FOUND");
 }

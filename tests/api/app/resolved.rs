@@ -51,7 +51,7 @@ async fn succeeded(taxpayer: &Taxpayer, irn: &str, operation: &str) -> Value {
     let ended = async || {
         let run = taxpayer
             .app()
-            .run_with_operation(irn, operation)
+            .fetch_run_with_operation(irn, operation)
             .await
             .expect_status(200)
             .data()
@@ -149,7 +149,7 @@ async fn a_lost_payment_is_known_by_asking(world: &World) {
     for kind in COMMITTED.into_iter().chain(PREVENTED) {
         let irn = signed(&taxpayer).await;
         fault(world, kind, Operation::Update, &irn);
-        taxpayer.app().pay(&irn, "PAID").await;
+        taxpayer.app().set_payment_status(&irn, "PAID").await;
         let known = resolved_by(&taxpayer, &irn, "update-payment-status").await;
         assert_eq!(known, expected(kind, "confirm"), "{kind:?}");
         assert_eq!(sheet(world, &irn).payment_status, Some("PAID"), "{kind:?}");
@@ -180,7 +180,7 @@ async fn an_answer_that_comes_too_late_is_found_out_about(world: &World) {
         resolved_by(&taxpayer, irn, "transmit").await,
         json!("confirm")
     );
-    taxpayer.app().pay(irn, "PAID").await;
+    taxpayer.app().set_payment_status(irn, "PAID").await;
     assert_eq!(
         resolved_by(&taxpayer, irn, "update-payment-status").await,
         json!("confirm")
@@ -350,7 +350,8 @@ async fn where_confirm_is_out_the_search_is_asked(world: &World) {
         eventually("the call", called).await;
         out(world, Operation::Confirm);
     };
-    let (paid, ()) = futures_util::future::join(app.pay(&irn, "PAID"), called()).await;
+    let (paid, ()) =
+        futures_util::future::join(app.set_payment_status(&irn, "PAID"), called()).await;
     paid.expect_status(200);
     assert_eq!(
         resolved_by(&taxpayer, &irn, "update-payment-status").await,
@@ -404,7 +405,7 @@ async fn where_both_witnesses_are_silent_the_run_waits_and_nothing_is_sent_again
     assert_eq!(unsent.body["retryable"], json!(true));
     let run = taxpayer
         .app()
-        .run_with_operation(unsigned, "submit")
+        .fetch_run_with_operation(unsigned, "submit")
         .await
         .expect_status(200);
     assert!(
@@ -474,7 +475,11 @@ async fn a_payment_status_that_stands_already_is_known_by_asking_and_its_step_sa
 ) {
     let taxpayer = world.taxpayer().await;
     let irn = signed(&taxpayer).await;
-    taxpayer.app().pay(&irn, "PENDING").await.expect_status(200);
+    taxpayer
+        .app()
+        .set_payment_status(&irn, "PENDING")
+        .await
+        .expect_status(200);
     let run = succeeded(&taxpayer, &irn, "update-payment-status").await;
     assert_eq!(
         (&run["resolved_by"], &run["steps"][0]["outcome"]),

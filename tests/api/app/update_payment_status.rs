@@ -90,14 +90,16 @@ async fn the_ledger_names_who_asked_and_not_the_authority(world: &World) {
     ];
     for (kind, app) in ways {
         let (invoice, irn) = signed(&taxpayer).await;
-        app.pay(&irn, "PAID").await.expect_status(200);
+        app.set_payment_status(&irn, "PAID")
+            .await
+            .expect_status(200);
         let path = format!("{INVOICES}/{}?include=ledger", invoice["id"]);
         let shown = taxpayer.get(&path).await.expect_status(200);
         let entry = &shown.data()["ledger"]["entries"][0]["actor"];
         let events = taxpayer.events().await;
         let event = &events.last().unwrap()["actor"];
         let run = app
-            .run_with_operation(&irn, "update-payment-status")
+            .fetch_run_with_operation(&irn, "update-payment-status")
             .await
             .expect_status(200);
         for actor in [entry, event, &run.data()["asked_by"]] {
@@ -126,12 +128,20 @@ async fn what_stands_already_is_not_relayed(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
     let before = taxpayer.reread(&invoice).await;
-    taxpayer.app().pay(&irn, "PENDING").await.expect_status(200);
+    taxpayer
+        .app()
+        .set_payment_status(&irn, "PENDING")
+        .await
+        .expect_status(200);
     assert_eq!(held(world, &irn), ("PENDING", 0));
     assert_eq!(taxpayer.reread(&invoice).await, before);
     assert_eq!(payment_events(&taxpayer).await, 0);
     for _ in 0..3 {
-        taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
+        taxpayer
+            .app()
+            .set_payment_status(&irn, "PAID")
+            .await
+            .expect_status(200);
     }
     assert_eq!(held(world, &irn), ("PAID", 1));
     assert_eq!(payment_events(&taxpayer).await, 1);
@@ -163,7 +173,11 @@ async fn another_remark_about_the_same_status_is_an_entry_of_the_ledger(world: &
         for _ in 0..2 {
             send(status, remark).await;
         }
-        taxpayer.app().pay(&irn, status).await.expect_status(200);
+        taxpayer
+            .app()
+            .set_payment_status(&irn, status)
+            .await
+            .expect_status(200);
     }
     let path = format!("{INVOICES}/{}?include=ledger", invoice["id"]);
     let shown = taxpayer.get(&path).await.expect_status(200);
@@ -191,12 +205,12 @@ async fn a_refusal_of_the_authority_is_passed_on_in_its_words(world: &World) {
     let (invoice, irn) = signed(&taxpayer).await;
     taxpayer
         .app()
-        .pay(&irn, "REJECTED")
+        .set_payment_status(&irn, "REJECTED")
         .await
         .expect_status(200);
     let pending = taxpayer
         .app()
-        .pay(&irn, "PENDING")
+        .set_payment_status(&irn, "PENDING")
         .await
         .expect_refusal(422, "AUTHORITY_REJECTED");
     assert_eq!(pending.message(), "Payment status cannot be set to PENDING");
@@ -204,10 +218,14 @@ async fn a_refusal_of_the_authority_is_passed_on_in_its_words(world: &World) {
         taxpayer.reread(&invoice).await["payment_status"],
         json!("REJECTED")
     );
-    taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
+    taxpayer
+        .app()
+        .set_payment_status(&irn, "PAID")
+        .await
+        .expect_status(200);
     let rejected = taxpayer
         .app()
-        .pay(&irn, "REJECTED")
+        .set_payment_status(&irn, "REJECTED")
         .await
         .expect_refusal(422, "AUTHORITY_REJECTED");
     assert!(
@@ -241,7 +259,7 @@ async fn an_approved_invoice_that_the_authority_has_signed_is_paid_in_both_sense
     let irn = invoice["irn"].as_str().unwrap();
     taxpayer
         .app()
-        .pay(irn, "PAID")
+        .set_payment_status(irn, "PAID")
         .await
         .expect_refusal(409, "INVOICE_NOT_APPROVED");
     assert_eq!(held(world, irn), ("PENDING", 0));
@@ -249,7 +267,11 @@ async fn an_approved_invoice_that_the_authority_has_signed_is_paid_in_both_sense
         .set_status(&invoice, "approved")
         .await
         .expect_status(200);
-    taxpayer.app().pay(irn, "PAID").await.expect_status(200);
+    taxpayer
+        .app()
+        .set_payment_status(irn, "PAID")
+        .await
+        .expect_status(200);
     let after = taxpayer.reread(&invoice).await;
     assert_eq!(
         (&after["payment_status"], &after["status"]),
@@ -272,9 +294,17 @@ async fn an_irn_of_no_stored_invoice_is_relayed_and_recorded(world: &World) {
         .submit(&submission(&taxpayer, &no))
         .await
         .expect_status(200);
-    taxpayer.app().pay(&irn, "PENDING").await.expect_status(200);
+    taxpayer
+        .app()
+        .set_payment_status(&irn, "PENDING")
+        .await
+        .expect_status(200);
     assert_eq!(payment_events(&taxpayer).await, 0);
-    taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
+    taxpayer
+        .app()
+        .set_payment_status(&irn, "PAID")
+        .await
+        .expect_status(200);
     assert_eq!(held(world, &irn), ("PAID", 1));
     let events = taxpayer.events().await;
     let data = &events.last().unwrap()["data"];
@@ -285,7 +315,7 @@ async fn an_irn_of_no_stored_invoice_is_relayed_and_recorded(world: &World) {
     assert_eq!(data["payment_status"], json!("PAID"));
     let run = taxpayer
         .app()
-        .run_with_operation(&irn, "update-payment-status")
+        .fetch_run_with_operation(&irn, "update-payment-status")
         .await
         .expect_status(200);
     assert_eq!(run.data()["state"], json!("succeeded"));
@@ -306,7 +336,7 @@ async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World)
         &of_other,
         &irn(&taxpayer, "NEVERSEEN"),
     ] {
-        let answer = taxpayer.app().pay(irn, "PAID").await;
+        let answer = taxpayer.app().set_payment_status(irn, "PAID").await;
         assert_eq!(
             answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(),
             "Invoice not found"
@@ -315,13 +345,13 @@ async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World)
     assert_eq!(held(world, &of_other), ("PENDING", 0));
     let stranger = world.new_integrator().await.app();
     stranger
-        .pay(&of_other, "PAID")
+        .set_payment_status(&of_other, "PAID")
         .await
         .expect_refusal(404, "INVOICE_NOT_FOUND");
     world
         .integrator()
         .app()
-        .pay(&of_other, "PAID")
+        .set_payment_status(&of_other, "PAID")
         .await
         .expect_status(200);
 }
@@ -336,13 +366,21 @@ async fn a_payment_that_only_one_side_knows_is_recorded_at_the_other(world: &Wor
     });
     taxpayer.pay(&paid).await.expect_status(200);
     assert_eq!(held(world, &irn), ("PENDING", 0));
-    taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
+    taxpayer
+        .app()
+        .set_payment_status(&irn, "PAID")
+        .await
+        .expect_status(200);
     assert_eq!(held(world, &irn), ("PAID", 1));
     let rejected = json!({
         "unique_no": irn, "unique_no_type": "IRN", "payment_status": "rejected", "remark": "bounced",
     });
     taxpayer.pay(&rejected).await.expect_status(200);
-    taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
+    taxpayer
+        .app()
+        .set_payment_status(&irn, "PAID")
+        .await
+        .expect_status(200);
     assert_eq!(held(world, &irn), ("PAID", 1));
     assert_eq!(
         taxpayer.reread(&invoice).await["payment_status"],
@@ -363,7 +401,11 @@ async fn a_reply_that_is_lost_leads_to_one_payment(world: &World) {
         let mut order = FaultOrder::new(kind).on(Operation::Update);
         order.irn = Some(irn.clone());
         world.authority.add_fault(order).unwrap();
-        taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
+        taxpayer
+            .app()
+            .set_payment_status(&irn, "PAID")
+            .await
+            .expect_status(200);
         assert_eq!(held(world, &irn), ("PAID", 1), "{kind:?}");
         assert_eq!(
             taxpayer.reread(&invoice).await["payment_status"],
@@ -382,11 +424,11 @@ async fn a_relay_that_fails_goes_on_in_the_background_and_keeps_others_out(world
     world.authority.add_fault(order).unwrap();
     let answer = taxpayer
         .app()
-        .pay(&irn, "PAID")
+        .set_payment_status(&irn, "PAID")
         .await
         .expect_refusal(503, "AUTHORITY_UNAVAILABLE");
     assert_ne!(answer.header("retry-after"), "");
-    let other = taxpayer.app().pay(&irn, "REJECTED").await;
+    let other = taxpayer.app().set_payment_status(&irn, "REJECTED").await;
     other.expect_refusal(409, "INVALID_TRANSITION");
     world.authority.clear_faults();
     let followed =
@@ -410,19 +452,19 @@ async fn an_authority_that_is_out_leaves_nothing_begun(world: &World) {
         .unwrap();
     let answer = taxpayer
         .app()
-        .pay(&irn, "PAID")
+        .set_payment_status(&irn, "PAID")
         .await
         .expect_refusal(502, "AUTHORITY_UNAVAILABLE");
     assert_ne!(answer.header("retry-after"), "");
     world.authority.clear_faults();
     let none = taxpayer
         .app()
-        .run_with_operation(&irn, "update-payment-status")
+        .fetch_run_with_operation(&irn, "update-payment-status")
         .await;
     none.expect_refusal(404, "RUN_NOT_FOUND");
     taxpayer
         .app()
-        .pay(&irn, "REJECTED")
+        .set_payment_status(&irn, "REJECTED")
         .await
         .expect_status(200);
 }
@@ -432,7 +474,7 @@ async fn concurrent_relays_of_one_status_are_one(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
     let app = taxpayer.app();
-    let answers = join_all((0..8).map(|_| app.pay(&irn, "PAID"))).await;
+    let answers = join_all((0..8).map(|_| app.set_payment_status(&irn, "PAID"))).await;
     for answer in answers {
         answer.expect_status(200);
     }
@@ -467,7 +509,7 @@ async fn an_invoice_that_is_cancelled_while_its_payment_is_relayed_is_known_to_b
         .await
         .expect_status(200);
     let app = taxpayer.app();
-    let paying = app.pay(&irn, "PAID");
+    let paying = app.set_payment_status(&irn, "PAID");
     let cancelling = async {
         let is_held = async || (held(world, &irn).1 == 1).then_some(());
         eventually("the call", is_held).await;

@@ -129,7 +129,10 @@ fn silence(world: &World, irn: &str) {
 
 async fn state(taxpayer: &Taxpayer, irn: &str, operation: &str, wanted: &str) {
     let look = async || {
-        let run = taxpayer.app().run_with_operation(irn, operation).await;
+        let run = taxpayer
+            .app()
+            .fetch_run_with_operation(irn, operation)
+            .await;
         (run.data()["state"] == wanted).then_some(())
     };
     eventually(&format!("a run that is {wanted}"), look).await;
@@ -181,7 +184,11 @@ async fn ledgers_that_agree_are_counted(world: &World) {
         .confirm_receipt(&sent)
         .await
         .expect_status(200);
-    taxpayer.app().pay(&sent, "PAID").await.expect_status(200);
+    taxpayer
+        .app()
+        .set_payment_status(&sent, "PAID")
+        .await
+        .expect_status(200);
     let done = compared(operator, taxpayer).await;
     assert_eq!(
         (counts(&done), findings(&done)),
@@ -412,7 +419,7 @@ async fn a_payment_that_was_never_relayed_is_no_difference_and_a_paused_relay_is
     }
     taxpayer
         .app()
-        .pay(here["irn"].as_str().unwrap(), "PAID")
+        .set_payment_status(here["irn"].as_str().unwrap(), "PAID")
         .await
         .expect_status(200);
     assert!(found(operator, taxpayer).await.is_empty());
@@ -433,7 +440,8 @@ async fn a_payment_that_was_never_relayed_is_no_difference_and_a_paused_relay_is
         eventually("the call", begun).await;
         silence(world, &irn);
     };
-    let (answer, ()) = futures_util::future::join(relaying.pay(&irn, "PAID"), failing).await;
+    let (answer, ()) =
+        futures_util::future::join(relaying.set_payment_status(&irn, "PAID"), failing).await;
     if answer.status != 200 {
         state(taxpayer, &irn, "update-payment-status", "paused").await;
         world.authority.clear_faults();

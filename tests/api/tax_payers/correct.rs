@@ -734,7 +734,11 @@ async fn paid_means_what_the_signed_credit_notes_leave(world: &World) {
         let done = credit_one(&taxpayer, &stored, &body).await;
         if is_relayed {
             let irn = stored["irn"].as_str().unwrap();
-            taxpayer.app().pay(irn, "PAID").await.expect_status(200);
+            taxpayer
+                .app()
+                .set_payment_status(irn, "PAID")
+                .await
+                .expect_status(200);
         } else {
             let paid = taxpayer.pay(&payment(&stored, "paid")).await;
             let warnings = paid.expect_status(200).warnings();

@@ -331,7 +331,7 @@ impl AdaptiveLimit {
         if peak <= UNLOADED_CALLS {
             // With so few concurrent calls, this mean is as good as a measurement. But calls of other operations may
             // have delayed these calls, so the old value counts half.
-            self.usual_us = Some(self.usual_time_with(mean));
+            self.usual_us = Some(self.average_with_usual_time(mean));
             self.means_since_measurement = 0;
         }
         if !is_slow {
@@ -360,7 +360,7 @@ impl AdaptiveLimit {
 
     /// Applies the mean response time that a measurement found to the usual time and the limit.
     fn conclude_measurement(&mut self, measured: u64, is_slow: bool) {
-        let midpoint = self.usual_time_with(measured);
+        let midpoint = self.average_with_usual_time(measured);
         self.usual_us = Some(match self.slowness {
             Slowness::None if is_slow => measured,
             Slowness::None | Slowness::OwnCalls => midpoint,
@@ -378,7 +378,7 @@ impl AdaptiveLimit {
         });
     }
 
-    fn usual_time_with(&self, mean: u64) -> u64 {
+    fn average_with_usual_time(&self, mean: u64) -> u64 {
         self.usual_us.map_or(mean, |usual| usual.midpoint(mean))
     }
 }

@@ -19,8 +19,8 @@ use crate::admission::call_verdict::CallVerdict;
 use crate::admission::call_window::CallCounts;
 use crate::admission::failure_causes::FailureCauses;
 use crate::admission::open_breaker::{
-    BreakerDecision, BreakerState, EarlyProbes, HeldBack, HeldCallers, OpenBreaker, OpenScope,
-    add_time, time_until,
+    BreakerDecision, BreakerState, EarlyProbes, HeldBackCallers, HeldCallers, OpenBreaker,
+    OpenScope, add_time, time_until,
 };
 use crate::admission::payer_lane::PayerLane;
 use crate::operation::Operation;
@@ -196,7 +196,10 @@ impl Breaker {
             return false;
         }
         self.failed_at = Some(now);
-        self.open(OpenScope::All(EarlyProbes::new_if_few(failing, now)), now);
+        self.open(
+            OpenScope::All(EarlyProbes::new_if_few_failed(failing, now)),
+            now,
+        );
         true
     }
 
@@ -260,7 +263,7 @@ impl Breaker {
         }
     }
 
-    /// Counts the calls of the last 30 s: those of all accounts, and those of one.
+    /// Counts the calls of the last 30 s: those of all accounts, and those of `account`.
     pub(crate) fn recent_calls(&self, account: CallerAccount, now: Timestamp) -> RecentCalls {
         let all = self.total(now);
         let own = self.lanes.get(&account.payer());
@@ -277,9 +280,9 @@ impl Breaker {
     fn held_callers(&self, now: Timestamp) -> HeldCallers {
         let accounts: Vec<CallerAccount> =
             match self.open.as_ref().map(|open| open.callers_held_back(now)) {
-                Some(HeldBack::Nobody) => return HeldCallers::Nobody,
-                Some(HeldBack::All) => return HeldCallers::Everybody,
-                Some(HeldBack::Some(payers)) => {
+                Some(HeldBackCallers::Nobody) => return HeldCallers::Nobody,
+                Some(HeldBackCallers::All) => return HeldCallers::Everybody,
+                Some(HeldBackCallers::Some(payers)) => {
                     let lanes = payers.iter().filter_map(|payer| self.lanes.get(payer));
                     lanes
                         .flat_map(PayerLane::failed_accounts)

@@ -66,7 +66,7 @@ impl Breakers {
     }
 
     /// Returns the failure of a call that the breaker holds back for this time.
-    pub(crate) fn hold_failure(
+    pub(crate) fn held_call_failure(
         &self,
         operation: Operation,
         retry_after: Duration,
@@ -90,22 +90,22 @@ impl Breakers {
 
     pub(crate) fn on_liveness(&self, operation: Operation, is_alive: bool) {
         let changed = self.lock(operation).on_liveness(is_alive, self.now());
-        self.log_change(operation, changed);
+        self.log_state_if_changed(operation, changed);
     }
 
     pub(crate) fn trip(&self, operation: Operation) {
         let changed = self.lock(operation).trip(self.now());
-        self.log_change(operation, changed);
+        self.log_state_if_changed(operation, changed);
     }
 
     pub(crate) fn reset(&self, operation: Operation) {
         let changed = self.lock(operation).reset(self.now());
-        self.log_change(operation, changed);
+        self.log_state_if_changed(operation, changed);
     }
 
     pub(crate) fn end_outage(&self, operation: Operation, failed_at: Option<Timestamp>) {
         let changed = self.lock(operation).end_outage(failed_at, self.now());
-        self.log_change(operation, changed);
+        self.log_state_if_changed(operation, changed);
     }
 
     pub(crate) fn views(&self) -> Vec<BreakerView> {
@@ -123,17 +123,17 @@ impl Breakers {
     /// Records that a call waited too long in the queue.
     pub(crate) fn on_wait_timeout(&self, operation: Operation, origin: &CallOrigin) {
         let changed = self.lock(operation).on_wait_timeout(origin, self.now());
-        self.log_change(operation, changed);
+        self.log_state_if_changed(operation, changed);
     }
 
     fn settle(&self, permit: &BreakerPermit) {
         let mut machine = self.lock(permit.operation);
         let changed = machine.settle(&permit.origin, permit.decision, permit.verdict, self.now());
         drop(machine);
-        self.log_change(permit.operation, changed);
+        self.log_state_if_changed(permit.operation, changed);
     }
 
-    fn log_change(&self, operation: Operation, changed: bool) {
+    fn log_state_if_changed(&self, operation: Operation, changed: bool) {
         if !changed {
             return;
         }

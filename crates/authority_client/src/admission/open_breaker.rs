@@ -75,7 +75,7 @@ pub(crate) enum OpenScope<C> {
 
 /// The callers that an open breaker holds back at a given time.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum HeldBack<'a, C> {
+pub(crate) enum HeldBackCallers<'a, C> {
     Nobody,
     Some(&'a [C]),
     All,
@@ -206,15 +206,15 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
     }
 
     /// Returns the callers that are held back; nobody while the next call would be a probe.
-    pub(crate) fn callers_held_back(&self, now: Timestamp) -> HeldBack<'_, C> {
+    pub(crate) fn callers_held_back(&self, now: Timestamp) -> HeldBackCallers<'_, C> {
         let is_due = self.regular_hold_time(false, now).is_none();
         match &self.scope {
-            _ if is_due => HeldBack::Nobody,
-            OpenScope::Some(held) => HeldBack::Some(held),
+            _ if is_due => HeldBackCallers::Nobody,
+            OpenScope::Some(held) => HeldBackCallers::Some(held),
             OpenScope::All(Some(early)) if early.time_to_wait(now).is_none() => {
-                HeldBack::Some(&early.failed)
+                HeldBackCallers::Some(&early.failed)
             }
-            OpenScope::All(_) | OpenScope::Tripped => HeldBack::All,
+            OpenScope::All(_) | OpenScope::Tripped => HeldBackCallers::All,
         }
     }
 
@@ -229,12 +229,12 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
 
 impl<C: Copy + PartialEq> EarlyProbes<C> {
     /// Starts the early probes. Returns `None` if many callers failed: early probes would then only add load.
-    pub(crate) fn new_if_few(failed: Vec<C>, now: Timestamp) -> Option<Self> {
+    pub(crate) fn new_if_few_failed(failed: Vec<C>, now: Timestamp) -> Option<Self> {
         Self {
             failed,
             next_at: add_time(now, EARLY_PROBE_EVERY),
         }
-        .if_few()
+        .unless_many_failed()
     }
 
     fn time_to_wait(&self, now: Timestamp) -> Option<Duration> {
@@ -246,10 +246,10 @@ impl<C: Copy + PartialEq> EarlyProbes<C> {
         if !self.failed.contains(&caller) {
             self.failed.push(caller);
         }
-        self.if_few()
+        self.unless_many_failed()
     }
 
-    fn if_few(self) -> Option<Self> {
+    fn unless_many_failed(self) -> Option<Self> {
         (self.failed.len() <= EARLY_PROBE_CALLERS_MAX).then_some(self)
     }
 }

@@ -35,7 +35,8 @@ impl<C: Copy + PartialEq> OverloadSource<C> {
     /// calls of others are answered.
     pub(crate) fn on_overload(&mut self, caller: C, now: Timestamp) -> bool {
         self.overloaded.record(caller, now);
-        self.answered.has_other(caller, now) && !self.overloaded.has_other(caller, now)
+        self.answered.has_recent_caller_besides(caller, now)
+            && !self.overloaded.has_recent_caller_besides(caller, now)
     }
 }
 
@@ -54,11 +55,11 @@ impl<C: Copy + PartialEq> LatestCallers<C> {
         self.latest = Some((caller, now));
     }
 
-    fn has_other(&self, than: C, now: Timestamp) -> bool {
+    fn has_recent_caller_besides(&self, excluded: C, now: Timestamp) -> bool {
         let entries = [self.latest, self.other].into_iter().flatten();
         // A time in the future was recorded before the clock was set back, so it does not count.
         entries.into_iter().any(|(caller, at)| {
-            caller != than
+            caller != excluded
                 && (SignedDuration::ZERO..RECENT_PERIOD).contains(&now.duration_since(at))
         })
     }

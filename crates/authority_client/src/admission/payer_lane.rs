@@ -14,7 +14,7 @@ use crate::admission::call_origin::{CallOrigin, CallerAccount};
 use crate::admission::call_verdict::CallVerdict;
 use crate::admission::call_window::{CallCounts, CallWindow};
 use crate::admission::open_breaker::{
-    BreakerDecision, EarlyProbes, HeldBack, OpenBreaker, OpenScope,
+    BreakerDecision, EarlyProbes, HeldBackCallers, OpenBreaker, OpenScope,
 };
 
 /// At least this many calls are needed for any conclusion.
@@ -133,9 +133,9 @@ impl PayerLane {
     /// Returns the accounts that the lane holds back; none while the next call would be a probe.
     pub(crate) fn held_accounts(&self, now: Timestamp) -> &[CallerAccount] {
         match self.open.as_ref().map(|open| open.callers_held_back(now)) {
-            None | Some(HeldBack::Nobody) => &[],
-            Some(HeldBack::Some(accounts)) => accounts,
-            Some(HeldBack::All) => &self.failed,
+            None | Some(HeldBackCallers::Nobody) => &[],
+            Some(HeldBackCallers::Some(accounts)) => accounts,
+            Some(HeldBackCallers::All) => &self.failed,
         }
     }
 
@@ -181,7 +181,7 @@ impl PayerLane {
                 Some(open) => open.scope = OpenScope::Some(failed),
             },
             FailureEvidence::Several(failed) => {
-                let probes = EarlyProbes::new_if_few(failed.clone(), now);
+                let probes = EarlyProbes::new_if_few_failed(failed.clone(), now);
                 self.open(OpenScope::All(probes), failed, now);
             }
         }

@@ -89,8 +89,8 @@ impl CallAdmission {
     ) -> Result<CallPermit, AuthorityFailure> {
         let mut slot = self.acquire_slot(operation, &origin).await?;
         let admitted = self.breakers.admit(operation, origin);
-        let breaker =
-            admitted.map_err(|retry_after| self.breakers.hold_failure(operation, retry_after))?;
+        let breaker = admitted
+            .map_err(|retry_after| self.breakers.held_call_failure(operation, retry_after))?;
         if breaker.is_probe() {
             self.notify_waiters(operation);
         }
@@ -159,7 +159,7 @@ impl CallAdmission {
         origin: &CallOrigin,
     ) -> Result<Option<Duration>, AuthorityFailure> {
         if let Some(retry_after) = self.breakers.time_to_wait(operation, origin) {
-            return Err(self.breakers.hold_failure(operation, retry_after));
+            return Err(self.breakers.held_call_failure(operation, retry_after));
         }
         match self.limits.pause_left(operation) {
             Some(retry_after) if retry_after > PAUSE_WAIT_MAX => {

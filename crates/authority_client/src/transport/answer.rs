@@ -77,7 +77,7 @@ impl AuthorityAnswer {
     }
 
     /// Returns true if the answer names a field of the request.
-    pub(crate) fn names_field(&self) -> bool {
+    pub(crate) fn mentions_field(&self) -> bool {
         if self
             .field_faults()
             .iter()
@@ -270,10 +270,10 @@ mod tests {
     #[test]
     fn a_field_is_named_by_the_list_or_by_a_path_in_the_sentence() {
         let path = "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id";
-        assert!(answer(&json!({"message": format!("{path} must be known")})).names_field());
+        assert!(answer(&json!({"message": format!("{path} must be known")})).mentions_field());
         let listed = json!({"error": {"errors": [{"field": "issue_date", "message": "is late"}]}});
-        assert!(answer(&listed).names_field());
-        assert!(!answer(&json!({"message": "other.path must be known"})).names_field());
+        assert!(answer(&listed).mentions_field());
+        assert!(!answer(&json!({"message": "other.path must be known"})).mentions_field());
         for plain in [
             "the irn is wrong.",
             "e.g. so",

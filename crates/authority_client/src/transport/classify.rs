@@ -187,7 +187,7 @@ fn answer_class(
         row.statuses.contains(&status)
             && row.operation.is_none_or(|of| of == operation)
             && answer.contains(row.words)
-            && !(row.meaning == AnswerClass::Ambiguous && answer.names_field())
+            && !(row.meaning == AnswerClass::Ambiguous && answer.mentions_field())
     });
     phrase.map_or(meaning, |row| row.meaning)
 }

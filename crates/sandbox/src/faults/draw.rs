@@ -8,7 +8,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use super::registry::FaultContext;
 
 /// Returns the random number of this call for the fault or latency named by `order`: from 0 to 999,999.
-pub(crate) fn draw(seed: u64, order: &str, moment: &FaultContext) -> u64 {
+pub(crate) fn draw_millionths(seed: u64, order: &str, moment: &FaultContext) -> u64 {
     let irn = moment.irn.unwrap_or_default();
     let text = format!(
         "{seed}/{order}/{}/{irn}/{}",

@@ -34,7 +34,7 @@ enum WordEffect {
 
 use WordEffect::{Offline, Reject, Slow, ToAll, ToLookups, ToSigns};
 
-const fn word(word: &'static str, effect: WordEffect, happens: &'static str) -> MagicWord {
+const fn magic_word(word: &'static str, effect: WordEffect, happens: &'static str) -> MagicWord {
     MagicWord {
         word,
         happens,
@@ -43,98 +43,98 @@ const fn word(word: &'static str, effect: WordEffect, happens: &'static str) -> 
 }
 
 pub const MAGIC_WORDS: [MagicWord; 19] = [
-    word(
+    magic_word(
         "SBXDROP",
         ToSigns(1, FaultKind::CommitThenDrop, None),
         "the first sign is committed, the connection closed without a reply",
     ),
-    word(
+    magic_word(
         "SBXSTALL",
         ToSigns(1, FaultKind::CommitThenStall, None),
         "the first sign is committed, its reply never comes",
     ),
-    word(
+    magic_word(
         "SBXHANG",
         ToSigns(1, FaultKind::Stall, None),
         "the reply to the first sign never comes, nor its effect",
     ),
-    word(
+    magic_word(
         "SBXRESET",
         ToSigns(1, FaultKind::Reset, None),
         "the connection of the first sign is reset, without effect",
     ),
-    word(
+    magic_word(
         "SBXGARBAGE",
         ToSigns(1, FaultKind::Garbage, None),
         "the first sign is committed, its reply is no JSON",
     ),
-    word(
+    magic_word(
         "SBXXML",
         ToSigns(1, FaultKind::Xml, None),
         "the first sign is committed, its reply is XML",
     ),
-    word(
+    magic_word(
         "SBXMISSING",
         ToSigns(1, FaultKind::MissingFields, None),
         "the first sign is committed, its reply lacks its data",
     ),
-    word(
+    magic_word(
         "SBX500",
         ToSigns(2, FaultKind::ServerError, None),
         "the first two signs are answered 500, without effect",
     ),
-    word(
+    magic_word(
         "SBX429",
         ToSigns(2, FaultKind::Throttled, None),
         "the first two signs are answered 429 with Retry-After, without effect",
     ),
-    word(
+    magic_word(
         "SBXBUSY",
         ToSigns(2, FaultKind::Busy, None),
         "the first two signs are answered with the ambiguous 400, without effect",
     ),
-    word(
+    magic_word(
         "SBXBUSY422",
         ToSigns(2, FaultKind::Busy, Some(422)),
         "the first two signs are answered with the ambiguous words and 422, without effect",
     ),
-    word(
+    magic_word(
         "SBXKEY",
         ToSigns(2, FaultKind::WrongKey, None),
         "the first two signs are answered 400, as if the key pair were wrong",
     ),
-    word(
+    magic_word(
         "SBXDOWN",
         ToSigns(u32::MAX, FaultKind::ServerError, None),
         "every sign is answered 500, without effect",
     ),
-    word(
+    magic_word(
         "SBXREJECT",
         Reject,
         "the document is never valid: refused by `validate` and `sign`",
     ),
-    word(
+    magic_word(
         "SBXAWAY",
         ToLookups(2, FaultKind::AccessPointOffline),
         "the customer's access point is offline at the first two lookups, then online",
     ),
-    word(
+    magic_word(
         "SBXOFFLINE",
         Offline,
         "the customer's access point is never online",
     ),
-    word(
+    magic_word(
         "SBXSLOW",
         Slow,
         "every answer about the invoice is 1.5 s late",
     ),
-    word(
+    magic_word(
         "SBXHEALTH",
         ToAll(FaultKind::HealthDown),
         "from its first sign on the self health check is down for everybody, for 10 s; digits after the word are \
          other seconds, as in SBXHEALTH60",
     ),
-    word(
+    magic_word(
         "SBXOUTAGE",
         ToAll(FaultKind::Outage),
         "from its first sign on every call of everybody is answered 503, for 10 s; digits after the word are other \

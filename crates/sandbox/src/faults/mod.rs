@@ -9,7 +9,7 @@ mod magic;
 mod order;
 mod registry;
 
-pub(crate) use draw::draw;
+pub(crate) use draw::draw_millionths;
 pub(crate) use effect::Effect;
 pub use magic::{MAGIC_WORDS, MagicWord};
 pub(crate) use magic::{fault_for_all, is_offline, is_rejected, magic_effect};

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     Effect,
-    draw::draw,
+    draw::draw_millionths,
     order::{CheckedOrder, FaultOrder},
 };
 use crate::clock;
@@ -90,7 +90,7 @@ impl Fault {
             && self
                 .checked
                 .chance
-                .is_none_or(|chance| draw(seed, &self.id.to_string(), moment) < chance)
+                .is_none_or(|chance| draw_millionths(seed, &self.id.to_string(), moment) < chance)
     }
 
     fn to_json(&self) -> Value {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::order::{CheckedOrder, LatencyOrder};
-use crate::faults::{FaultContext, draw};
+use crate::faults::{FaultContext, draw_millionths};
 use crate::route::Operation;
 
 struct Latency {
@@ -102,7 +102,7 @@ impl Latencies {
         let found = state
             .find(Some(moment.operation))
             .or_else(|| state.find(None))?;
-        let drawn = draw(seed, &format!("latency-{}", found.id), moment);
+        let drawn = draw_millionths(seed, &format!("latency-{}", found.id), moment);
         Some((
             found.checked.spread.latency_ms(drawn),
             found.slots.clone(),

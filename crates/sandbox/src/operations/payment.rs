@@ -17,7 +17,7 @@ pub(super) fn update(call: &Call, state: &State) -> OperationResult {
     let reference = body["reference"].as_str().filter(|text| !text.is_empty());
     with_invoice(call, state, |invoice| {
         invoice
-            .pay(status, reference)
+            .set_payment(status, reference)
             .map_err(|words| Refusal::new(400, words))?;
         Ok(ok())
     })

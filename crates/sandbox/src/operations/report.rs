@@ -31,7 +31,7 @@ pub(super) fn report(call: &Call, state: &State) -> OperationResult {
     check(&root).map_err(Refusal::document)?;
     let irn = call.irn().unwrap_or_default();
     let report = call.body.to_string();
-    state.ledger.lock().report(irn, report);
+    state.ledger.lock().add_report(irn, report);
     Ok(serde_json::json!({ "ok": true, "irn": irn }))
 }
 

@@ -86,7 +86,7 @@ impl Invoice {
     }
 
     /// Changes the payment status. PAID is final, PENDING is only an initial state, and PARTIAL needs a reference.
-    pub(crate) fn pay(
+    pub(crate) fn set_payment(
         &mut self,
         status: PaymentStatus,
         reference: Option<&str>,

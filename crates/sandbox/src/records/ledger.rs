@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Business, Invoice, Party, Tally};
+use super::{Business, CallTally, Invoice, Party};
 
 #[derive(Default)]
 pub(crate) struct SharedLedger(Mutex<Ledger>);
@@ -23,7 +23,7 @@ pub(crate) struct Ledger {
     order: Vec<String>,
     pub(crate) businesses: BTreeMap<String, Business>,
     pub(crate) parties: BTreeMap<String, Party>,
-    pub(crate) tally: Tally,
+    pub(crate) tally: CallTally,
     /// For each IRN, signed or not: the last report, and how many reports differed from the report before them.
     reports: HashMap<String, (String, u32)>,
 }
@@ -47,7 +47,7 @@ impl Ledger {
     }
 
     /// Replaces the previous report for this IRN. Counts the new report only if it differs.
-    pub(crate) fn report(&mut self, irn: &str, report: String) {
+    pub(crate) fn add_report(&mut self, irn: &str, report: String) {
         let (kept, count) = self.reports.entry(irn.to_owned()).or_default();
         if *kept != report {
             *kept = report;

@@ -10,4 +10,4 @@ pub(crate) use invoice::{Invoice, PaymentStatus, TransitStage};
 pub(crate) use ledger::{Ledger, SharedLedger};
 pub use party::PartyEnrolment;
 pub(crate) use party::{Business, Party, ServiceId};
-pub(crate) use tally::Tally;
+pub(crate) use tally::CallTally;

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use crate::route::Operation;
 
 #[derive(Default)]
-pub(crate) struct Tally(HashMap<String, [u32; Operation::COUNT]>);
+pub(crate) struct CallTally(HashMap<String, [u32; Operation::COUNT]>);
 
-impl Tally {
+impl CallTally {
     /// Counts a call. Returns the number of calls of this operation about this IRN, including this call.
     pub(crate) fn count(&mut self, operation: Operation, irn: &str) -> u32 {
         let counts = match self.0.get_mut(irn) {

@@ -173,7 +173,7 @@ async fn a_full_process_answers_503_and_starts_no_actor() {
             retry_after: limits.retry_after
         })
     );
-    assert_eq!(harness.registry.active(), 1);
+    assert_eq!(harness.registry.active_count(), 1);
     harness.assert_idle();
 }
 

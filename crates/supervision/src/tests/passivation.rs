@@ -83,8 +83,8 @@ async fn an_idle_actor_is_removed_and_the_next_command_starts_a_new_one() {
             .passivate_idle(Instant::now() + two_minutes, two_minutes, 10),
         1
     );
-    eventually("the node is gone", || harness.tree.count() == 0).await;
-    assert_eq!(harness.registry.active(), 0);
+    eventually("the node is gone", || harness.tree.node_count() == 0).await;
+    assert_eq!(harness.registry.active_count(), 0);
     assert_eq!(harness.send("t", TestCommand::Write(2)).await, Ok(1));
 }
 
@@ -104,7 +104,7 @@ async fn above_the_active_limit_the_longest_unused_actors_stop() {
             .passivate_idle(Instant::now(), Duration::from_mins(2), 3),
         7
     );
-    eventually("seven have left", || harness.tree.count() == 3).await;
+    eventually("seven have left", || harness.tree.node_count() == 3).await;
     let group = &harness.tree.snapshot(10).groups[0];
     let names: Vec<_> = group.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["t0", "t8", "t9"]);
@@ -123,7 +123,7 @@ async fn a_working_actor_does_not_stop() {
     let (reply, asked) = futures_util::future::join(work, janitor).await;
     assert_eq!((reply, asked), (Ok(1), 1));
     assert_eq!(harness.tree.counters().actors_passivated.get(), 0);
-    assert_eq!(harness.registry.active(), 1);
+    assert_eq!(harness.registry.active_count(), 1);
 }
 
 #[actix::test]

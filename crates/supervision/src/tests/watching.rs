@@ -253,7 +253,7 @@ async fn an_actor_that_has_stopped_is_still_among_the_worst_of_its_window() {
     let idle_after = Duration::from_mins(2);
     let later = Instant::now() + idle_after;
     harness.registry.passivate_idle(later, idle_after, 10);
-    eventually("the actor has stopped", || harness.tree.count() == 0).await;
+    eventually("the actor has stopped", || harness.tree.node_count() == 0).await;
     let top = |window, after: Duration| {
         let snapshot = harness.tree.snapshot_at(Instant::now() + after, 10);
         let ranking = Ranking {

@@ -59,7 +59,7 @@ impl AppClient {
     }
 
     /// Asks the service to report a payment status to the authority.
-    pub async fn pay(&self, irn: &str, status: &str) -> Answer {
+    pub async fn set_payment_status(&self, irn: &str, status: &str) -> Answer {
         self.send(
             "PATCH",
             &relay_path(irn),
@@ -73,7 +73,7 @@ impl AppClient {
     }
 
     /// Returns the invoice's run with this operation. The method `run` returns the run that the API shows by default.
-    pub async fn run_with_operation(&self, irn: &str, operation: &str) -> Answer {
+    pub async fn fetch_run_with_operation(&self, irn: &str, operation: &str) -> Answer {
         self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}"))
             .await
     }

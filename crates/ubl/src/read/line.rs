@@ -11,7 +11,7 @@ use crate::fault::Cause;
 use crate::fixed_texts::{ITEM_TYPE, ITEM_TYPES, PRODUCT_LIST, SERVICE_LIST};
 use crate::rounding::round;
 
-/// The number of digits of a heading of the Harmonized System, which is written with a point: 8471.30.
+/// The number of digits of a subheading of the Harmonized System. It is written with a point: 8471.30.
 const HEADING_DIGITS: usize = 6;
 
 pub(super) struct RawLine<'a> {
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         let sum = line.at("cac:TaxTotal/cac:TaxSubtotal")?;
         let tax = self.tax(sum.at("cac:TaxCategory")?, Some(sum));
         line.children_named("cac:TaxTotal")
-            .for_each(Element::mark_gone);
+            .for_each(Element::mark_converted);
         let totals = line.children_named("cac:TaxTotal");
         if totals
             .map(|total| total.children_named("cac:TaxSubtotal").count())

@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         let currency = self.currency();
         let mut body = self.body(root_kind, currency?);
         let mut document_type = self.document_type(root_kind);
-        if self.turn_positive(&mut body) {
+        if self.convert_negative_invoice(&mut body) {
             let credit = codes::credit_note_code(&document_type.code);
             document_type = codes::read_document_type(RootKind::CreditNote, credit, None).0;
         }

@@ -123,7 +123,7 @@ impl Reader<'_> {
         let is_long = element.peek_at("cac:TaxScheme/cbc:Name").len() > TAX_NAME_BYTES_MAX;
         let name = (!is_long).then(|| element.text_at("cac:TaxScheme/cbc:Name"));
         let name = name.flatten().unwrap_or_else(|| {
-            codes::tax_category(own, percent)
+            codes::ubl_tax_category(own, percent)
                 .map_or("", |ubl| ubl.scheme)
                 .to_owned()
         });
@@ -146,7 +146,7 @@ impl Reader<'_> {
         for total in totals.filter(|one| one.at("cac:TaxSubtotal").is_some()) {
             // Our writer makes only one tax total, so further ones need not be kept.
             if !taxes.is_empty() {
-                total.mark_gone();
+                total.mark_converted();
             }
             self.amount_at(total, "cbc:TaxAmount", currency);
             for subtotal in total.children_named("cac:TaxSubtotal") {

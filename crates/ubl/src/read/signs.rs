@@ -1,5 +1,5 @@
-//! Makes every amount positive, and makes every line amount follow from its quantity and price. If they contradict each
-//! other, the amount of the line counts.
+//! Makes every amount positive, and makes every line amount follow from its quantity and price. If a line amount
+//! contradicts the quantity and the price, the line amount counts.
 
 use rust_decimal::Decimal;
 use trade_document::{Charge, Line, ROUNDING, Tax};
@@ -20,7 +20,7 @@ const DIFFERENCE: &str = "Difference to quantity × price";
 impl Reader<'_> {
     /// Turns an invoice with negative totals into a credit note with positive ones. Returns true if it did. Reports a
     /// fault for a credit note with negative totals.
-    pub(super) fn turn_positive(&mut self, body: &mut Body) -> bool {
+    pub(super) fn convert_negative_invoice(&mut self, body: &mut Body) -> bool {
         let root = self.root;
         let totals = &mut body.totals;
         if totals.tax_exclusive >= Decimal::ZERO && totals.tax_inclusive >= Decimal::ZERO {
@@ -122,7 +122,7 @@ impl Reader<'_> {
             line.name
         );
         self.report_change(Cause::NegativeLine, element, sentence);
-        element.mark_gone();
+        element.mark_converted();
         Charge {
             is_fee: false,
             amount,

@@ -26,14 +26,14 @@ pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable
         RootKind::CreditNote => ("CreditNote", "cbc:CreditNoteTypeCode"),
     };
     let mut root = Element::new(name);
-    root.push(Element::leaf("cbc:CustomizationID", CUSTOMIZATION).into_default());
+    root.push(Element::leaf("cbc:CustomizationID", CUSTOMIZATION).with_default_mark());
     root.push_text("cbc:ID", Some(&document.number));
     root.push_text("cbc:IssueDate", Some(&document.issue_date.to_string()));
     root.push_text(
         "cbc:IssueTime",
         document.issue_time.map(|time| time.to_string()).as_deref(),
     );
-    let mut type_code = Element::leaf(type_name, code).into_default();
+    let mut type_code = Element::leaf(type_name, code).with_default_mark();
     let title = codes::document_type_name(&kind.code);
     if is_ambiguous_code(root_kind, code, &kind.code) {
         type_code = type_code.with_attribute("name", title);
@@ -186,7 +186,7 @@ fn push_payment(root: &mut Element, document: &TradeDocument, kind: RootKind) {
 
 fn means_element(means: &PaymentMeans) -> Element {
     let code = codes::ubl_payment_means(&means.means.code);
-    let mut code = Element::leaf("cbc:PaymentMeansCode", code).into_default();
+    let mut code = Element::leaf("cbc:PaymentMeansCode", code).with_default_mark();
     if !means.means.name.is_empty() {
         code = code.with_attribute("name", &means.means.name);
     }

@@ -20,7 +20,7 @@ pub(super) fn to_element(
         RootKind::CreditNote => ("cac:CreditNoteLine", "cbc:CreditedQuantity"),
     };
     let mut element = Element::new(name);
-    element.push(Element::leaf("cbc:ID", number.to_string()).into_default());
+    element.push(Element::leaf("cbc:ID", number.to_string()).with_default_mark());
     element.push(quantity_element(quantity_name, line.quantity, line));
     element.push(amount_element(
         "cbc:LineExtensionAmount",

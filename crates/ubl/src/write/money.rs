@@ -50,7 +50,7 @@ pub(super) fn charge_element(
         } else {
             DISCOUNT_CODE
         };
-        element.push(Element::leaf("cbc:AllowanceChargeReasonCode", code).into_default());
+        element.push(Element::leaf("cbc:AllowanceChargeReasonCode", code).with_default_mark());
     }
     element.push_text(
         "cbc:MultiplierFactorNumeric",
@@ -70,15 +70,16 @@ pub(super) fn tax_category_element(
     has_reason: bool,
 ) -> Result<Element, UnwritableDocument> {
     let code = &tax.category.code;
-    let ubl = codes::tax_category(code, tax.percent)
+    let ubl = codes::ubl_tax_category(code, tax.percent)
         .ok_or_else(|| UnwritableDocument::TaxCategory(code.clone()))?;
-    let mut element = Element::new(name).with(Element::leaf("cbc:ID", ubl.category).into_default());
+    let mut element =
+        Element::new(name).with(Element::leaf("cbc:ID", ubl.category).with_default_mark());
     element.push_text("cbc:Percent", tax.percent.map(plain_number).as_deref());
     if has_reason && ubl.category == "E" {
-        element.push(Element::leaf("cbc:TaxExemptionReason", EXEMPTION_REASON).into_default());
+        element.push(Element::leaf("cbc:TaxExemptionReason", EXEMPTION_REASON).with_default_mark());
     }
     let mut scheme =
-        Element::new("cac:TaxScheme").with(Element::leaf("cbc:ID", ubl.scheme).into_default());
+        Element::new("cac:TaxScheme").with(Element::leaf("cbc:ID", ubl.scheme).with_default_mark());
     if tax.category.name != ubl.scheme {
         scheme.push_text("cbc:Name", Some(&tax.category.name));
     }

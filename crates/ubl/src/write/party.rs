@@ -4,7 +4,8 @@ use trade_document::{Address, Party};
 
 use crate::element::Element;
 
-/// The scheme of a tax number that is not a VAT number by EN 16931, which must begin with the letters of its country.
+/// The scheme of a tax number that EN 16931 does not accept as a VAT number, because it does not begin with the letters
+/// of its country.
 const OTHER_TAX: &str = "TIN";
 const VAT: &str = "VAT";
 
@@ -28,7 +29,7 @@ fn party_element(party: &Party, is_supplier: bool) -> Element {
     element.push(address_element(&party.address));
     if let Some(tin) = &party.tin {
         let scheme = Element::new("cac:TaxScheme")
-            .with(Element::leaf("cbc:ID", tin_scheme(party)).into_default());
+            .with(Element::leaf("cbc:ID", tin_scheme(party)).with_default_mark());
         element.push(
             Element::new("cac:PartyTaxScheme")
                 .with(Element::leaf("cbc:CompanyID", tin))

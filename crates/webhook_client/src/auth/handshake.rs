@@ -30,7 +30,7 @@ impl NtlmConnections {
     ) -> AttemptResult {
         let Some(client) = self
             .take_spare(template)
-            .or_else(|| template.to_isolated().ok())
+            .or_else(|| template.with_own_connections().ok())
         else {
             return AttemptResult::without_response(AttemptOutcome::Unreachable(
                 TransportFault::Tls,

@@ -49,7 +49,7 @@ pub(crate) fn explain_not_accepted(
         ),
         None => format!(
             "It could not be asked ({}), although the first message came through.",
-            answer.outcome.failure().unwrap_or_default()
+            answer.outcome.failure_sentence().unwrap_or_default()
         ),
     };
     let why = match check {
@@ -129,7 +129,7 @@ pub(crate) fn explain_not_refused(check: GradeCheck, answer: &AttemptResult) -> 
         }
         None => format!(
             "It ended the connection ({}): answer 400 or 401 instead, which says that the message was read.",
-            answer.outcome.failure().unwrap_or_default()
+            answer.outcome.failure_sentence().unwrap_or_default()
         ),
     }
 }

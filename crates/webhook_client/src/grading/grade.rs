@@ -24,7 +24,8 @@ pub enum GradeCheck {
     Speed,
 }
 
-/// The grades, from all checks passed (A) to failed (F).
+/// The grade of a receiver. A needs a score of 100 points, B 85, C 70 and D 50; F is for fewer, and for a receiver that
+/// accepts a message with a wrong or missing signature, or refuses a valid message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Grade {
     A,

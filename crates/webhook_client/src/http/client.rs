@@ -168,7 +168,7 @@ impl GuardedClient {
     }
 
     /// Builds a client with the same policy and limits that shares no connections with this one.
-    pub(crate) fn to_isolated(&self) -> Result<Self, ClientBuildError> {
+    pub(crate) fn with_own_connections(&self) -> Result<Self, ClientBuildError> {
         Self::with_lookup(
             &self.lookup,
             (*self.policy).clone(),

@@ -104,7 +104,8 @@ impl Service<Uri> for GuardedConnector {
 
     /// Reads the context here, because the returned future may run in another task.
     fn call(&mut self, destination: Uri) -> Self::Future {
-        let permitted = RequestContext::current().filter(|request| request.may_try(&self.policy));
+        let permitted =
+            RequestContext::current().filter(|request| request.may_try_url(&self.policy));
         let Some(request) = permitted else {
             return Box::pin(async { Err(AddressesRefused.into()) });
         };

@@ -1,6 +1,6 @@
 //! The headers of a request and of its response, as the log of attempts keeps them: at most 4 KiB of each, and without
-//! anything that could be used by a reader of the log. What a response repeats of the request's secrets is hidden, also
-//! in its body.
+//! secrets, which a reader of the log could misuse. What a response repeats of the request's secrets is hidden, also in
+//! its body.
 
 use http::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::body::Body;

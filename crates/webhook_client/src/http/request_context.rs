@@ -43,7 +43,7 @@ impl RequestContext {
     }
 
     /// Returns true if the URL contains a host name, or an address that the policy permits.
-    pub(crate) fn may_try(&self, policy: &ConnectPolicy) -> bool {
+    pub(crate) fn may_try_url(&self, policy: &ConnectPolicy) -> bool {
         self.literal
             .is_none_or(|address| self.may_connect(policy, address))
     }

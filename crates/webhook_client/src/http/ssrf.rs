@@ -102,7 +102,7 @@ async fn start_canary() -> TestReceiver {
 }
 
 #[tokio::test]
-async fn no_form_of_a_private_address_reaches_a_start_canary() {
+async fn no_form_of_a_private_address_reaches_a_canary() {
     let canary = start_canary().await;
     let port = canary.address.port().to_string();
     let client = client(

@@ -128,7 +128,7 @@ impl Office {
     pub(super) async fn tell_to(&self, scope: NoticeScope, kind: NoticeKind, about: &str) {
         let notice = Notice::new(scope, kind, self.clock.now());
         let tx = self.test.store.begin().await.unwrap();
-        notices::add(&tx, &[notice.about(about, "because")])
+        notices::add(&tx, &[notice.with_subject(about, "because")])
             .await
             .unwrap();
         tx.commit().await.unwrap();

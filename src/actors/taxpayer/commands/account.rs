@@ -93,7 +93,7 @@ impl TaxpayerCommand for Onboard {
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
         let taxpayer = self.new_taxpayer(context.taxpayer_id, Timestamp::UNIX_EPOCH);
-        wanted.add_unique_values(context.command, taxpayer, Some(&self.contact.email));
+        wanted.add_uniqueness_check(context.command, taxpayer, Some(&self.contact.email));
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Taxpayer, Refusal> {
@@ -123,7 +123,7 @@ impl TaxpayerCommand for ChangeProfile {
     const NAME: &'static str = "change-profile";
     const SETS_UNIQUE_VALUES: bool = true;
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by
     }
 
@@ -131,7 +131,7 @@ impl TaxpayerCommand for ChangeProfile {
         let taxpayer = context.cached.taxpayer.clone();
         if let Some(mut changed) = taxpayer.filter(|_| self.change.email.is_some()) {
             self.change.clone().apply(&mut changed);
-            wanted.add_unique_values(context.command, changed, None);
+            wanted.add_uniqueness_check(context.command, changed, None);
         }
     }
 
@@ -179,7 +179,7 @@ impl TaxpayerCommand for SetSubscription {
 
     const NAME: &'static str = "set-subscription";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by
     }
 
@@ -203,7 +203,7 @@ impl TaxpayerCommand for RecordVerification {
 
     const NAME: &'static str = "record-verification";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by.unwrap_or(Actor::Authority)
     }
 

@@ -3,7 +3,9 @@
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::correct::approve;
-use crate::actors::taxpayer::commands::correction_names::{NumberKind, add_name_reads, free_name};
+use crate::actors::taxpayer::commands::correction_names::{
+    NumberKind, add_identifier_reads, find_free_identifiers,
+};
 use crate::actors::taxpayer::commands::create::{add_draft_reads, add_invoice, add_wanted_ids};
 use crate::actors::taxpayer::commands::payment::mark_fully_credited;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
@@ -60,7 +62,7 @@ impl TaxpayerCommand for AdvanceCorrection {
         if let Some(draft) = self.draft() {
             add_draft_reads(draft, wanted, context);
             let kind = NumberKind::replacement(draft.invoice_date);
-            add_name_reads(wanted, context, &self.seen.original_irn, kind);
+            add_identifier_reads(wanted, context, &self.seen.original_irn, kind);
         }
     }
 
@@ -90,9 +92,9 @@ fn create_replacement(
     draft: &Draft,
 ) -> Result<Correction, Refusal> {
     let kind = NumberKind::replacement(draft.invoice_date);
-    let name = free_name(uow, &correction.original_irn, kind)?;
+    let free = find_free_identifiers(uow, &correction.original_irn, kind)?;
     let draft = Draft {
-        invoice_no: name.invoice_no.clone(),
+        invoice_no: free.invoice_no.clone(),
         ..draft.clone()
     };
     let created = add_invoice(uow, &draft)?;
@@ -100,8 +102,8 @@ fn create_replacement(
     let mut documents = correction.documents.iter_mut();
     let planned = documents.find(|document| document.kind == DocumentPurpose::Replacement);
     if let Some(planned) = planned {
-        planned.invoice_no = name.invoice_no;
-        planned.irn = name.irn;
+        planned.invoice_no = free.invoice_no;
+        planned.irn = free.irn;
         planned.id = Some(id);
     }
     Ok(correction.enter_state(CorrectionState::Running, None, uow.now))
@@ -111,7 +113,7 @@ fn sign_next_document(uow: &mut UnitOfWork, correction: Correction, payable: Amo
     let signed = correction.next_document();
     let credit_note = signed
         .filter(|document| document.kind == DocumentPurpose::CreditNote && correction.is_whole);
-    let original = uow.invoices.with_id(correction.original).cloned();
+    let original = uow.invoices.find_by_id(correction.original).cloned();
     if let (Some(credit_note), Some(original)) = (credit_note, original) {
         mark_fully_credited(uow, &original, &credit_note.invoice_no);
     }

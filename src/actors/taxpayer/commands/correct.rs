@@ -9,7 +9,7 @@ use timing::clock;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::correction_names::{
-    FreeName, NumberKind, add_name_reads, free_name,
+    FreeIdentifiers, NumberKind, add_identifier_reads, find_free_identifiers,
 };
 use crate::actors::taxpayer::commands::create::{new_invoice, put_new_invoice};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
@@ -43,19 +43,19 @@ const REMARK: &str = "Approved by the correction";
 
 /// The id, the IRN and the references of the invoice to correct, which never change.
 #[derive(Debug, Clone)]
-pub struct CorrectedInvoiceNames {
+pub struct CorrectedInvoiceIdentifiers {
     pub id: InvoiceId,
     pub irn: Irn,
     /// The references by which other documents may refer to the invoice.
     pub references: Vec<String>,
 }
 
-impl From<&Invoice> for CorrectedInvoiceNames {
+impl From<&Invoice> for CorrectedInvoiceIdentifiers {
     fn from(invoice: &Invoice) -> Self {
         Self {
             id: invoice.id,
             irn: invoice.irn.clone(),
-            references: invoice.own_references().to_vec(),
+            references: invoice.possible_reference_texts().to_vec(),
         }
     }
 }
@@ -63,7 +63,7 @@ impl From<&Invoice> for CorrectedInvoiceNames {
 /// Starts the correction of a signed invoice or, for a preview, only returns its plan. A correction that needs no
 /// documents is done at once and is not stored.
 pub struct CorrectInvoice {
-    pub original: CorrectedInvoiceNames,
+    pub original: CorrectedInvoiceIdentifiers,
     pub wish: CorrectionWish,
     pub today: Date,
     pub catalog: Arc<Catalog>,
@@ -76,15 +76,15 @@ pub struct CorrectInvoice {
 
 /// The numbers and IRNs of the new documents. A correction that only cancels has no replacement: `replacement` then is
 /// the same as `credit_note`, and is not used.
-struct NewDocumentNames {
-    credit_note: FreeName,
-    replacement: FreeName,
+struct NewDocumentIdentifiers {
+    credit_note: FreeIdentifiers,
+    replacement: FreeIdentifiers,
 }
 
-/// The documents of a correction, and their names.
-struct NamedPlan {
+/// The planned documents of a correction, with the number and the IRN of each.
+struct PlanWithIdentifiers {
     plan: Plan,
-    names: NewDocumentNames,
+    identifiers: NewDocumentIdentifiers,
 }
 
 impl CorrectInvoice {
@@ -93,13 +93,14 @@ impl CorrectInvoice {
         uow: &UnitOfWork,
         original: &Invoice,
         credit_notes: &[Invoice],
-    ) -> Result<NamedPlan, Refusal> {
-        let credit_note = free_name(uow, &original.irn, NumberKind::credit_note(self.today))?;
+    ) -> Result<PlanWithIdentifiers, Refusal> {
+        let credit_note =
+            find_free_identifiers(uow, &original.irn, NumberKind::credit_note(self.today))?;
         let replacement = match &self.wish {
             CorrectionWish::Cancel => credit_note.clone(),
             CorrectionWish::Become(wanted) => {
                 let kind = NumberKind::replacement(wanted.invoice_date);
-                free_name(uow, &original.irn, kind)?
+                find_free_identifiers(uow, &original.irn, kind)?
             }
         };
         let numbers = CorrectionNumbers {
@@ -115,11 +116,11 @@ impl CorrectInvoice {
         };
         let plan = case.plan(&self.wish);
         let plan = plan.map_err(|error| Refusal::NotCorrectable(error.to_string()))?;
-        let names = NewDocumentNames {
+        let identifiers = NewDocumentIdentifiers {
             credit_note,
             replacement,
         };
-        Ok(NamedPlan { plan, names })
+        Ok(PlanWithIdentifiers { plan, identifiers })
     }
 }
 
@@ -145,35 +146,35 @@ impl TaxpayerCommand for CorrectInvoice {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        let CorrectedInvoiceNames {
+        let CorrectedInvoiceIdentifiers {
             id,
             irn,
             references,
         } = &self.original;
         wanted.add_correction(*id, references.clone());
         wanted.add_invoice_with_runs(irn);
-        add_name_reads(wanted, context, irn, NumberKind::credit_note(self.today));
+        add_identifier_reads(wanted, context, irn, NumberKind::credit_note(self.today));
         if let CorrectionWish::Become(draft) = &self.wish {
             let kind = NumberKind::replacement(draft.invoice_date);
-            add_name_reads(wanted, context, irn, kind);
+            add_identifier_reads(wanted, context, irn, kind);
         }
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Correction, Refusal> {
         uow.taxpayer()?
             .check_may_create_invoices(uow.verification)?;
-        let original = uow.invoices.with_id(self.original.id);
+        let original = uow.invoices.find_by_id(self.original.id);
         let original = original.ok_or(Refusal::InvoiceNotFound)?.clone();
         check_correctable(&original, &self.catalog)?;
         check_earlier_corrections(uow, original.id)?;
         let credits = known_credits(uow, &original)?;
-        let signed = as_signed(uow, &original, &self.catalog)?;
+        let signed = to_signed_invoice(uow, &original, &self.catalog)?;
         let notes = credits.signed.iter();
-        let notes = notes.map(|note| as_signed(uow, note, &self.catalog));
+        let notes = notes.map(|note| to_signed_invoice(uow, note, &self.catalog));
         let notes: Vec<_> = notes.collect::<Result<_, _>>()?;
         let planned = self.plan(uow, &signed, &notes)?;
         let mut correction = describe_correction(uow, &original, &credits, &planned, &self.catalog);
-        let NamedPlan { plan, names } = planned;
+        let PlanWithIdentifiers { plan, identifiers } = planned;
         if self.is_preview || correction.documents.is_empty() {
             return Ok(correction);
         }
@@ -185,7 +186,7 @@ impl TaxpayerCommand for CorrectInvoice {
                 uow,
                 &original,
                 draft,
-                names.credit_note.irn,
+                identifiers.credit_note.irn,
             )?);
         }
         uow.start_correction(StoredCorrection {
@@ -206,17 +207,17 @@ fn describe_correction(
     uow: &UnitOfWork,
     original: &Invoice,
     credits: &InvoiceCredits,
-    NamedPlan { plan, names }: &NamedPlan,
+    PlanWithIdentifiers { plan, identifiers }: &PlanWithIdentifiers,
     catalog: &Catalog,
 ) -> Correction {
-    let document = |kind, draft: &Option<Draft>, name: &FreeName| {
+    let document = |kind, draft: &Option<Draft>, free: &FreeIdentifiers| {
         draft.as_ref().map(|draft| PlannedDocument {
             kind,
             taxes: Breakdown::from_draft(draft, catalog)
                 .map(|breakdown| Amounts::from(breakdown).taxes)
                 .unwrap_or_default(),
-            invoice_no: name.invoice_no.clone(),
-            irn: name.irn.clone(),
+            invoice_no: free.invoice_no.clone(),
+            irn: free.irn.clone(),
             payable: draft.payable,
             id: None,
             is_signed: false,
@@ -226,12 +227,12 @@ fn describe_correction(
         document(
             DocumentPurpose::CreditNote,
             &plan.credit_note,
-            &names.credit_note,
+            &identifiers.credit_note,
         ),
         document(
             DocumentPurpose::Replacement,
             &plan.replacement,
-            &names.replacement,
+            &identifiers.replacement,
         ),
     ];
     let documents: Vec<_> = documents.into_iter().flatten().collect();
@@ -258,7 +259,11 @@ fn describe_correction(
 
 /// Returns a signed invoice or credit note with the lines and the amounts that the authority signed. Refuses a document
 /// whose stored lines do not match the signed ones.
-fn as_signed(uow: &UnitOfWork, stored: &Invoice, catalog: &Catalog) -> Result<Invoice, Refusal> {
+fn to_signed_invoice(
+    uow: &UnitOfWork,
+    stored: &Invoice,
+    catalog: &Catalog,
+) -> Result<Invoice, Refusal> {
     let run = uow.run(Operation::Submit, &stored.irn);
     let document = run.and_then(|run| run.payload.submission());
     let Some(document) = document.and_then(|document| document.as_json().as_object()) else {
@@ -296,7 +301,7 @@ fn check_correctable(original: &Invoice, catalog: &Catalog) -> Result<(), Refusa
     Ok(())
 }
 
-/// Refuses an invoice that has an open correction, or that was replaced.
+/// Refuses to correct an invoice that has an open correction, or that an earlier correction has replaced.
 fn check_earlier_corrections(uow: &UnitOfWork, original: InvoiceId) -> Result<(), Refusal> {
     for known in uow
         .corrections
@@ -347,7 +352,7 @@ fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<InvoiceCredits,
 fn correcting_documents(uow: &UnitOfWork, loaded: &[Invoice], original: &Invoice) -> Vec<Invoice> {
     let present = loaded
         .iter()
-        .map(|document| uow.invoices.with_id(document.id).unwrap_or(document));
+        .map(|document| uow.invoices.find_by_id(document.id).unwrap_or(document));
     let added = uow.invoices.changed_invoices().filter(|document| {
         let is_loaded = loaded.iter().any(|known| known.id == document.id);
         document.corrects(original) && !is_loaded
@@ -367,7 +372,7 @@ fn create_credit_note(
     approve(uow, note)
 }
 
-/// Approves a new document of a correction.
+/// Approves a new document of a correction, and returns its id.
 pub(super) fn approve(uow: &mut UnitOfWork, document: Invoice) -> Result<InvoiceId, Refusal> {
     let previous = document.status;
     let approved = Transition::Set(SettableStatus::Approved);

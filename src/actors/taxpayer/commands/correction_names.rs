@@ -40,15 +40,15 @@ impl NumberKind {
     }
 }
 
-/// The number and the IRN of a new document.
+/// The number and the IRN of a new document, which no invoice has yet.
 #[derive(Debug, Clone)]
-pub(super) struct FreeName {
+pub(super) struct FreeIdentifiers {
     pub(super) invoice_no: String,
     pub(super) irn: Irn,
 }
 
-/// Adds the invoices that may already have a number or an IRN of the new document.
-pub(super) fn add_name_reads(
+/// Adds the invoices that already have a number or an IRN that the new document might get.
+pub(super) fn add_identifier_reads(
     wanted: &mut ReadSet,
     context: &ReadContext<'_>,
     original: &Irn,
@@ -65,19 +65,19 @@ pub(super) fn add_name_reads(
     }
 }
 
-/// Returns the first number of this kind that no invoice has.
-pub(super) fn free_name(
+/// Returns the first number of this kind that no invoice has, with the IRN that follows from it.
+pub(super) fn find_free_identifiers(
     uow: &UnitOfWork,
     original: &Irn,
     kind: NumberKind,
-) -> Result<FreeName, Refusal> {
+) -> Result<FreeIdentifiers, Refusal> {
     let service_id = &uow.taxpayer()?.service_id;
     let found = kind.numbers(original).find_map(|invoice_no| {
         let irn = Irn::for_invoice(&invoice_no, service_id, kind.date).ok()?;
-        let is_free =
-            uow.invoices.with_number(&invoice_no).is_none() && uow.invoice_with_irn(&irn).is_none();
+        let is_free = uow.invoices.find_by_number(&invoice_no).is_none()
+            && uow.find_invoice_by_irn(&irn).is_none();
         let is_short = invoice_no.chars().count() <= NUMBER_CHARS_MAX;
-        (is_free && is_short).then_some(FreeName { invoice_no, irn })
+        (is_free && is_short).then_some(FreeIdentifiers { invoice_no, irn })
     });
     found.ok_or_else(|| {
         Refusal::NotCorrectable(

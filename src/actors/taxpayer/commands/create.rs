@@ -133,7 +133,7 @@ pub(super) fn resolve_customer(
         return shown;
     };
     let has_new_tin = customer.fill_tin(details.tin.as_ref());
-    let has_new_country = customer.fill_country(&details.address.country, &uow.catalog);
+    let has_new_country = customer.replace_unlisted_country(&details.address.country, &uow.catalog);
     let shown = invoice_customer(&customer, details);
     if has_new_tin || has_new_country {
         uow.put_customer(customer);
@@ -165,7 +165,8 @@ pub(super) fn resolve_items(uow: &mut UnitOfWork, lines: &mut [Line]) {
     }
 }
 
-/// Builds the invoice of a draft. Also returns the first entry of its ledger, if the draft declares it as paid.
+/// Builds the invoice of a draft. If the draft declares the invoice as paid, also returns the first entry of the
+/// invoice's ledger.
 pub(super) fn new_invoice(
     uow: &mut UnitOfWork,
     draft: &Draft,
@@ -247,8 +248,8 @@ pub(super) fn find_existing<'a>(
     draft: &Draft,
     irn: &Irn,
 ) -> Option<&'a Invoice> {
-    let by_number = uow.invoices.with_number(&draft.invoice_no);
-    let by_irn = uow.invoice_with_irn(irn);
+    let by_number = uow.invoices.find_by_number(&draft.invoice_no);
+    let by_irn = uow.find_invoice_by_irn(irn);
     if draft.irn.is_some() {
         by_irn.or(by_number)
     } else {

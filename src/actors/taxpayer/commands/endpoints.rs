@@ -9,7 +9,7 @@ use crate::actors::taxpayer::commands::webhook::{
 };
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::events::endpoint::{ADDED_ENDPOINTS_MAX, Endpoint, ScheduleChange};
+use crate::domain::events::endpoint::{ADDED_ENDPOINTS_MAX, Endpoint, RetryScheduleChange};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::EndpointKey;
@@ -22,7 +22,7 @@ pub struct AddEndpoint {
     pub url: String,
     pub enabled_events: Vec<String>,
     pub description: Option<String>,
-    pub retry_schedule: ScheduleChange,
+    pub retry_schedule: RetryScheduleChange,
     pub secret: SigningSecret,
     pub by: Actor,
 }
@@ -36,7 +36,7 @@ pub struct ChangeEndpoint {
     pub url: Option<String>,
     pub enabled_events: Option<Vec<String>>,
     pub description: SettingChange<String>,
-    pub retry_schedule: ScheduleChange,
+    pub retry_schedule: RetryScheduleChange,
     pub by: Actor,
 }
 
@@ -51,7 +51,7 @@ impl TaxpayerCommand for AddEndpoint {
 
     const NAME: &'static str = "add-endpoint";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by
     }
 
@@ -90,7 +90,7 @@ impl TaxpayerCommand for ChangeEndpoint {
 
     const NAME: &'static str = "change-endpoint";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by
     }
 
@@ -123,7 +123,7 @@ impl TaxpayerCommand for RemoveEndpoint {
 
     const NAME: &'static str = "remove-endpoint";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by
     }
 

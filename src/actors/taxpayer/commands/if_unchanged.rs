@@ -52,8 +52,8 @@ impl From<&Invoice> for SeenInvoice {
 }
 
 impl<C> IfUnchanged<C> {
-    /// Makes a command that depends on no invoice that its sender has read.
-    pub fn always(command: C) -> Self {
+    /// Wraps a command that is always executed, whatever has changed since its sender read the data.
+    pub fn without_condition(command: C) -> Self {
         Self {
             seen: None,
             command,
@@ -83,8 +83,8 @@ impl<C: TaxpayerCommand, S: SeenData> TaxpayerCommand for IfUnchanged<C, S> {
     const SETS_UNIQUE_VALUES: bool = C::SETS_UNIQUE_VALUES;
     const ENDS_KEYS: bool = C::ENDS_KEYS;
 
-    fn own_actor(&self) -> Actor {
-        self.command.own_actor()
+    fn default_audit_actor(&self) -> Actor {
+        self.command.default_audit_actor()
     }
 
     fn size(&self) -> CommandSize {

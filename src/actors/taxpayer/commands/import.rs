@@ -121,7 +121,7 @@ impl TaxpayerCommand for ImportInvoices {
         let (batch, faults) = create_batch(uow, &self.candidates)?;
         for (document, item) in self.file.documents.iter().zip(&batch.items) {
             let created = item.id.filter(|_| item.outcome == ItemOutcome::Created);
-            let invoice = created.and_then(|id| uow.invoices.with_id(id));
+            let invoice = created.and_then(|id| uow.invoices.find_by_id(id));
             let parts = document
                 .ubl_parts
                 .as_ref()
@@ -237,7 +237,7 @@ pub struct PlannedInvoices {
 #[derive(Debug, Clone)]
 struct PlannedInvoice {
     irn: Irn,
-    /// The digest of its contents.
+    /// The digest of the invoice's contents.
     digest: String,
 }
 

@@ -49,7 +49,7 @@ impl TaxpayerCommand for RecordTransmission {
 
     const NAME: &'static str = "record-transit";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         Actor::Authority
     }
 
@@ -59,7 +59,7 @@ impl TaxpayerCommand for RecordTransmission {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
         let ended = complete_stopped_run(uow, &self.irn);
-        match uow.invoice_with_irn(&self.irn).cloned() {
+        match uow.find_invoice_by_irn(&self.irn).cloned() {
             Some(invoice) if invoice.status.stage() < Some(Stage::Transmitted) => {
                 // For a cancelled invoice `reach_stage` returns a refusal, which is ignored because nobody waits for
                 // it. The invoice stays cancelled.
@@ -84,7 +84,7 @@ impl TaxpayerCommand for RecordReceipt {
 
     const NAME: &'static str = "record-receipt";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         Actor::Authority
     }
 
@@ -103,7 +103,7 @@ impl TaxpayerCommand for ReceiveSupplierInvoice {
 
     const NAME: &'static str = "receive-supplier-invoice";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         Actor::Authority
     }
 
@@ -182,7 +182,7 @@ impl TaxpayerCommand for NotifyOutage {
 
     const NAME: &'static str = "notify-outage";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         Actor::Authority
     }
 
@@ -231,7 +231,7 @@ fn complete_stopped_run(uow: &mut UnitOfWork, irn: &Irn) -> Option<Irn> {
 fn record_receipt(uow: &mut UnitOfWork, irn: &Irn) {
     let runs =
         [Operation::Transmit, Operation::Submit].map(|operation| uow.run(operation, irn).cloned());
-    let invoice = uow.invoice_with_irn(irn).cloned();
+    let invoice = uow.find_invoice_by_irn(irn).cloned();
     let is_recorded = uow
         .acknowledged
         .iter()

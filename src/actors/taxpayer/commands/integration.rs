@@ -44,7 +44,7 @@ impl TaxpayerCommand for SetIntegration {
 
     const NAME: &'static str = "set-integration";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by
     }
 

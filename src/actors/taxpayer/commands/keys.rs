@@ -34,7 +34,7 @@ impl TaxpayerCommand for RotateKey {
     const NAME: &'static str = "rotate-key";
     const ENDS_KEYS: bool = true;
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by
     }
 
@@ -73,7 +73,7 @@ impl TaxpayerCommand for RevokeKey {
     const NAME: &'static str = "revoke-key";
     const ENDS_KEYS: bool = true;
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by
     }
 

@@ -48,7 +48,7 @@ mod webhook;
 pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
 pub use advance_correction::{AdvanceCorrection, CorrectionStep};
 pub use batch::CreateBatch;
-pub use correct::{CorrectInvoice, CorrectedInvoiceNames};
+pub use correct::{CorrectInvoice, CorrectedInvoiceIdentifiers};
 pub use create::{CreateInvoice, CreatedInvoice};
 pub use endpoints::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
 pub use if_unchanged::{IfUnchanged, SeenInvoice};

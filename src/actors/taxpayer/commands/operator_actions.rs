@@ -31,7 +31,7 @@ impl TaxpayerCommand for ApplyOperatorAction {
 
     const NAME: &'static str = "apply-operator-action";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         Actor::Operator(self.by.operator_id)
     }
 
@@ -44,7 +44,7 @@ impl TaxpayerCommand for ApplyOperatorAction {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
-        let before = uow.run_with_id(self.run)?.clone();
+        let before = uow.find_run_by_id(self.run)?.clone();
         let run = before.clone().apply_action(self.to, uow.now)?;
         match self.to {
             OperatorAction::Pause => show_run_status_on_invoice(uow, &run, AuthorityStatus::Failed),
@@ -78,7 +78,7 @@ fn show_run_status_on_invoice(uow: &mut UnitOfWork, run: &Run, status: Authority
     if run.operation() == Operation::Payment {
         return;
     }
-    if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
+    if let Some(invoice) = uow.find_invoice_by_irn(&run.irn).cloned() {
         show_authority_status(uow, invoice, run.operation(), status);
     }
 }

@@ -232,7 +232,7 @@ pub(super) fn is_payment_final(uow: &UnitOfWork, run: &Run, request: &RunRequest
     is_paid
         && is_relayed
         && uow
-            .invoice_with_irn(&run.irn)
+            .find_invoice_by_irn(&run.irn)
             .is_none_or(|invoice| invoice.payment.status == PaymentStatus::Paid)
 }
 
@@ -245,7 +245,7 @@ pub(super) fn apply_relay_verdict(uow: &mut UnitOfWork, run: &Run, verdict: &Ste
     match verdict {
         StepResult::Done { .. } | StepResult::Unchanged(_) => {
             let was_sent = matches!(verdict, StepResult::Done { .. });
-            match uow.invoice_with_irn(&run.irn).cloned() {
+            match uow.find_invoice_by_irn(&run.irn).cloned() {
                 Some(invoice) => take_over_payment_status(uow, invoice, relayed, was_sent),
                 None if was_sent => {
                     emit_event_about_run(
@@ -351,7 +351,7 @@ pub(super) fn apply_signed_payment_status(uow: &mut UnitOfWork, run: &Run) {
         Some(PaymentStatus::Rejected) => PaymentChange::Rejected,
         Some(PaymentStatus::Pending | PaymentStatus::Partial) | None => return,
     };
-    let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() else {
+    let Some(invoice) = uow.find_invoice_by_irn(&run.irn).cloned() else {
         return;
     };
     let Ok((payment, posting)) = invoice.payment.after(change) else {
@@ -387,7 +387,7 @@ fn event_fields_without_invoice(relayed: &RelayedPayment) -> Value {
 
 /// Emits an event about the run's IRN, with the invoice if it is stored.
 fn emit_event_about_run(uow: &mut UnitOfWork, run: &Run, kind: EventKind, extra: Value) {
-    if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
+    if let Some(invoice) = uow.find_invoice_by_irn(&run.irn).cloned() {
         uow.emit_about(kind, &invoice, extra);
         return;
     }

@@ -197,7 +197,7 @@ impl TaxpayerCommand for RecheckRun {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
-        let run = uow.run_with_id(self.0.run)?.clone();
+        let run = uow.find_run_by_id(self.0.run)?.clone();
         let has_changed = run.updated_at != self.0.seen_updated_at;
         let run = match run.state() {
             RunState::Waiting if !has_changed => run.make_due(uow.now),
@@ -219,7 +219,7 @@ impl TaxpayerCommand for LiftRun {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
-        let run = uow.run_with_id(self.0.run)?.clone();
+        let run = uow.find_run_by_id(self.0.run)?.clone();
         let is_current =
             run.updated_at == self.0.seen_updated_at && run.state() == RunState::Paused;
         if !is_current || !run.progress.crash_history.may_lift_quarantine() {
@@ -240,7 +240,7 @@ impl TaxpayerCommand for LiftRun {
 /// Makes a run due and shows on its invoice that it waits. A relayed payment does not affect the authority status.
 fn make_run_due(uow: &mut UnitOfWork, run: Run) -> Run {
     let run = run.with_trace(TraceContext::current());
-    match uow.invoice_with_irn(&run.irn).cloned() {
+    match uow.find_invoice_by_irn(&run.irn).cloned() {
         Some(invoice) if run.operation() != Operation::Payment => {
             show_authority_status(uow, invoice, run.operation(), AuthorityStatus::Queued);
         }
@@ -266,7 +266,7 @@ fn run_deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
         return run.deadline_at;
     }
     let category = uow
-        .invoice_with_irn(&request.irn)
+        .find_invoice_by_irn(&request.irn)
         .map(|invoice| invoice.category);
     uow.deadlines
         .deadline(request.payload.submission(), category, uow.now)
@@ -276,7 +276,7 @@ fn run_deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
 /// else of its runs, else of this request. The events of the runs have it too.
 fn canonical_irn(uow: &UnitOfWork, request: &RunRequest) -> Irn {
     let irn = &request.irn;
-    let stored = uow.invoice_with_irn(irn).map(|invoice| &invoice.irn);
+    let stored = uow.find_invoice_by_irn(irn).map(|invoice| &invoice.irn);
     let known_irn = stored.or_else(|| {
         let mut runs = Operation::ALL.iter().filter_map(|one| uow.run(*one, irn));
         runs.next().map(|run| &run.irn)
@@ -286,7 +286,7 @@ fn canonical_irn(uow: &UnitOfWork, request: &RunRequest) -> Irn {
 
 /// Checks that the states of the invoice and of its submission permit the operation.
 pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Result<(), Refusal> {
-    let invoice = uow.invoice_with_irn(&request.irn);
+    let invoice = uow.find_invoice_by_irn(&request.irn);
     match &request.payload {
         RunPayload::Submit(_) => invoice.map_or(Ok(()), |invoice| {
             invoice.status.after(Transition::Submit).map(drop)

@@ -15,7 +15,7 @@ const SET_OFF_REMARK: &str = "Set off";
 /// The maximum size of the events about the invoice, in bytes. Each of them has all lines of the invoice.
 const EVENTS_BYTES_MAX: usize = 16 << 20;
 
-/// An amount that is set off, with its credit note.
+/// A credit note, and the amount of it that is set off against the invoice.
 struct SetOffPart {
     note: Invoice,
     amount: Amount,
@@ -66,7 +66,7 @@ fn find_set_off_parts(invoice: &Invoice, credit_notes: Vec<Invoice>) -> Vec<SetO
     parts
 }
 
-/// True if there is room for this many events about the invoice.
+/// True if this many events about the invoice are together no larger than `EVENTS_BYTES_MAX`.
 fn may_post_each(invoice: &Invoice, count: usize) -> bool {
     if count <= 1 {
         return true;
@@ -248,7 +248,7 @@ mod tests {
             let irn = note.irn.clone();
             let invoice = set_off(&mut uow, signed(1, 100, "NGN"), vec![note]).unwrap();
             assert_eq!(invoice.payment.paid, Amount::from(paid), "{name}");
-            let note = uow.invoice_with_irn(&irn).unwrap();
+            let note = uow.find_invoice_by_irn(&irn).unwrap();
             assert_eq!(
                 (note.status, note.payment.status),
                 (status, after),

@@ -24,7 +24,7 @@ impl TaxpayerCommand for ShareDelivery {
 
     const NAME: &'static str = "share-delivery";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by
     }
 

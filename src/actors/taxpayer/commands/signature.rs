@@ -28,7 +28,7 @@ pub(super) fn record_signature(uow: &mut UnitOfWork, invoice: Invoice, run: &Run
 /// Adds a ledger entry for an invoice that was paid in full and no longer is: the signed payable amount is higher than
 /// the stored one was.
 fn post_lost_full_payment(uow: &mut UnitOfWork, run: &Run) {
-    let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() else {
+    let Some(invoice) = uow.find_invoice_by_irn(&run.irn).cloned() else {
         return;
     };
     let change = match invoice.payment.status {
@@ -81,7 +81,7 @@ mod tests {
         let mut run = Run::new(clock::new_id(), ID, request, uow.now);
         run.done.push(Step::Sign);
         record_signature(&mut uow, invoice.clone(), &run);
-        let signed = uow.invoice_with_irn(&invoice.irn).unwrap();
+        let signed = uow.find_invoice_by_irn(&invoice.irn).unwrap();
         assert_eq!(
             (signed.authority.signed, signed.updated_at),
             (true, uow.now)

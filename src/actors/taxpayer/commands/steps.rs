@@ -77,7 +77,7 @@ impl TaxpayerCommand for RecordSteps {
 
     const NAME: &'static str = "record-steps";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         Actor::Authority
     }
 
@@ -99,7 +99,7 @@ impl TaxpayerCommand for RecordSteps {
 
     /// If the run has ended or got new content during the calls, the outcomes are only logged.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
-        let mut run = uow.run_with_id(self.run)?.clone();
+        let mut run = uow.find_run_by_id(self.run)?.clone();
         for outcome in &self.steps {
             log_step(uow, &run, outcome.id, outcome.to_step_record());
         }
@@ -222,7 +222,7 @@ fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Resu
         });
         return Ok(());
     }
-    let invoice = uow.invoice_with_irn(&run.irn).cloned();
+    let invoice = uow.find_invoice_by_irn(&run.irn).cloned();
     match &outcome.verdict {
         StepResult::Done { .. } => match (outcome.step.stage(), invoice) {
             (Some(stage), Some(invoice))
@@ -315,7 +315,7 @@ pub(super) fn report_stop(uow: &mut UnitOfWork, run: &Run, status: AuthorityStat
     };
     uow.add_notice(told, run.irn.invoice_no(), error);
     let extra = json!({ "operation": run.operation(), "error": error });
-    if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
+    if let Some(invoice) = uow.find_invoice_by_irn(&run.irn).cloned() {
         let invoice = show_authority_status(uow, invoice, run.operation(), status);
         let mut extra = extra;
         extra["previous_status"] = json!(invoice.status);

@@ -296,7 +296,7 @@ fn unknown_original_fault(
 ) -> Option<Fault> {
     let irn = Irn::parse(revision.original.as_ref()?).ok();
     let found = irn
-        .and_then(|irn| uow.invoice_with_irn(&irn))
+        .and_then(|irn| uow.find_invoice_by_irn(&irn))
         .filter(|other| other.id != before.id);
     let message =
         "The original_invoice_reference field must be the IRN of another invoice of this account.";

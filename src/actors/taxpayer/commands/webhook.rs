@@ -10,7 +10,7 @@ use crate::actors::taxpayer::commands::replays::start_replay;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::events::endpoint::{Endpoint, ScheduleChange};
+use crate::domain::events::endpoint::{Endpoint, RetryScheduleChange};
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::integration::origin::Origin;
@@ -27,7 +27,7 @@ pub struct SetWebhook {
     pub url: String,
     /// `None` keeps the enabled events as they are stored.
     pub enabled_events: Option<Vec<String>>,
-    pub retry_schedule: ScheduleChange,
+    pub retry_schedule: RetryScheduleChange,
     pub by: Actor,
 }
 
@@ -65,7 +65,7 @@ impl TaxpayerCommand for SetWebhook {
 
     const NAME: &'static str = "set-webhook";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by
     }
 
@@ -101,7 +101,7 @@ impl TaxpayerCommand for RotateSecret {
 
     const NAME: &'static str = "rotate-secret";
 
-    fn own_actor(&self) -> Actor {
+    fn default_audit_actor(&self) -> Actor {
         self.by
     }
 
@@ -128,7 +128,7 @@ impl TaxpayerCommand for RotateSecret {
 }
 
 impl TaxpayerCommand for DisableEndpoint {
-    /// True if the endpoint was enabled and has not been changed since `as_of`.
+    /// True if this command has disabled the endpoint, which was enabled and unchanged since `as_of`.
     type Output = bool;
 
     const NAME: &'static str = "disable-endpoint";

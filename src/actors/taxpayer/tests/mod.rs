@@ -27,7 +27,7 @@ use crate::actors::taxpayer::ordered_panics::OrderedPanics;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::claim::IdempotencyClaim;
-use crate::domain::events::endpoint::ScheduleChange;
+use crate::domain::events::endpoint::RetryScheduleChange;
 use crate::domain::events::event::LogHead;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
@@ -122,7 +122,7 @@ impl TestTaxpayers {
             .unwrap();
         let mut head = LogHead::default();
         assert!(
-            log.iter().all(|event| head.accept(event)),
+            log.iter().all(|event| head.advance_if_next(event)),
             "the chain is broken"
         );
         head.sequence
@@ -162,7 +162,7 @@ pub(super) fn webhook() -> SetWebhook {
     SetWebhook {
         url: "https://a.example/".to_owned(),
         enabled_events: Some(vec!["invoice.created".to_owned()]),
-        retry_schedule: ScheduleChange::Keep,
+        retry_schedule: RetryScheduleChange::Keep,
         by: BY,
     }
 }

@@ -55,7 +55,7 @@ async fn of_two_changes_that_read_the_same_endpoint_the_second_is_refused() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
         for (first, second) in [("a", "b"), ("c", "d")] {
-            let seen = webhooks::with_key(app.test.store.reader(), key);
+            let seen = webhooks::find_by_key(app.test.store.reader(), key);
             let seen = seen.await.unwrap().map(Box::new);
             let change = |path: &str| IfUnchanged {
                 seen: Some(SeenSettings::Endpoint(key, seen.clone())),
@@ -70,7 +70,7 @@ async fn of_two_changes_that_read_the_same_endpoint_the_second_is_refused() {
             );
             assert_ne!(one.is_ok(), other.is_ok(), "{first} {second}");
             let kept = if one.is_ok() { first } else { second };
-            let stored = webhooks::with_key(app.test.store.reader(), key);
+            let stored = webhooks::find_by_key(app.test.store.reader(), key);
             let url = stored.await.unwrap().map(|endpoint| endpoint.url);
             assert_eq!(url, Some(format!("https://a.example/{kept}")));
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::incident::{
-    CallFacts, CountAndOldest, DatabaseFault, ParkedEndpoints, RefusalReason, RefusedTaxpayer,
-    RepeatedWork, Situation, WorkFacts,
+    CallFacts, CountAndOldest, DatabaseFault, ParkedEndpoints, PeriodicWork, RefusalReason,
+    RefusedTaxpayer, Situation, WorkFacts,
 };
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::upstream::UpstreamCause;
@@ -187,8 +187,8 @@ pub(super) fn replica_list(ago: SignedDuration, figures: ReplicaFigures) -> Repl
 }
 
 /// Work that is due every ten minutes and last succeeded so many seconds ago.
-pub(super) fn repeated(situation: &Situation, ago_s: i64) -> RepeatedWork {
-    RepeatedWork {
+pub(super) fn repeated(situation: &Situation, ago_s: i64) -> PeriodicWork {
+    PeriodicWork {
         every: SignedDuration::from_mins(10),
         last: situation.now - SignedDuration::from_secs(ago_s),
     }

@@ -83,7 +83,7 @@ fn what_is_normal_is_no_incident() {
         |situation| {
             let last = situation.now - SignedDuration::from_secs(14);
             let every = SignedDuration::from_secs(1);
-            situation.reconciliation = Some(RepeatedWork { every, last });
+            situation.reconciliation = Some(PeriodicWork { every, last });
         },
         // A queue that is short, or young, or that shrank once, or that waits for the authority.
         |situation| situation.actors.queue_lengths = vec![0, 1, 2, 3, 4, 19],
@@ -366,8 +366,8 @@ fn a_refused_key_is_told_of_the_replicas_that_have_it_and_stops_all_unless_anoth
     let only = "Only the calls of b:8080 are refused.";
     let all = "No invoice reaches the authority: the calls of a:8080, b:8080 are refused.";
     let alone = "No invoice reaches the authority: the calls of a:8080 are refused.";
-    // Each case: true if another replica has an accepted key; the replicas with a refused key and the seconds since then;
-    // the end of the sentence; and the oldest time in seconds.
+    // Each case: true if another replica has an accepted key; the replicas with a refused key and the seconds since
+    // then; the end of the sentence; and the oldest time in seconds.
     let cases = [
         (true, &[("b:8080", 9)][..], only, 9),
         (false, &[("a:8080", 3), ("b:8080", 7)], all, 7),

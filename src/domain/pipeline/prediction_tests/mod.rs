@@ -1,6 +1,6 @@
-//! Predictions against the real ends of runs, in three simulated cases, each after a quiet spell. The figures and plots of
-//! docs/operations.md are theirs: `EINVOICE_WRITE_DOCS=1 cargo test --lib prediction_tests -- --nocapture` prints and
-//! writes them.
+//! Predictions against the real ends of runs, in three simulated cases, each after a quiet spell. The figures and plots
+//! of docs/operations.md are theirs: `EINVOICE_WRITE_DOCS=1 cargo test --lib prediction_tests -- --nocapture` prints
+//! and writes them.
 
 #![expect(clippy::float_arithmetic, reason = "figures for reading, no amounts")]
 

@@ -87,8 +87,8 @@ fn run_id(run: usize) -> RunId {
 }
 
 impl Simulation {
-    /// Runs the case to its end. Returns the predictions, which are asked for every five seconds for the last run in the
-    /// queue, from the end of the quiet spell on.
+    /// Runs the case to its end. Returns the predictions, which are asked for every five seconds for the last run in
+    /// the queue, from the end of the quiet spell on.
     pub(super) fn run(case: Case) -> Vec<plot::Prediction> {
         let calls = steps().iter().map(|_| SimulatedCall {
             limit: AdaptiveLimit::new(CALLS_MAX),
@@ -311,7 +311,8 @@ impl Simulation {
         let place = call.waiting.iter().position(|other| *other == run);
         if let Some(place) = place.filter(|_| self.now - step_began >= WAIT_MAX) {
             call.waiting.remove(place);
-            self.times.record_given_up(steps()[done], moment(self.now));
+            self.times
+                .record_abandoned_wait(steps()[done], moment(self.now));
             self.put_back(run);
         }
     }

@@ -36,8 +36,8 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::run::{ReportResult, RunView, SubmissionResult, TransmissionResult};
 
-/// The maximum number of times that one request makes its document from the stored invoice. It is made again if the
-/// invoice was changed meanwhile; after the last time, the request fails.
+/// The maximum number of times that one request makes its document from the stored invoice. The document is made again
+/// if the invoice was changed meanwhile. If it was changed even after the last time, the request fails.
 const PREPARATIONS_MAX: usize = 5;
 
 const ACCEPTED_MESSAGE: &str =
@@ -242,7 +242,7 @@ async fn prepare_submission(
     body: JsonObject,
     calculates: bool,
 ) -> Result<PreparedDocument, ApiError> {
-    let mut body = DocumentBody::resolve(state, DocumentCall::Submit, taxpayer, body).await?;
+    let mut body = DocumentBody::read_or_load(state, DocumentCall::Submit, taxpayer, body).await?;
     let catalog = state.catalog.get();
     let outcome = calculates.then(|| body.calculate(&catalog)).flatten();
     let form = submission::read(body.source(), body.fields(), taxpayer, &catalog);
@@ -311,7 +311,7 @@ async fn transmit_invoice(
     };
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
-    let command = IfUnchanged::always(OpenRun(request));
+    let command = IfUnchanged::without_condition(OpenRun(request));
     let run = state.pipeline.perform_run(id, command, prefer.wait).await?;
     Ok(run_response::transmission_response(&state, &run, prefer)
         .await?
@@ -353,7 +353,7 @@ async fn prepare_report(
     is_of_another: bool,
     body: JsonObject,
 ) -> Result<PreparedDocument, ApiError> {
-    let body = DocumentBody::resolve(state, DocumentCall::Report, taxpayer, body).await?;
+    let body = DocumentBody::read_or_load(state, DocumentCall::Report, taxpayer, body).await?;
     let catalog = state.catalog.get();
     let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer, is_of_another);
     let form = reader::read(body.fields(), &catalog, read);

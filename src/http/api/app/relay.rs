@@ -218,7 +218,7 @@ async fn get_run(
         .map(|word| Operation::parse(word).ok_or(Refusal::RunNotFound));
     let run = state
         .pipeline
-        .run(taxpayer.id, &irn, named.transpose()?)
+        .find_run(taxpayer.id, &irn, named.transpose()?)
         .await?;
     let steps = step_log::newest_steps(&state.store, taxpayer.id, run.id).await?;
     let queue = run_response::queue_view(&state, &run).await?;

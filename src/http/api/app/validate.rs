@@ -109,7 +109,7 @@ struct ValidateOptions {
 enum Rejection {
     /// The body violates a rule. A patch may correct it.
     Invalid(ApiError),
-    /// The body could not be checked.
+    /// The body could not be checked, for example because the authority did not answer.
     NotChecked(ApiError),
 }
 
@@ -123,7 +123,7 @@ async fn validate_body(
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
     let mut body =
-        DocumentBody::resolve(state, DocumentCall::Validate, taxpayer.as_ref(), body).await?;
+        DocumentBody::read_or_load(state, DocumentCall::Validate, taxpayer.as_ref(), body).await?;
     let catalog = state.catalog.get();
     let outcome = options
         .calculates
@@ -164,8 +164,8 @@ async fn validate_body(
     Err(refused)
 }
 
-/// Reads the document. One that the caller sent is read with the form of Validate. That of a stored invoice is read
-/// with the form of Submit, because Submit would send it.
+/// Reads the document. A document that the caller sent is read with the form of Validate. A document that was made from
+/// a stored invoice is read with the form of Submit, because Submit would send it.
 fn read_form(
     body: &DocumentBody,
     taxpayer: Option<&Taxpayer>,

@@ -264,7 +264,7 @@ fn account_change(
     }
 }
 
-/// Returns the keys and sessions that a change ended, as counts. Fails if the change was refused.
+/// Returns how many keys and sessions a change ended. Fails if the change was refused.
 pub(crate) fn to_revocation(
     outcome: AccessChangeOutcome,
     owner: KeyOwner,

@@ -117,7 +117,7 @@ async fn list_accounts(
     query: &Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = accounts::account_page(&state.store, kind, page).await?;
+    let (found, total) = accounts::load_account_page(&state.store, kind, page).await?;
     let items = found
         .iter()
         .map(|holder| AccountView::new(holder, state.now()))

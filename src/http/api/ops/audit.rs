@@ -68,7 +68,7 @@ async fn list_audit(
     ))
 }
 
-/// Reads the filter of the audit.
+/// Reads the filter of the audit log from the query string.
 pub(crate) fn read_audit_filter(query: &Query) -> Result<AuditFilter, ApiError> {
     Ok(AuditFilter {
         integrator_id: query.integrator_id("integrator_id"),

@@ -97,7 +97,7 @@ async fn give_breaker_order(
         reason: form.value.0,
     };
     let is_change = replicas::give_breaker_order(state, operation, kind, &by).await?;
-    let figures = replicas::own_breaker(state, operation);
+    let figures = replicas::local_breaker(state, operation);
     let message = match (kind, is_change) {
         (BreakerOrderKind::Trip, true) => "Breaker tripped successfully",
         (BreakerOrderKind::Trip, false) => "Breaker was already tripped",

@@ -83,7 +83,7 @@ async fn list_contacts(
     Ok(ApiResponse::ok("Contacts retrieved successfully", views))
 }
 
-/// The contact person in the path, and the change with its taxpayer, operator and time.
+/// The contact person in the path, and who changes the person: the operator, the taxpayer of the person, and the time.
 struct ContactTarget {
     change: ContactChange,
     id: ContactId,

@@ -104,7 +104,7 @@ pub(crate) async fn replay_one(
     by: OperatorRequest,
 ) -> Result<Replay, ApiError> {
     let id = path_ids::parse_uuid(id).ok_or(Refusal::DeliveryNotFound)?;
-    let dead = delivery_log::dead_with_id(&state.store, id)
+    let dead = delivery_log::find_dead_by_id(&state.store, id)
         .await?
         .ok_or(Refusal::DeliveryNotFound)?;
     let command = StartReplay {
@@ -147,7 +147,7 @@ async fn replay_dead_letters(
         since,
         reason,
     } = form.value;
-    let taxpayer = taxpayers::with_id(state.store.reader(), taxpayer_id).await?;
+    let taxpayer = taxpayers::find_by_id(state.store.reader(), taxpayer_id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     let replay = replay_all(
         &state,
@@ -179,7 +179,7 @@ pub(crate) async fn replay_all(
         None => 1,
     };
     let range = ReplayRange::from_sequence(ReplayScope::Failed, first);
-    let endpoints = webhooks::with_streaks_owned_by(state.store.reader(), taxpayer).await?;
+    let endpoints = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer).await?;
     let all = endpoints.iter().map(|(one, _)| one);
     let active = all.clone().filter(|one| one.is_active);
     let mut keys: Vec<EndpointKey> = active.map(|one| one.key).collect();

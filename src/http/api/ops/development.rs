@@ -74,7 +74,7 @@ pub(crate) async fn order_panics(
     if !orders.are_accepted() {
         return Err(ApiError::route_not_found());
     }
-    taxpayers::with_id(state.store.reader(), id)
+    taxpayers::find_by_id(state.store.reader(), id)
         .await?
         .ok_or_else(ApiError::taxpayer_not_found)?;
     let now = state.now();

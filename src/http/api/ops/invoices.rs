@@ -42,7 +42,7 @@ async fn get_invoice_as_of(
 ) -> Result<ApiResponse, ApiError> {
     let irn = path_ids::parse_irn(&irn)?;
     let as_of = query.whole_number("as_of", 1)?;
-    let owner = taxpayers::with_service_id(&state.store, irn.service_id()).await?;
+    let owner = taxpayers::find_by_service_id(&state.store, irn.service_id()).await?;
     let owner = owner.ok_or_else(ApiError::invoice_not_found)?;
     let events = events::find_owned_by_irn(&state.store, owner, &irn).await?;
     let history = History::new(&events).map_err(ApiError::internal)?;

@@ -85,7 +85,7 @@ async fn list_quarantine(
 /// The query parameters that filter the list.
 pub(crate) const FILTERS: [&str; 4] = ["kind", "state", "taxpayer_id", "name"];
 
-/// Reads the filter of the list. An unknown kind or state is a fault.
+/// Reads the filter of the list of quarantined work from the query string. An unknown kind or state is a fault.
 pub(crate) fn read_filter(query: &Query) -> Result<QuarantineFilter, ApiError> {
     Ok(QuarantineFilter {
         kind: query.word("kind", WorkKind::parse, WorkKind::allowed_words)?,

@@ -108,9 +108,12 @@ async fn create_reconciliation(
     };
     let asked = state
         .reconciliations
-        .request(form.value.taxpayer_id, form.value.day, Some(by))
+        .queue_comparison(form.value.taxpayer_id, form.value.day, Some(by))
         .await?;
-    let one = state.reconciliations.wait(&asked, prefer.wait).await?;
+    let one = state
+        .reconciliations
+        .wait_for_end(&asked, prefer.wait)
+        .await?;
     let (status, said) = if one.state.is_open() {
         (StatusCode::ACCEPTED, "Reconciliation queued successfully")
     } else {
@@ -185,7 +188,7 @@ pub(crate) async fn find_reconciliation(
     id: &str,
 ) -> Result<Reconciliation, ApiError> {
     let found = match path_ids::parse_uuid(id) {
-        Some(id) => reconciliations::with_id(&state.store, id).await?,
+        Some(id) => reconciliations::find_by_id(&state.store, id).await?,
         None => None,
     };
     found.ok_or_else(|| {

@@ -23,7 +23,8 @@ use crate::store::runs::run_list::{self, RunFilter};
 
 /// The number of runs that are loaded at a time, because their documents may be large.
 const RUNS_PER_CHUNK: usize = 50;
-/// The number of runs that are moved at the same time: several can share a commit, and other requests still have room.
+/// The number of runs that are moved at the same time: enough for several moves to share a commit, and few enough to
+/// leave room for other requests.
 const CONCURRENT_MOVES_MAX: usize = 16;
 /// The maximum number of refused runs that the response names.
 const REFUSALS_SHOWN_MAX: usize = 20;
@@ -96,7 +97,8 @@ async fn move_runs(
     Ok(ApiResponse::ok(message, moved).warn(&form.warnings))
 }
 
-/// The runs that match a filter and are in a state that allows the action: the oldest, and the number of all.
+/// The runs that match a filter and are in a state that allows the action: the ids of the oldest, and how many there
+/// are.
 pub(crate) struct MatchingRuns {
     pub(crate) ids: Vec<RunId>,
     pub(crate) matching: u64,
@@ -113,7 +115,7 @@ pub(crate) async fn find_movable_runs(
     let states: Vec<_> = all.filter(|state| state.after(action).is_some()).collect();
     Ok(MatchingRuns {
         matching: run_list::count(&state.store, filter, &states, now).await?,
-        ids: run_list::ids(&state.store, filter, &states, now, SUBJECTS_MAX).await?,
+        ids: run_list::load_ids(&state.store, filter, &states, now, SUBJECTS_MAX).await?,
     })
 }
 
@@ -125,7 +127,7 @@ pub(crate) async fn preview_moves(
 ) -> Result<BulkOutcome, ApiError> {
     let mut outcome = BulkOutcome::default();
     for chunk in ids.chunks(RUNS_PER_CHUNK) {
-        for run in run_list::with_ids(&state.store, chunk).await? {
+        for run in run_list::find_by_ids(&state.store, chunk).await? {
             match run.check_action(action) {
                 Ok(()) => outcome.moved.push(run.id.to_string()),
                 Err(refusal) => outcome.add_refusal(&run.id, refusal.to_string()),
@@ -145,7 +147,7 @@ pub(crate) async fn apply_moves(
 ) -> BulkOutcome {
     let mut outcome = BulkOutcome::default();
     for chunk in ids.chunks(RUNS_PER_CHUNK) {
-        let runs = match run_list::with_ids(&state.store, chunk).await {
+        let runs = match run_list::find_by_ids(&state.store, chunk).await {
             Ok(runs) => runs,
             Err(error) => {
                 outcome.failure = Some(error.into());

@@ -39,8 +39,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// The maximum number of actors that the response lists in each of its groups. The worst actors of one kind, by one
-/// ranking, are such a group. The counts in the response include all actors.
+/// The maximum number of actors that the response lists in each group. A group is the worst actors of one kind by one
+/// ranking. The counts in the response include all actors.
 const ACTORS_MAX: usize = 100;
 /// The maximum number of actors in the list of the worst actors of all replicas.
 const WORST_MAX: usize = 20;

@@ -93,7 +93,7 @@ pub(crate) async fn top_taxpayers(
 ) -> Vec<(TaxpayerId, Option<String>, UsageCounts)> {
     let top = state.taxpayers.usage().top_taxpayers(by, window, TOP_MAX);
     let ids: Vec<_> = top.iter().map(|(id, _)| *id).collect();
-    let known = taxpayers::with_ids(state.store.reader(), &ids).await;
+    let known = taxpayers::find_by_ids(state.store.reader(), &ids).await;
     let mut known = known.unwrap_or_default();
     top.into_iter()
         .map(|(id, counts)| (id, known.remove(&id).map(|taxpayer| taxpayer.name), counts))

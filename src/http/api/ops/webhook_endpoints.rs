@@ -55,7 +55,7 @@ async fn list_endpoints(
 /// The query parameters that filter the list.
 pub(crate) const FILTERS: [&str; 4] = ["health", "taxpayer_id", "cause", "host"];
 
-/// Reads the filter of the list.
+/// Reads the filter of the list of webhook endpoints from the query string.
 pub(crate) fn read_filter(query: &Query) -> Result<EndpointFilter, ApiError> {
     Ok(EndpointFilter {
         health: query.word(

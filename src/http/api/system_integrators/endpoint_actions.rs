@@ -14,7 +14,7 @@ use crate::http::api::system_integrators::replays::{
     PROGRESS_NOTE, REPLAY_NOTE, ReplayTarget, latest_replay_response, start_replay,
 };
 use crate::http::api::system_integrators::webhook::{
-    ENABLE_NOTE, EndpointRequest, SECRET_NOTE, describe_test, rotate_secret, test_endpoint,
+    ENABLE_NOTE, EndpointRequest, SECRET_NOTE, describe_webhook_test, rotate_secret, test_endpoint,
 };
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -48,7 +48,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "test_webhook_endpoint",
                     "Test an endpoint: data is whatever it answered",
                 );
-                describe_test(doc).fails(&[ErrorCode::EndpointNotFound])
+                describe_webhook_test(doc).fails(&[ErrorCode::EndpointNotFound])
             }),
         path(secret).post(rotate_endpoint_secret, || {
             doc(

@@ -127,7 +127,7 @@ async fn list_endpoints(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = find_taxpayer(&state, integrator, &id).await?;
-    let found = webhooks::with_streaks_owned_by(state.store.reader(), taxpayer.id).await?;
+    let found = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer.id).await?;
     let views: Vec<_> = found
         .iter()
         .map(|(endpoint, failing)| EndpointView::new(endpoint, failing.as_ref()))

@@ -125,7 +125,7 @@ pub(super) async fn start_replay(
         range: ReplayRange::from_sequence(form.value.scope, first),
         by: None,
     };
-    let known = webhooks::with_key(state.store.reader(), endpoint).await?;
+    let known = webhooks::find_by_key(state.store.reader(), endpoint).await?;
     let wants_nothing = known.is_some_and(|known| known.enabled_kinds().is_empty());
     let warnings = form.warnings;
     let show = move |replay: &Replay| {
@@ -167,7 +167,7 @@ pub(super) async fn latest_replay_response(
     endpoint: EndpointKey,
 ) -> Result<ApiResponse, ApiError> {
     let latest = replays::latest_for_endpoint(state.store.reader(), endpoint).await?;
-    let endpoint = webhooks::with_key(state.store.reader(), endpoint).await?;
+    let endpoint = webhooks::find_by_key(state.store.reader(), endpoint).await?;
     let view = latest
         .as_ref()
         .map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay));
@@ -188,7 +188,7 @@ async fn list_replays(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let page = query.page(PER_PAGE_DEFAULT);
-    let endpoints = webhooks::with_streaks_owned_by(state.store.reader(), taxpayer.id).await?;
+    let endpoints = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer.id).await?;
     let (found, total) = replays::page_owned_by(&state.store, taxpayer.id, page).await?;
     let items = found
         .iter()
@@ -213,7 +213,7 @@ async fn get_replay_by_id(
     let (taxpayer, replay) = path.into_inner();
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
     let found = find_owned_replay(&state, taxpayer.id, &replay).await?;
-    let endpoint = webhooks::with_key(state.store.reader(), found.endpoint).await?;
+    let endpoint = webhooks::find_by_key(state.store.reader(), found.endpoint).await?;
     let view = ReplayView::for_endpoint(endpoint.as_ref(), &found);
     Ok(ApiResponse::ok(
         "Webhook replay retrieved successfully",

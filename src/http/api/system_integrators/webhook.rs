@@ -72,7 +72,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .always_writes()
             .waits_for_other_systems()
             .with_rate_limit(SensitiveOperation::WebhookTest)
-            .on_methods([Method::POST, Method::GET], test_webhook, test_doc),
+            .on_methods([Method::POST, Method::GET], test_webhook, webhook_test_doc),
         path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(
             rotate_webhook_secret,
             || {
@@ -102,12 +102,12 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-fn test_doc() -> OperationDoc {
+fn webhook_test_doc() -> OperationDoc {
     let words = "Test Webhook: data is whatever the endpoint answered";
-    describe_test(doc("test_webhook", words).fails(&[ErrorCode::WebhookNotConfigured]))
+    describe_webhook_test(doc("test_webhook", words).fails(&[ErrorCode::WebhookNotConfigured]))
 }
 
-pub(super) fn describe_test(doc: OperationDoc) -> OperationDoc {
+pub(super) fn describe_webhook_test(doc: OperationDoc) -> OperationDoc {
     doc.with_note(
         "With `grade=true` a battery of messages is sent instead, \
          right ones and wrong ones, one after the other and \
@@ -138,7 +138,7 @@ async fn get_webhook(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let found = webhooks::with_failure_streak(state.store.reader(), taxpayer.id.into()).await?;
+    let found = webhooks::find_by_key_with_streak(state.store.reader(), taxpayer.id.into()).await?;
     let (endpoint, failing) = found.ok_or(Refusal::WebhookNotConfigured)?;
     let kinds = integrations::owned_by_without_secrets(state.store.reader(), taxpayer.id).await?;
     let view = Integration::new(&endpoint, &kinds).with_health(&endpoint, failing.as_ref());

@@ -121,8 +121,8 @@ async fn list_events(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (after, limit) = read_feed_range(&query)?;
-    let (found, has_more) = events::feed_page_owned_by(&state.store, id, after, limit).await?;
-    let feed = Feed::new(found, after, has_more)?;
+    let page = events::feed_page_owned_by(&state.store, id, after, limit).await?;
+    let feed = Feed::new(page.events, after, page.has_more)?;
     Ok(ApiResponse::ok("Events retrieved successfully", feed))
 }
 

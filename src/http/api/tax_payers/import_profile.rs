@@ -1,5 +1,5 @@
-//! The import profile: the values with which a taxpayer fills what its files lack, and the meaning of their columns and
-//! units.
+//! The import profile of a taxpayer: values for the fields that its files lack, and the meaning of the columns and
+//! units in the files.
 
 use actix_web::web;
 

@@ -134,7 +134,7 @@ async fn get_supplier_invoice(
         supplier_irn::read,
     )?;
     let irn = supplier_irn::parse(&form.value)?;
-    let found = state.inbound.document(id, &irn).await?;
+    let found = state.inbound.load_document(id, &irn).await?;
     if !found.is_live {
         form.warnings.push(STORED_COPY_WARNING.to_owned());
     }
@@ -151,7 +151,7 @@ async fn get_received_file(
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
     let irn = path_ids::parse_irn(&irn)?;
-    let found = state.inbound.document(id, &irn).await?;
+    let found = state.inbound.load_document(id, &irn).await?;
     let mut made =
         invoice_files::make_received_file(&state, id, &irn, &found.document, file).await?;
     if !found.is_live {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::{operations, parse_document};
-use crate::http::endpoint::Part;
+use crate::http::endpoint::ApiPart;
 use crate::http::openapi::conditions::CONDITIONAL_EXTENSION;
 use crate::http::openapi::glossary::SENTENCES;
 use crate::http::parts;
@@ -15,7 +15,7 @@ use crate::http::parts;
 #[test]
 fn a_schema_name_has_one_schema() {
     let mut schemas = BTreeMap::new();
-    for operation in parts().iter().flat_map(Part::operations) {
+    for operation in parts().iter().flat_map(ApiPart::operations) {
         for (name, schema) in operation.doc.components {
             let schema = serde_json::to_value(schema).unwrap();
             let first = schemas

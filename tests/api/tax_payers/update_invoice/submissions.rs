@@ -290,7 +290,7 @@ async fn a_report_that_no_call_has_sent_is_called_off_by_an_update(world: &World
     let warnings = edited.warnings();
     assert!(warnings.contains(advice), "{warnings}");
     assert_eq!(edited.data()["authority_data"]["status"], json!("PENDING"));
-    let run = taxpayer.app().run_with_operation(irn, "report").await;
+    let run = taxpayer.app().fetch_run_with_operation(irn, "report").await;
     assert_eq!(run.data()["state"], json!("cancelled"), "{}", run.text);
     // The report that is queued after it is sent, and it is not.
     let later = documents::irn(&taxpayer, &documents::invoice_no());

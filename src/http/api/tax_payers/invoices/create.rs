@@ -275,7 +275,7 @@ async fn precondition_or_faults_error(
 /// Returns the taxpayer if it may create invoices. The taxpayer actor checks this too; this check makes a failed
 /// precondition, such as an inactive subscription, come before faults of the body.
 async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpayer, ApiError> {
-    let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
+    let taxpayer = taxpayers::find_by_id(state.store.reader(), id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     taxpayer.check_may_create_invoices(state.settings.verification)?;
     Ok(taxpayer)

@@ -53,7 +53,7 @@ async fn get_file(
     let id = path_ids::parse_invoice_id(&id)?;
     let found = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
-    let supplier = taxpayers::with_id(state.store.reader(), taxpayer).await?;
+    let supplier = taxpayers::find_by_id(state.store.reader(), taxpayer).await?;
     let supplier = supplier.ok_or_else(ApiError::taxpayer_not_found)?;
     let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
     invoice_files::make_file(&state, &request, &stored, file).await

@@ -91,7 +91,7 @@ async fn import_invoices(
             return Ok(started_response(&import));
         }
         PreparedImport::Imported(import) => {
-            return Ok(imported_response(&import));
+            return Ok(imported_before_response(&import));
         }
     };
     if wanted.is_preview {
@@ -100,7 +100,12 @@ async fn import_invoices(
         return Ok(previewed_response(&import));
     }
     idempotent
-        .answer_once(&state.taxpayers, id, command, file_response)
+        .answer_once(
+            &state.taxpayers,
+            id,
+            command,
+            created_or_imported_before_response,
+        )
         .await
 }
 
@@ -114,20 +119,20 @@ fn started_response(import: &Import) -> ApiResponse {
         .with_location(&import_path(import))
 }
 
-fn file_response(file: &FileImport) -> ApiResponse {
+fn created_or_imported_before_response(file: &FileImport) -> ApiResponse {
     if file.is_new {
-        created_response(&file.import)
+        created_import_response(&file.import)
     } else {
-        imported_response(&file.import)
+        imported_before_response(&file.import)
     }
 }
 
-fn imported_response(import: &Import) -> ApiResponse {
+fn imported_before_response(import: &Import) -> ApiResponse {
     let view = ImportView::from(import);
     ApiResponse::ok("This file was imported before", view).with_location(&import_path(import))
 }
 
-fn created_response(import: &Import) -> ApiResponse {
+fn created_import_response(import: &Import) -> ApiResponse {
     let message = "Invoices imported successfully";
     ApiResponse::with_status(StatusCode::CREATED, message, ImportView::from(import))
         .with_location(&import_path(import))

@@ -112,7 +112,7 @@ pub(super) async fn list_invoices(
         return Ok(vary_by_accept(file));
     }
     let page = asked.page;
-    let part = asked.page_part();
+    let part = asked.page_bounds();
     let list = asked.into_list(taxpayer);
     let found = list.page(&state.store, part).await?;
     let answer = if found.long_invoices.is_empty() {
@@ -232,7 +232,7 @@ impl PageSender {
 }
 
 impl UnsentInvoices {
-    /// Renders an invoice, after a separator. Loads its lines if the list came without them.
+    /// Renders an invoice with a separator before it. Loads the lines of the invoice if the list came without them.
     async fn render_invoice(
         &self,
         invoice: Invoice,

@@ -74,8 +74,8 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// Returns the entity tag of an invoice, the same for every `include`. It also covers the exact time of the last
-/// change, because the response shows only whole seconds and no paid amount.
+/// Returns the entity tag of an invoice, the same for every `include`. The tag also covers the exact time of the last
+/// change: two versions may look the same in a response, which shows only whole seconds and no paid amount.
 pub(super) fn invoice_tag(invoice: &Invoice) -> Result<EntityTag, ApiError> {
     let view = InvoiceView::new(invoice, &IncludedParts::default(), None);
     let answer = success_text(RETRIEVED_MESSAGE, view)?;
