@@ -24,7 +24,7 @@ pub mod internals {
     };
     pub use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
     pub use crate::console::{
-        OperatorPath, form_patterns, guide_paths, operator_paths, page_patterns,
+        OperatorPath, guide_paths, once_and_repeatable_form_patterns, operator_paths, page_patterns,
     };
     pub use crate::domain::access::api_key::KeyTerms;
     pub use crate::domain::access::session::OperatorRole;

@@ -313,7 +313,7 @@ fn print_reconciliation<E: Error>(done: Result<app::ReconciliationReport, E>) ->
         sentence: error_sentence(&error),
     })?;
     print(Some(found.to_string()))?;
-    match found.listed_count() {
+    match found.findings_to_decide() {
         0 => Ok(None),
         listed => Err(ExitFailure {
             code: EXIT_FAILED,

@@ -186,8 +186,8 @@ const MIGRATIONS: [Script; 44] = [
     },
 ];
 
-/// One migration. The statements in `both` run on each database. After them the statements in `sqlite` or
-/// `postgres` run, whichever database it is.
+/// One migration. The statements in `both` run on either kind of database. Then those in `sqlite` run on SQLite, and
+/// those in `postgres` on PostgreSQL.
 #[derive(Clone, Copy)]
 struct Script {
     name: &'static str,

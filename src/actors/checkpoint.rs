@@ -77,17 +77,17 @@ impl Checkpointer {
         let mut heads = 0;
         let mut broken = Vec::new();
         let mut after = TaxpayerId(0);
-        self.run_with_file(CheckpointFile::read_new_checkpoints)
+        self.run_blocking_with_file(CheckpointFile::read_new_checkpoints)
             .await?;
         loop {
             let ids = taxpayers::ids_after(&self.store, after, TAXPAYERS_PER_BATCH).await?;
             let Some(last) = ids.last() else { break };
             after = *last;
-            let grown = self.grown_heads(&ids, &mut broken).await?;
+            let grown = self.find_grown_heads(&ids, &mut broken).await?;
             if !grown.is_empty() {
                 heads += grown.len();
                 let at = self.clock.now();
-                self.run_with_file(move |file| file.append(at, grown))
+                self.run_blocking_with_file(move |file| file.append(at, grown))
                     .await?;
             }
             sleep(PAUSE).await;
@@ -104,7 +104,7 @@ impl Checkpointer {
 
     /// Returns the heads of the chains that have grown since their last checkpoint. A chain that no longer contains its
     /// last signed head is left out, and its taxpayer is added to `broken`.
-    async fn grown_heads(
+    async fn find_grown_heads(
         &self,
         ids: &[TaxpayerId],
         broken: &mut Vec<TaxpayerId>,
@@ -149,7 +149,7 @@ impl Checkpointer {
     }
 
     /// Runs `work` on a blocking thread, because locking, reading and writing the file may block.
-    async fn run_with_file(
+    async fn run_blocking_with_file(
         &self,
         work: impl FnOnce(&mut CheckpointFile) -> Result<(), CheckpointFileError> + Send + 'static,
     ) -> Result<(), CheckpointError> {

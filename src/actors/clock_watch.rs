@@ -120,7 +120,7 @@ impl ClockWatch {
 
     /// Makes waiting work due now, and expires leases that end too far in the future unless a live process renews them.
     async fn repair_after_set_back(&self) -> Result<(), StoreError> {
-        self.restore_delays(SignedDuration::ZERO).await?;
+        self.shorten_overlong_waits(SignedDuration::ZERO).await?;
         lanes::make_waiting_due(&self.store, WaitingLanes::All).await?;
         sleep(self.lease / LEASE_DURATIONS).await;
         leases::end_leases(
@@ -131,9 +131,13 @@ impl ClockWatch {
         Ok(())
     }
 
-    /// Restores the delays of deliveries, and makes mails due that wait for longer than `mail_wait_max`. Returns the
-    /// number of changed deliveries and mails.
-    async fn restore_delays(&self, mail_wait_max: SignedDuration) -> Result<u64, StoreError> {
+    /// Ends the waits that a clock set back has made too long: a delivery waits from now for as long as was intended,
+    /// and mails that would wait for longer than `mail_wait_max` become due now. Returns the number of changed
+    /// deliveries and mails.
+    async fn shorten_overlong_waits(
+        &self,
+        mail_wait_max: SignedDuration,
+    ) -> Result<u64, StoreError> {
         let now = self.clock.now();
         let deliveries =
             delivery_queue::restore_delays_after_clock_set_back(&self.store, now).await?;
@@ -144,7 +148,7 @@ impl ClockWatch {
     }
 
     async fn repair_future_times(&self) -> Result<(), StoreError> {
-        let moved = self.restore_delays(MAIL_WAIT_MAX).await?;
+        let moved = self.shorten_overlong_waits(MAIL_WAIT_MAX).await?;
         sleep(self.lease / LEASE_DURATIONS).await;
         let ended = leases::end_leases(
             &self.store,

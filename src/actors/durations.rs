@@ -29,7 +29,7 @@ pub struct WorkDurations {
 
 impl Default for WorkDurations {
     fn default() -> Self {
-        let attempts = Histograms::new_with_constructor(histograms::for_calls);
+        let attempts = Histograms::new_with_constructor(histograms::for_call_durations);
         Self {
             attempts,
             signatures: histogram_for_runs(),

@@ -23,7 +23,7 @@ pub struct KeyLeaseActor {
 impl KeyLeaseActor {
     /// Starts the actor under supervision on the background arbiter.
     pub fn start(store: Store, tree: &Tree, arbiters: &Arbiters) -> Addr<Self> {
-        let node = tree.node(kinds::JANITOR, 0, "key-leases");
+        let node = tree.add_node(kinds::JANITOR, 0, "key-leases");
         supervise(
             arbiters.background(),
             node,

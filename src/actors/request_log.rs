@@ -93,7 +93,8 @@ struct TakenBatch<'l> {
     requests: Vec<LoggedRequest>,
 }
 
-/// The requests of an account in the present second.
+/// The numbers of requests of an account in the present second: of all failures, and of the good requests that are
+/// kept.
 #[derive(Debug, Default)]
 struct CountsInSecond {
     failures: u32,
@@ -101,7 +102,7 @@ struct CountsInSecond {
     reads: u32,
 }
 
-/// The requests of an account in the present hour.
+/// The numbers of requests of an account that are kept in the present hour.
 #[derive(Debug, Default)]
 struct CountsInHour {
     failures: u32,
@@ -160,9 +161,9 @@ impl RequestLog {
             waiting.good.push_back(request);
         }
         while waiting.is_full() {
-            let has_good = waiting.drop_first_good();
+            let has_good = waiting.drop_oldest_good_request();
             if !has_good {
-                waiting.drop_first_failed();
+                waiting.drop_oldest_failed_request();
             }
             self.count_dropped(!has_good);
         }
@@ -288,7 +289,7 @@ impl WaitingRequests {
             return Some(if counted.failures > FAILURES_WITH_BODIES {
                 KeptDetail::WithoutBodies
             } else {
-                count_bodies(&mut hourly.failures_with_bodies)
+                keep_bodies_up_to_limit(&mut hourly.failures_with_bodies)
             });
         }
         let (count, max, detail) = match kind {
@@ -303,7 +304,7 @@ impl WaitingRequests {
         *count += 1;
         self.good_in_second += 1;
         Some(match detail {
-            KeptDetail::WithBodies => count_bodies(&mut hourly.writes_with_bodies),
+            KeptDetail::WithBodies => keep_bodies_up_to_limit(&mut hourly.writes_with_bodies),
             KeptDetail::WithoutBodies => KeptDetail::WithoutBodies,
         })
     }
@@ -321,13 +322,13 @@ impl WaitingRequests {
     }
 
     /// Drops the oldest good request. Returns false if there is none.
-    fn drop_first_good(&mut self) -> bool {
+    fn drop_oldest_good_request(&mut self) -> bool {
         let dropped = self.good.pop_front();
         self.subtract_body_bytes(dropped.as_ref());
         dropped.is_some()
     }
 
-    fn drop_first_failed(&mut self) {
+    fn drop_oldest_failed_request(&mut self) {
         let dropped = self.failed.pop_front();
         self.subtract_body_bytes(dropped.as_ref());
     }
@@ -349,9 +350,9 @@ impl WaitingRequests {
     }
 }
 
-/// Counts a request as one that is kept with its bodies. If the account has reached `BODIES_PER_HOUR`, the request is
-/// not counted and is kept without its bodies.
-fn count_bodies(with_bodies: &mut u32) -> KeptDetail {
+/// Decides whether a request is kept with its bodies. `with_bodies` is the number of such requests that the account has
+/// in this hour: below `BODIES_PER_HOUR` it is raised by 1, otherwise the request is kept without its bodies.
+fn keep_bodies_up_to_limit(with_bodies: &mut u32) -> KeptDetail {
     if *with_bodies >= BODIES_PER_HOUR {
         return KeptDetail::WithoutBodies;
     }
@@ -377,7 +378,7 @@ mod tests {
     use crate::domain::access::caller::KeyKind;
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::domain::request_log::{BODY_BYTES_MAX, LoggedBody, RequestOwner};
-    use crate::store::operations::request_log::{LogReader, RequestFilter, page_for};
+    use crate::store::operations::request_log::{LogReader, RequestFilter, page_for_reader};
     use crate::store::testing::stores;
 
     const OWN: TaxpayerId = TaxpayerId(7);
@@ -502,7 +503,7 @@ mod tests {
                 per_page: 1,
             };
             let filter = RequestFilter::default();
-            let found = page_for(&test.store, LogReader::Taxpayer(OWN), filter, page).await;
+            let found = page_for_reader(&test.store, LogReader::Taxpayer(OWN), filter, page).await;
             assert_eq!(found.unwrap().1, 2);
             assert_eq!(log.dropped_counts(), [("good", 0), ("failed", 0)]);
             test.store.close().await;
@@ -525,7 +526,7 @@ mod tests {
                 per_page: 1,
             };
             let reader = LogReader::Taxpayer(OWN);
-            let (_, total) = page_for(&test.store, reader, RequestFilter::default(), page)
+            let (_, total) = page_for_reader(&test.store, reader, RequestFilter::default(), page)
                 .await
                 .unwrap();
             assert_eq!(total, BATCH_MAX as u64 + 1);

@@ -147,10 +147,10 @@ impl GateState {
 
     fn remove_waiter(&mut self, number: u64) {
         self.waiting.retain(|waiter| waiter.number != number);
-        self.forget_served();
+        self.forget_served_when_idle();
     }
 
-    fn forget_served(&mut self) {
+    fn forget_served_when_idle(&mut self) {
         if self.used == 0 && self.waiting.is_empty() {
             self.served.clear();
         }
@@ -183,14 +183,15 @@ impl GateState {
         Some(ServedWaiter { waiter, may_exceed })
     }
 
-    /// Returns the index of the waiting request to serve first, of those that `counts` accepts. The holder that uses
-    /// least comes first, then the holder that was served longest ago, then the request that has waited longest.
-    fn first_waiter_index(&self, counts: impl Fn(&Waiter) -> bool) -> Option<usize> {
+    /// Returns the index of the waiting request to serve first, of those for which `accepts` returns true. The holder
+    /// that uses least comes first, then the holder that was served longest ago, then the request that has waited
+    /// longest.
+    fn first_waiter_index(&self, accepts: impl Fn(&Waiter) -> bool) -> Option<usize> {
         let waiting = self
             .waiting
             .iter()
             .enumerate()
-            .filter(|(_, waiter)| counts(waiter));
+            .filter(|(_, waiter)| accepts(waiter));
         let first = waiting.min_by_key(|(index, waiter)| {
             let used = self
                 .used_by
@@ -216,7 +217,7 @@ impl GateState {
                 self.used_by.remove(&holder);
             }
         }
-        self.forget_served();
+        self.forget_served_when_idle();
     }
 }
 

@@ -54,7 +54,7 @@ impl Verifier {
         Ok(WorkStatus::Released)
     }
 
-    /// Verifies a taxpayer. Returns the delay before the next attempt, or None if the taxpayer is verified now.
+    /// Verifies a taxpayer. Returns the delay before the next attempt, or `None` if the taxpayer is verified now.
     async fn verify_now(&self, taxpayer: &Taxpayer) -> Option<Duration> {
         let id = self.entity_id.as_deref().unwrap_or(&taxpayer.business_id);
         let answer = self.authority.fetch_entity(id).await;
@@ -108,7 +108,7 @@ impl Verifier {
     }
 }
 
-/// Interprets the authority's answer. Returns None if the call was not made because of our own limits or breakers.
+/// Interprets the authority's answer. Returns `None` if the call was not made because of our own limits or breakers.
 fn interpret_answer(
     taxpayer: &Taxpayer,
     answer: Result<Entity, AuthorityFailure>,

@@ -75,7 +75,7 @@ pub enum ContactAct {
     Role(ContactRole),
 }
 
-/// Changes the access of a contact person. Returns how many sessions the change ended.
+/// Changes the access of a contact person. Returns how many sessions this ended.
 pub async fn change_contact(
     settings: Settings,
     taxpayer: TaxpayerId,

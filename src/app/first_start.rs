@@ -81,7 +81,7 @@ pub(super) async fn create_accounts(
     {
         return Ok(None);
     }
-    match create_missing(app, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
+    match create_missing_accounts(app, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
         // Another process creates the demo accounts at the same moment, and prints their keys.
         Err(
             StartError::Store(StoreError::Duplicate(_))
@@ -91,7 +91,7 @@ pub(super) async fn create_accounts(
     }
 }
 
-async fn create_missing(
+async fn create_missing_accounts(
     app: &App,
     integrator: Option<IntegratorId>,
     taxpayer: Option<TaxpayerId>,

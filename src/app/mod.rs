@@ -51,7 +51,7 @@ pub use import::{ImportError, import};
 pub use invitations::{invite, invite_contact};
 pub use keys::{list_accounts, revoke_keys, rotate_key};
 pub use reconcile::{ReconciliationReport, reconcile};
-pub use secrets::{Resealing, reseal};
+pub use secrets::{ResealReport, reseal};
 pub use serve::{Application, serve, serve_sandbox};
 pub use serve_mode::ServeMode;
 pub use verification_report::VerificationReport;

@@ -16,7 +16,7 @@ use crate::actors::dispatch::{Dispatcher, DispatcherConfig};
 use crate::actors::kinds;
 use crate::actors::notifiers::Notifiers;
 use crate::actors::reconciliation::{
-    Reconciler, ReconciliationHandle, ReconciliationSchedule, timer_step,
+    Reconciler, ReconciliationHandle, ReconciliationSchedule, blocked_timer_step,
 };
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::app::authority_connection;
@@ -48,7 +48,7 @@ pub struct ReconciliationReport {
 
 impl ReconciliationReport {
     /// Returns the number of findings that an operator must decide.
-    pub fn listed_count(&self) -> u32 {
+    pub fn findings_to_decide(&self) -> u32 {
         self.reconciliation.counts.listed
     }
 
@@ -129,11 +129,11 @@ pub async fn reconcile(
         Dispatcher::for_work(store, config, &tree, async move |lease| {
             reconciler.work(lease).await
         })
-        .with_blocked_steps(|| vec![timer_step()])
+        .with_blocked_steps(|| vec![blocked_timer_step()])
         .start(&tree, &arbiters, kinds::INBOUND)
     });
     let needs_service = dispatcher.is_none();
-    let ended = run_to_end(
+    let ended = queue_and_await_comparison(
         &store,
         &reconciliations,
         needs_service,
@@ -150,7 +150,7 @@ pub async fn reconcile(
     Ok(reconciled)
 }
 
-async fn run_to_end(
+async fn queue_and_await_comparison(
     store: &Store,
     reconciliations: &ReconciliationHandle,
     needs_service: bool,

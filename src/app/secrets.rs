@@ -5,17 +5,17 @@ use serde_json::{Value, json};
 use crate::app::database::open_existing;
 use crate::app::error::StartError;
 use crate::config::Settings;
-use crate::store::reseal::{self, ResealReport};
+use crate::store::reseal::{self, ResealCounts};
 
 /// The result of resealing, for each kind of secret. Older encryption keys are needed until `left` and `unopened` are 0
 /// for every kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resealing {
+pub struct ResealReport {
     key_id: String,
-    kinds: Vec<ResealReport>,
+    kinds: Vec<ResealCounts>,
 }
 
-impl Resealing {
+impl ResealReport {
     /// Fails if at least one secret in the database could not be resealed with the current encryption key.
     pub fn check_all_resealed(&self) -> Result<(), StartError> {
         let mut unopened = 0;
@@ -49,12 +49,12 @@ impl Resealing {
 }
 
 /// Reseals every secret in the database. The command may be stopped at any time and started again.
-pub async fn reseal(settings: Settings) -> Result<Resealing, StartError> {
+pub async fn reseal(settings: Settings) -> Result<ResealReport, StartError> {
     let store = open_existing(&settings).await?;
     let key_id = store.vault().key_id().to_owned();
     let resealed = reseal::reseal_columns(&store).await;
     store.close().await;
-    Ok(Resealing {
+    Ok(ResealReport {
         key_id,
         kinds: resealed?,
     })

@@ -57,8 +57,8 @@ pub enum Command {
     /// incident, ends the fault, and waits until the incident is gone. Exits with 0 only if it came and went.
     Drill(DrillArguments),
     /// Sends a file of invoices to a running service: shows the preview, asks, imports, and writes the refused invoices
-    /// beside the file. The same call again goes on with an import that was interrupted. Exits with 0 if all invoices
-    /// of the file exist, and with 1 otherwise.
+    /// beside the file. The same call again continues an import that was interrupted. Exits with 0 if all invoices of
+    /// the file exist, and with 1 otherwise.
     Import(ImportArguments),
     /// Brings the database schema up to date.
     Migrate,

@@ -114,7 +114,7 @@ impl LayerChecks {
                         .unwrap_or_default();
                     self.refuse_unknown(format!("{name}.{inner}"), origin);
                 }
-                (Some(_), value) if self.admits(&name, &value, origin) => {
+                (Some(_), value) if self.check_value(&name, &value, origin) => {
                     admitted.insert(name, value);
                 }
                 (Some(_), _) => {}
@@ -146,15 +146,16 @@ impl LayerChecks {
                     origin: origin.clone(),
                     known,
                 });
-            } else if self.admits(&full, &value, origin) {
+            } else if self.check_value(&full, &value, origin) {
                 admitted.insert(key, value);
             }
         }
         admitted
     }
 
-    fn admits(&mut self, key: &str, value: &Value, origin: &SettingSource) -> bool {
-        let Some(allowed) = limits::allowed_for(key).filter(|allowed| !allowed.admits(value))
+    /// True if the setting may have this value. Records a fault otherwise.
+    fn check_value(&mut self, key: &str, value: &Value, origin: &SettingSource) -> bool {
+        let Some(allowed) = limits::allowed_values(key).filter(|allowed| !allowed.admits(value))
         else {
             return true;
         };
@@ -209,7 +210,7 @@ fn join_setting_names(settings: &[(&String, &Value)]) -> String {
 /// Returns the value of an environment variable: as it is if the setting is text, else parsed as TOML. Text that is not
 /// valid TOML stays text, and is refused later because its type is wrong.
 fn variable_value(key: &str, text: String) -> Value {
-    if limits::allowed_for(key).is_some_and(AllowedValues::is_text) {
+    if limits::allowed_values(key).is_some_and(AllowedValues::is_text) {
         return Value::String(text);
     }
     text.trim().parse().unwrap_or(Value::String(text))

@@ -380,7 +380,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, AllowedValues)] = &[
 
 /// Returns the allowed values of a setting. `key` is the full name, such as `http.bind`. `None` if there is no such
 /// setting.
-pub(super) fn allowed_for(key: &str) -> Option<&'static AllowedValues> {
+pub(super) fn allowed_values(key: &str) -> Option<&'static AllowedValues> {
     ALLOWED_VALUES
         .iter()
         .find(|(name, _)| *name == key)

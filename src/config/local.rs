@@ -70,7 +70,7 @@ impl Settings {
         fill(
             &mut self.secrets.encryption_key,
             "secrets.encryption_key",
-            |chance| STANDARD.encode(chance),
+            |random_bytes| STANDARD.encode(random_bytes),
         )?;
         fill(
             &mut self.authority.notification_token,
@@ -95,8 +95,8 @@ impl Settings {
             .get_or_insert_with(|| dir.join("checkpoints.log"));
         if self.checkpoints.key_file.is_none() {
             let mut key = SecretString::default();
-            fill(&mut key, "checkpoints.checkpoint_key", |chance| {
-                STANDARD.encode(chance)
+            fill(&mut key, "checkpoints.checkpoint_key", |random_bytes| {
+                STANDARD.encode(random_bytes)
             })?;
             self.checkpoints.key_file = Some(dir.join(CHECKPOINT_KEY_FILE));
         }
@@ -122,13 +122,13 @@ fn restrict_to_owner(dir: &Path) {
     }
 }
 
-fn random_text(chance: [u8; 32]) -> String {
-    URL_SAFE_NO_PAD.encode(chance)
+fn random_text(random_bytes: [u8; 32]) -> String {
+    URL_SAFE_NO_PAD.encode(random_bytes)
 }
 
-fn random_uuid(chance: [u8; 32]) -> String {
+fn random_uuid(random_bytes: [u8; 32]) -> String {
     let mut bytes = [0; 16];
-    bytes.copy_from_slice(&chance[..16]);
+    bytes.copy_from_slice(&random_bytes[..16]);
     uuid::Builder::from_random_bytes(bytes)
         .into_uuid()
         .to_string()
@@ -151,16 +151,16 @@ fn fill_secret(
     if missing == MissingSecretAction::LeaveEmpty && !path.exists() {
         return Ok(());
     }
-    let mut chance = [0; 32];
-    aws_lc_rs::rand::fill(&mut chance).map_err(|_| LocalSecretFault::NoRandomness)?;
-    let read_or_create = read_or_create(&path, dir, || make(chance)).map_err(|reason| {
+    let mut random_bytes = [0; 32];
+    aws_lc_rs::rand::fill(&mut random_bytes).map_err(|_| LocalSecretFault::NoRandomness)?;
+    let read_or_create = read_or_create(&path, dir, || make(random_bytes)).map_err(|reason| {
         LocalSecretFault::PathUnusable {
             path: path.clone(),
             reason,
         }
     })?;
     let text = read_or_create.trim();
-    let allowed = limits::allowed_for(key)
+    let allowed = limits::allowed_values(key)
         .filter(|allowed| text.is_empty() || !allowed.admits(&Value::from(text)));
     if let Some(allowed) = allowed {
         return Err(LocalSecretFault::NotAllowed {

@@ -42,7 +42,8 @@ pub(super) fn is_patterned(key: &[u8]) -> bool {
     count_distinct(key) < DISTINCT_BYTES_MIN || is_sequence(key)
 }
 
-/// True if a secret has few different characters, is a sequence, or consists of well-known words and too few digits.
+/// True if a secret has few different characters or is a sequence, or if its letters are well-known words only and its
+/// digits are few or a sequence.
 pub(super) fn is_guessable(secret: &str) -> bool {
     if count_distinct(secret.as_bytes()) < DISTINCT_CHARS_MIN || is_sequence(secret.as_bytes()) {
         return true;

@@ -19,6 +19,7 @@ pub(crate) const fn badge(class: &'static str, text: &'static str) -> Badge {
     Badge { class, text }
 }
 
+/// The words are those of the list of invoices (`lifecycle`).
 impl From<WorkflowStatus> for Badge {
     fn from(status: WorkflowStatus) -> Self {
         match status {
@@ -26,8 +27,8 @@ impl From<WorkflowStatus> for Badge {
             WorkflowStatus::Approved => badge("info", "Approved"),
             WorkflowStatus::Cancelled => badge("idle", "Cancelled"),
             WorkflowStatus::Paid => badge("ok", "Paid"),
-            WorkflowStatus::Validated => badge("info", "Validated"),
-            WorkflowStatus::Submitted => badge("info", "Submitted"),
+            WorkflowStatus::Validated => badge("wait", "Waiting"),
+            WorkflowStatus::Submitted => badge("ok", "Signed"),
             WorkflowStatus::Transmitted => badge("ok", "Transmitted"),
             WorkflowStatus::Reported => badge("ok", "Reported"),
         }
@@ -56,7 +57,7 @@ impl From<AuthorityStatus> for Badge {
             AuthorityStatus::Acknowledged => badge("ok", "Received by the customer"),
             AuthorityStatus::Reported => badge("ok", "Reported"),
             AuthorityStatus::Rejected => badge("bad", "Rejected"),
-            AuthorityStatus::Failed => badge("bad", "Failed"),
+            AuthorityStatus::Failed => badge("bad", "Stopped"),
         }
     }
 }

@@ -32,7 +32,7 @@ impl DeadlineWords {
     }
 }
 
-/// Returns a span of time in one unit.
+/// Returns a span of time in its largest fitting unit, rounded down, such as `3 days`.
 fn span_words(seconds: i64) -> String {
     match seconds {
         ..MINUTE => "less than a minute".to_owned(),

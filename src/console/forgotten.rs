@@ -1,6 +1,6 @@
-//! The page for people who forgot their password. If the address belongs to somebody here, a mail with a one-time link
-//! is sent to it. Answer and response time do not reveal whether it does: the address is looked up only when the mail
-//! is written.
+//! The page for people who forgot their password. If the typed email belongs to a person of this service, a mail with a
+//! one-time link is sent to it. Answer and response time do not reveal whether it does: the email is looked up only
+//! when the mail is written.
 
 use actix_web::{HttpRequest, web};
 use askama::Template;

@@ -37,7 +37,7 @@ impl FormValues {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Returns these fields together with others. If both have a field, the value of `others` counts.
+    /// Returns these fields together with others. If both have a field, the value of `others` is used.
     #[must_use]
     pub(crate) fn with_fields(mut self, others: Self) -> Self {
         self.0.extend(others.0);
@@ -70,7 +70,7 @@ impl FormValues {
         )
     }
 
-    /// Returns these fields as a JSON object. Blank fields are left out.
+    /// Returns the fields with these names as a JSON object. Blank fields are left out.
     pub(crate) fn to_object(&self, names: &[&str]) -> Map<String, Value> {
         let filled = names
             .iter()
@@ -82,15 +82,15 @@ impl FormValues {
     }
 }
 
-/// Removes the fields that the user did not change, so that the form does not undo changes that were made elsewhere
-/// since its page was rendered.
-pub(crate) fn retain_changes(body: &mut Map<String, Value>, before: &Map<String, Value>) {
+/// Removes the members that the user did not change, so that the form does not undo changes that were made elsewhere
+/// since its page was rendered. `before` is the body that the page showed.
+pub(crate) fn remove_unchanged(body: &mut Map<String, Value>, before: &Map<String, Value>) {
     body.retain(|name, value| before.get(name) != Some(&*value));
 }
 
 /// Gives the members of a group their stored values, unless the user changed one of them. This is for a form whose
 /// API call needs all members. `before` is the body that the page showed.
-pub(crate) fn keep_stored_if_unchanged(
+pub(crate) fn keep_stored_group_if_unchanged(
     body: &mut Map<String, Value>,
     before: &Map<String, Value>,
     stored: &Map<String, Value>,
@@ -302,7 +302,7 @@ mod tests {
         ] {
             let mut body = sent.as_object().cloned().unwrap();
             let [before, stored] = [&before, &stored].map(|one| one.as_object().unwrap());
-            keep_stored_if_unchanged(&mut body, before, stored, &group);
+            keep_stored_group_if_unchanged(&mut body, before, stored, &group);
             assert_eq!(Value::Object(body), expected, "{sent} {stored:?}");
         }
     }

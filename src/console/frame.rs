@@ -58,7 +58,7 @@ pub(crate) struct Frame {
     /// The name of the replica that made the page; empty on pages that are not for operators.
     pub(crate) replica: String,
     pub(crate) csrf: String,
-    /// True if the person has the right to act, for example to change invoices or move runs.
+    /// True if the person has the right to act, for example to change invoices, or to pause and retry runs.
     pub(crate) can_act: bool,
     /// True if the person has the right to change the account itself: its keys, webhooks and people.
     pub(crate) can_own: bool,

@@ -103,12 +103,12 @@ async fn find_invited_person(
         device: None,
         address: client_address(request),
     };
-    let attempt = state.sign_ins.begin(attempt, now).await?;
+    let attempt = state.sign_ins.begin_attempt(attempt, now).await?;
     let listener = Listener::from_request(request);
     let found = invitations::find(&state.store, token, now).await?;
     let found = found.filter(|person| listener.serves_person(person.owner));
     if found.is_some() {
-        state.sign_ins.succeed(attempt, now);
+        state.sign_ins.uncount_success(attempt, now);
     }
     Ok(found)
 }

@@ -57,7 +57,7 @@ struct ChoiceLine {
     muted_until: Option<Timestamp>,
 }
 
-/// Returns the topics about which a person may get mails, and which the person may end.
+/// Returns the topics about which this person gets mails and may end or snooze them.
 fn offered_topics(owner: SessionOwner) -> Vec<NoticeTopic> {
     let is_told = |topic: &NoticeTopic| match owner {
         SessionOwner::Contact { .. } => true,

@@ -116,18 +116,20 @@ pub struct OperatorPath {
 
 /// Returns all paths of operators, for the tests that call each of them with each role.
 pub fn operator_paths() -> Vec<OperatorPath> {
-    let all = crate::http::table().into_iter().chain(page_paths());
+    let all = crate::http::endpoint_table()
+        .into_iter()
+        .chain(page_paths());
     let of_operators = all.filter(|path| {
         ["/ops/", "/console"]
             .iter()
             .any(|start| path.pattern.starts_with(start))
     });
     of_operators
-        .flat_map(|path| operator_methods(&path))
+        .flat_map(|path| operator_paths_by_method(&path))
         .collect()
 }
 
-fn operator_methods(path: &Path) -> Vec<OperatorPath> {
+fn operator_paths_by_method(path: &Path) -> Vec<OperatorPath> {
     let allowed = path
         .allowed
         .iter()
@@ -141,9 +143,9 @@ fn operator_methods(path: &Path) -> Vec<OperatorPath> {
         .collect()
 }
 
-/// Returns the patterns of all paths that take a form, for the tests that send each form twice: those that count once,
-/// and those that may be repeated.
-pub fn form_patterns() -> (Vec<&'static str>, Vec<&'static str>) {
+/// Returns the patterns of all paths that take a form, for the tests that send each form twice: first those whose form
+/// takes effect only once, then those whose form may be repeated without harm.
+pub fn once_and_repeatable_form_patterns() -> (Vec<&'static str>, Vec<&'static str>) {
     let forms = page_paths()
         .into_iter()
         .filter(|path| path.policy.pages == ServedPages::WithForm);

@@ -22,7 +22,7 @@ use crate::http::middleware::access_log::MatchedRoute;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 pub(crate) use crate::http::respond::redirect::{add_notice, go_to, redirect};
-use crate::http::respond::redirect::{remove_notice, secure_notice};
+use crate::http::respond::redirect::{remove_notice, send_notice_over_tls_only};
 use crate::http::state::ApiState;
 
 /// The result of a handler that answers with a page.
@@ -117,6 +117,8 @@ struct FailurePage {
     frame: Frame,
     message: String,
     faults: Vec<String>,
+    /// The label of the link to the first page.
+    home: &'static str,
     request_id: String,
     /// True if a form was refused before it was processed. The script of the page then keeps what was typed into it.
     is_unsent: bool,
@@ -134,7 +136,7 @@ pub(crate) async fn error_pages(
     let mut response = remove_read_notice(response);
     let state = ApiState::from_request(response.request());
     if state.is_ok_and(|state| state.settings.sessions.is_secure) {
-        secure_notice(response.response_mut());
+        send_notice_over_tls_only(response.response_mut());
     }
     let Some(error) = response.response().error() else {
         return Ok(response);
@@ -204,10 +206,20 @@ async fn show_missing_right(message: String, request: &HttpRequest) -> HttpRespo
         frame: failure_frame(status, request).await,
         message,
         faults: Vec::new(),
+        home: home_label(request.path()),
         request_id: session::request_id(request),
         is_unsent: is_form_request(request),
     };
     render_failure(status, &page)
+}
+
+/// Returns the label of the link to the first page of those who see pages like this.
+fn home_label(path: &str) -> &'static str {
+    if path.starts_with("/console") {
+        "Back to the console"
+    } else {
+        "Back to the dashboard"
+    }
 }
 
 /// True for the request of a form.
@@ -237,6 +249,7 @@ async fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
         frame: failure_frame(error.status, request).await,
         message,
         faults,
+        home: home_label(request.path()),
         request_id: session::request_id(request),
         is_unsent: is_form_request(request) && is_temporary_refusal(error.status),
     };
@@ -259,7 +272,7 @@ async fn failure_frame(status: StatusCode, request: &HttpRequest) -> Frame {
     if status.is_server_error() {
         return Frame::for_visitor(title);
     }
-    match accounts::visible_account(request).await {
+    match accounts::find_visible_account(request).await {
         Some(session) => Frame::for_account(&session, title),
         None => Frame::for_visitor(title),
     }
@@ -280,6 +293,19 @@ fn status_title(status: StatusCode) -> &'static str {
 mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
+
+    use super::home_label;
+
+    #[test]
+    fn a_failure_leads_operators_to_the_console_and_others_to_their_dashboard() {
+        for (path, label) in [
+            ("/console/runs/7", "Back to the console"),
+            ("/dashboard/7/invoices", "Back to the dashboard"),
+            ("/sign-in", "Back to the dashboard"),
+        ] {
+            assert_eq!(home_label(path), label, "{path}");
+        }
+    }
 
     fn templates(directory: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(directory)

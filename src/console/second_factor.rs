@@ -159,7 +159,7 @@ pub(super) async fn accept_code(
         .filter(|factor| factor.is_confirmed);
     let step = found
         .as_ref()
-        .and_then(|factor| factor.secret.matching_step(code, now));
+        .and_then(|factor| factor.secret.matching_time_step(code, now));
     let is_right = match (step, RecoveryCode::parse(code)) {
         (Some(step), _) => second_factors::use_time_step(store, owner, step, now).await?,
         (None, Some(code)) if found.is_some() => {
@@ -168,7 +168,7 @@ pub(super) async fn accept_code(
         _ => false,
     };
     if is_right {
-        state.sign_ins.succeed(attempt, now);
+        state.sign_ins.uncount_success(attempt, now);
     } else {
         second_factors::record_wrong_code(store, owner, now).await?;
     }
@@ -185,7 +185,7 @@ async fn begin_code_attempt(
         device: session::known_device(request, state, owner),
         address: client_address(request),
     };
-    state.sign_ins.begin(attempt, state.now()).await
+    state.sign_ins.begin_attempt(attempt, state.now()).await
 }
 
 #[derive(Template)]
@@ -234,8 +234,8 @@ struct SecretPage {
     refusal: Option<&'static str>,
 }
 
-/// POST /account/second-factor: creates a secret and shows it, on this page only. The secret counts once it is
-/// confirmed with a code.
+/// POST /account/second-factor: creates a secret and shows it, on this page only. The second factor is in force only
+/// after the person has confirmed the secret with a code.
 async fn begin_setup(
     state: web::Data<ApiState>,
     Confirmed(signed_in): Confirmed<SignedIn>,
@@ -286,7 +286,10 @@ async fn confirm_setup(
     let Some(begun) = begun else {
         return Ok(redirect(PATH));
     };
-    let Some(step) = begun.secret.matching_step(form.0.code.expose_secret(), now) else {
+    let Some(step) = begun
+        .secret
+        .matching_time_step(form.0.code.expose_secret(), now)
+    else {
         let frame = Frame::for_person(person, &signed_in.csrf, "Set up your second factor");
         let page = SecretPage {
             frame,
@@ -296,8 +299,8 @@ async fn confirm_setup(
         };
         return show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &page);
     };
-    state.sign_ins.succeed(attempt, now);
-    let codes = RecoveryCode::draw_set(|| clock::system_rng().random());
+    state.sign_ins.uncount_success(attempt, now);
+    let codes = RecoveryCode::draw_codes(|| clock::system_rng().random());
     let confirmation = CodeConfirmation {
         owner,
         secret: &begun.secret,

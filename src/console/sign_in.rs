@@ -294,7 +294,7 @@ async fn try_password(
     let now = state.now();
     let mut counted = Vec::new();
     for attempt in trial.attempts {
-        counted.push(state.sign_ins.begin(attempt, now).await?);
+        counted.push(state.sign_ins.begin_attempt(attempt, now).await?);
     }
     let accounts = trial.accounts;
     let hashes = accounts
@@ -313,7 +313,7 @@ async fn try_password(
     // the password of the own account.
     if opens_all && !opened.is_empty() {
         for attempt in counted {
-            state.sign_ins.succeed(attempt, now);
+            state.sign_ins.uncount_success(attempt, now);
         }
     }
     Ok(opened)
@@ -331,7 +331,7 @@ pub(super) async fn is_password_right(
         device: session::known_device(request, state, person.owner),
         address: client_address(request),
     };
-    let attempt = state.sign_ins.begin(attempt, state.now()).await?;
+    let attempt = state.sign_ins.begin_attempt(attempt, state.now()).await?;
     let hash = people::password_hash(&state.store, person.owner).await?;
     let matching = state
         .passwords
@@ -339,7 +339,7 @@ pub(super) async fn is_password_right(
         .await?;
     let is_right = !matching.is_empty();
     if is_right {
-        state.sign_ins.succeed(attempt, state.now());
+        state.sign_ins.uncount_success(attempt, state.now());
     } else {
         record_refused_passwords(state, request, vec![person.owner]);
     }

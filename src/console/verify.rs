@@ -49,7 +49,7 @@ struct SignedInvoice {
 async fn show_verified(state: web::Data<ApiState>, token: web::Path<String>) -> Answer {
     // An address that was copied from a document may contain invisible characters at which a line may end.
     let token: String = token.chars().filter(|c| !is_invisible(*c)).collect();
-    let signed = find_signed(&state, &token).await?;
+    let signed = find_signed_invoice(&state, &token).await?;
     let (status, title) = match signed {
         Some(_) => (StatusCode::OK, "Signed invoice"),
         None => (StatusCode::NOT_FOUND, "No signed invoice"),
@@ -61,7 +61,10 @@ async fn show_verified(state: web::Data<ApiState>, token: web::Path<String>) -> 
     Ok(answer)
 }
 
-async fn find_signed(state: &ApiState, token: &str) -> Result<Option<SignedInvoice>, ApiError> {
+async fn find_signed_invoice(
+    state: &ApiState,
+    token: &str,
+) -> Result<Option<SignedInvoice>, ApiError> {
     if token.chars().any(char::is_control) {
         return Ok(None);
     }

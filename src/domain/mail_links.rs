@@ -61,10 +61,10 @@ impl MailLinks {
         is_right.then_some((person, topic))
     }
 
-    /// Returns the secret of the one-time link in a mail. It depends on the mail's id alone, so a mail that is sent
+    /// Returns the secret of the one-time link in a mail. The secret depends on `mail_id` alone, so a mail that is sent
     /// twice has the same link.
-    pub fn invitation_secret(&self, mail: &str) -> [u8; 32] {
-        let text = format!("invitation {mail}");
+    pub fn invitation_secret(&self, mail_id: &str) -> [u8; 32] {
+        let text = format!("invitation {mail_id}");
         let signed = hmac::sign(&signing_key(&self.secret), text.as_bytes());
         let mut secret = [0; 32];
         secret.copy_from_slice(signed.as_ref());

@@ -185,11 +185,11 @@ impl ReplicaList {
             .filter(|replica| self.is_missing(replica))
     }
 
-    /// Returns the microseconds from this time until the last read of the replicas; 0 if there was no read yet.
-    pub fn micros_since(&self, earlier: Timestamp) -> u64 {
+    /// Returns the microseconds from `since` until this process last read the replicas; 0 if it has not read them yet.
+    pub fn micros_until_last_read(&self, since: Timestamp) -> u64 {
         let passed = self
             .read_at
-            .map_or(0, |read_at| read_at.duration_since(earlier).as_micros());
+            .map_or(0, |read_at| read_at.duration_since(since).as_micros());
         u64::try_from(passed).unwrap_or(0)
     }
 

@@ -13,7 +13,7 @@ use crate::http::forms::reader::AcceptedForm;
 use crate::http::forms::submission::{self, DocumentSource};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::stored_invoice::{StoredInvoice, drop_odd_telephones};
+use crate::http::stored_invoice::{StoredInvoice, drop_refused_telephones};
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 
@@ -71,13 +71,14 @@ pub(crate) async fn prepare_approval(
     })
 }
 
-/// Reads the document of a stored invoice as Submit reads it. The warnings name what is left out of it.
+/// Reads the document of a stored invoice with the form of Submit. The inner `Result` has the faults of the document.
+/// The warnings name the telephone numbers that are left out of the document.
 pub(crate) fn read_submission(
     stored: &StoredInvoice,
     catalog: &Catalog,
 ) -> Result<Result<AcceptedForm<ValidDocument>, Faults>, ApiError> {
     let mut fields = stored.document(catalog)?;
-    let warnings = drop_odd_telephones(&mut fields);
+    let warnings = drop_refused_telephones(&mut fields);
     let source = DocumentSource::StoredInvoice;
     let form = submission::read(source, &fields, Some(&stored.supplier), catalog);
     Ok(form.map(|form| AcceptedForm { warnings, ..form }))

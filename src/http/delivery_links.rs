@@ -1,7 +1,7 @@
 //! Links with which somebody without an account, such as a support engineer, sees one delivery and nothing else. The
-//! link is not stored. Its token names the delivery and the end of its life, and is signed with a key of this
-//! deployment and the signing secret of the endpoint. So a link ends when it expires, when the endpoint gets a new
-//! signing secret, and when the endpoint is deleted.
+//! link is not stored. Its token contains the id of the delivery and the time at which the link expires. The token is
+//! signed with a key of this deployment and the signing secret of the endpoint. So a link ends when it expires, when the
+//! endpoint gets a new signing secret, and when the endpoint is deleted.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -19,7 +19,7 @@ use crate::http::state::ApiState;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_log::{self, LoggedDelivery};
 
-/// The path that the page of a shared delivery begins with.
+/// The path of the page of a shared delivery, up to the token.
 const PATH: &str = "/shared/deliveries/";
 /// The default lifetime of a link, in seconds: 7 days.
 pub(crate) const VALID_FOR_S_DEFAULT: u32 = 604_800;
@@ -79,7 +79,7 @@ impl LinkClaim {
 
     /// Returns the text that is signed. It contains the endpoint's signing secret, so a new secret makes old links
     /// invalid.
-    fn signed_text(self, secret: &str) -> Vec<u8> {
+    fn text_to_sign(self, secret: &str) -> Vec<u8> {
         [&self.to_bytes(), secret.as_bytes()].concat()
     }
 }
@@ -101,7 +101,7 @@ pub(crate) async fn make_link(
         expires_at: now.as_second().saturating_add(valid_for_s.into()),
     };
     let expires_at = Timestamp::from_second(claim.expires_at).map_err(ApiError::internal)?;
-    let signature = state.store.sign(PURPOSE, &claim.signed_text(&secret))?;
+    let signature = state.store.sign(PURPOSE, &claim.text_to_sign(&secret))?;
     let token = [&claim.to_bytes()[..], &signature].concat();
     Ok(NewDeliveryLink {
         link: DeliveryLink {
@@ -132,7 +132,7 @@ pub(crate) async fn open_link(
         return Ok(None);
     };
     let store = &state.store;
-    if !store.verifies(PURPOSE, &claim.signed_text(&secret), &signature) {
+    if !store.verifies(PURPOSE, &claim.text_to_sign(&secret), &signature) {
         return Ok(None);
     }
     let found = delivery_log::find_logged_by_id(store, claim.endpoint, claim.delivery).await?;
@@ -195,6 +195,6 @@ mod tests {
             delivery: Uuid::nil(),
             expires_at: 1,
         };
-        assert_ne!(claim.signed_text("whsec_a"), claim.signed_text("whsec_b"));
+        assert_ne!(claim.text_to_sign("whsec_a"), claim.text_to_sign("whsec_b"));
     }
 }

@@ -20,12 +20,12 @@ pub(crate) async fn selected_range(
     form: SelectionForm,
 ) -> Result<ReplayRange, ApiError> {
     match form {
-        SelectionForm::Chosen(ids) => chosen_range(state, endpoint, &ids).await,
+        SelectionForm::Chosen(ids) => range_from_ids(state, endpoint, &ids).await,
         SelectionForm::Matching(form) => matching_range(state, taxpayer, form).await,
     }
 }
 
-async fn chosen_range(
+async fn range_from_ids(
     state: &ApiState,
     endpoint: EndpointKey,
     ids: &[Uuid],

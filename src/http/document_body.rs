@@ -25,7 +25,7 @@ use crate::http::forms::submission::DocumentSource;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::stored_invoice::{StoredInvoice, drop_odd_telephones};
+use crate::http::stored_invoice::{StoredInvoice, drop_refused_telephones};
 use crate::store::runs;
 
 /// The calls that accept an IRN in place of a document.
@@ -53,7 +53,7 @@ pub(crate) struct DocumentBody {
 pub(crate) struct DocumentComparison {
     pub(crate) differences: Differences,
     /// The stored invoice that must not have changed when the document is sent: the document was made from it, or the
-    /// account allows no difference between the two. `None` if changes do not matter.
+    /// account allows no difference between the document and the invoice. `None` if changes do not matter.
     pub(crate) source: Option<SeenInvoice>,
 }
 
@@ -233,7 +233,7 @@ impl DocumentByIrn {
         let mut warnings = Vec::new();
         match call {
             DocumentCall::Validate => {}
-            DocumentCall::Submit => warnings = drop_odd_telephones(&mut fields),
+            DocumentCall::Submit => warnings = drop_refused_telephones(&mut fields),
             DocumentCall::Report => {
                 let report = report_body(&fields, taxpayer);
                 fields = report.map_err(|reason| {

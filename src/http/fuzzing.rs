@@ -43,7 +43,7 @@ pub fn read_forms(text: &[u8]) {
     if let Ok(body) = json::parse_batch(text)
         && let Ok(form) = &mut reader::read(&body.object, &catalog, batch::read)
     {
-        batch::fail_items(&mut form.value, body.key_faults);
+        batch::refuse_items_with_key_faults(&mut form.value, body.key_faults);
     }
     let Ok(body) = json::parse_object(text) else {
         return;

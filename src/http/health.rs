@@ -1,6 +1,6 @@
-//! Readiness: the process is ready if the database accepts a write and no actor has given up. If the authority is
-//! unreachable or single actors are stuck, the process is only degraded. The results of the probes are cached for a few
-//! seconds.
+//! Readiness: the process is ready if the database accepts a write, no actor has been given up after crashes, and not
+//! too many taxpayers' actors are stuck. If the authority is unreachable or a few of those actors are stuck, the
+//! process is still ready, but degraded. The results of the probes are cached for a few seconds.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -127,7 +127,7 @@ impl Health {
         }
     }
 
-    /// True if the authority failed several probes in a row. Makes no probe.
+    /// True if at least the last `SILENT_AFTER_PROBES` probes of the authority failed. Makes no probe.
     pub(crate) fn is_authority_silent(&self) -> bool {
         self.failed_authority_probes.load(Ordering::Relaxed) >= SILENT_AFTER_PROBES
     }

@@ -20,12 +20,12 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::settings::{LogoFile, SettingChange};
 use crate::domain::pipeline::{Operation, RunState};
-use crate::http::forms::account_settings::logo_rule;
+use crate::http::forms::account_settings::unusable_logo_rule;
 use crate::http::paper_texts;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::{Disposition, FileAnswer};
 use crate::http::state::ApiState;
-use crate::http::stored_invoice::{StoredInvoice, drop_odd_telephones};
+use crate::http::stored_invoice::{StoredInvoice, drop_refused_telephones};
 use crate::store::accounts::{logos, taxpayers};
 use crate::store::invoices::{ubl_parts, verify_links};
 use crate::store::runs;
@@ -120,9 +120,9 @@ pub(crate) async fn make_file(
             let document = shown_trade_document(state, stored).await?;
             warnings.extend(unprintable_pdf_warning(state, stored, &document));
             let code = stored.invoice.signed_qr_code();
-            warnings.extend(code.and_then(paper_texts::qr_warning));
+            warnings.extend(code.and_then(paper_texts::unprintable_qr_warning));
             let paper = PdfContent {
-                beside: ubl_parts_beside(state, stored, &document).await?,
+                beside: unmapped_ubl_parts(state, stored, &document).await?,
                 document,
                 look: document_look(state, &stored.supplier).await?,
                 standing: if stored.invoice.authority.signed {
@@ -185,7 +185,7 @@ async fn signed_or_submittable_document(
     }
     let mut document = stored.document(&state.catalog.get())?;
     // The warnings are dropped here: Submit returns them, and the caller can see the refused number in the profile.
-    drop_odd_telephones(&mut document);
+    drop_refused_telephones(&mut document);
     let lines = document
         .get_mut("invoice_line")
         .and_then(Value::as_array_mut);
@@ -217,7 +217,7 @@ async fn ubl_text(
     stored: &StoredInvoice,
     document: TradeDocument,
 ) -> Result<String, ApiError> {
-    let beside = ubl_parts_beside(state, stored, &document).await?;
+    let beside = unmapped_ubl_parts(state, stored, &document).await?;
     let text = state
         .printing
         .compute_in_payer_turn(stored.supplier.payer(), move || {
@@ -296,7 +296,7 @@ pub(crate) async fn shown_trade_document(
 }
 
 /// Returns the parts of an imported UBL file that no field of the invoice holds, as far as they still fit the document.
-async fn ubl_parts_beside(
+async fn unmapped_ubl_parts(
     state: &ApiState,
     stored: &StoredInvoice,
     document: &TradeDocument,
@@ -355,14 +355,14 @@ pub(crate) async fn check_logo(
     });
     checked.await?.map_err(|refusal| {
         let rule = match refusal {
-            PdfError::Logo(reason) => logo_rule(reason),
-            other => logo_rule(&other.to_string()),
+            PdfError::Logo(reason) => unusable_logo_rule(reason),
+            other => unusable_logo_rule(&other.to_string()),
         };
         Fault::field("logo", rule).into()
     })
 }
 
-/// Returns the account that pays for what a taxpayer has printed.
+/// Returns the account against whose limit the printed documents of a taxpayer count.
 async fn find_payer(state: &ApiState, taxpayer: TaxpayerId) -> Result<Payer, ApiError> {
     let taxpayer = taxpayers::find_by_id(state.store.reader(), taxpayer).await?;
     Ok(taxpayer.ok_or_else(ApiError::taxpayer_not_found)?.payer())
@@ -394,7 +394,7 @@ async fn print_pdf(state: &ApiState, payer: Payer, pdf: PdfContent) -> Result<Ve
     printed.await?.map_err(|refusal| match refusal {
         // The caller can do nothing about this error, but operators have to know of it.
         PdfError::Internal(_) => ApiError::internal(refusal),
-        PdfError::Logo(reason) => Fault::field("logo", logo_rule(reason)).into(),
+        PdfError::Logo(reason) => Fault::field("logo", unusable_logo_rule(reason)).into(),
         _ => Fault::new("invoice_lines", "printable", refusal.to_string()).into(),
     })
 }

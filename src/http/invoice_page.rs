@@ -1,5 +1,6 @@
-//! The memory of a page of invoices. A list that is read page by page holds the memory of one page while it is read,
-//! which bounds how many lists are read at once.
+//! Reserves memory for reading lists of invoices. Code that reads a list page by page reserves the memory for one page
+//! and keeps the reservation until the end of the list. So the limits of `answer_memory` also limit how many lists are
+//! read at the same time.
 
 use crate::http::limits::{AnswerHolder, AnswerPermit};
 use crate::http::respond::code::ErrorCode;
@@ -8,10 +9,11 @@ use crate::http::state::ApiState;
 
 /// The number of invoices on a page.
 pub(crate) const PAGE_INVOICES: u64 = 50;
-/// The memory that a page usually takes, in bytes.
+/// The memory that is reserved for a page, in bytes. A page with long invoices reserves more for each of them.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// Reserves memory for a page of `PAGE_INVOICES` invoices.
+/// Reserves memory for a page of `PAGE_INVOICES` invoices, in the name of `holder`. Fails if too little is free within
+/// a minute.
 pub(crate) async fn reserve_page_memory(
     state: &ApiState,
     holder: AnswerHolder,
@@ -19,14 +21,15 @@ pub(crate) async fn reserve_page_memory(
     reserve_invoice_memory(state, holder, PAGE_BYTES).await
 }
 
-/// Reserves memory for an invoice that is too long for its page. The caller holds the memory of the page meanwhile, so
-/// each of the two takes at most half of a share: otherwise the caller would wait for memory that it holds itself.
+/// Reserves memory for an invoice that is too long for its page. The reader still holds the reservation for the page,
+/// so each of the two takes at most half of the smallest share of a caller: otherwise the reader could wait for memory
+/// that it holds itself.
 pub(crate) async fn reserve_invoice_memory(
     state: &ApiState,
     holder: AnswerHolder,
     bytes: usize,
 ) -> Result<AnswerPermit, ApiError> {
-    let bytes = bytes.min(state.answers.smallest_share() / 2);
+    let bytes = bytes.min(state.answers.smallest_share_bytes() / 2);
     let room = state.answers.reserve(holder, bytes).await;
     room.ok_or_else(|| {
         let message = "Too many answers are waiting to be read, please try again";

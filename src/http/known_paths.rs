@@ -20,7 +20,7 @@ impl KnownPaths {
     }
 
     /// Returns the one path of this listener that is nearest to `asked`. Of several that are equally near, the one with
-    /// the fewest parameters counts. Returns `None` if no path is near, or if it is not clear which one.
+    /// the fewest parameters is chosen. Returns `None` if no path is near, or if it is not clear which one.
     pub(crate) fn nearest(&self, asked: &str, listener: Listener) -> Option<&'static str> {
         let asked_segments: Vec<_> = segments(asked).collect();
         if asked.len() > PATH_BYTES_MAX || asked_segments.len() > SEGMENTS_MAX {
@@ -74,19 +74,20 @@ fn path_change_cost(asked: &[&str], known: &[&str]) -> Option<usize> {
     without_one.min().map(|least| least + SEGMENT_COST)
 }
 
-fn segments_cost(one: &[&str], other: &[&str]) -> usize {
-    one.iter()
-        .zip(other)
-        .map(|(one, other)| segment_cost(one, other))
+fn segments_cost(asked: &[&str], known: &[&str]) -> usize {
+    asked
+        .iter()
+        .zip(known)
+        .map(|(asked, known)| segment_cost(asked, known))
         .sum()
 }
 
 /// Returns the number of changed letters, at most `SEGMENT_COST`; 0 for a parameter, which matches any segment.
-fn segment_cost(one: &str, other: &str) -> usize {
-    if is_parameter(one) || is_parameter(other) {
+fn segment_cost(asked: &str, known: &str) -> usize {
+    if is_parameter(asked) || is_parameter(known) {
         return 0;
     }
-    osa_distance(&one.to_lowercase(), &other.to_lowercase()).min(SEGMENT_COST)
+    osa_distance(&asked.to_lowercase(), &known.to_lowercase()).min(SEGMENT_COST)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@
 //! | `approval` | the submission that begins with an approval |
 //! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
 //! | `document_body`, `stored_invoice` | the document that the body of a call stands for; a stored invoice and its document |
-//! | `invoice_page` | the memory of a page of invoices |
+//! | `invoice_page` | the reservation of memory for a page of invoices |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `invitations` | one-time links with which people choose a password |
 //! | `onboarding` | the accounts of new taxpayers |
@@ -127,7 +127,7 @@ fn parts() -> [ApiPart; 5] {
 }
 
 /// The paths of all parts of the API.
-pub(crate) fn table() -> Vec<Path> {
+pub(crate) fn endpoint_table() -> Vec<Path> {
     parts()
         .into_iter()
         .flat_map(|part| part.endpoints)
@@ -145,7 +145,7 @@ pub fn openapi_document() -> &'static str {
 
 pub fn routes(config: &mut web::ServiceConfig) {
     config.app_data(web::Data::new(ApiDocument(openapi_document)));
-    let paths = endpoint::sort_by_precedence(table());
+    let paths = endpoint::sort_by_precedence(endpoint_table());
     // A path with a secret in it must look like one that does not exist, so it is never suggested.
     let suggested = paths
         .iter()

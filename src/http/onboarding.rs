@@ -65,7 +65,7 @@ const TAKEN_RULE: &str = "unique";
 
 /// Returns the integrator for which `change_counting_taken_email` counts a change of a profile; `None` if the change
 /// sets no new email.
-pub(crate) fn integrator_to_count(
+pub(crate) fn integrator_with_email_limit(
     taxpayer: &Taxpayer,
     change: &ProfileChange,
 ) -> Option<IntegratorId> {

@@ -115,7 +115,7 @@ pub(crate) fn unprintable_warning(paths: &[String]) -> Option<String> {
 }
 
 /// Returns a warning if the QR code with this text is left out of the PDF; `None` if it is printed.
-pub(crate) fn qr_warning(text: &str) -> Option<String> {
+pub(crate) fn unprintable_qr_warning(text: &str) -> Option<String> {
     let message =
         "the QR code has too many squares to be scanned from paper, so the PDF does not have it";
     (!invoice_pdf::can_print_qr(text)).then(|| message.to_owned())
@@ -198,7 +198,7 @@ mod tests {
     fn a_code_that_is_left_out_is_told() {
         for (length, is_told) in [(344, false), (1_368, true)] {
             assert_eq!(
-                qr_warning(&"x".repeat(length)).is_some(),
+                unprintable_qr_warning(&"x".repeat(length)).is_some(),
                 is_told,
                 "{length}"
             );

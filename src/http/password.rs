@@ -48,8 +48,8 @@ impl Default for Passwords {
 }
 
 impl Passwords {
-    /// Hashes a password on a blocking thread. `salted_like` is another hash of the same email, whose salt is used
-    /// again. If too many hashes wait, the error asks the caller to retry.
+    /// Hashes a password on a blocking thread. `salted_like` is the hash of another account with the same email;
+    /// its salt is used again. If too many hashes wait, the error asks the caller to retry.
     pub(crate) async fn hash(
         &self,
         password: SecretString,
@@ -152,7 +152,7 @@ fn find_matches(password: &SecretString, hashes: &[String]) -> Vec<usize> {
             .iter()
             .position(|hash| has_same_hash_parameters(hash, &stored));
         if known.is_none() {
-            computed.extend(hash_again(password, &stored));
+            computed.extend(hash_with_stored_parameters(password, &stored));
         }
         let own = known.map_or_else(|| computed.last(), |known| computed.get(known));
         // The comparison of outputs takes constant time. All hashes are compared, even after a match.
@@ -169,7 +169,10 @@ fn find_matches(password: &SecretString, hashes: &[String]) -> Vec<usize> {
 }
 
 /// Hashes a password with the salt and the cost of a stored hash.
-fn hash_again(password: &SecretString, stored: &PasswordHash) -> Option<PasswordHash> {
+fn hash_with_stored_parameters(
+    password: &SecretString,
+    stored: &PasswordHash,
+) -> Option<PasswordHash> {
     let salt = stored.salt.as_ref()?;
     let algorithm = Some(stored.algorithm.as_str());
     let params = Params::try_from(stored).ok()?;
@@ -179,11 +182,11 @@ fn hash_again(password: &SecretString, stored: &PasswordHash) -> Option<Password
         .ok()
 }
 
-fn has_same_hash_parameters(one: &PasswordHash, other: &PasswordHash) -> bool {
-    one.algorithm == other.algorithm
-        && one.version == other.version
-        && one.params == other.params
-        && one.salt == other.salt
+fn has_same_hash_parameters(left: &PasswordHash, right: &PasswordHash) -> bool {
+    left.algorithm == right.algorithm
+        && left.version == right.version
+        && left.params == right.params
+        && left.salt == right.salt
 }
 
 #[cfg(test)]

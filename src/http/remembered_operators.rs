@@ -25,10 +25,11 @@ pub struct RememberedOperators {
 }
 
 impl RememberedOperators {
-    /// Remembers the session that the database has for this token, or forgets the token if it has none.
-    pub(crate) fn note_session(&self, token: &SecretString, found: Option<&Session>) {
+    /// Records the result of looking up a session token in the database. Remembers the session of an operator who has
+    /// entered the code, and forgets the token otherwise.
+    pub(crate) fn record_session_lookup(&self, token: &SecretString, found: Option<&Session>) {
         let operator = found.filter(|session| is_operator(session));
-        remember_or_forget(
+        remember_if_found_else_forget(
             &self.sessions,
             digest(token.expose_secret()),
             operator.cloned(),
@@ -36,17 +37,17 @@ impl RememberedOperators {
     }
 
     pub(crate) fn remembered_session(&self, token: &SecretString) -> Option<Session> {
-        find(&self.sessions, digest(token.expose_secret()))
+        find_remembered(&self.sessions, digest(token.expose_secret()))
     }
 
-    /// Remembers the operator's key that the database has for this text, or forgets it if the database has none.
-    pub(crate) fn note_key(&self, key: &str, found: Option<&ValidKey>) {
+    /// Records the result of looking up a key in the database. Remembers a key of an operator, and forgets any other.
+    pub(crate) fn record_key_lookup(&self, key: &str, found: Option<&ValidKey>) {
         let operator = found.filter(|key| key.role.is_some());
-        remember_or_forget(&self.keys, digest(key), operator.cloned());
+        remember_if_found_else_forget(&self.keys, digest(key), operator.cloned());
     }
 
     pub(crate) fn remembered_key(&self, key: &str) -> Option<ValidKey> {
-        find(&self.keys, digest(key))
+        find_remembered(&self.keys, digest(key))
     }
 }
 
@@ -58,25 +59,28 @@ fn digest(secret: &str) -> SecretDigest {
     Sha256::digest(secret).into()
 }
 
-fn remember_or_forget<T>(
-    known: &DashMap<SecretDigest, (Instant, T)>,
+fn remember_if_found_else_forget<T>(
+    remembered: &DashMap<SecretDigest, (Instant, T)>,
     secret: SecretDigest,
     found: Option<T>,
 ) {
     let Some(found) = found else {
-        known.remove(&secret);
+        remembered.remove(&secret);
         return;
     };
-    if known.len() >= OPERATORS_MAX {
-        known.retain(|_, (seen, _)| seen.elapsed() < REMEMBERED_FOR);
+    if remembered.len() >= OPERATORS_MAX {
+        remembered.retain(|_, (seen, _)| seen.elapsed() < REMEMBERED_FOR);
     }
-    if known.len() < OPERATORS_MAX || known.contains_key(&secret) {
-        known.insert(secret, (Instant::now(), found));
+    if remembered.len() < OPERATORS_MAX || remembered.contains_key(&secret) {
+        remembered.insert(secret, (Instant::now(), found));
     }
 }
 
-fn find<T: Clone>(known: &DashMap<SecretDigest, (Instant, T)>, secret: SecretDigest) -> Option<T> {
-    let entry = known.get(&secret)?;
+fn find_remembered<T: Clone>(
+    remembered: &DashMap<SecretDigest, (Instant, T)>,
+    secret: SecretDigest,
+) -> Option<T> {
+    let entry = remembered.get(&secret)?;
     let (seen, found) = entry.value();
     (seen.elapsed() < REMEMBERED_FOR).then(|| found.clone())
 }

@@ -120,7 +120,7 @@ pub struct ApiSettings {
     pub erp_systems: Vec<String>,
     /// The token that authorizes notices of the authority (setting `authority.notification_token`).
     pub notification_token: SecretString,
-    /// True if the authority is the simulator in this process, so that nothing that is sent counts.
+    /// True if the authority is the simulator in this process, so that nothing is sent to the real authority.
     pub is_sandbox: bool,
     /// True if `/metrics` needs no operator key.
     pub metrics_public: bool,

@@ -1,6 +1,6 @@
-//! The end of the process, in two phases. Once a stop is announced, readiness says so while everything goes on, so that
-//! a load balancer sends no more requests. Once it is requested, live streams of the console end, and each response
-//! closes its connection.
+//! The end of the process, in two phases. Once a stop is announced, `/health/ready` says so, so that a load balancer
+//! sends no more requests; requests are still served. Once the stop is requested, live streams of the console end, and
+//! each response closes its connection.
 
 use tokio::sync::watch;
 

@@ -168,8 +168,9 @@ async fn find_corrected_invoice(
     }))
 }
 
-/// Removes telephone numbers that the authority would refuse; it requires none. Returns a warning for each.
-pub(crate) fn drop_odd_telephones(document: &mut Map<String, Value>) -> Vec<String> {
+/// Removes telephone numbers that the authority would refuse; the authority requires none. Returns a warning for each
+/// removed number.
+pub(crate) fn drop_refused_telephones(document: &mut Map<String, Value>) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in ["accounting_supplier_party", "accounting_customer_party"] {
         let party = document.get_mut(name).and_then(Value::as_object_mut);

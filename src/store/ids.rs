@@ -59,7 +59,7 @@ pub struct Ids {
     sequences: Arc<[Sequence; IdKind::COUNT]>,
 }
 
-/// The ids of one kind.
+/// The sequence of ids of one kind, with the block of ids that this process has reserved.
 #[derive(Default)]
 struct Sequence {
     /// The ids that are reserved and not yet assigned.
@@ -109,7 +109,7 @@ impl Ids {
         let mut block = sequence.block.lock().await;
         if block.end - block.start < count {
             let size = std::cmp::max(sequence.wanted.load(Ordering::Relaxed), kind.block_size());
-            let end = self.reserve(kind, size).await?;
+            let end = self.reserve_block(kind, size).await?;
             *block = end - size..end;
         }
         drop(wanted);
@@ -119,7 +119,7 @@ impl Ids {
     }
 
     /// Reserves `size` ids in the table `counters`. Returns the first id after the reserved ids.
-    async fn reserve(&self, kind: IdKind, size: i64) -> Result<i64, StoreError> {
+    async fn reserve_block(&self, kind: IdKind, size: i64) -> Result<i64, StoreError> {
         let statement = Query::insert()
             .into_table("counters")
             .columns(["name", "next"])

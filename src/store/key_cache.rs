@@ -102,9 +102,9 @@ impl KeyCache {
         self.generation.load(Ordering::SeqCst)
     }
 
-    /// Records the generation that the database has now. Keys that were read in an older one are not used again.
-    /// Returns true if it is new to this process.
-    pub(crate) fn observe_generation(&self, current: i64) -> bool {
+    /// Records the present generation of the database, unless this process knows the same or a newer one. Keys that
+    /// were read in an older generation are not used again. Returns true if the generation is recorded as the newest.
+    pub(crate) fn record_generation_if_newer(&self, current: i64) -> bool {
         self.generation.fetch_max(current, Ordering::SeqCst) < current
     }
 
@@ -161,15 +161,15 @@ mod tests {
     fn a_key_is_found_only_under_a_lease_and_in_its_generation() {
         let cache = KeyCache::new();
         assert!(
-            cache.observe_generation(7)
-                && !cache.observe_generation(7)
-                && !cache.observe_generation(6)
+            cache.record_generation_if_newer(7)
+                && !cache.record_generation_if_newer(7)
+                && !cache.record_generation_if_newer(6)
         );
         cache.keep([1; 32], key(7));
         assert!(cache.find(&[1; 32]).is_none(), "without a lease");
         cache.trust_until(Instant::now() + Duration::from_mins(1));
         assert!(cache.find(&[1; 32]).is_some() && cache.find(&[2; 32]).is_none());
-        assert!(cache.observe_generation(8));
+        assert!(cache.record_generation_if_newer(8));
         assert!(cache.find(&[1; 32]).is_none(), "in a newer generation");
         cache.keep([1; 32], key(7));
         assert!(

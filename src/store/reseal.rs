@@ -91,8 +91,9 @@ const SEALED_COLUMNS: [SealedColumn; 7] = [
     },
 ];
 
+/// The counts of one kind of secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResealReport {
+pub struct ResealCounts {
     pub kind: &'static str,
     pub read: u64,
     pub resealed: u64,
@@ -104,7 +105,7 @@ pub struct ResealReport {
 }
 
 /// Reseals the texts of all columns in `SEALED_COLUMNS`.
-pub async fn reseal_columns(store: &Store) -> Result<Vec<ResealReport>, StoreError> {
+pub async fn reseal_columns(store: &Store) -> Result<Vec<ResealCounts>, StoreError> {
     let mut done = Vec::new();
     for texts in &SEALED_COLUMNS {
         done.push(texts.reseal_all(store).await?);
@@ -180,7 +181,7 @@ impl SealedColumn {
         }
     }
 
-    async fn reseal_all(&self, store: &Store) -> Result<ResealReport, StoreError> {
+    async fn reseal_all(&self, store: &Store) -> Result<ResealCounts, StoreError> {
         let mut resealed = 0;
         let mut passes = 0;
         loop {
@@ -195,8 +196,8 @@ impl SealedColumn {
     }
 
     /// Reads all rows of the table once and reseals the texts that another key sealed.
-    async fn reseal_once(&self, store: &Store) -> Result<ResealReport, StoreError> {
-        let mut report = ResealReport {
+    async fn reseal_once(&self, store: &Store) -> Result<ResealCounts, StoreError> {
+        let mut report = ResealCounts {
             kind: self.name,
             read: 0,
             resealed: 0,
@@ -260,7 +261,7 @@ impl SealedColumn {
         &self,
         store: &Store,
         rows: &[SealedRow],
-        report: &mut ResealReport,
+        report: &mut ResealCounts,
     ) -> Result<(), StoreError> {
         let mut replaced = Vec::new();
         for row in rows {
@@ -386,7 +387,7 @@ mod tests {
             let both = Store::open_existing(&test.url, &pools, vault)
                 .await
                 .unwrap();
-            let counts = |done: Vec<ResealReport>| {
+            let counts = |done: Vec<ResealCounts>| {
                 done.into_iter()
                     .map(|one| {
                         (

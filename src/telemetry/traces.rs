@@ -27,7 +27,7 @@ const QUEUE_SPANS_MAX: usize = 8_192;
 const BATCH_SPANS_MAX: usize = 512;
 /// The time that a batch waits for more spans.
 const BATCH_WAIT: Duration = Duration::from_secs(1);
-/// The longest time that the collector may take to accept a batch, with repetitions.
+/// The longest time that the collector may take to accept a batch, including all attempts.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest time that a process that stops waits for its last spans to be accepted.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
@@ -154,7 +154,7 @@ impl TraceExport {
         let (sender, sent) = oneshot::channel();
         let flushed = async {
             if self.flushes.send(sender).await.is_ok() {
-                // An error means that the exporting thread has ended, and with it the spans.
+                // An error means that the exporting thread has ended; the waiting spans are then lost.
                 let _ = sent.await;
             }
         };

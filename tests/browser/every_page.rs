@@ -84,11 +84,13 @@ const MEASURE_SCRIPT: &str = "
     return { status: page.responseStatus, bytes, loaded: loaded.length };";
 
 /// Returns what is wrong with the width of the page that is open. A page that is too wide makes a phone show it smaller,
-/// so that it seems to fit. A table whose rows are cards on a phone is no wider than its frame.
+/// so that it seems to fit. A table whose rows are cards on a phone is no wider than its frame, which scrolls nowhere: a
+/// hidden head would make it scroll into emptiness, although the table itself is narrow.
 const OVERFLOW_SCRIPT: &str = "
     const { scrollWidth } = document.scrollingElement;
     if (scrollWidth > screen.width) return `${scrollWidth} pixels wide on a phone`;
-    const is_cut = (table) => table.scrollWidth > table.parentElement.clientWidth + 1;
+    const is_cut = (table) => Math.max(table.scrollWidth, table.parentElement.scrollWidth)
+        > table.parentElement.clientWidth + 1;
     const cut = [...document.querySelectorAll('table.stacked')].find(is_cut);
     return cut ? `a table is cut on a phone: ${cut.caption.textContent}` : null;";
 

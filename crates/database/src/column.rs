@@ -70,7 +70,7 @@ pub fn select_list<C: Iterable + IdenStatic>(table: &str) -> String {
 }
 
 /// Converts a counter to the type of its column. A counter that is too large becomes the largest `i32`.
-pub fn count(number: u32) -> i32 {
+pub fn to_count_column(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
@@ -85,11 +85,11 @@ const PATTERN_BYTES_MAX: usize = 8_192;
 
 /// Returns a LIKE pattern that matches every text that contains this text. Wildcards in the text are escaped.
 pub fn contains_pattern(text: &str) -> LikeExpr {
-    LikeExpr::new(contains_text(text)).escape('\\')
+    LikeExpr::new(contains_pattern_text(text)).escape('\\')
 }
 
-/// Returns the same pattern as text, for a statement that says `LIKE … ESCAPE '\'` itself.
-pub fn contains_text(text: &str) -> String {
+/// Returns the pattern of `contains_pattern` as text, for SQL that contains `LIKE … ESCAPE '\'` itself.
+pub fn contains_pattern_text(text: &str) -> String {
     let text = &text[..text.floor_char_boundary(PATTERN_BYTES_MAX)];
     let escaped = text
         .replace('\\', "\\\\")

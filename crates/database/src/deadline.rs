@@ -122,7 +122,8 @@ impl Liveness {
         millis(self.opened.elapsed())
     }
 
-    /// Awaits a call of the driver. Without an answer in time, the pool counts as dead if `limit.tells_silence`.
+    /// Awaits a call of the driver. Fails if no answer comes within `limit.duration`. The pool then counts as dead if
+    /// `limit.tells_silence` is true.
     pub(crate) fn watch<T>(
         &self,
         limit: CallLimit,

@@ -71,7 +71,7 @@ impl StoreError {
     }
 
     /// True if PostgreSQL has ended the session of the call, because the server stops or an administrator ended this
-    /// session; both have the same code. The command is not the cause. Other sessions may go on, so each member of a
+    /// session; both have the same code. The call is not the cause. Other sessions may still work, so each member of a
     /// shared transaction is tried again in a transaction of its own.
     pub fn is_session_end(&self) -> bool {
         self.code().is_some_and(|code| code == SESSION_END_CODE)
@@ -106,13 +106,14 @@ const SQLITE_BUSY: u32 = 5;
 /// The SQLSTATE classes of errors that a statement or a row causes by itself: a feature that does not exist, the number
 /// or the contents of values, a constraint, the syntax, a view's condition, a raised exception, damaged data.
 const PERMANENT_CLASSES: [&str; 8] = ["0A", "21", "22", "23", "42", "44", "P0", "XX"];
-/// SQLite's codes for errors of the same kinds: a wrong statement, a damaged file, a value that is too long, a
-/// constraint, a value of another type, a wrong use of the library, a parameter out of range.
+/// SQLite's codes for the kinds of errors in `PERMANENT_CLASSES`: a wrong statement, a damaged file, a value that is
+/// too long, a constraint, a value of another type, a wrong use of the library, a parameter out of range.
 const SQLITE_PERMANENT_CODES: [u32; 7] = [1, 11, 18, 19, 20, 21, 25];
 /// The length of an SQLSTATE. SQLite's codes are shorter.
 const SQLSTATE_LEN: usize = 5;
 
-/// Returns the driver's error.
+/// Returns the error of the driver (sqlx) that this error holds; `None` if another part of the program caused the
+/// error.
 fn driver_error(error: &DbErr) -> Option<&SqlxError> {
     match error {
         DbErr::Conn(RuntimeErr::SqlxError(cause))

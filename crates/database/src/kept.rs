@@ -199,8 +199,8 @@ where
     async fn acquire(&self) -> Result<(KeptConnection<DB>, SemaphorePermit<'_>), DbErr> {
         let place = timeout(BUSY_WAIT, self.places.acquire())
             .await
-            .map_err(|_| acquire_timeout())?;
-        let place = place.map_err(|_| acquire_timeout())?;
+            .map_err(|_| acquire_timeout_error())?;
+        let place = place.map_err(|_| acquire_timeout_error())?;
         let free = self.lock_free_connections().as_mut().and_then(Vec::pop);
         let tested = match free {
             Some(held) if held.used_at.elapsed() > UNTESTED_IDLE_MAX => {
@@ -257,13 +257,13 @@ fn query_error(error: SqlxError) -> DbErr {
     DbErr::Query(RuntimeErr::SqlxError(error.into()))
 }
 
-fn acquire_timeout() -> DbErr {
+fn acquire_timeout_error() -> DbErr {
     DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)
 }
 
 fn acquire_error(error: SqlxError) -> DbErr {
     match error {
-        SqlxError::PoolTimedOut => acquire_timeout(),
+        SqlxError::PoolTimedOut => acquire_timeout_error(),
         SqlxError::PoolClosed => DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed),
         error => DbErr::Conn(RuntimeErr::SqlxError(error.into())),
     }

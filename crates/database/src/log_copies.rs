@@ -34,7 +34,7 @@ const ROUNDS_MAX: usize = 10;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The longest time that a round waits for a commit before it begins.
 const COMMIT_WAIT: Duration = Duration::from_millis(50);
-/// The wait after the log could not be looked at or copied.
+/// The time to wait before the next try after the log could not be looked at or copied.
 const RETRY_WAIT: Duration = Duration::from_secs(1);
 
 /// Returns the size of the log without copying it.

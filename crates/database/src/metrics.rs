@@ -21,7 +21,7 @@ pub struct ReadWaits {
 impl Default for ReadWaits {
     fn default() -> Self {
         Self {
-            durations: histograms::for_work(),
+            durations: histograms::for_work_durations(),
             slow: Counter::default(),
         }
     }
@@ -52,9 +52,9 @@ impl Default for StoreMetrics {
     fn default() -> Self {
         Self {
             read_waits: ReadWaits::default(),
-            write_waits: histograms::for_work(),
-            group_sizes: histograms::for_sizes(),
-            transaction_commands: histograms::for_sizes(),
+            write_waits: histograms::for_work_durations(),
+            group_sizes: histograms::for_batch_sizes(),
+            transaction_commands: histograms::for_batch_sizes(),
         }
     }
 }

@@ -129,7 +129,7 @@ impl Vault {
     }
 
     /// Signs a text (HMAC-SHA256) with a key that is derived for this purpose alone. Without the encryption key nobody
-    /// can make the signature.
+    /// can make the signature. `None` if no signing key can be derived.
     pub fn sign(&self, purpose: &str, text: &[u8]) -> Option<Vec<u8>> {
         let key = self.current.derive_signing_key(purpose)?;
         Some(hmac::sign(&key, text).as_ref().to_vec())

@@ -57,7 +57,7 @@ pub use figures::{
 pub use guard::supervise;
 pub use node::Node;
 pub use node_state::{NodeKind, NodeState};
-pub use own_thread::on_own_thread;
+pub use own_thread::run_on_own_thread;
 pub use panics::{assert_unwinding, install_hook};
 pub use periodic::{Period, PeriodicActor};
 pub use policy::RestartPolicy;

@@ -251,7 +251,8 @@ where
         self.last_used_at.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn matches(&self, asked: &Passivate) -> bool {
+    /// True if the request went to the actor of this handle, and no command was posted since the request was made.
+    pub(crate) fn is_unused_since(&self, asked: &Passivate) -> bool {
         self.generation == asked.generation && self.uses.load(Ordering::SeqCst) == asked.uses
     }
 

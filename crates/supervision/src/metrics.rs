@@ -41,9 +41,9 @@ pub struct ActorMetrics {
 
 impl Default for ActorMetrics {
     fn default() -> Self {
-        let waits = Histograms::new_with_constructor(histograms::for_work);
-        let durations = Histograms::new_with_constructor(histograms::for_work);
-        let batch_sizes = Histograms::new_with_constructor(histograms::for_sizes);
+        let waits = Histograms::new_with_constructor(histograms::for_work_durations);
+        let durations = Histograms::new_with_constructor(histograms::for_work_durations);
+        let batch_sizes = Histograms::new_with_constructor(histograms::for_batch_sizes);
         Self {
             waits,
             durations,
@@ -54,8 +54,8 @@ impl Default for ActorMetrics {
 }
 
 impl ActorMetrics {
-    /// Puts the restarts of this kind on the metrics page before there are any.
-    pub(crate) fn start_at_zero(&self, kind: NodeKind) {
+    /// Makes the metrics page show zero restarts of this kind before the first restart.
+    pub(crate) fn show_zero_restarts(&self, kind: NodeKind) {
         drop(
             self.restarts
                 .get_or_create(&KindLabels { kind: kind.name() }),

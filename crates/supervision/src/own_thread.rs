@@ -12,7 +12,9 @@ use super::panics::{CaughtPanic, catch};
 
 /// Runs a future on a thread of its own. If the future panics, the caller panics with the same text. If the caller is
 /// dropped, the future is dropped at its next await. Returns an error if the runtime ends before the future has begun.
-pub async fn on_own_thread<T, F>(make: impl FnOnce() -> F + Send + 'static) -> Result<T, JoinError>
+pub async fn run_on_own_thread<T, F>(
+    make_future: impl FnOnce() -> F + Send + 'static,
+) -> Result<T, JoinError>
 where
     T: Send + 'static,
     F: Future<Output = T>,
@@ -22,7 +24,7 @@ where
     let ended = spawn_blocking(move || {
         let ended = async {
             tokio::select! {
-                result = make() => Some(result),
+                result = make_future() => Some(result),
                 _ = caller_gone => None,
             }
         };
@@ -50,7 +52,7 @@ mod tests {
     #[tokio::test]
     async fn the_work_runs_on_another_thread_and_its_result_comes_back() {
         let here = thread::current().id();
-        let there = on_own_thread(|| async {
+        let there = run_on_own_thread(|| async {
             sleep(Duration::from_millis(1)).await;
             thread::current().id()
         });
@@ -59,7 +61,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_goes_on_in_the_caller_with_its_text() {
-        let work = tokio::spawn(on_own_thread(|| async { panic!("as ordered") }));
+        let work = tokio::spawn(run_on_own_thread(|| async { panic!("as ordered") }));
         let payload = work
             .await
             .map(|ended| ended.unwrap())
@@ -77,7 +79,7 @@ mod tests {
     async fn work_whose_caller_is_gone_is_dropped() {
         let held = Arc::new(());
         let for_work = Arc::clone(&held);
-        let work = on_own_thread(move || async move {
+        let work = run_on_own_thread(move || async move {
             std::future::pending::<()>().await;
             drop(for_work);
         });

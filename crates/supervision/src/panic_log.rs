@@ -22,7 +22,7 @@ struct LoggedPanic {
 }
 
 impl LoggedPanic {
-    fn is_by(&self, kind: &str, actor: &str) -> bool {
+    fn is_from_actor(&self, kind: &str, actor: &str) -> bool {
         self.kind == kind && &*self.actor == actor
     }
 }
@@ -32,8 +32,12 @@ impl PanicLog {
     /// list is full, removes the oldest panic of all.
     pub(crate) fn record(&mut self, kind: &'static str, actor: &str, at: Timestamp, cause: &str) {
         let mut own = self.0.iter().enumerate();
-        let oldest = own.by_ref().find(|(_, panic)| panic.is_by(kind, actor));
-        let others = own.filter(|(_, panic)| panic.is_by(kind, actor)).count();
+        let oldest = own
+            .by_ref()
+            .find(|(_, panic)| panic.is_from_actor(kind, actor));
+        let others = own
+            .filter(|(_, panic)| panic.is_from_actor(kind, actor))
+            .count();
         match oldest {
             Some((index, _)) if others + 1 >= RECORDS_PER_ACTOR_MAX => drop(self.0.remove(index)),
             _ if self.0.len() >= RECORDS_MAX => drop(self.0.pop_front()),
@@ -50,7 +54,7 @@ impl PanicLog {
     /// Returns the last panics of an actor, the newest first.
     pub(crate) fn last(&self, kind: &str, actor: &str) -> Vec<PanicRecord> {
         let newest_first = self.0.iter().rev();
-        let own = newest_first.filter(|panic| panic.is_by(kind, actor));
+        let own = newest_first.filter(|panic| panic.is_from_actor(kind, actor));
         own.map(|panic| PanicRecord {
             at: panic.at,
             cause: panic.cause.to_string(),

@@ -49,7 +49,7 @@ impl PeriodicActor {
         W: AsyncFn() -> Result<Option<Duration>, E> + Clone + Send + 'static,
         E: Display + 'static,
     {
-        let node = tree.node(period.kind, 0, period.name);
+        let node = tree.add_node(period.kind, 0, period.name);
         supervise(
             arbiters.background(),
             node,

@@ -62,7 +62,7 @@ impl RestartBudget {
             .then(|| equal_jitter(self.next_wait(), clock::system_rng().random()))
     }
 
-    /// Returns the delay before it is reduced at random.
+    /// Returns the wait before the next restart, from which a random part of up to half is then subtracted.
     fn next_wait(&self) -> Duration {
         let doublings = u32::try_from(self.panics.len().saturating_sub(1))
             .unwrap_or(u32::MAX)

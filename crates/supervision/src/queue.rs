@@ -171,7 +171,8 @@ impl<C, R> WorkQueue<C, R> {
         Some(CommandBatch { tasks, committing })
     }
 
-    /// Sends the replies of the batch in flight. Commands without a reply are *interrupted*; returns their number.
+    /// Sends the replies of the batch in flight. Commands without a reply are *interrupted*. Returns the number of such
+    /// commands.
     pub fn answer(&mut self, replies: impl IntoIterator<Item = (CommandId, R)>) -> usize {
         let mut replies: HashMap<_, _> = replies.into_iter().collect();
         let mut unanswered = 0;

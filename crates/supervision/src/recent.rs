@@ -182,7 +182,7 @@ impl ActorSpans {
         moment.saturating_sub(window_us) / self.length_us
     }
 
-    /// Adds the figures of the window with this index to `found`.
+    /// Adds to `found` the figures of a window that ends at `moment`. `window` is its index in `WINDOWS_US`.
     fn add_window_to(&self, found: &mut WindowsByName, moment: u64, window: usize) {
         let first = self.first_span_number(moment, WINDOWS_US[window]);
         for span in self.spans.iter().filter(|span| span.number >= first) {

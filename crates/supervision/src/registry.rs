@@ -199,7 +199,7 @@ where
         let generation = self.generations.fetch_add(1, Ordering::Relaxed);
         let (shard, arbiter) = self.arbiters.for_key(hash_key(key));
         let kind = self.settings.kind;
-        let node = self.tree.node(kind, shard, key.to_string());
+        let node = self.tree.add_node(kind, shard, key.to_string());
         let context = StartContext {
             generation,
             arbiter: arbiter.clone(),
@@ -230,7 +230,7 @@ where
             // If the registry is gone, no command can arrive, so the actor may stop.
             handles.upgrade().is_none_or(|handles| {
                 handles
-                    .remove_if(&key, |_, handle| handle.matches(asked))
+                    .remove_if(&key, |_, handle| handle.is_unused_since(asked))
                     .is_some()
             })
         })

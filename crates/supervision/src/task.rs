@@ -61,7 +61,7 @@ impl Drop for RunningTask {
     }
 }
 
-/// Runs a part of an actor's work. A panic ends only this part: it is counted, the actor goes on, and this function
+/// Runs a part of an actor's work. A panic ends only this part: it is counted, the actor continues, and this function
 /// returns `None`.
 pub async fn survive_panic<T>(node: &Node, work: impl Future<Output = T>) -> Option<T> {
     match catch_panic(work).await {
@@ -101,7 +101,7 @@ mod tests {
         let arbiters = Arbiters::start(1);
         let clock = MockClock::at(jiff::Timestamp::UNIX_EPOCH);
         let tree = Tree::new(Arc::new(clock), &[]);
-        let node = || tree.node(NodeKind::transient("run"), 0, "7/1");
+        let node = || tree.add_node(NodeKind::transient("run"), 0, "7/1");
         let (_, arbiter) = arbiters.for_key(0);
         let (go_on, waiting) = oneshot::channel();
         let other = run_task(arbiter, node(), move |_| waiting);

@@ -61,7 +61,7 @@ impl Tree {
     pub fn new(clock: SharedClock, kinds: &'static [NodeKind]) -> Self {
         let counters = Counters::default();
         for kind in kinds {
-            counters.by_kind.start_at_zero(*kind);
+            counters.by_kind.show_zero_restarts(*kind);
         }
         Self(Arc::new(TreeInner {
             clock,
@@ -78,7 +78,7 @@ impl Tree {
     }
 
     /// Adds a node in the state `Starting`.
-    pub fn node(&self, kind: NodeKind, shard: usize, name: impl Into<Box<str>>) -> Node {
+    pub fn add_node(&self, kind: NodeKind, shard: usize, name: impl Into<Box<str>>) -> Node {
         let id = self.0.ids.fetch_add(1, Ordering::Relaxed);
         let inner = Arc::new(NodeInner::new(id, name.into(), kind, shard, self.now()));
         self.0.nodes.insert(id, Arc::clone(&inner));

@@ -70,8 +70,8 @@ impl Heartbeat {
         self.since.store(moment.max(1), Ordering::Relaxed);
     }
 
-    /// Ends the batch and returns when it began; `None` if there was none. Resets the level, so that the next batch
-    /// begins without one.
+    /// Ends the batch and returns when it began; `None` if there was none. Resets the level to `Light` for the next
+    /// batch.
     pub(crate) fn finish(&self, kind: &str, actor: &str) -> Option<u64> {
         let since = self.since.swap(0, Ordering::Relaxed);
         let level = self.level.swap(BatchLoad::Light as u8, Ordering::Relaxed);
@@ -150,13 +150,13 @@ pub fn scan(
             BatchLoad::Stuck => found.stuck += 1,
         }
         if level != before {
-            log_load(tree, node.kind, node.name(), level);
+            log_batch_load(tree, node.kind, node.name(), level);
         }
     });
     found
 }
 
-fn log_load(tree: &Tree, kind: NodeKind, actor: &str, level: BatchLoad) {
+fn log_batch_load(tree: &Tree, kind: NodeKind, actor: &str, level: BatchLoad) {
     let kind = kind.name();
     match level {
         BatchLoad::Light => {}

@@ -6,7 +6,7 @@ use std::time::Instant;
 /// The number of whole seconds over which a rate is computed.
 pub const RECENT_SECONDS: u64 = 10;
 /// The number of seconds that are stored. It exceeds `RECENT_SECONDS`, so that counting in the present second never
-/// overwrites one of these.
+/// overwrites the count of a second that is still read.
 const SLOTS: u64 = 16;
 
 /// The count of one second. After `SLOTS` seconds its slot is used again; an event that is counted at that moment may

@@ -55,7 +55,7 @@ impl From<Uuid> for TraceContext {
 }
 
 impl fmt::Display for TraceContext {
-    /// Writes the header `traceparent` for a call below this span.
+    /// Writes the value of the header `traceparent` for a call below this span.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             trace_id,

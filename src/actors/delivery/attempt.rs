@@ -185,8 +185,8 @@ impl DeliveryDeps {
         }
     }
 
-    /// Makes an attempt with an access token. If the endpoint answers 401, makes a second attempt with a new token.
-    /// Both together take no longer than one attempt may.
+    /// Makes an attempt with an access token. If the endpoint answers 401, makes a second attempt with a new token. The
+    /// two attempts share the timeout of one.
     async fn post_with_token(
         &self,
         client: &GuardedClient,

@@ -26,7 +26,7 @@ pub(super) trait BatchWork: Send + Sync + 'static {
     /// The maximum number of requests in one batch.
     const BATCH_MAX: usize;
 
-    /// Returns one result for each request, in their order.
+    /// Returns one result for each request, in the order of `requests`.
     async fn run(
         &self,
         requests: &[&Self::Request],
@@ -51,7 +51,7 @@ impl<W: BatchWork> BatchSender<W> {
     pub(super) fn start(work: W, tree: &Tree, arbiters: &Arbiters) -> Self {
         let (queue, requests) = mpsc::unbounded_channel();
         let (shard, arbiter) = arbiters.for_key(hash_key(W::NAME));
-        let node = tree.node(kinds::WEBHOOK, shard, W::NAME);
+        let node = tree.add_node(kinds::WEBHOOK, shard, W::NAME);
         let runner = BatchRunner {
             work: Arc::new(work),
             requests: Arc::new(Mutex::new(requests)),
@@ -114,8 +114,8 @@ async fn run_batches<W: BatchWork>(work: Arc<W>, requests: Arc<Mutex<Requests<W>
         {
             batch.push(next);
         }
-        // The channel does not show how long its oldest request has waited. That request arrived right after the last
-        // one of this batch, so the arrival of the latter is used.
+        // The channel does not show when its oldest request was queued. That request was queued right after the last
+        // request of this batch, so the time of the last one is recorded instead.
         let last = batch.last().filter(|_| !requests.is_empty());
         let waiting_since = last.map(|asked| asked.at);
         node.record_queue(batch.len() + requests.len(), waiting_since);

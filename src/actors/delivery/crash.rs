@@ -23,8 +23,9 @@ use crate::store::webhooks::crashed_deliveries::{self, CrashedEndpoint};
 const CRASH_COUNT_FACTOR: usize = 2;
 
 impl DeliveryDeps {
-    /// Counts a crash for the deliveries of these endpoints that were or may have been in flight. Returns the leases
-    /// that are still held: their deliveries go on.
+    /// Counts a crash for each delivery that was, or may have been, in flight in these lanes, each of which is the lane
+    /// of one endpoint. Returns the leases that are still held: the deliveries to their endpoints may start again. If a
+    /// lease is lost, nothing is counted for its lane.
     pub(super) async fn record_crashes(
         &self,
         crashed: &[LeasedLane],
@@ -69,7 +70,7 @@ impl DeliveryDeps {
 
     /// Stores the ids of `deliveries` in the endpoint's row in the table `lanes`. These deliveries were in flight at an
     /// earlier crash, and now are in flight again or are about to start.
-    pub(super) async fn record_in_flight(
+    pub(super) async fn record_deliveries_in_flight(
         &self,
         lease: &Lease,
         deliveries: &HashSet<Uuid>,
@@ -81,7 +82,7 @@ impl DeliveryDeps {
     }
 }
 
-/// Returns the text that the lane stores for these deliveries; `None` if there are none.
+/// Returns the ids of these deliveries as the text that a lane stores; `None` if there are none.
 pub(super) fn to_in_flight_text(deliveries: &HashSet<Uuid>) -> Option<String> {
     let ids: Vec<_> = deliveries.iter().map(Uuid::to_string).collect();
     (!ids.is_empty()).then(|| ids.join(" "))

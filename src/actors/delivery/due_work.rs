@@ -81,8 +81,8 @@ pub(super) struct LoadedWork {
     /// The number of attempts that may run concurrently.
     pub(super) slots: usize,
     pub(super) next: VecDeque<(Delivery, Event)>,
-    /// False if more deliveries may be due than `next` contains. Deliveries of large events that were left out to save
-    /// memory do not count.
+    /// False if deliveries may be due that `next` does not contain, other than deliveries of large events, which were
+    /// left out to save memory.
     pub(super) has_all_due: bool,
     loaded_at: Instant,
 }

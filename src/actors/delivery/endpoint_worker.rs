@@ -114,7 +114,7 @@ impl EndpointWorker {
         &mut self,
         mut new_work: Pin<&mut impl FusedFuture<Output = ()>>,
     ) -> Result<WorkStatus, DeliveryError> {
-        self.in_flight.collect_finished()?;
+        self.in_flight.collect_finished_tasks()?;
         if self.deps.is_closing() && self.in_flight.is_empty() {
             return Ok(WorkStatus::Unfinished);
         }
@@ -132,7 +132,10 @@ impl EndpointWorker {
         };
         let Some(found) = found else {
             return self
-                .write_outcomes(OutcomeReport::without_endpoint(&self.lease, self.endpoint))
+                .write_outcomes(OutcomeReport::for_missing_endpoint(
+                    &self.lease,
+                    self.endpoint,
+                ))
                 .await;
         };
         let mut work = LoadedWork::new(found, &self.deps, &self.in_flight)?;
@@ -182,7 +185,7 @@ impl EndpointWorker {
             .into();
         self.rounds = self.rounds.wrapping_add(1);
         if work.next.len() < free_slots || self.rounds.is_multiple_of(REPLAY_EVERY_ROUNDS) {
-            replays.retain(|replay| !self.in_flight.has_event_yet_to_replay(replay));
+            replays.retain(|replay| !self.in_flight.contains_event_to_replay(replay));
             deps.queue_next_part(&self.lease, &work.to.endpoint, replays)
                 .await?;
         }
@@ -209,12 +212,15 @@ impl EndpointWorker {
         }
         let suspects: HashSet<_> = starting
             .iter()
-            .filter(|(delivery, _)| delivery.is_suspect())
+            .filter(|(delivery, _)| delivery.is_crash_suspect())
             .map(|(one, _)| one.id)
             .collect();
         if !suspects.is_empty() {
             self.deps
-                .record_in_flight(&self.lease, &(&suspects | self.in_flight.crash_suspects()))
+                .record_deliveries_in_flight(
+                    &self.lease,
+                    &(&suspects | self.in_flight.crash_suspects()),
+                )
                 .await?;
         }
         for next in starting {
@@ -234,7 +240,7 @@ impl EndpointWorker {
             return Ok(());
         };
         self.deps
-            .record_in_flight(&self.lease, &HashSet::from([next.0.id]))
+            .record_deliveries_in_flight(&self.lease, &HashSet::from([next.0.id]))
             .await?;
         self.start_attempt(work, next, Some(turn));
         Ok(())
@@ -248,7 +254,7 @@ impl EndpointWorker {
     ) {
         let (delivery, event) = next;
         self.poll_after = POLL_INITIAL;
-        if delivery.is_suspect() {
+        if delivery.is_crash_suspect() {
             self.in_flight.mark_crash_suspect(&delivery);
         }
         let deps = Arc::clone(&self.deps);
@@ -287,13 +293,13 @@ impl EndpointWorker {
         tokio::select! {
             biased;
             () = self.lease_end.cancelled() => return Err(StoreError::Stale.into()),
-            finished = self.in_flight.next_finished() => finished?,
+            finished = self.in_flight.wait_for_finished_task() => finished?,
             () = new_work => {}
             () = sleep(self.poll_after) => self.poll_after = self.poll_after.saturating_mul(2).min(POLL_MAX),
         }
         if self.in_flight.has_completed() && self.in_flight.has_running() {
             sleep(GATHER_WINDOW).await;
-            self.in_flight.collect_finished()?;
+            self.in_flight.collect_finished_tasks()?;
         }
         Ok(())
     }
@@ -314,7 +320,7 @@ impl EndpointWorker {
         let health = HealthChange::new(&deps, endpoint, work.failure_streak.clone(), &completed);
         let as_of = endpoint.updated_at;
         let ids: Vec<_> = completed.iter().map(|one| one.delivery.id).collect();
-        let has_suspect = completed.iter().any(|one| one.delivery.is_suspect());
+        let has_suspect = completed.iter().any(|one| one.delivery.is_crash_suspect());
         let still_recorded = has_suspect.then(|| {
             let recorded = self.in_flight.crash_suspects().iter().copied();
             recorded.filter(|id| !ids.contains(id)).collect()
@@ -346,7 +352,7 @@ impl EndpointWorker {
             return Ok(WorkStatus::More);
         }
         let handled = self.write_outcomes(report).await?;
-        self.in_flight.forget(&ids);
+        self.in_flight.remove_deliveries(&ids);
         if let Some(streak) = health.streak_at_first_park() {
             deps.incidents.record_parked_endpoint(endpoint, streak);
         }

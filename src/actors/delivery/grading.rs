@@ -59,7 +59,12 @@ impl DeliveryDeps {
         let now = self.clock.now();
         let to = self.test_target(endpoint, now).await?;
         let subject = format!("test-{}", clock::new_id());
-        let first = test_event(&to.endpoint, 0, now, check_data(GradeCheck::Good, &subject));
+        let first = test_event(
+            &to.endpoint,
+            0,
+            now,
+            data_for_check(GradeCheck::Good, &subject),
+        );
         let mut series = TestSeries {
             to,
             first,
@@ -153,7 +158,7 @@ impl TestSeries {
                 &self.to.endpoint,
                 sequence,
                 moment,
-                check_data(check, &self.subject),
+                data_for_check(check, &self.subject),
             )
         };
         let plain = || made(0, now);
@@ -175,7 +180,7 @@ impl TestSeries {
             GradeCheck::MissingSignature => vec![(plain(), TestSignature::Absent)],
             GradeCheck::OldTimestamp => vec![(plain(), TestSignature::Old)],
             GradeCheck::LargeBody => {
-                let mut data = check_data(check, &self.subject);
+                let mut data = data_for_check(check, &self.subject);
                 data["filler"] = Value::from("x".repeat(FILLER_BYTES));
                 vec![(
                     test_event(&self.to.endpoint, 0, now, data),
@@ -187,17 +192,17 @@ impl TestSeries {
     }
 }
 
-fn check_data(check: GradeCheck, subject: &str) -> Value {
+fn data_for_check(check: GradeCheck, subject: &str) -> Value {
     json!({ "check": check, "subject": subject })
 }
 
 /// Returns the worse of two attempts: the one that was not delivered or, if both or neither were delivered, the slower
 /// one.
-fn worse_attempt(one: AttemptResult, other: AttemptResult) -> AttemptResult {
-    match (one.is_delivered(), other.is_delivered()) {
-        (false, true) => one,
-        (true, false) => other,
-        _ if one.duration >= other.duration => one,
-        _ => other,
+fn worse_attempt(first: AttemptResult, second: AttemptResult) -> AttemptResult {
+    match (first.is_delivered(), second.is_delivered()) {
+        (false, true) => first,
+        (true, false) => second,
+        _ if first.duration >= second.duration => first,
+        _ => second,
     }
 }

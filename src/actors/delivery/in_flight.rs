@@ -90,7 +90,7 @@ impl DeliveriesInFlight {
 
     /// True if an event in flight is one that the replay has not queued yet. The replay must then wait: if it queued
     /// the event now, the outcome of the attempt in flight would overwrite the replayed delivery.
-    pub(super) fn has_event_yet_to_replay(&self, replay: &Replay) -> bool {
+    pub(super) fn contains_event_to_replay(&self, replay: &Replay) -> bool {
         self.held
             .values()
             .any(|sequence| replay.must_still_process(*sequence))
@@ -121,7 +121,7 @@ impl DeliveriesInFlight {
     }
 
     /// Returns the finished attempts and removes them from `completed`. Their deliveries still count as in flight until
-    /// `forget` is called.
+    /// `remove_deliveries` is called.
     pub(super) fn take_completed(&mut self) -> Vec<CompletedAttempt> {
         std::mem::take(&mut self.completed)
     }
@@ -138,7 +138,7 @@ impl DeliveriesInFlight {
             .spawn_local(async { FinishedTask::Write(ids, report.await) });
     }
 
-    pub(super) fn forget(&mut self, ids: &[Uuid]) {
+    pub(super) fn remove_deliveries(&mut self, ids: &[Uuid]) {
         for id in ids {
             self.held.remove(id);
             self.suspects.remove(id);
@@ -147,24 +147,24 @@ impl DeliveriesInFlight {
     }
 
     /// Waits for the next finished attempt or write. Returns at once if no attempt and no write is running.
-    pub(super) async fn next_finished(&mut self) -> Result<(), DeliveryError> {
+    pub(super) async fn wait_for_finished_task(&mut self) -> Result<(), DeliveryError> {
         if let Some(ended) = self.tasks.join_next_with_id().await {
-            self.collect_task(ended)?;
+            self.collect_finished_task(ended)?;
         }
-        self.collect_finished()
+        self.collect_finished_tasks()
     }
 
     /// Collects all finished attempts and writes. Deliveries whose outcomes are written no longer count as in flight.
     /// An older list of due deliveries may still contain them, so the caller must load a new list before it starts more
     /// attempts.
-    pub(super) fn collect_finished(&mut self) -> Result<(), DeliveryError> {
+    pub(super) fn collect_finished_tasks(&mut self) -> Result<(), DeliveryError> {
         while let Some(ended) = self.tasks.try_join_next_with_id() {
-            self.collect_task(ended)?;
+            self.collect_finished_task(ended)?;
         }
         Ok(())
     }
 
-    fn collect_task(
+    fn collect_finished_task(
         &mut self,
         ended: Result<(Id, FinishedTask), JoinError>,
     ) -> Result<(), DeliveryError> {
@@ -175,7 +175,7 @@ impl DeliveriesInFlight {
             }
             (_, FinishedTask::Write(ids, result)) => {
                 self.is_writing = false;
-                self.forget(&ids);
+                self.remove_deliveries(&ids);
                 result?;
             }
         }
@@ -238,7 +238,7 @@ mod tests {
                 ready(completed_attempt(delivery)),
             );
         }
-        in_flight.next_finished().await.unwrap();
+        in_flight.wait_for_finished_task().await.unwrap();
     }
 
     #[actix_rt::test]
@@ -265,7 +265,7 @@ mod tests {
             "as many wait for their write as there are slots"
         );
         commit.send(LaneStatus::Held).unwrap();
-        in_flight.next_finished().await.unwrap();
+        in_flight.wait_for_finished_task().await.unwrap();
         assert!(
             !in_flight.is_writing()
                 && !in_flight.contains(&delivery(0))
@@ -286,11 +286,11 @@ mod tests {
         finish_attempts(&mut in_flight, 5..6).await;
         in_flight.take_completed();
         assert_eq!(
-            [4, 5, 6].map(|sequence| in_flight.has_event_yet_to_replay(&replay(sequence))),
+            [4, 5, 6].map(|sequence| in_flight.contains_event_to_replay(&replay(sequence))),
             [false, true, false]
         );
-        in_flight.forget(&[Uuid::from_u128(5)]);
-        assert!(!in_flight.has_event_yet_to_replay(&replay(5)));
+        in_flight.remove_deliveries(&[Uuid::from_u128(5)]);
+        assert!(!in_flight.contains_event_to_replay(&replay(5)));
     }
 
     #[actix_rt::test]
@@ -298,7 +298,7 @@ mod tests {
         let mut in_flight = DeliveriesInFlight::default();
         in_flight.start_write(Vec::new(), ready(Err(StoreError::Stale.into())));
         assert!(matches!(
-            in_flight.next_finished().await,
+            in_flight.wait_for_finished_task().await,
             Err(DeliveryError::Store(StoreError::Stale))
         ));
     }
@@ -308,7 +308,7 @@ mod tests {
         let mut in_flight = DeliveriesInFlight::default();
         in_flight.start(Uuid::nil(), 1, async { panic!("a defect") });
         assert!(matches!(
-            in_flight.next_finished().await,
+            in_flight.wait_for_finished_task().await,
             Err(DeliveryError::Panic)
         ));
     }

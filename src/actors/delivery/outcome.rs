@@ -123,7 +123,7 @@ pub(super) struct HealthChange {
     pub(super) after: Option<FailureStreak>,
     /// True if the endpoint answered 410.
     is_gone: bool,
-    /// True if the endpoint has failed for too long.
+    /// True if the endpoint has failed for so long that it must be disabled.
     should_disable: bool,
 }
 

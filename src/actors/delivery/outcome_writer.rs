@@ -33,8 +33,8 @@ use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_queue;
 
-/// The first and the longest pause before a report is written again whose lane was locked. A taxpayer's commit locks
-/// the lane of its endpoint for some milliseconds.
+/// If the lane of a report was locked, the report is written again after a pause: `RETRY_FIRST` at first, and never
+/// more than `RETRY_MAX`. A taxpayer's commit locks the lane of its endpoint for some milliseconds.
 const RETRY_FIRST: Duration = Duration::from_millis(2);
 const RETRY_MAX: Duration = Duration::from_millis(20);
 /// The longest time that the report of finished attempts waits for the lock of its lane. If a frozen process holds the
@@ -64,7 +64,7 @@ pub(super) struct OutcomeReport {
 
 impl OutcomeReport {
     /// Returns a report that only releases the lease, because there is no endpoint with this key.
-    pub(super) fn without_endpoint(lease: &Lease, endpoint: EndpointKey) -> Self {
+    pub(super) fn for_missing_endpoint(lease: &Lease, endpoint: EndpointKey) -> Self {
         let lease = lease.clone();
         let idle_state = Some(CircuitState::Closed);
         Self {
@@ -235,7 +235,7 @@ async fn idle_lane_releases(
         } else {
             CircuitState::Closed
         };
-        let delay = idle_time(report.endpoint, circuit_state, &is_replaying, &due, now);
+        let delay = delay_until_due(report.endpoint, circuit_state, &is_replaying, &due, now);
         if delay == Some(Duration::ZERO) {
             return None;
         }
@@ -251,7 +251,7 @@ async fn idle_lane_releases(
 /// Returns the delay until the endpoint's next delivery is due; `None` if the endpoint is not active or has no pending
 /// delivery. During a replay, the next delivery is due now. If the endpoint is parked, returns the delay until its next
 /// probe instead, because deliveries that are due earlier must wait for the probe.
-fn idle_time(
+fn delay_until_due(
     endpoint: EndpointKey,
     circuit_state: CircuitState,
     is_replaying: &HashMap<EndpointKey, bool>,
@@ -299,7 +299,7 @@ mod tests {
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let report = |lease: &Lease| {
                 let endpoint = lease.key.parse().map(EndpointKey).unwrap();
-                Arc::new(OutcomeReport::without_endpoint(lease, endpoint))
+                Arc::new(OutcomeReport::for_missing_endpoint(lease, endpoint))
             };
             let reports: Vec<_> = leases.iter().map(report).collect();
             let writer = OutcomeWriter {
@@ -404,7 +404,7 @@ mod tests {
                     failure_streak: ends_here.then_some((endpoint, None)),
                     has_recovered: ends_here,
                     idle_state: Some(CircuitState::Parked(now + Duration::from_hours(1))),
-                    ..OutcomeReport::without_endpoint(&leases.remove(0), ID)
+                    ..OutcomeReport::for_missing_endpoint(&leases.remove(0), ID)
                 };
                 let writer = OutcomeWriter {
                     store: store.clone(),
@@ -422,11 +422,13 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// Returns `idle_time` in seconds if the present time is second 100 and the next delivery is due at second `due`.
+    /// Returns `delay_until_due` in seconds if the present time is second 100 and the next delivery is due at second
+    /// `due`.
     fn rests(circuit_state: CircuitState, due: Option<i64>) -> Option<u64> {
         let due: HashMap<_, _> = due.into_iter().map(|at| (ID, second(at))).collect();
         let is_replaying = HashMap::from([(ID, false)]);
-        idle_time(ID, circuit_state, &is_replaying, &due, second(100)).map(|time| time.as_secs())
+        delay_until_due(ID, circuit_state, &is_replaying, &due, second(100))
+            .map(|time| time.as_secs())
     }
 
     #[test]

@@ -86,7 +86,9 @@ impl DeliveryPool {
         }
         let served = self.serving.begin_serving(&lease).await;
         let (shard, arbiter) = self.arbiters.for_key(hash_key(&lease.key));
-        let node = self.tree.node(kinds::WEBHOOK, shard, lease.key.as_str());
+        let node = self
+            .tree
+            .add_node(kinds::WEBHOOK, shard, lease.key.as_str());
         let worker = EndpointWorker::new(
             Arc::clone(&self.deps),
             Arc::clone(&self.shared),
@@ -118,9 +120,9 @@ impl DeliveryPool {
         self.endpoints.close();
     }
 
-    /// Waits until no endpoint is served, but at most `longest`. Returns false if an endpoint is still served then.
+    /// Waits until no endpoint is served, but at most `max_wait`. Returns false if an endpoint is still served then.
     /// Call `close` first.
-    pub async fn drain(&self, longest: Duration) -> bool {
-        timeout(longest, self.endpoints.wait()).await.is_ok()
+    pub async fn drain(&self, max_wait: Duration) -> bool {
+        timeout(max_wait, self.endpoints.wait()).await.is_ok()
     }
 }

@@ -61,7 +61,7 @@ impl DeliveryDeps {
         let now = self.clock.now();
         leases::fence(&tx, from_ref(lease), IfLocked::Await)
             .await?
-            .require(lease)?;
+            .require_held(lease)?;
         let replay = replays::queue_next_batch(&tx, replay, &endpoint.enabled_kinds(), now).await?;
         tx.commit().await?;
         let taxpayer = endpoint.taxpayer_id;

@@ -69,7 +69,8 @@ impl TokenCache {
     fn slot(&self, taxpayer: TaxpayerId, now: Timestamp) -> Arc<Mutex<TokenSlot>> {
         if self.slots.len() >= SLOTS_MAX {
             self.slots.retain(|_, slot| {
-                Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_useful(now))
+                Arc::strong_count(slot) > 1
+                    || slot.try_lock().is_ok_and(|slot| slot.must_be_kept(now))
             });
         }
         Arc::clone(&self.slots.entry(taxpayer).or_default())
@@ -77,7 +78,7 @@ impl TokenCache {
 }
 
 impl TokenSlot {
-    fn is_useful(&self, now: Timestamp) -> bool {
+    fn must_be_kept(&self, now: Timestamp) -> bool {
         self.unstored.is_some() || self.token.as_ref().is_some_and(|held| held.until > now)
     }
 
@@ -197,7 +198,7 @@ impl TokenRefresh {
             .unwrap_or(Timestamp::MAX);
         slot.unstored = token
             .refresh_token
-            .and_then(|given| refresh_token_renewal(&found.auth, given.into()));
+            .and_then(|given| refresh_token_replacement(&found.auth, given.into()));
         self.store_rotated_refresh_token(slot).await?;
         let Integration {
             version, origin, ..
@@ -246,15 +247,16 @@ impl TokenRefresh {
     }
 }
 
-/// Returns the old and the new refresh token if the server has replaced the refresh token.
-fn refresh_token_renewal(auth: &Auth, given: SecretText) -> Option<StoreRefreshToken> {
+/// Returns the command that replaces the stored refresh token by the one that the server sent (`received`); `None` if
+/// there was none, or if both are the same.
+fn refresh_token_replacement(auth: &Auth, received: SecretText) -> Option<StoreRefreshToken> {
     let used = auth
         .refresh_token()
-        .filter(|used| !used.has_same_text(&given))?
+        .filter(|used| !used.has_same_text(&received))?
         .clone();
     Some(StoreRefreshToken {
         used_token: used,
-        new_token: given,
+        new_token: received,
     })
 }
 

@@ -24,7 +24,7 @@ pub(crate) type DirectLanes = mpsc::UnboundedReceiver<DirectLane>;
 #[derive(Debug)]
 pub(crate) struct DirectLane {
     pub(crate) lease: Lease,
-    /// Set if the lane counts as one of this taxpayer's active lanes.
+    /// The taxpayer among whose active lanes this lane counts; `None` if it counts for no taxpayer.
     pub(crate) taxpayer: Option<i64>,
     pub(crate) slot: OwnedSemaphorePermit,
 }

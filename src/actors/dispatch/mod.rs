@@ -129,7 +129,8 @@ impl Dispatcher {
         }
     }
 
-    /// Makes the dispatcher skip the lanes whose next step `blocked` returns.
+    /// Makes the dispatcher skip each lane whose next step is among the steps that `blocked` returns at the time of the
+    /// claim.
     #[must_use]
     pub fn with_blocked_steps(
         self,
@@ -174,7 +175,7 @@ impl Dispatcher {
 
     /// Starts the dispatcher under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters, kind: NodeKind) -> Addr<DispatcherActor> {
-        let node = tree.node(kind, 0, format!("{}-dispatcher", self.config.kind.as_str()));
+        let node = tree.add_node(kind, 0, format!("{}-dispatcher", self.config.kind.as_str()));
         supervise(
             arbiters.background(),
             node,
@@ -188,7 +189,7 @@ impl Dispatcher {
 
     /// Claims due lanes and hands them to their workers. Returns the number of claimed lanes.
     pub async fn dispatch_due(&self) -> Result<usize, StoreError> {
-        let blocked = self.refresh_blocked().await?;
+        let blocked = self.refresh_blocked_steps().await?;
         let permits = self.slots.available_permits();
         let free = permits.min(self.config.claim_max);
         if free == 0 {
@@ -247,9 +248,9 @@ impl Dispatcher {
 
     /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now. If that
     /// fails, the steps count as blocked until the next call, which tries again.
-    async fn refresh_blocked(&self) -> Result<Vec<BlockedStep>, StoreError> {
+    async fn refresh_blocked_steps(&self) -> Result<Vec<BlockedStep>, StoreError> {
         let blocked = (self.list_blocked)();
-        let before = std::mem::replace(&mut *self.lock_blocked(), blocked.clone());
+        let before = std::mem::replace(&mut *self.lock_blocked_steps(), blocked.clone());
         let opened: Vec<_> = before
             .iter()
             .filter(|entry| entry.is_unblocked_for_any_taxpayer(&blocked))
@@ -265,14 +266,14 @@ impl Dispatcher {
         {
             // A statement that took too long is not tried again, because it would hold up all claims.
             if !error.is_timeout() {
-                *self.lock_blocked() = before;
+                *self.lock_blocked_steps() = before;
             }
             return Err(error);
         }
         Ok(blocked)
     }
 
-    fn lock_blocked(&self) -> MutexGuard<'_, Vec<BlockedStep>> {
+    fn lock_blocked_steps(&self) -> MutexGuard<'_, Vec<BlockedStep>> {
         self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -295,12 +296,12 @@ impl Dispatcher {
 
     /// Releases the lane if its work could not be finished. The lane is then due again after a delay.
     async fn release_unfinished(&self, lease: &Lease, handled: WorkStatus) {
-        let again = match handled {
+        let delay = match handled {
             WorkStatus::Released | WorkStatus::More => return,
             WorkStatus::Unfinished => DELAY_AFTER_FAILURE,
             WorkStatus::Panicked => DELAY_AFTER_PANIC,
         };
-        if let Err(error) = release(&self.store, lease, again).await {
+        if let Err(error) = release(&self.store, lease, delay).await {
             tracing::warn!(lane = lease.key, %error, "failed to release a lane; its lease will expire");
         }
     }
@@ -321,7 +322,7 @@ impl Dispatcher {
         }
     }
 
-    async fn renew(&self) -> Result<(), StoreError> {
+    async fn renew_leases(&self) -> Result<(), StoreError> {
         let held = self.active_leases.leases();
         leases::renew(&self.store, &held, self.config.lease).await
     }
@@ -336,7 +337,7 @@ impl Dispatcher {
                 0
             });
             if renewed.elapsed() > self.config.lease / 3 {
-                match self.renew().await {
+                match self.renew_leases().await {
                     Ok(()) => renewed = Instant::now(),
                     Err(error) => tracing::warn!(%error, "failed to renew leases; will retry"),
                 }
@@ -365,9 +366,9 @@ fn integrator_lanes_max(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(32)).max(1)
 }
 
-async fn release(store: &Store, lease: &Lease, again: Duration) -> Result<(), StoreError> {
+async fn release(store: &Store, lease: &Lease, delay: Duration) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    leases::release(&tx, &[LaneRelease::new(lease, Some(again))]).await?;
+    leases::release(&tx, &[LaneRelease::new(lease, Some(delay))]).await?;
     tx.commit().await
 }
 

@@ -25,8 +25,8 @@ const LANES_PER_TAKEOVER_MAX: usize = 32;
 /// the second one on.
 const CRASH_BACKOFF: Duration = Duration::from_secs(15);
 
-/// A function that counts a crash for the work of each lane. It returns the leases of the lanes whose work goes on now;
-/// it has released the others.
+/// A function that counts a crash for the work of each lane. It returns the leases of the lanes that are handed to
+/// workers now. It has released the leases of the others, or has found them lost.
 pub(super) type CountCrashes = Arc<
     dyn Fn(Vec<LeasedLane>) -> LocalBoxFuture<'static, Result<Vec<Lease>, StoreError>>
         + Send
@@ -107,8 +107,8 @@ impl Dispatcher {
         }
     }
 
-    /// Claims abandoned lanes, counts the crash for each and hands out those whose work goes on. Returns the number of
-    /// claimed lanes.
+    /// Claims abandoned lanes, counts the crash for each, and hands out those whose work may begin again now. Returns
+    /// the number of claimed lanes.
     pub(super) async fn take_over_lanes(&self) -> Result<usize, StoreError> {
         let blocked = (self.list_blocked)();
         let ask = self.claim_request(LANES_PER_TAKEOVER_MAX.min(self.config.claim_max), &blocked);
@@ -148,8 +148,8 @@ impl Dispatcher {
         Ok(count)
     }
 
-    /// Counts the crash for each lane whose holder crashed. Returns the lanes whose work goes on. A lane whose holder
-    /// lives and only lost its lease has no crash.
+    /// Counts the crash for each lane whose holder crashed. Returns the lanes whose work may begin again now. For a
+    /// lane whose holder lives, and only lost its lease, no crash is counted.
     async fn count_crashes(&self, claimed: Vec<ClaimedLane>) -> Vec<ClaimedLane> {
         let crashed: Vec<_> = claimed
             .iter()

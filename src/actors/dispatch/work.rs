@@ -46,19 +46,20 @@ impl Dispatcher {
     }
 }
 
-/// Releases the lane until it is due again after `again`. `None` deletes the lane, because nothing is left to do.
+/// Releases the lane, which is then due again after `delay`. If `delay` is `None`, deletes the lane, because nothing is
+/// left to do.
 pub async fn release_lane(
     store: &Store,
     lease: &Lease,
-    again: Option<Duration>,
+    delay: Option<Duration>,
 ) -> Result<WorkStatus, StoreError> {
-    let next_claim = match again {
+    let next_claim = match delay {
         Some(_) => NextClaim::Ordinary,
         None => NextClaim::Never,
     };
     let release = LaneRelease {
         next_claim,
-        ..LaneRelease::new(lease, again)
+        ..LaneRelease::new(lease, delay)
     };
     let tx = store.begin().await?;
     leases::release(&tx, &[release]).await?;

@@ -49,7 +49,7 @@ impl InboundInvoices {
 
     /// Returns how often since the start of the process an invoice was kept from its buyer's inbox, because the buyer
     /// was not verified.
-    pub fn withheld_count(&self) -> u64 {
+    pub fn withheld_invoice_count(&self) -> u64 {
         self.withheld.load(Ordering::Relaxed)
     }
 

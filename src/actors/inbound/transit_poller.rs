@@ -104,7 +104,7 @@ impl TransitPoller {
         let tx = store.begin().await?;
         leases::fence(&tx, from_ref(lease), IfLocked::Await)
             .await?
-            .require(lease)?;
+            .require_held(lease)?;
         if let PollResult::Done(cursor) = &result {
             pull_cursors::save(&tx, *cursor).await?;
         }

@@ -109,7 +109,7 @@ impl NoticeDigest<'_> {
 
     /// Returns the notices that the subject and the advice are about: those about things that are still broken or, if
     /// nothing is broken, the recoveries. A recovery only cancels earlier notices about the same thing.
-    fn main_notices(&self) -> Vec<&Notice> {
+    fn notices_for_subject_and_advice(&self) -> Vec<&Notice> {
         let mut broken: Vec<&Notice> = Vec::new();
         for notice in self.notices {
             if notice.kind.is_recovery() {
@@ -130,7 +130,7 @@ impl NoticeDigest<'_> {
     /// Returns the subject, with the account: a sentence if the mail is about one thing or one notice, otherwise a
     /// summary with the number of things or notices.
     fn subject(&self) -> String {
-        let notices = self.main_notices();
+        let notices = self.notices_for_subject_and_advice();
         let count = if self.topic.counts_distinct_subjects() {
             let things: HashSet<_> = notices.iter().map(|notice| &notice.about).collect();
             things.len()
@@ -150,7 +150,7 @@ impl NoticeDigest<'_> {
 
     /// Returns the advice for each kind of notice once. Recoveries need no advice while something else is still broken.
     fn advice_steps(&self) -> Vec<&'static str> {
-        let notices = self.main_notices();
+        let notices = self.notices_for_subject_and_advice();
         let kinds = NoticeKind::ALL.iter();
         kinds
             .filter(|kind| notices.iter().any(|notice| notice.kind == **kind))

@@ -79,7 +79,7 @@ impl Mailer {
             || !notices::due_groups(store, now, self.policy.gather)
                 .await?
                 .is_empty()
-            || near_deadlines::has_any(store, now, self.policy.deadline_before).await?)
+            || near_deadlines::has_near_deadline(store, now, self.policy.deadline_before).await?)
     }
 
     async fn has_due_messages(
@@ -119,12 +119,12 @@ impl Mailer {
     async fn add_deadline_notices(&self, lease: &Lease) -> Result<(), StoreError> {
         let now = self.clock.now();
         let before = self.policy.deadline_before;
-        if !near_deadlines::has_any(&self.store, now, before).await? {
+        if !near_deadlines::has_near_deadline(&self.store, now, before).await? {
             return Ok(());
         }
         let tx = self.store.begin().await?;
         let held = leases::fence(&tx, from_ref(lease), IfLocked::Await).await?;
-        held.require(lease)?;
+        held.require_held(lease)?;
         near_deadlines::add_notices(&tx, now, before).await?;
         tx.commit().await
     }
@@ -143,7 +143,7 @@ impl Mailer {
         let account = self.account_label(group.scope).await?;
         let tx = self.store.begin().await?;
         let held = leases::fence(&tx, from_ref(lease), IfLocked::Await).await?;
-        held.require(lease)?;
+        held.require_held(lease)?;
         let taken = notices::take_notices(&tx, group, now).await?;
         let about: Vec<_> = taken.iter().map(|notice| notice.about.as_str()).collect();
         let settled = notices::find_settled_invoices(&tx, group, &about).await?;
@@ -187,7 +187,7 @@ impl Mailer {
         let now = self.clock.now();
         let tx = self.store.begin().await?;
         let held = leases::fence(&tx, from_ref(lease), IfLocked::Await).await?;
-        held.require(lease)?;
+        held.require_held(lease)?;
         let taken = notices::take_notices(&tx, group, now).await?;
         let mut told = HashSet::new();
         let mut new = Vec::new();

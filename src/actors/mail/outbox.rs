@@ -84,7 +84,7 @@ impl Mailer {
     ) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         let held = leases::fence(&tx, from_ref(lease), IfLocked::Await).await?;
-        held.require(lease)?;
+        held.require_held(lease)?;
         mails::record_outcome(&tx, mail, outcome, self.clock.now()).await?;
         tx.commit().await
     }

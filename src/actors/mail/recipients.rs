@@ -124,8 +124,9 @@ impl Mailer {
     }
 
     /// True if the recipient of a mail should still get it at this address. A mail may have waited for days, and
-    /// meanwhile the person may have left, or changed the address, the role or the choice of topics. Without a password
-    /// a person gets only the link to choose one, also if an earlier version has written the mail.
+    /// meanwhile the person may have left, or changed the address, the role or the choice of topics. A person without a
+    /// password gets only the mail with the link to choose one. Other mails to such a person may be stored, because an
+    /// earlier version of this program wrote them.
     pub(super) async fn is_still_recipient(&self, mail: &Mail) -> Result<bool, StoreError> {
         let Some(NoticeScope::Person(owner)) = mail.person else {
             return Ok(true);

@@ -25,12 +25,13 @@ pub(super) fn list(authority: &Authority, paused: &[TaxpayerPause]) -> Vec<Block
 
 pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> bool {
     let views = authority.breakers();
-    breaker_view(&views, step).is_some_and(|view| holds_taxpayer(view, taxpayer))
+    breaker_view(&views, step).is_some_and(|view| holds_back_taxpayer(view, taxpayer))
 }
 
-/// Estimates when a blocked step can be called again; `None` if the step is not blocked for this taxpayer or, without a
-/// taxpayer, for all. Nobody knows when an outage ends, so the step is expected to stay blocked for as long again as it
-/// has been blocked so far, and at least until the breaker's next probe.
+/// Estimates when a blocked step can be called again. Without a `taxpayer`, a step counts as blocked only if it is
+/// blocked for all taxpayers. Returns `None` if the step is not blocked. Nobody knows when an outage ends, so the step
+/// is expected to stay blocked for as long again as it has been blocked so far, and at least until the breaker's next
+/// probe.
 pub(super) fn expected_unblock_time(
     authority: &Authority,
     step: Step,
@@ -51,7 +52,7 @@ pub(super) fn expected_unblock_time(
 }
 
 /// Describes the breaker that blocks a step for a taxpayer; `None` if the step is not blocked.
-pub(super) fn describe_block(
+pub(super) fn describe_blocking_breaker(
     authority: &Authority,
     step: Step,
     taxpayer: TaxpayerId,
@@ -75,7 +76,7 @@ pub(super) fn blocking_breaker(
 ) -> Option<&BreakerView> {
     breaker_view(views, step).filter(|view| {
         let is_held = match taxpayer {
-            Some(taxpayer) => holds_taxpayer(view, taxpayer),
+            Some(taxpayer) => holds_back_taxpayer(view, taxpayer),
             None => view.held == HeldCallers::Everybody,
         };
         view.is_outage || is_held
@@ -102,7 +103,7 @@ fn blocked_step(step: Step, held: &HeldCallers, paused: &[TaxpayerPause]) -> Opt
     })
 }
 
-fn holds_taxpayer(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
+fn holds_back_taxpayer(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
     match &view.held {
         HeldCallers::Nobody => false,
         HeldCallers::Everybody => true,

@@ -12,15 +12,15 @@ use crate::store::lanes::{self, IfLocked, LaneKind, LaneName, Lease, LeasedLane}
 use crate::store::runs;
 
 impl PipelineDeps {
-    /// Counts a crash for each of these leased runs, if it is still open. Releases the leases of the runs that must run
-    /// alone, and returns the leases of the others, which go on now.
+    /// Counts a crash for the run of each of these lanes, unless the run has ended. Releases the leases of the runs
+    /// that must now run alone. Returns the other leases that this process still holds: their work may begin again.
     pub(super) async fn record_crashes(
         &self,
         crashed: &[LeasedLane],
     ) -> Result<Vec<Lease>, StoreError> {
         let leases: Vec<_> = crashed.iter().map(|lane| lane.lease.clone()).collect();
         let tx = self.store.begin().await?;
-        let runs = load_held_runs(&tx, &leases).await?;
+        let runs = load_leased_runs(&tx, &leases).await?;
         let runs: Vec<_> = runs
             .into_iter()
             .map(|(lease, run)| (lease, run.map(Run::after_crash)))
@@ -49,7 +49,7 @@ impl PipelineDeps {
     /// Counts a panic for the run with this lease, if the run is still open.
     pub(super) async fn count_panic(&self, lease: &Lease) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        let held = load_held_runs(&tx, std::slice::from_ref(lease)).await?;
+        let held = load_leased_runs(&tx, std::slice::from_ref(lease)).await?;
         let panicked = held
             .into_iter()
             .find_map(|(_, run)| run)
@@ -86,7 +86,7 @@ async fn release_to_run_alone(
 
 /// Locks the lanes of the runs and of their taxpayers, in the order in which all writers lock. Returns the leases that
 /// are still held, each with its run, or with `None` if the run is not open.
-async fn load_held_runs(
+async fn load_leased_runs(
     tx: &Transaction,
     leases: &[Lease],
 ) -> Result<Vec<(Lease, Option<Run>)>, StoreError> {

@@ -186,8 +186,8 @@ impl PipelineHandle {
             .map_err(TaxpayerError::Store)
     }
 
-    /// Returns the IRN in the spelling that the authority knows: that of the submission, else of the stored invoice,
-    /// else `irn`.
+    /// Returns the IRN as the authority spells it: as in the submission or, without a submission, as in the stored
+    /// invoice or, without either, `irn` itself.
     async fn canonical_irn(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, TaxpayerError> {
         let reader = self.store.reader();
         let key = irn.key();

@@ -12,7 +12,7 @@ use timing::recent_count::RecentCount;
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::capacity::StepTimes;
 use crate::domain::pipeline::prediction::{
-    ContinuationTime, PastError, PastPredictions, Prediction,
+    ContinuationTime, MedianPredictionError, PastPredictions, Prediction,
 };
 use crate::domain::pipeline::{Run, RunState, Step};
 use crate::store::lanes::claim::ROUND_START;
@@ -91,7 +91,7 @@ impl RunMeasurements {
 
     /// Counts a run that ended with the authority's answer, and compares its end with the prediction. Forgets the
     /// prediction of a run that stopped for another reason.
-    pub fn record_end(&self, run: &Run, now: Timestamp) {
+    pub fn record_run_end(&self, run: &Run, now: Timestamp) {
         let past = &mut self.lock().past;
         if !matches!(run.state(), RunState::Succeeded | RunState::Refused) {
             return past.forget(run.id);
@@ -105,11 +105,12 @@ impl RunMeasurements {
     }
 
     /// Calls `read` with the measured times of the steps, and returns its result.
-    pub fn with_times<T>(&self, read: impl FnOnce(&StepTimes) -> T) -> T {
+    pub fn read_step_times<T>(&self, read: impl FnOnce(&StepTimes) -> T) -> T {
         read(&self.lock().times)
     }
 
-    /// Predicts when a run ends that can go on at `start` and then needs the time `takes`.
+    /// Predicts the end of a run whose next step can be called at `start`, and which needs the time `takes` from then
+    /// on.
     pub fn predict(&self, start: ContinuationTime, takes: Duration) -> Prediction {
         self.lock().past.predict(start, takes)
     }
@@ -119,9 +120,10 @@ impl RunMeasurements {
         self.lock().past.remember(run.id, prediction, now);
     }
 
-    /// Returns how far the last predictions were off; `None` if no prediction has been compared with its run's end.
-    pub fn past_error(&self) -> Option<PastError> {
-        self.lock().past.past_error()
+    /// Returns the median error of the last predictions; `None` if no prediction was compared with the end of its run
+    /// yet.
+    pub fn median_prediction_error(&self) -> Option<MedianPredictionError> {
+        self.lock().past.median_prediction_error()
     }
 
     /// Returns the time since a step was last answered; `None` if no step was answered yet.

@@ -34,7 +34,7 @@ pub(super) fn next_action(
         let wait = failure.retry_after().unwrap_or(policy.initial);
         return StepResult::Deferred {
             error: failure.to_string(),
-            until: later(now, wait),
+            until: time_after(now, wait),
         };
     }
     let (reason, error, retry_after) = explain_failure(error, run);
@@ -51,14 +51,14 @@ pub(super) fn next_action(
         Some(delay) => StepResult::Wait {
             reason,
             error,
-            until: later(now, delay),
+            until: time_after(now, delay),
         },
         None => StepResult::Pause { error },
     }
 }
 
-fn later(now: Timestamp, by: Duration) -> Timestamp {
-    now.saturating_add(by).unwrap_or(Timestamp::MAX)
+fn time_after(now: Timestamp, wait: Duration) -> Timestamp {
+    now.saturating_add(wait).unwrap_or(Timestamp::MAX)
 }
 
 fn explain_failure(error: StepError, run: &Run) -> (WaitReason, String, Option<Duration>) {

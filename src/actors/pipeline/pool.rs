@@ -69,7 +69,9 @@ impl RunPool {
             return WorkStatus::Unfinished;
         }
         let (shard, arbiter) = self.arbiters.for_key(hash_key(&lease.key));
-        let node = self.tree.node(kinds::PIPELINE, shard, lease.key.as_str());
+        let node = self
+            .tree
+            .add_node(kinds::PIPELINE, shard, lease.key.as_str());
         let deps = Arc::clone(&self.deps);
         let is_closed = Arc::clone(&self.is_closed);
         let held = lease.clone();
@@ -108,10 +110,10 @@ impl RunPool {
         self.tasks.close();
     }
 
-    /// Waits until no run is active, but at most `longest`. Returns false if a run is still active then. Call `close`
+    /// Waits until no run is active, but at most `max_wait`. Returns false if a run is still active then. Call `close`
     /// first.
-    pub async fn drain(&self, longest: Duration) -> bool {
-        timeout(longest, self.tasks.wait()).await.is_ok()
+    pub async fn drain(&self, max_wait: Duration) -> bool {
+        timeout(max_wait, self.tasks.wait()).await.is_ok()
     }
 }
 

@@ -35,7 +35,8 @@ const STANDSTILL_MIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuePosition {
-    /// The position and the predicted end. The run that is claimed next has position 1, as has a run in progress.
+    /// The position and the predicted end. The run that is claimed next has position 1, and so has each run in
+    /// progress.
     pub place: QueuePlace,
     /// The process that holds the run's lane now; `None` if no process does.
     pub holder: Option<LaneHolder>,
@@ -122,9 +123,14 @@ impl QueueEstimator {
         let position = if holder.is_some() {
             None
         } else {
-            let urgent =
-                views::count_more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key)
-                    .await?;
+            let urgent = views::count_more_urgent_lanes(
+                &self.store,
+                LaneKind::Run,
+                taxpayer,
+                deadline,
+                &key,
+            )
+            .await?;
             Some(counts.turns.position(taxpayer, urgent))
         };
         let now = self.clock.now();
@@ -199,7 +205,7 @@ impl QueueEstimator {
     fn queue_end(&self, prediction: Prediction) -> QueueEnd {
         QueueEnd {
             prediction,
-            past_error: self.measurements.past_error(),
+            median_prediction_error: self.measurements.median_prediction_error(),
         }
     }
 
@@ -237,7 +243,7 @@ impl QueueEstimator {
             processes: counts.processes,
             workers: self.workers,
         };
-        self.measurements.with_times(|times| {
+        self.measurements.read_step_times(|times| {
             times.time_to_end(steps, &backlog, now, |step| call_capacity(&limits, step))
         })
     }

@@ -41,7 +41,7 @@ impl StepExecutor<'_> {
         };
         let is_ours = match self.download_signed_copy(run).await? {
             Ok(copy) => signed_copy::has_sent_values(&copy, &run.document()),
-            Err(_) if has_other_dates(run, &status) => false,
+            Err(_) if are_signed_dates_different(run, &status) => false,
             Err(reason) => return Err(unreadable_copy_error(&reason)),
         };
         if is_ours {
@@ -67,7 +67,7 @@ impl StepExecutor<'_> {
 }
 
 /// True if the signed document has other dates than the run's document, which shows that it is another document.
-fn has_other_dates(run: &Run, status: &RemoteStatus) -> bool {
+fn are_signed_dates_different(run: &Run, status: &RemoteStatus) -> bool {
     let dates = (status.issue_date.as_deref(), status.due_date.as_deref());
     run.payload
         .submission()

@@ -55,7 +55,7 @@ impl RunHolds {
         let all = run.operation().steps().iter();
         let remaining = all.filter(|step| !run.done.contains(step));
         let mut holds = remaining.filter_map(|step| self.find_hold(run.taxpayer_id, Some(*step)));
-        holds.any(RunHold::is_by_operator)
+        holds.any(RunHold::is_operator_hold)
     }
 
     /// Counts the due runs that are held back, by reason.

@@ -40,7 +40,7 @@ pub struct PipelineDeps {
     pub store: Store,
     pub taxpayers: Arc<TaxpayerHandle>,
     pub authority: Authority,
-    /// Keys that encrypt the QR codes. If None, an invoice keeps its provisional QR code.
+    /// Keys that encrypt the QR codes. If `None`, an invoice keeps its provisional QR code.
     pub keys: Option<CryptoKeys>,
     pub retry: RetryPolicy,
     pub clock: SharedClock,
@@ -163,7 +163,7 @@ impl PipelineDeps {
                 _ => {
                     session = self.record_steps(session).await?;
                     if session.run.callable_step().is_none() {
-                        return Ok(self.measure_end(&session));
+                        return Ok(self.measure_run_end(&session));
                     }
                 }
             }
@@ -179,17 +179,17 @@ impl PipelineDeps {
         Ok(if session.run.callable_step().is_some() {
             WorkStatus::Unfinished
         } else {
-            self.measure_end(&session)
+            self.measure_run_end(&session)
         })
     }
 
     /// Measures the last step and, if the run is not open any more, its end. The last call of `record_steps` has
     /// already released the lease of the run.
-    fn measure_end(&self, session: &RunSession<'_>) -> WorkStatus {
+    fn measure_run_end(&self, session: &RunSession<'_>) -> WorkStatus {
         self.measure_step(session.answered);
         if !session.run.state().is_open() {
             let now = self.clock.now();
-            self.measurements.record_end(&session.run, now);
+            self.measurements.record_run_end(&session.run, now);
             self.record_usage(&session.run);
         }
         WorkStatus::Released
@@ -302,7 +302,7 @@ impl PipelineDeps {
 
     /// Stores the session's steps and, if the next step has an effect, the intent to call it. Returns the session with
     /// the stored run, which may differ from the session's: an operator may have paused it, or a caller may have
-    /// replaced its document. If the run does not go on now, the same transaction releases its lease.
+    /// replaced its document. If no step of the run can be called now, the same transaction releases its lease.
     async fn record_steps<'a>(&self, session: RunSession<'a>) -> Result<RunSession<'a>, RunError> {
         let RunSession {
             lease,
@@ -374,7 +374,8 @@ impl PipelineDeps {
             });
         }
         let session = self.record_steps(session).await?;
-        // If a caller has replaced the run's document meanwhile, the run goes on, and its lease is still held.
+        // If a caller has replaced the run's document meanwhile, the run is not paused, and this process still holds
+        // its lease.
         Ok(if session.run.callable_step().is_some() {
             WorkStatus::Unfinished
         } else {

@@ -8,7 +8,7 @@ use crate::actors::pipeline::step_executor::StepExecutor;
 use crate::domain::pipeline::{ResolvedBy, Run};
 use crate::store::accounts::taxpayers;
 
-/// The state that the authority reports for a signed IRN. A field is None if the answer does not contain it.
+/// The state that the authority reports for a signed IRN. A field is `None` if the answer does not contain it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RemoteStatus {
     pub(super) by: ResolvedBy,

@@ -55,7 +55,7 @@ pub(super) struct StepExecutor<'a> {
 }
 
 impl StepExecutor<'_> {
-    /// Executes a step of a run. `resuming` means that an earlier call of the step has an unknown outcome.
+    /// Executes a step of a run. `resuming` is true if an earlier call of the step has an unknown outcome.
     pub(super) async fn execute_step(
         &self,
         run: &Run,
@@ -80,7 +80,7 @@ impl StepExecutor<'_> {
             (Step::Health | Step::AccessPoints, RunPayload::Transmit)
                 if run.progress.intent.is_some() =>
             {
-                self.probe_then_check(run, step).await
+                self.check_unless_transmitted(run, step).await
             }
             (Step::Health | Step::AccessPoints, RunPayload::Transmit) => {
                 self.check_reachability(run, step).await
@@ -169,7 +169,7 @@ impl StepExecutor<'_> {
 
     /// Asks the authority whether the invoice was already transmitted. If not, checks whether the receiver can be
     /// reached.
-    async fn probe_then_check(&self, run: &Run, step: Step) -> ExecutionResult {
+    async fn check_unless_transmitted(&self, run: &Run, step: Step) -> ExecutionResult {
         match self.resolve_by_status(run, was_transmitted).await? {
             Some(by) => Ok(resolved_step(by)),
             None => self.check_reachability(run, step).await,

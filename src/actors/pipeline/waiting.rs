@@ -12,7 +12,7 @@ use crate::store::operations::{audit, replicas};
 use crate::store::runs::step_log;
 
 impl PipelineHandle {
-    /// Returns one sentence: what the run waits for, since when, until when, and what would make it go on.
+    /// Returns one sentence: what the run waits for, since when, until when, and what would end the wait.
     pub async fn explain_wait(&self, run: &Run, now: Timestamp) -> Result<String, StoreError> {
         let mut context = WaitContext {
             is_service_paused: self.authority.is_paused(),
@@ -25,7 +25,7 @@ impl PipelineHandle {
         };
         if run.state().is_open() {
             context.block = run.next_step().and_then(|step| {
-                blocked_steps::describe_block(&self.authority, step, run.taxpayer_id)
+                blocked_steps::describe_blocking_breaker(&self.authority, step, run.taxpayer_id)
             });
             if let Some(found) = self.backlog.position(run).await? {
                 if let Some(holder) = found.holder {

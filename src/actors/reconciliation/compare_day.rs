@@ -63,7 +63,7 @@ impl Reconciler {
             counts,
             found,
         };
-        comparison.compare_all(keys).await?;
+        comparison.compare_each_record(keys).await?;
         comparison.add_unreadable_findings();
         Ok((comparison.counts, comparison.found))
     }
@@ -153,7 +153,10 @@ impl Reconciler {
 }
 
 impl DayComparison<'_> {
-    async fn compare_all(&mut self, keys: BTreeSet<String>) -> Result<(), ReconciliationError> {
+    async fn compare_each_record(
+        &mut self,
+        keys: BTreeSet<String>,
+    ) -> Result<(), ReconciliationError> {
         let keys: Vec<_> = keys.into_iter().collect();
         for batch in keys.chunks(BATCH_MAX) {
             let mut records = self.reconciler.local_records(self.taxpayer, batch).await?;
@@ -318,9 +321,10 @@ fn confirmed_record(irn: &Irn, confirmation: &Confirmation) -> RemoteRecord {
     }
 }
 
-/// Returns the keys of a day: those of our log, and those that the authority signed on this day. The authority may date
-/// a signature a day before our log, because its time zone is not certain: what is in our log of the next day belongs
-/// to that day, which is compared later.
+/// Returns the IRN keys to compare for a day: those in our log of this day (`logged`), and those that the authority
+/// dates to this day (`signed`) but that are not in our log of the next day (`logged_next`). The authority may date a
+/// signature one day earlier than our log does, because its time zone is not certain. Such an invoice is compared with
+/// the next day.
 fn irn_keys_on_day(
     logged: BTreeSet<String>,
     signed: &BTreeSet<String>,

@@ -15,4 +15,4 @@ mod reconciler;
 mod search;
 
 pub use handle::ReconciliationHandle;
-pub use reconciler::{Reconciler, ReconciliationSchedule, timer_step};
+pub use reconciler::{Reconciler, ReconciliationSchedule, blocked_timer_step};

@@ -51,8 +51,9 @@ pub struct Reconciler {
     pub schedule: ReconciliationSchedule,
 }
 
-/// Returns the next step of every lane that the timer made due. While this step is blocked, these lanes wait.
-pub fn timer_step() -> BlockedStep {
+/// Returns the blocked step that holds back the lanes that the timer has made due: `TIMER` is the next step of each of
+/// them, so the dispatcher does not claim them while it gets this value.
+pub fn blocked_timer_step() -> BlockedStep {
     BlockedStep {
         step: TIMER,
         taxpayers: None,
@@ -76,15 +77,18 @@ impl Reconciler {
         tx.commit().await
     }
 
-    /// Returns `timer_step` while the authority cannot be searched, which holds back the lanes that the timer has made
-    /// due. Otherwise returns an empty list.
+    /// Returns `blocked_timer_step` while the authority cannot be searched, which holds back the lanes that the timer
+    /// has made due. Otherwise returns an empty list.
     pub fn blocked_steps(&self) -> Vec<BlockedStep> {
         let views = self.authority.breakers();
         let search = views
             .iter()
             .find(|view| view.operation == Operation::Search);
         let held_search = search.filter(|view| matches!(view.held, HeldCallers::Everybody));
-        held_search.map(|_| timer_step()).into_iter().collect()
+        held_search
+            .map(|_| blocked_timer_step())
+            .into_iter()
+            .collect()
     }
 
     /// Works on a lane: on the timer, or on the due days of a taxpayer. If another replica takes over the lane, it
@@ -262,7 +266,7 @@ impl Reconciler {
         let tx = self.store.begin().await?;
         leases::fence(&tx, from_ref(lease), IfLocked::Await)
             .await?
-            .require(lease)?;
+            .require_held(lease)?;
         Ok(tx)
     }
 }

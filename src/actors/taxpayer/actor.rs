@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use supervision::batch_actor::{self, BATCH_MAX, Worker};
 use supervision::{
     Admission, AdmissionLimits, Arbiters, CommandBatch, Registry, RegistrySettings, RestartPolicy,
-    Task, Tree, on_own_thread,
+    Task, Tree, run_on_own_thread,
 };
 use timing::trace::Span;
 
@@ -257,7 +257,7 @@ impl TaxpayerActor {
         let cached = self.cached.take();
         let deps = Arc::clone(&self.shared.deps);
         let batch = batch.clone();
-        let outcome = on_own_thread(move || async move {
+        let outcome = run_on_own_thread(move || async move {
             let member = TransactionMember {
                 id,
                 cached,

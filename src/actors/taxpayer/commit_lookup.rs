@@ -14,8 +14,8 @@ use crate::store::Store;
 use crate::store::lanes::{self, LaneKind, LaneName, views};
 use crate::store::{events, idempotency};
 
-/// For this long, a look-up finds out whether a failed commit took effect. After that the caller gets the error
-/// `Unsettled`: the outcome is unknown.
+/// The longest time for which a look-up tries to find out whether a failed commit took effect. After that the caller
+/// gets the error `Unsettled`: the outcome is unknown.
 const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
 const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 

@@ -65,7 +65,7 @@ pub(super) async fn load(
     for start in starts {
         let id = start.id;
         let runs = rows.runs.take(id);
-        let held_runs = find_held_runs(tx, &start.wanted, &runs).await?;
+        let paused_runs = find_paused_runs(tx, &start.wanted, &runs).await?;
         let rare = RareRows::load(start.wanted, &deps.store, tx, id, now).await?;
         let CachedState {
             version,
@@ -90,7 +90,7 @@ pub(super) async fn load(
             items: rows.items.take(id).into_iter().collect(),
             customers: rows.customers.take(id).into_iter().collect(),
             runs: runs.into_iter().map(Tracked::from_stored).collect(),
-            held_runs,
+            paused_runs,
             supplier_invoices: rare.supplier_invoices,
             acknowledged: rare.acknowledged,
             last_postings: rare.last_postings,
@@ -206,14 +206,14 @@ async fn load_correcting(
 }
 
 /// Returns those of the loaded runs that an operator has paused; none if no command asks for them.
-async fn find_held_runs(
+async fn find_paused_runs(
     tx: &Transaction,
     wanted: &ReadSet,
     runs: &[Run],
 ) -> Result<HashSet<RunId>, StoreError> {
     let paused = runs.iter().filter(|run| run.state() == RunState::Paused);
     let ids: Vec<_> = paused
-        .filter(|_| wanted.held_runs)
+        .filter(|_| wanted.paused_runs)
         .map(|run| run.id)
         .collect();
     audit::find_paused_by_operator(tx, &ids).await

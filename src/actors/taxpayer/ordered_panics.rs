@@ -26,7 +26,7 @@ impl OrderedPanics {
 
     /// Orders that the actor of a taxpayer panics in its next `panics` batches. An earlier order is replaced. Returns
     /// false if orders are not accepted.
-    pub fn order(&self, taxpayer: TaxpayerId, panics: u32) -> bool {
+    pub fn order_panics(&self, taxpayer: TaxpayerId, panics: u32) -> bool {
         let Some(waiting) = &self.waiting else {
             return false;
         };
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn as_many_panics_as_ordered_are_made_for_this_taxpayer_only() {
         let orders = OrderedPanics::enabled();
-        assert!(orders.order(TaxpayerId(7), 2));
+        assert!(orders.order_panics(TaxpayerId(7), 2));
         orders.panic_if_ordered(TaxpayerId(8));
         for _ in 0..2 {
             let obeyed = catch_unwind(AssertUnwindSafe(|| orders.panic_if_ordered(TaxpayerId(7))));
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn no_order_is_accepted_outside_the_development_environment() {
         let orders = OrderedPanics::default();
-        assert!(!orders.order(TaxpayerId(7), 1));
+        assert!(!orders.order_panics(TaxpayerId(7), 1));
         orders.panic_if_ordered(TaxpayerId(7));
     }
 }

@@ -21,8 +21,8 @@ pub struct ReadSet {
     pub(super) customers: CustomerIdentifiers,
     pub(super) items: ItemIdentifiers,
     pub(super) run_irn_keys: Vec<String>,
-    /// True if it is also read which of the runs an operator has paused.
-    pub(super) held_runs: bool,
+    /// True if the ids of those runs that an operator has paused are read, too.
+    pub(super) paused_runs: bool,
     pub(super) supplier_irn_keys: Vec<String>,
     /// IRNs of invoices whose receipt a command may record.
     pub(super) receipts: Vec<String>,
@@ -93,8 +93,8 @@ impl ReadSet {
     }
 
     /// Asks which of the runs an operator has paused.
-    pub(crate) fn add_held_runs(&mut self) {
-        self.held_runs = true;
+    pub(crate) fn add_paused_runs(&mut self) {
+        self.paused_runs = true;
     }
 
     /// Adds the rows that `check_preconditions` needs for a run that is to continue. They include the signed credit

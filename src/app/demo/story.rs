@@ -66,14 +66,14 @@ impl Story {
 
     pub(super) async fn run(&self) -> Result<(), StartError> {
         let secret = self.set_up_webhook().await?;
-        let irn = self.create_and_approve().await?;
+        let irn = self.create_approved_invoice().await?;
         let buyer = self.onboard_buyer().await?;
-        self.send_to_the_authority(&irn).await?;
+        self.submit_and_transmit(&irn).await?;
         self.receive_invoice(&buyer, &irn).await?;
         self.confirm_receipt(&irn).await?;
         self.pay_invoice(&irn).await?;
-        self.rotate_the_key().await?;
-        self.check_the_authority(&irn)?;
+        self.rotate_taxpayer_key().await?;
+        self.check_authority_record(&irn)?;
         let checked = self.check_notifications(&secret).await;
         self.receiver.stop().await;
         checked
@@ -101,7 +101,7 @@ impl Story {
             .map_err(|fault| StartError::Demo(format!("the signing secret is unusable: {fault}")))
     }
 
-    async fn create_and_approve(&self) -> Result<String, StartError> {
+    async fn create_approved_invoice(&self) -> Result<String, StartError> {
         let created = Route::new(Method::POST, "/v1/tax-payers/invoices");
         let answer = self
             .call_as_taxpayer(created, Some(&demo_invoice(INVOICE_NO)), 201)
@@ -122,7 +122,7 @@ impl Story {
         Ok(irn)
     }
 
-    async fn send_to_the_authority(&self, irn: &str) -> Result<(), StartError> {
+    async fn submit_and_transmit(&self, irn: &str) -> Result<(), StartError> {
         let submit = Route::new(Method::POST, "/v1/app/invoices/submit");
         self.call_as_taxpayer(submit, Some(&submission_body(irn)), 200)
             .await?;
@@ -183,7 +183,7 @@ impl Story {
         )
     }
 
-    async fn rotate_the_key(&self) -> Result<(), StartError> {
+    async fn rotate_taxpayer_key(&self) -> Result<(), StartError> {
         let path = format!(
             "/v1/system-integrators/taxpayers/{}/api-key/rotate",
             self.taxpayer_id
@@ -199,8 +199,8 @@ impl Story {
         Ok(())
     }
 
-    /// Checks that the authority has signed the invoice exactly once.
-    fn check_the_authority(&self, irn: &str) -> Result<(), StartError> {
+    /// Checks that the authority has signed the invoice exactly once and has transmitted it.
+    fn check_authority_record(&self, irn: &str) -> Result<(), StartError> {
         let sheet = self.authority.invoice(irn);
         let sheet = sheet
             .ok_or_else(|| StartError::Demo("the authority does not know the invoice".into()))?;

@@ -90,7 +90,7 @@ fn judge_health(answer: Result<HealthAnswer, Cause>, now: Timestamp) -> Vec<Chec
             .advise("check that authority.base_url is the authority's; otherwise wait, or call the authority")
     };
     let clock = match answer.clock_time {
-        Some(theirs) => CheckResult::from_offset(CLOCK, theirs.duration_since(now)),
+        Some(theirs) => CheckResult::from_clock_offset(CLOCK, theirs.duration_since(now)),
         None => CheckResult::ok(CLOCK, "not known: its answers have no date"),
     };
     vec![health, clock]

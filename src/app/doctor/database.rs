@@ -268,7 +268,7 @@ async fn check_clock(store: &Store) -> CheckResult {
 /// Compares the time of the database with the readings of our clock just before and after it was asked.
 fn judge_clock(before: Timestamp, theirs: Timestamp, after: Timestamp) -> CheckResult {
     let nearest = theirs.clamp(before, after.max(before));
-    CheckResult::from_offset(CLOCK, theirs.duration_since(nearest))
+    CheckResult::from_clock_offset(CLOCK, theirs.duration_since(nearest))
 }
 
 #[cfg(test)]

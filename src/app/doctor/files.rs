@@ -63,7 +63,7 @@ async fn check_disk(check: &'static str, path: PathBuf) -> Vec<CheckResult> {
     .await
 }
 
-/// Returns the path, or the nearest directory above it that exists.
+/// Returns the path if it exists, else the nearest directory above it that does.
 fn nearest_existing_path(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     let present = path.ancestors().find(|path| path.exists());

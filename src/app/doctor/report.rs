@@ -84,7 +84,7 @@ impl CheckResult {
     }
 
     /// Returns the result for another clock, which is this far ahead of the clock of this machine.
-    pub(super) fn from_offset(check: &'static str, ahead: SignedDuration) -> Self {
+    pub(super) fn from_clock_offset(check: &'static str, ahead: SignedDuration) -> Self {
         let distance = ahead.abs();
         if distance <= CLOCKS_AGREE {
             return Self::ok(check, "agrees with the clock of this machine");
@@ -188,7 +188,8 @@ mod tests {
                 "7200 s ahead of the clock of this machine",
             ),
         ] {
-            let judged = CheckResult::from_offset("clock", SignedDuration::from_secs(seconds));
+            let judged =
+                CheckResult::from_clock_offset("clock", SignedDuration::from_secs(seconds));
             assert_eq!((judged.result, judged.found.as_str()), (result, found));
         }
     }

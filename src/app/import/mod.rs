@@ -60,19 +60,25 @@ pub async fn import(arguments: ImportArguments) -> Result<String, ImportError> {
     let file = &arguments.file;
     let bytes = std::fs::read(file).map_err(|error| file_error(file, error))?;
     let service = ServiceClient::new(&arguments)?;
-    let preview = service.send_file(&bytes, true).await?;
+    let preview = service.send_file(&bytes, true).await?.import;
     eprint!("{}", report::preview_text(&preview));
     if !arguments.yes && !confirm_import(&preview)? {
         return Ok("Nothing was imported.".to_owned());
     }
-    let mut import = service.send_file(&bytes, false).await?;
+    let sent = service.send_file(&bytes, false).await?;
+    if sent.was_imported_before {
+        eprintln!(
+            "This file was imported before, and nothing is created again. The record of that import:"
+        );
+    }
+    let mut import = sent.import;
     let mut progress = Progress::new(stderr().is_terminal());
     while report::is_running(&import) {
-        eprint!("{}", progress.next_text(&import));
+        eprint!("{}", progress.next_progress_text(&import));
         sleep(POLL_EVERY).await;
         import = service.read_import(&import).await?;
     }
-    eprint!("{}", progress.next_text(&import));
+    eprint!("{}", progress.next_progress_text(&import));
     let refused = report::refused_count(&import);
     if refused > 0 {
         let errors = service.download_errors(&import).await?;
@@ -97,7 +103,7 @@ pub async fn import(arguments: ImportArguments) -> Result<String, ImportError> {
 /// stored with other contents: a person who sends a corrected file must not believe that the corrections were stored.
 fn end_without_refusals(import: &Value) -> Result<String, ImportError> {
     let end = report::end_summary(import);
-    match report::different_count(import) {
+    match report::changed_duplicate_count(import) {
         0 => Ok(end),
         count => {
             eprintln!("{end}");

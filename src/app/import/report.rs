@@ -38,14 +38,14 @@ pub(super) fn refused_count(import: &Value) -> u64 {
     import_count(import, "failed") + import_count(import, "unanswered")
 }
 
-/// Returns the number of invoices that exist with other contents than the file has.
-pub(super) fn different_count(import: &Value) -> u64 {
+/// Returns the number of invoices in the file that are already stored with other contents.
+pub(super) fn changed_duplicate_count(import: &Value) -> u64 {
     import_count(import, "duplicates_different")
 }
 
 fn duplicates_text(import: &Value) -> String {
     let duplicates = import_count(import, "duplicates");
-    match different_count(import) {
+    match changed_duplicate_count(import) {
         0 => format!("{duplicates} duplicates"),
         different => format!("{duplicates} duplicates ({different} with other contents)"),
     }
@@ -149,7 +149,7 @@ impl Progress {
     }
 
     /// Returns the text to print; empty if there is nothing new.
-    pub(super) fn next_text(&mut self, import: &Value) -> String {
+    pub(super) fn next_progress_text(&mut self, import: &Value) -> String {
         let done = import_count(import, "documents_done");
         let all = import_count(import, "documents");
         let percent = done.saturating_mul(100) / all.max(1);
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn progress_is_a_bar_on_a_terminal_and_few_lines_elsewhere() {
         let mut bar = Progress::new(true);
-        let half = bar.next_text(&import("running", 2_000));
+        let half = bar.next_progress_text(&import("running", 2_000));
         assert_eq!(
             half,
             format!(
@@ -258,13 +258,13 @@ mod tests {
             )
         );
         assert!(
-            bar.next_text(&import("done", 4_000))
+            bar.next_progress_text(&import("done", 4_000))
                 .ends_with("100 %  4000 of 4000\n")
         );
         let mut lines = Progress::new(false);
         let told = [0, 100, 400, 500, 4_000].map(|done| {
             let state = if done == 4_000 { "done" } else { "running" };
-            lines.next_text(&import(state, done))
+            lines.next_progress_text(&import(state, done))
         });
         assert_eq!(
             told,

@@ -42,6 +42,14 @@ pub(super) struct ServiceClient {
     content_type: &'static str,
 }
 
+/// The answer to an uploaded file.
+pub(super) struct SentFile {
+    pub(super) import: Value,
+    /// True if the same file was imported before: `import` is then the record of that import, and this one created
+    /// nothing.
+    pub(super) was_imported_before: bool,
+}
+
 impl ServiceClient {
     pub(super) fn new(arguments: &ImportArguments) -> Result<Self, ImportError> {
         let url = arguments.url.trim_end_matches('/').to_owned();
@@ -66,7 +74,7 @@ impl ServiceClient {
         &self,
         file: &[u8],
         is_preview: bool,
-    ) -> Result<Value, ImportError> {
+    ) -> Result<SentFile, ImportError> {
         let form = self.form;
         let path = format!("{INVOICES}/import?form={form}&preview={is_preview}");
         self.send_for_import(|| {
@@ -75,12 +83,17 @@ impl ServiceClient {
             request.body(file.to_vec())
         })
         .await
+        .map(|(status, import)| SentFile {
+            import,
+            was_imported_before: !is_preview && status == StatusCode::OK,
+        })
     }
 
     /// Reads the current state of the import.
     pub(super) async fn read_import(&self, import: &Value) -> Result<Value, ImportError> {
         let url = self.import_url(import);
-        self.send_for_import(|| self.http.get(&url)).await
+        let (_, import) = self.send_for_import(|| self.http.get(&url)).await?;
+        Ok(import)
     }
 
     /// Fetches the file of errors.
@@ -101,13 +114,15 @@ impl ServiceClient {
     async fn send_for_import(
         &self,
         request: impl Fn() -> RequestBuilder,
-    ) -> Result<Value, ImportError> {
+    ) -> Result<(StatusCode, Value), ImportError> {
         let answer = self.send_with_retries(request).await?;
+        let status = answer.status();
         let bytes = answer.bytes().await;
         let bytes = bytes.map_err(|error| no_answer_error(&self.url, &error))?;
         let mut body: Value = strict_json::from_untrusted(&bytes).unwrap_or_default();
         let data = body.get_mut("data").map(Value::take);
         data.filter(report::is_import)
+            .map(|import| (status, import))
             .ok_or_else(|| ImportError::NoImport(self.url.clone()))
     }
 

@@ -113,7 +113,7 @@ async fn show_batch(
         ItemOutcome::Failed,
     ]
     .map(|one| batch.count(one));
-    let different = batch.count_different();
+    let different = batch.count_different_duplicates();
     let mut items: Vec<_> = (0..)
         .zip(std::mem::take(&mut batch.items))
         .map(|(index, item)| BatchItemLine::new(index, item))

@@ -70,7 +70,7 @@ impl BulkAct {
             (true, WorkflowStatus::Draft) | (false, WorkflowStatus::Approved) => {
                 Some("with the authority already")
             }
-            (true, _) => Some("no draft"),
+            (true, _) => Some("not a draft"),
             (false, WorkflowStatus::Draft) => Some("not approved yet"),
             (false, _) => Some("not to be submitted"),
         }
@@ -84,7 +84,7 @@ pub(super) struct BulkBar {
 }
 
 impl BulkBar {
-    /// `query` is the query of the list, with its question mark.
+    /// `query` is the query string of the list, including the question mark.
     pub(super) fn new(query: &str) -> Self {
         let acts = BulkAct::ALL.iter();
         Self {

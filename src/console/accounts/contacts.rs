@@ -71,6 +71,8 @@ struct ContactsPage {
 
 struct PersonLine {
     access: ContactAccess,
+    /// The role in a word.
+    role: &'static str,
     second_factor: FactorState,
     /// True if this is the person who is looking at the page.
     is_self: bool,
@@ -99,6 +101,14 @@ fn read_person(reader: &mut BodyReader<'_>) -> Option<PersonForm> {
     })
 }
 
+fn role_name(role: ContactRole) -> &'static str {
+    match role {
+        ContactRole::ReadOnly => "Read-only",
+        ContactRole::Accountant => "Accountant",
+        ContactRole::Owner => "Owner",
+    }
+}
+
 fn describe_role(role: ContactRole) -> &'static str {
     match role {
         ContactRole::ReadOnly => "Read-only",
@@ -121,6 +131,7 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
         let id = ContactId(access.contact.id);
         let is_self = session.by == Actor::Contact(id);
         PersonLine {
+            role: role_name(access.role),
             access,
             second_factor: factors.get(session_owner(session, id)),
             is_self,

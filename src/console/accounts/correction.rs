@@ -4,12 +4,12 @@ use actix_web::{HttpRequest, web};
 use serde_json::Value;
 
 use crate::console::accounts::invoice::{self, InvoiceForms};
-use crate::console::accounts::invoice_fields::{field_label, field_name};
+use crate::console::accounts::invoice_fields::{field_label, field_name, replace_path};
 use crate::console::accounts::timeline::operation_name;
 use crate::console::form_values::FormValues;
 use crate::console::page::{Answer, Form};
 use crate::console::session::accounts::Accountant;
-use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, is_signed_otherwise};
+use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, has_other_signed_document};
 use crate::domain::pipeline::{Operation, Run, RunState};
 use crate::http::explain::authority;
 use crate::http::explain::explanation::Explanation;
@@ -24,11 +24,11 @@ use crate::store::runs;
 pub(super) struct RefusedRun {
     pub(super) name: &'static str,
     pub(super) reasons: Vec<RejectionReason>,
-    /// True if a correction of the document can be suggested: it is an invoice and not signed.
+    /// True if a correction of the document can be suggested: the run submits an invoice that is not signed.
     pub(super) is_correctable: bool,
 }
 
-/// One reason of a refusal. Each text is empty if there is nothing to say.
+/// One reason of a refusal. A text that is not known is empty.
 pub(super) struct RejectionReason {
     /// The name of the field in the form that changes the stored invoice.
     pub(super) field: String,
@@ -47,7 +47,7 @@ impl RefusedRun {
             return None;
         }
         let name = operation_name(run.operation());
-        if is_signed_otherwise(run) {
+        if has_other_signed_document(run) {
             let reasons = vec![RejectionReason::from_message(capitalize(
                 SIGNED_OTHERWISE_MESSAGE,
             ))];
@@ -101,12 +101,17 @@ impl RejectionReason {
             .filter(|words| *words != why.message)
             .unwrap_or_default();
         let field = why.path.as_deref().map(field_name).unwrap_or_default();
+        let label = field_label(&field);
+        let message = match &why.path {
+            Some(path) => replace_path(&why.message, path, &label),
+            None => why.message,
+        };
         Self {
-            label: field_label(&field),
+            label,
             field,
             expected: why.expected.unwrap_or_default(),
             actual: value_text(&why.actual),
-            message: why.message,
+            message,
             quoted,
         }
     }
@@ -188,8 +193,8 @@ fn text_at(document: &Value, pointer: &str) -> String {
         .unwrap_or_default()
 }
 
-/// POST …/correction: asks the authority what would make the rejected document valid, and shows it on the page of the
-/// invoice. Changes nothing.
+/// POST …/correction: asks the authority what would make the rejected document valid, and shows the answer on the page
+/// of the invoice. Changes nothing.
 pub(super) async fn suggest_correction(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,

@@ -52,13 +52,36 @@ struct CustomersPage {
     is_cut: bool,
 }
 
-/// A customer with its balances, one for each currency.
+/// A customer with its balances, one for each currency, in the order of the currencies.
 struct CustomerLine {
     id: CustomerId,
     name: String,
     /// The customer's number and TIN; empty in the list of those who owe something.
     names: [String; 2],
     balances: Vec<CustomerBalance>,
+    /// The number of days since the oldest overdue invoice was due, in whichever currency; `None` if none is overdue.
+    days_late: Option<i32>,
+}
+
+impl CustomerLine {
+    fn new(id: CustomerId, name: String, names: [String; 2]) -> Self {
+        Self {
+            id,
+            name,
+            names,
+            balances: Vec::new(),
+            days_late: None,
+        }
+    }
+
+    /// Adds a balance in another currency. In each row the currencies have the same order.
+    fn add(&mut self, balance: CustomerBalance) {
+        self.days_late = self.days_late.max(balance.days_late);
+        let place = self
+            .balances
+            .partition_point(|one| one.currency < balance.currency);
+        self.balances.insert(place, balance);
+    }
 }
 
 #[derive(Template)]
@@ -100,7 +123,7 @@ async fn list_customers(
         load_unsettled(&state.store, session.taxpayer, OWED_MAX).await?;
     let catalog = state.catalog.get();
     let today = state.today();
-    let balances = owed::balances(&invoices, &catalog, today);
+    let balances = owed::customer_balances(&invoices, &catalog, today);
     let search_text = search.as_deref();
     let (rows, total) = if is_all {
         let found =
@@ -134,43 +157,36 @@ fn query_with_parameter(name: &str, value: &str) -> String {
     format!("?{}", pairs.finish())
 }
 
-/// Returns a line for each customer that owes something, in the order of its first balance.
+/// Returns a line for each customer that owes something. The customers are in the order in which they first occur in
+/// `balances`.
 fn owing_customer_lines(balances: Vec<CustomerBalance>) -> Vec<CustomerLine> {
     let mut lines: Vec<CustomerLine> = Vec::new();
     let mut places = BTreeMap::new();
     for balance in balances {
         let place = *places.entry(balance.customer.0).or_insert(lines.len());
         if place == lines.len() {
-            lines.push(CustomerLine {
-                id: balance.customer,
-                name: balance.name.clone(),
-                names: [String::new(), String::new()],
-                balances: Vec::new(),
-            });
+            let names = [String::new(), String::new()];
+            lines.push(CustomerLine::new(
+                balance.customer,
+                balance.name.clone(),
+                names,
+            ));
         }
-        lines[place].balances.push(balance);
+        lines[place].add(balance);
     }
     lines
 }
 
 fn customer_lines(customers: Vec<Customer>, balances: &[CustomerBalance]) -> Vec<CustomerLine> {
-    customers
-        .into_iter()
-        .map(|customer| CustomerLine {
-            id: customer.id,
-            balances: customer_balances(balances, customer.id),
-            name: customer.details.name,
-            names: [
-                customer.details.no,
-                customer.details.tin.unwrap_or_default(),
-            ],
-        })
-        .collect()
-}
-
-fn customer_balances(balances: &[CustomerBalance], customer: CustomerId) -> Vec<CustomerBalance> {
-    let found = balances.iter().filter(|one| one.customer == customer);
-    found.cloned().collect()
+    let lines = customers.into_iter().map(|customer| {
+        let details = customer.details;
+        let names = [details.no, details.tin.unwrap_or_default()];
+        let mut line = CustomerLine::new(customer.id, details.name, names);
+        let own = balances.iter().filter(|one| one.customer == customer.id);
+        own.cloned().for_each(|balance| line.add(balance));
+        line
+    });
+    lines.collect()
 }
 
 /// GET /dashboard/{taxpayer}/customers/{customer}: shows one customer with its balances and open invoices.
@@ -217,7 +233,7 @@ async fn show_customer(
             + "/invoices"
             + &query_with_parameter("customer_no", &customer.details.no),
         address: parts.join(", "),
-        balances: owed::balances(&own, &catalog, today),
+        balances: owed::customer_balances(&own, &catalog, today),
         left_out: lines.len().saturating_sub(INVOICES_SHOWN_MAX),
         invoices: lines.into_iter().take(INVOICES_SHOWN_MAX).collect(),
         customer,
@@ -235,4 +251,48 @@ async fn find_customer(
         .ok_or_else(ApiError::route_not_found)?;
     let found = customers::find_owned_by_id(state.store.reader(), session.taxpayer, id).await?;
     found.ok_or_else(ApiError::route_not_found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn balance(customer: i64, currency: &str, days_late: Option<i32>) -> CustomerBalance {
+        CustomerBalance {
+            customer: CustomerId(customer),
+            name: format!("Shop {customer}"),
+            currency: currency.to_owned(),
+            documents: 1,
+            owed: Amount::ZERO,
+            overdue: Amount::ZERO,
+            by_age: [Amount::ZERO; AGES.len()],
+            days_late,
+        }
+    }
+
+    #[test]
+    fn each_row_has_its_currencies_in_the_same_order_and_the_longest_delay_of_them() {
+        let balances = vec![
+            balance(1, "USD", Some(90)),
+            balance(2, "NGN", Some(40)),
+            balance(1, "EUR", Some(3)),
+            balance(3, "NGN", None),
+            balance(2, "EUR", None),
+            balance(1, "NGN", None),
+        ];
+        let lines = owing_customer_lines(balances);
+        let found: Vec<_> = lines
+            .iter()
+            .map(|line| {
+                let currencies = line.balances.iter().map(|one| one.currency.as_str());
+                (line.id.0, currencies.collect::<Vec<_>>(), line.days_late)
+            })
+            .collect();
+        let expected = [
+            (1, vec!["EUR", "NGN", "USD"], Some(90)),
+            (2, vec!["EUR", "NGN"], Some(40)),
+            (3, vec!["NGN"], None),
+        ];
+        assert_eq!(found, expected);
+    }
 }

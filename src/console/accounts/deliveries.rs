@@ -276,6 +276,18 @@ async fn resend_delivery(
     ))
 }
 
+/// Returns in a few words why an attempt got no answer.
+fn failure_words(failure: &str) -> String {
+    match failure {
+        "timed_out" => "no answer in time".to_owned(),
+        "dns" => "the name does not resolve".to_owned(),
+        "connect" => "no connection".to_owned(),
+        "tls" => "no trusted TLS connection".to_owned(),
+        "reset" => "the connection ended without an answer".to_owned(),
+        other => other.replace('_', " "),
+    }
+}
+
 impl From<LoggedDelivery> for DeliveryLine {
     fn from(logged: LoggedDelivery) -> Self {
         let last = logged
@@ -283,7 +295,7 @@ impl From<LoggedDelivery> for DeliveryLine {
             .last()
             .map(|attempt| match (attempt.status, &attempt.failure) {
                 (Some(status), _) => format!("answered {status}"),
-                (None, Some(failure)) => failure.replace('_', " "),
+                (None, Some(failure)) => failure_words(failure),
                 (None, None) => String::new(),
             });
         Self {
@@ -299,6 +311,17 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+
+    #[test]
+    fn an_attempt_without_an_answer_is_told_in_words() {
+        for (failure, words) in [
+            ("timed_out", "no answer in time"),
+            ("connect", "no connection"),
+            ("circuit_open", "circuit open"),
+        ] {
+            assert_eq!(failure_words(failure), words);
+        }
+    }
 
     #[test]
     fn a_delivery_is_offered_again_only_to_an_endpoint_that_takes_it() {
@@ -323,7 +346,7 @@ mod tests {
     fn the_list_of_a_removed_endpoint_is_not_that_of_another_one() {
         let taxpayer = TaxpayerId(7);
         let default = EndpointKey::from(taxpayer);
-        let [added, other] = [12, 13].map(EndpointKey::for_added);
+        let [added, other] = [12, 13].map(EndpointKey::for_added_endpoint);
         for (keys, name, expected) in [
             (&[default, added][..], None, Some(default)),
             (&[default, added], Some("default"), Some(default)),

@@ -69,6 +69,8 @@ struct ImportResult {
     /// The progress of the import in percent.
     percent: usize,
     items: Vec<ImportItemLine>,
+    /// True if the amount of some invoice that is not imported could be read.
+    is_money_known: bool,
     /// The number of processed invoices that are not listed.
     hidden: usize,
     /// The form for the answers that the file lacks; `None` unless this is a preview.
@@ -229,7 +231,7 @@ impl ImportResult {
         let answers = is_preview.then(|| AnswersForm::new(session, &import.questions));
         let mut items = std::mem::take(&mut import.items);
         let hidden = done.saturating_sub(items.len().min(ITEMS_SHOWN_MAX));
-        items.sort_by_key(|item| (!item.is_refused(), !item.is_different()));
+        items.sort_by_key(|item| (!item.is_refused(), !item.is_different_duplicate()));
         items.truncate(ITEMS_SHOWN_MAX);
         let items = items.into_iter().map(|item| ImportItemLine {
             badge: outcome_badge(item_badge(state, item.outcome), item.duplicate),
@@ -241,6 +243,7 @@ impl ImportResult {
             earlier,
             percent: done * 100 / import.documents.max(1),
             items: items.collect(),
+            is_money_known: import.causes.iter().any(|cause| cause.unread < cause.count),
             hidden,
             answers: answers.flatten(),
             import,

@@ -13,7 +13,7 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::import::answers::{CustomerAnswers, ImportAnswers};
-use crate::domain::import::profile::{ImportProfile, is_answer_name};
+use crate::domain::import::profile::{ImportProfile, is_profile_field};
 use crate::domain::import::record::Question;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::reference::catalog::Catalog;
@@ -52,7 +52,7 @@ struct SavedAnswersPart {
     count: usize,
 }
 
-/// The fields of one customer whose values the file lacks.
+/// The fields whose values the file lacks: for one customer, or for every customer if number and name are empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct AnswerGroup {
     /// The beginning of the names of the group's form fields.
@@ -70,7 +70,10 @@ impl AnswersForm {
             .iter()
             .filter(|group| !group.applies_by_default())
             .count();
-        let known = questions.iter().filter(|one| has_customer(one)).count();
+        let known = questions
+            .iter()
+            .filter(|one| is_about_one_customer(one))
+            .count();
         (!groups.is_empty()).then(|| Self {
             frame: Frame::for_account(session, "Import"),
             base: base_path(session),
@@ -147,7 +150,7 @@ impl AnswerGroup {
         (Map::from_iter([(member.to_owned(), value)]), path)
     }
 
-    /// Adds the values of a profile, which was read from the body, to the answers.
+    /// Adds the values of `read`, the profile that was read from the body of this group, to `answers`.
     fn add_to_answers(&self, answers: &mut ImportAnswers, read: ImportProfile) {
         answers.defaults.extend(read.defaults);
         let customers = read.customers.into_iter();
@@ -161,7 +164,7 @@ impl AnswerGroup {
     }
 }
 
-fn has_customer(question: &Question) -> bool {
+fn is_about_one_customer(question: &Question) -> bool {
     question.customer_no.is_some() || question.name.is_some()
 }
 
@@ -169,7 +172,7 @@ fn has_customer(question: &Question) -> bool {
 /// asks about all customers at once.
 fn group_questions(questions: &[Question]) -> Vec<AnswerGroup> {
     let mut groups = Vec::new();
-    if questions.len() > 1 || questions.iter().any(|one| !has_customer(one)) {
+    if questions.len() > 1 || questions.iter().any(|one| !is_about_one_customer(one)) {
         let mut fields: Vec<String> = Vec::new();
         for field in questions.iter().flat_map(|one| &one.fields) {
             if !fields.contains(field) {
@@ -183,7 +186,7 @@ fn group_questions(questions: &[Question]) -> Vec<AnswerGroup> {
             fields,
         });
     }
-    let named = questions.iter().filter(|one| has_customer(one));
+    let named = questions.iter().filter(|one| is_about_one_customer(one));
     groups.extend(
         named
             .take(GROUPS_MAX)
@@ -207,7 +210,7 @@ fn read_groups(values: &FormValues) -> Vec<AnswerGroup> {
         fields: values
             .text(&format!("{prefix}.fields"))
             .split(',')
-            .filter(|field| is_answer_name(field))
+            .filter(|field| is_profile_field(field))
             .map(str::to_owned)
             .collect(),
         prefix: prefix.to_owned(),

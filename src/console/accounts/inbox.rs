@@ -233,8 +233,8 @@ async fn acknowledge_invoice(
     ))
 }
 
-/// POST …/inbox/acknowledge: acknowledges the ticked invoices of a page. The notice says why others could not be
-/// acknowledged.
+/// POST …/inbox/acknowledge: acknowledges the ticked invoices of a page. If some could not be acknowledged, the notice
+/// says why.
 async fn acknowledge_ticked(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -247,7 +247,7 @@ async fn acknowledge_ticked(
     }
     let calls = chosen
         .iter()
-        .map(|irn| acknowledge_one(&state, &session, irn));
+        .map(|irn| acknowledge_by_irn(&state, &session, irn));
     let outcomes: Vec<_> = stream::iter(calls).buffered(AT_A_TIME).collect().await;
     let here = format!("{}/inbox", base_path(&session));
     let filters = [("open", "true"), ("q", values.text("q"))];
@@ -256,7 +256,7 @@ async fn acknowledge_ticked(
 }
 
 /// Acknowledges an invoice. If this fails, returns the reason in words.
-async fn acknowledge_one(
+async fn acknowledge_by_irn(
     state: &ApiState,
     session: &AccountSession,
     irn: &Irn,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{IfUnchanged, SeenSettings, SetIntegration};
 use crate::console::accounts::navigation::base_path;
-use crate::console::form_values::{FormState, FormValues, keep_stored_if_unchanged};
+use crate::console::form_values::{FormState, FormValues, keep_stored_group_if_unchanged};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner};
@@ -253,7 +253,7 @@ fn requested_settings(sent: &FormValues, stored: &FormValues) -> Map<String, Val
     if shown != FormValues::default() {
         let [before, stored] = [&shown, stored].map(to_api_body);
         for group in GROUPS {
-            keep_stored_if_unchanged(&mut body, &before, &stored, group);
+            keep_stored_group_if_unchanged(&mut body, &before, &stored, group);
         }
     }
     body

@@ -15,7 +15,7 @@ use crate::console::accounts::invoice_fields::{
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
 use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::plan_table::PlanTable;
-use crate::console::accounts::timeline::TimelineItem;
+use crate::console::accounts::timeline::{TimelineItem, event_items};
 use crate::console::actor_name::actor_name;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
@@ -30,8 +30,7 @@ use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::document_difference::Differences;
 use crate::domain::invoice::qr_picture::QrPicture;
 use crate::domain::invoice::stored_document::type_code;
-use crate::domain::invoice::timeline::EntryKind;
-use crate::domain::kernel::codes::AuthorityStatus;
+use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::money::Amount;
 use crate::domain::party::{Address, Taxpayer};
 use crate::domain::payment::LedgerEntry;
@@ -300,8 +299,6 @@ pub(super) async fn render(
         let name = catalog.name(ReferenceList::InvoiceTypes, &code);
         name.map(str::to_owned)
     });
-    let events = timeline.entries.iter().rev();
-    let events = events.filter(|entry| entry.kind == EntryKind::Event);
     let corrections =
         corrections::find_owned_by_invoices(store.reader(), id, &[invoice.id]).await?;
     let newest = corrections.into_iter().next();
@@ -314,9 +311,9 @@ pub(super) async fn render(
         type_name: type_name.unwrap_or_else(|| invoice.invoice_type.clone()),
         money: PaymentSummary::new(invoice, &head.credits, newest.as_ref(), digits),
         ledger: to_payments(entries, digits),
-        differences: sent_differences(&runs, &stored.invoice, &stored.document(&catalog)?),
+        differences: compare_to_sent(&runs, &stored.invoice, &stored.document(&catalog)?),
         buyer: stored.customer().map(|customer| customer.address.clone()),
-        activity: events.map(TimelineItem::from).collect(),
+        activity: event_items(&timeline.entries, &invoice.currency, digits),
         faults: unlink_unshown_fields(
             forms.all_forms().iter().flat_map(|form| form.summary()),
             |name| PAYMENT_FIELDS.contains(&name) || edit_fields.iter().any(|one| one.name == name),
@@ -349,8 +346,8 @@ impl CorrectionProgress {
     }
 }
 
-/// Returns the rejected runs that still matter. A rejected submission does not matter any more if the invoice was
-/// changed afterwards.
+/// Returns the rejected runs with their reasons. Leaves out a rejected submission if the invoice was changed
+/// afterwards.
 fn refused_runs(
     invoice: &Invoice,
     runs: &[Run],
@@ -363,8 +360,8 @@ fn refused_runs(
         .collect()
 }
 
-/// Compares what the last submission sent with the document of the stored invoice.
-fn sent_differences(runs: &[Run], invoice: &Invoice, document: &Map<String, Value>) -> Differences {
+/// Compares the document of the stored invoice with the one that the last submission sent.
+fn compare_to_sent(runs: &[Run], invoice: &Invoice, document: &Map<String, Value>) -> Differences {
     let sent = runs.iter().find_map(|run| run.payload.submission());
     sent.map(|sent| Differences::between(&sent.validate_request_body(), document, invoice.into()))
         .unwrap_or_default()

@@ -16,7 +16,7 @@ use crate::http::corrections::refund_sentence;
 /// An act that has its own button in the head of the page. The first button is the main one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HeaderButton {
-    /// The path of its form below that of the invoice.
+    /// The path that the button's form is sent to, below the path of the invoice.
     pub(super) path: &'static str,
     pub(super) label: &'static str,
     /// The status that the form sets; empty for other forms.
@@ -33,10 +33,20 @@ pub(super) struct StatusAct {
     pub(super) question: String,
 }
 
+/// The payments that the service accepts for an invoice.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AcceptedPayments {
+    #[default]
+    None,
+    /// Nothing is left to pay, or the invoice can no longer be paid; a recorded payment can be taken back.
+    TakingBack,
+    Any,
+}
+
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InvoiceActs {
     pub(super) in_head: Vec<HeaderButton>,
-    pub(super) is_payable: bool,
+    pub(super) payments: AcceptedPayments,
     pub(super) is_editable: bool,
     pub(super) is_creditable: bool,
     pub(super) statuses: Vec<StatusAct>,
@@ -86,6 +96,16 @@ pub(super) struct CreditFacts<'a> {
     pub(super) catalog: &'a Catalog,
 }
 
+impl AcceptedPayments {
+    pub(super) fn is_any(self) -> bool {
+        self == Self::Any
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self == Self::None
+    }
+}
+
 impl InvoiceActs {
     pub(super) fn new(
         invoice: &Invoice,
@@ -96,17 +116,7 @@ impl InvoiceActs {
         let submission = runs.state(Operation::Submit);
         let transmission = runs.state(Operation::Transmit);
         let is_signed = invoice.authority.signed;
-        let mut in_head = Vec::new();
-        if invoice.status == WorkflowStatus::Draft && !is_run_unfinished(submission) {
-            in_head.push(if submits_after_approval {
-                APPROVE_AND_SUBMIT
-            } else {
-                APPROVE
-            });
-        }
-        if let Some(act) = submit_act(invoice, submission) {
-            in_head.push(act);
-        }
+        let mut in_head = first_acts(invoice, submission, submits_after_approval);
         if runs.continuable_run().is_some() {
             in_head.push(TRY_NOW);
         }
@@ -119,6 +129,13 @@ impl InvoiceActs {
             in_head.push(TRANSMIT);
         }
         let may_be_paid = invoice.status.after(Transition::Pay).is_ok();
+        let payments = if may_be_paid && invoice.payment.status != PaymentStatus::Paid {
+            AcceptedPayments::Any
+        } else if may_be_paid || !invoice.payment.paid.is_zero() {
+            AcceptedPayments::TakingBack
+        } else {
+            AcceptedPayments::None
+        };
         let is_editable = !is_signed
             && !invoice.is_full()
             && invoice.lines.len() <= LINES_MAX
@@ -129,7 +146,7 @@ impl InvoiceActs {
                 .any(|run| run.operation() == Operation::Submit && !run.is_replaceable());
         Self {
             in_head,
-            is_payable: may_be_paid && invoice.payment.status != PaymentStatus::Paid,
+            payments,
             is_editable,
             is_creditable: is_signed && credit_obstacle(invoice, facts).is_none(),
             statuses: status_acts(invoice),
@@ -179,6 +196,28 @@ pub(super) fn correction_obstacle(code: Option<&str>) -> Option<&'static str> {
     )
 }
 
+/// Returns the acts that approve and submit the invoice, the main one first. A rejected draft is sent again rather than
+/// approved.
+fn first_acts(
+    invoice: &Invoice,
+    submission: Option<RunState>,
+    submits_after_approval: bool,
+) -> Vec<HeaderButton> {
+    let is_approvable = invoice.status == WorkflowStatus::Draft && !is_run_unfinished(submission);
+    let approval = is_approvable.then_some(if submits_after_approval {
+        APPROVE_AND_SUBMIT
+    } else {
+        APPROVE
+    });
+    let submit = submit_act(invoice, submission);
+    let acts = if invoice.authority.status == AuthorityStatus::Rejected {
+        [submit, approval]
+    } else {
+        [approval, submit]
+    };
+    acts.into_iter().flatten().collect()
+}
+
 /// Returns the act that submits the invoice. A draft must be approved first, unless the authority has rejected it
 /// already. An invoice that the authority has validated but not signed is sent again.
 fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeaderButton> {
@@ -199,7 +238,8 @@ fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeaderB
     }
 }
 
-/// True for a run that will continue, by itself or when an operator or the account continues it.
+/// True for a run that will continue, by itself or when an operator or the account continues it. False if there is no
+/// run.
 fn is_run_unfinished(state: Option<RunState>) -> bool {
     matches!(
         state,
@@ -236,4 +276,47 @@ fn status_acts(invoice: &Invoice) -> Vec<StatusAct> {
             question,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::correction::testing::{draft, signed};
+    use crate::domain::invoice::Line;
+
+    #[test]
+    fn a_rejected_draft_is_sent_again_before_it_is_approved() {
+        let pending = AuthorityStatus::Pending;
+        let rejected = AuthorityStatus::Rejected;
+        let refused = Some(RunState::Refused);
+        let waiting = Some(RunState::Waiting);
+        for (status, authority, submission, expected) in [
+            (WorkflowStatus::Draft, pending, None, "Approve"),
+            (
+                WorkflowStatus::Draft,
+                rejected,
+                refused,
+                "Send again, Approve",
+            ),
+            // The invoice was changed after its rejection.
+            (
+                WorkflowStatus::Draft,
+                pending,
+                refused,
+                "Approve, Send again",
+            ),
+            (WorkflowStatus::Draft, AuthorityStatus::Queued, waiting, ""),
+            (WorkflowStatus::Approved, pending, None, "Submit"),
+            (WorkflowStatus::Approved, rejected, refused, "Send again"),
+            (WorkflowStatus::Cancelled, rejected, refused, ""),
+        ] {
+            let mut invoice = signed(draft(vec![Line::sample()]));
+            invoice.authority.signed = false;
+            invoice.status = status;
+            invoice.authority.status = authority;
+            let acts = first_acts(&invoice, submission, false);
+            let labels: Vec<_> = acts.iter().map(|act| act.label).collect();
+            assert_eq!(labels.join(", "), expected, "{status} {authority}");
+        }
+    }
 }

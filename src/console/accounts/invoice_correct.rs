@@ -24,7 +24,7 @@ use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::corrections::correct_command;
+use crate::http::corrections::make_correction_command;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, standard_invoice};
@@ -210,7 +210,7 @@ impl WantedCorrection {
         session: &AccountSession,
     ) -> Result<Correction, ApiError> {
         let wish = read_wanted_correction(state, &self.stored, &self.values)?;
-        let command = correct_command(state, &self.stored.invoice, wish, true).await?;
+        let command = make_correction_command(state, &self.stored.invoice, wish, true).await?;
         Ok(state.taxpayers.send(session.taxpayer, command).await?)
     }
 
@@ -300,7 +300,7 @@ async fn start_correction(
             return show_with_status(StatusCode::PRECONDITION_FAILED, &page);
         }
     }
-    let command = correct_command(&state, &wanted.stored.invoice, wish, false).await?;
+    let command = make_correction_command(&state, &wanted.stored.invoice, wish, false).await?;
     let correction = match session.send(&state, command).await {
         Ok(correction) => correction,
         Err(error) => return wanted.show_refusal(&session, error.into()),

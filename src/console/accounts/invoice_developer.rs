@@ -11,8 +11,10 @@ use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
 use crate::console::accounts::navigation::base_path;
-use crate::console::accounts::pause_cause::RunsPausedByOperators;
-use crate::console::accounts::timeline::{TimelineItem, operation_name, step_operation};
+use crate::console::accounts::pause_cause::{RunsPausedByOperators, explain_state};
+use crate::console::accounts::timeline::{
+    TimelineItem, describe_delivery, describe_step, operation_name, step_operation,
+};
 use crate::console::actor_name::actor_name;
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -21,7 +23,7 @@ use crate::console::page::{self, Answer};
 use crate::console::session::accounts::AccountSession;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
-use crate::domain::pipeline::{Run, RunPhase, WaitReason};
+use crate::domain::pipeline::Run;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 use crate::store::Store;
@@ -30,7 +32,7 @@ use crate::store::runs;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery};
 
-/// The number of deliveries that the page shows. The log of deliveries shows all.
+/// The number of deliveries to each endpoint that the page shows. The log of deliveries shows all.
 const NEWEST_DELIVERIES: Page = Page {
     number: 1,
     per_page: 10,
@@ -116,7 +118,7 @@ pub(super) async fn show_developer_page(
         head,
         attempts: attempts
             .take(ENTRIES_SHOWN_MAX)
-            .map(TimelineItem::from)
+            .map(describe_delivery)
             .collect(),
         runs: runs
             .into_iter()
@@ -131,7 +133,7 @@ pub(super) async fn show_developer_page(
     })
 }
 
-/// Returns the address of the list of requests about this invoice, which name it by its id or by its IRN.
+/// Returns the address of the list of requests that name this invoice by its id or by its IRN.
 fn requests_address(session: &AccountSession, invoice: &Invoice) -> String {
     let query = Serializer::new(String::new())
         .append_pair("invoice", &invoice.id.to_string())
@@ -151,10 +153,7 @@ impl RunLine {
             badge: run.state().into(),
             asker: run.asked_by.as_ref().map(actor_name).unwrap_or_default(),
             why: explain_state(&run, pauses),
-            steps: steps
-                .take(ENTRIES_SHOWN_MAX)
-                .map(TimelineItem::from)
-                .collect(),
+            steps: steps.take(ENTRIES_SHOWN_MAX).map(describe_step).collect(),
             run,
         }
     }
@@ -166,30 +165,5 @@ impl From<LoggedDelivery> for DeliveryLine {
             badge: logged.delivery.state.into(),
             logged,
         }
-    }
-}
-
-/// Says what a run waits for, or what its outcome means.
-fn explain_state(run: &Run, pauses: &RunsPausedByOperators) -> &'static str {
-    if let Some(cause) = pauses.cause(run) {
-        return cause.explanation();
-    }
-    match run.phase {
-        RunPhase::Running { .. } => "It is being carried out now.",
-        RunPhase::Waiting { reason, .. } => match reason {
-            WaitReason::HealthCheckDown => {
-                "The authority says that it is not well. It is asked again by itself."
-            }
-            WaitReason::AccessPointOffline => {
-                "The access point of the customer or of this service is offline. It goes on by itself."
-            }
-            WaitReason::AuthorityUnavailable => {
-                "The authority does not answer at present. It goes on by itself."
-            }
-        },
-        RunPhase::Paused => "It is paused.",
-        RunPhase::Succeeded => "It is done.",
-        RunPhase::Refused => "The document has to be corrected and sent again.",
-        RunPhase::Cancelled => "It was cancelled. The document may be sent again.",
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct EditField {
 
 impl EditField {
     /// True if the value may have several lines.
-    pub(super) fn is_long(&self) -> bool {
+    pub(super) fn is_multiline(&self) -> bool {
         self.name == "note" || self.name.ends_with(".description")
     }
 }
@@ -113,10 +113,10 @@ pub(super) fn field_groups(invoice: &Invoice) -> Vec<FieldGroup> {
 }
 
 /// Returns the fields of the line with this index.
-pub(super) fn line_fields(at: usize) -> Vec<EditField> {
+pub(super) fn line_fields(line_index: usize) -> Vec<EditField> {
     let names = LINE_FIELDS.iter();
     names
-        .map(|(name, _)| edit_field(format!("lines.{at}.{name}")))
+        .map(|(name, _)| edit_field(format!("lines.{line_index}.{name}")))
         .collect()
 }
 
@@ -170,6 +170,12 @@ pub(super) fn field_label(path: &str) -> String {
         found(&HEADER_FIELDS, path).map(str::to_owned)
     };
     known.unwrap_or_else(|| path.to_owned())
+}
+
+/// Returns a sentence about the field at `path` with the label of the field instead of its path.
+pub(super) fn replace_path(sentence: &str, path: &str, label: &str) -> String {
+    let named = |name: &str| format!("The {name} field");
+    sentence.replacen(&named(path), &named(label), 1)
 }
 
 /// Splits `lines.0.quantity` into the index of the line and the name of its field.
@@ -378,6 +384,12 @@ mod tests {
         ] {
             assert_eq!(field_label(path), words);
         }
+        let told = "The invoice_line.0.hsn_code field must be a known code.";
+        assert_eq!(
+            replace_path(told, "invoice_line.0.hsn_code", "Line 1, HSN code"),
+            "The Line 1, HSN code field must be a known code."
+        );
+        assert_eq!(replace_path("It is odd.", "irn", "IRN"), "It is odd.");
         assert_eq!(
             form_field_name("invoice_lines.3.quantity"),
             "lines.3.quantity"

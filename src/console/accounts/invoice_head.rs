@@ -4,7 +4,7 @@
 use crate::console::accounts::invoice_acts::{CreditFacts, InvoiceActs, correction_obstacle};
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::accounts::navigation::base_path;
-use crate::console::accounts::pause_cause::{InvoiceRuns, RunsPausedByOperators};
+use crate::console::accounts::pause_cause::{InvoiceRuns, RunsPausedByOperators, StalledRun};
 use crate::console::accounts::seen_invoice;
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
@@ -48,6 +48,8 @@ pub(super) struct InvoiceHead {
     pub(super) is_signed: bool,
     pub(super) is_correctable: bool,
     pub(super) steps: Vec<LifecycleStep>,
+    /// The runs of the invoice that do not go on at present.
+    pub(super) stalled: Vec<StalledRun>,
     pub(super) acts: InvoiceActs,
     pub(super) credits: InvoiceCredits,
     pub(super) newer: Option<InvoiceId>,
@@ -83,6 +85,12 @@ impl InvoiceHead {
             runs: runs.runs,
             catalog: &catalog,
         };
+        let pause = runs.pause_cause();
+        let holds = state.pipeline.backlog.holds();
+        let stalled = runs.runs.iter();
+        let stalled = stalled
+            .filter_map(|run| StalledRun::new(run, &pauses, holds.needs_operator(run)))
+            .collect();
         let is_something_left = !credits.left_to_pay(invoice).max(Amount::ZERO).is_zero();
         Ok(Self {
             address: format!("{base}/invoices/{}", invoice.id),
@@ -94,13 +102,14 @@ impl InvoiceHead {
             customer_address: format!("{base}/customers/{}", invoice.customer.id),
             currency: invoice.currency.clone(),
             payable: invoice.payment.payable_as_signed().with_digits(digits),
-            lifecycle: Lifecycle::from(invoice).into(),
+            lifecycle: Lifecycle::from(invoice).badge_with_pause(pause),
             payment: invoice.payment.status.into(),
             is_overdue: is_something_left && invoice.is_overdue(state.today()),
             is_signed: invoice.authority.signed,
             is_correctable: invoice.authority.signed
                 && correction_obstacle(code.as_deref()).is_none(),
-            steps: lifecycle::steps(invoice.status, &invoice.authority),
+            steps: lifecycle::steps(invoice.status, &invoice.authority, pause),
+            stalled,
             acts: InvoiceActs::new(invoice, runs, submits, facts),
             credits,
             newer: neighbour_invoice(state, invoice, false).await?,
@@ -120,7 +129,8 @@ pub(super) async fn find_credit_notes(
     Ok(invoices::find_credits(state.store.reader(), invoice).await?)
 }
 
-/// Returns the invoice that was created just before or just after this one.
+/// Returns the invoice that was created just before this one if `is_older`, else just after it; `None` if there is
+/// none.
 async fn neighbour_invoice(
     state: &ApiState,
     invoice: &Invoice,
@@ -141,7 +151,7 @@ async fn neighbour_invoice(
     };
     // `u64::MAX` stands in for the number of all invoices, which a page of one invoice does not need.
     let page = list
-        .counted_page(&state.store, part, u64::MAX, PageFields::Shown)
+        .page_with_known_total(&state.store, part, u64::MAX, PageFields::Shown)
         .await?;
     Ok(page.invoices.first().map(|found| found.id))
 }

@@ -190,7 +190,7 @@ impl FoundInvoices {
             limit: page.per_page,
         };
         let found = list
-            .counted_page(store, part, counted, PageFields::Shown)
+            .page_with_known_total(store, part, counted, PageFields::Shown)
             .await?;
         let sums = if counted <= SUMMED_MAX {
             let amounts = list.amounts(store, SUMMED_MAX).await?;
@@ -344,7 +344,8 @@ fn tabs(base: &str, values: &FormValues, counts: &[TabCount]) -> Vec<Tab> {
         .collect()
 }
 
-/// Returns the columns. The address of each orders the list by it or, if it is ordered so already, the other way round.
+/// Returns the columns. The link of a column orders the list by this column or, if the list is ordered so already,
+/// reverses the order.
 fn sort_columns(base: &str, values: &FormValues) -> Vec<SortColumn> {
     let filters = list_query(values, &["sort"]);
     let separator = if filters.is_empty() { "?" } else { "&" };

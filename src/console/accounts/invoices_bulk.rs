@@ -15,6 +15,7 @@ use crate::console::accounts::bulk_act::{ActOutcome, apply_act, error_text};
 use crate::console::accounts::bulk_selection::{
     BulkAct, InvoiceSelection, STATUSES_AT_REST, ticked_rows,
 };
+use crate::console::accounts::invoice_sums::{CurrencySum, currency_sums};
 use crate::console::accounts::invoices::COUNTED_MAX;
 use crate::console::accounts::lifecycle::Lifecycle;
 use crate::console::accounts::navigation::base_path;
@@ -37,7 +38,7 @@ use crate::http::limits::AnswerHolder;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::invoices::list::{PageBounds, PageFields, PageStart};
+use crate::store::invoices::list::{DocumentAmounts, PageBounds, PageFields, PageStart};
 
 /// The maximum number of invoices of one act. For more, a person repeats the act.
 const INVOICES_MAX: u64 = 1_000;
@@ -61,6 +62,8 @@ struct SelectedInvoices {
     ids: Vec<String>,
     /// The first `SHOWN_MAX` of these invoices.
     lines: Vec<PreviewLine>,
+    /// The amounts of all these invoices.
+    amounts: Vec<DocumentAmounts>,
     /// The reasons why the act cannot be done with the other invoices, each with their number.
     obstacles: Vec<(&'static str, usize)>,
     /// The number of invoices beyond the first `INVOICES_MAX` that match, too.
@@ -84,6 +87,12 @@ impl SelectedInvoices {
             return;
         }
         self.ids.push(id_with_seen_time(&invoice));
+        self.amounts.push(DocumentAmounts {
+            currency: invoice.currency.clone(),
+            payable: invoice.payment.payable,
+            paid: invoice.payment.paid,
+            is_credit_note: invoice.is_credit_note(),
+        });
         if self.lines.len() < SHOWN_MAX {
             self.lines.push(PreviewLine::new(invoice, catalog));
         }
@@ -123,7 +132,7 @@ async fn find_selected_invoices(
             limit: PAGE_INVOICES,
         };
         let page = list
-            .counted_page(&state.store, part, total, PageFields::Shown)
+            .page_with_known_total(&state.store, part, total, PageFields::Shown)
             .await?;
         for invoice in page.invoices {
             found.add(act, invoice, &catalog);
@@ -145,6 +154,8 @@ struct PreviewPage {
     /// Says what will happen to each invoice.
     effect: &'static str,
     count: usize,
+    /// The totals of the invoices, minus the credit notes, by currency.
+    sums: Vec<CurrencySum>,
     others: u64,
     is_more: bool,
     obstacles: Vec<(&'static str, usize)>,
@@ -204,6 +215,7 @@ async fn preview_act(
         effect: act.effect_sentence(settings.submit_after_approval),
         act,
         count,
+        sums: currency_sums(&found.amounts, &state.catalog.get()),
         others: found.others,
         is_more: found.is_more,
         obstacles: found.obstacles,
@@ -256,7 +268,7 @@ async fn perform_act(
         reserve_page_memory(&state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
     let mut lines = Vec::new();
     for part in shown.chunks(usize::try_from(PAGE_INVOICES).unwrap_or(usize::MAX)) {
-        match apply_to_part(&state, &session, act, part).await {
+        match apply_to_invoices(&state, &session, act, part).await {
             Ok(done) => lines.extend(done),
             Err(error) if lines.is_empty() => return Err(error),
             // This part of the invoices failed as a whole. Each of them gets a failed line instead of an error page,
@@ -287,7 +299,7 @@ async fn perform_act(
 }
 
 /// Does the act with some of the invoices that the preview showed.
-async fn apply_to_part(
+async fn apply_to_invoices(
     state: &ApiState,
     session: &AccountSession,
     act: BulkAct,
@@ -302,7 +314,7 @@ async fn apply_to_part(
         limit: PAGE_INVOICES,
     };
     let page = list
-        .counted_page(&state.store, whole, total, PageFields::Shown)
+        .page_with_known_total(&state.store, whole, total, PageFields::Shown)
         .await?;
     let work = page.invoices.into_iter().map(|invoice| {
         let seen_at = seen.get(&invoice.id).copied().flatten();

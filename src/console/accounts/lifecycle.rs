@@ -1,5 +1,6 @@
 //! The progress of an invoice: one word for it, and the steps on its way.
 
+use crate::console::accounts::pause_cause::PauseCause;
 use crate::console::badges::{Badge, badge};
 use crate::domain::invoice::lifecycle::Stage;
 use crate::domain::invoice::{AuthorityState, Invoice};
@@ -48,6 +49,16 @@ impl Lifecycle {
     }
 }
 
+impl Lifecycle {
+    /// Returns the badge. `pause` is the cause for which the run of a stopped invoice is paused, if it is known.
+    pub(super) fn badge_with_pause(self, pause: Option<PauseCause>) -> Badge {
+        match pause {
+            Some(cause) if self == Self::Failed => cause.badge(),
+            _ => self.into(),
+        }
+    }
+}
+
 impl From<Lifecycle> for Badge {
     fn from(word: Lifecycle) -> Self {
         match word {
@@ -55,7 +66,8 @@ impl From<Lifecycle> for Badge {
             Lifecycle::Approved => badge("info", "Approved"),
             Lifecycle::Waiting => badge("wait", "Waiting"),
             Lifecycle::Rejected => badge("bad", "Rejected"),
-            Lifecycle::Failed => badge("bad", "Failed"),
+            // A list does not load the runs, so it cannot tell a failure from a hold by an operator.
+            Lifecycle::Failed => badge("bad", "Stopped"),
             Lifecycle::Signed => badge("ok", "Signed"),
             Lifecycle::Transmitted => badge("ok", "Transmitted"),
             Lifecycle::Received => badge("ok", "Received"),
@@ -74,9 +86,16 @@ pub(super) struct LifecycleStep {
     pub(super) is_current: bool,
 }
 
+/// The index of the step of the approval on each way.
+const APPROVAL: usize = 1;
+
 /// Returns the steps of an invoice. If the invoice is held up, its present step shows the reason instead of its own
-/// name. A cancelled invoice has no steps.
-pub(super) fn steps(status: WorkflowStatus, authority: &AuthorityState) -> Vec<LifecycleStep> {
+/// name. A draft was not approved, even if it was sent to the authority. A cancelled invoice has no steps.
+pub(super) fn steps(
+    status: WorkflowStatus,
+    authority: &AuthorityState,
+    pause: Option<PauseCause>,
+) -> Vec<LifecycleStep> {
     let word = Lifecycle::new(status, authority.status);
     if word == Lifecycle::Cancelled {
         return Vec::new();
@@ -90,9 +109,10 @@ pub(super) fn steps(status: WorkflowStatus, authority: &AuthorityState) -> Vec<L
         word,
         Lifecycle::Waiting | Lifecycle::Rejected | Lifecycle::Failed
     );
-    let obstacle = obstacle.then(|| Badge::from(word));
+    let obstacle = obstacle.then(|| word.badge_with_pause(pause));
     let reached = reached_step(status, authority, obstacle.is_some());
     let current = reached + usize::from(obstacle.is_some());
+    let unapproved = (status == WorkflowStatus::Draft).then_some(APPROVAL);
     let step = |(at, label): (usize, &&'static str)| match obstacle {
         Some(badge) if at == current => LifecycleStep {
             label: badge.text,
@@ -101,7 +121,11 @@ pub(super) fn steps(status: WorkflowStatus, authority: &AuthorityState) -> Vec<L
         },
         _ => LifecycleStep {
             label,
-            class: if at <= reached { "ok" } else { "" },
+            class: if at <= reached && Some(at) != unapproved {
+                "ok"
+            } else {
+                ""
+            },
             is_current: at == current,
         },
     };
@@ -124,13 +148,17 @@ fn reached_step(status: WorkflowStatus, authority: &AuthorityState, is_held_up: 
 mod tests {
     use super::*;
 
-    fn way(status: WorkflowStatus, authority: AuthorityStatus) -> String {
+    fn way(
+        status: WorkflowStatus,
+        authority: AuthorityStatus,
+        pause: Option<PauseCause>,
+    ) -> String {
         let state = AuthorityState {
             status: authority,
             qr_code: String::new(),
             signed: false,
         };
-        let steps = steps(status, &state).into_iter().map(|step| {
+        let steps = steps(status, &state, pause).into_iter().map(|step| {
             let label = step.label;
             match (step.is_current, step.class) {
                 (true, class) => format!("[{label} {class}]"),
@@ -141,7 +169,9 @@ mod tests {
         let steps: Vec<_> = steps.collect();
         format!(
             "{}: {}",
-            Badge::from(Lifecycle::new(status, authority)).text,
+            Lifecycle::new(status, authority)
+                .badge_with_pause(pause)
+                .text,
             steps.join(" ")
         )
     }
@@ -160,11 +190,11 @@ mod tests {
             (WorkflowStatus::Reported, AuthorityStatus::Reported),
             (WorkflowStatus::Cancelled, AuthorityStatus::Rejected),
         ];
-        let lines = cases.map(|(status, authority)| way(status, authority));
+        let lines = cases.map(|(status, authority)| way(status, authority, None));
         insta::assert_snapshot!(lines.join("\n"), @r"
         Draft: [Draft ok] (Approved) (Signed) (Transmitted) (Received)
         Approved: Draft [Approved ok] (Signed) (Transmitted) (Received)
-        Rejected: Draft Approved [Rejected bad] (Transmitted) (Received)
+        Rejected: Draft (Approved) [Rejected bad] (Transmitted) (Received)
         Waiting: Draft Approved [Waiting wait] (Transmitted) (Received)
         Signed: Draft Approved [Signed ok] (Transmitted) (Received)
         Rejected: Draft Approved Signed [Rejected bad] (Received)
@@ -173,5 +203,38 @@ mod tests {
         Reported: Draft Approved Signed [Reported ok]
         Cancelled: 
         ");
+    }
+
+    #[test]
+    fn a_stopped_invoice_says_who_or_what_stopped_it() {
+        use PauseCause::{Failures, Operator, Quarantine};
+        let failed = AuthorityStatus::Failed;
+        for (authority, pause, expected) in [
+            (failed, None, "Stopped: Draft Approved [Stopped bad]"),
+            (
+                failed,
+                Some(Failures),
+                "Failed: Draft Approved [Failed bad]",
+            ),
+            (
+                failed,
+                Some(Operator),
+                "Held back: Draft Approved [Held back warn]",
+            ),
+            (
+                failed,
+                Some(Quarantine),
+                "Set aside: Draft Approved [Set aside bad]",
+            ),
+            (
+                AuthorityStatus::Pending,
+                Some(Operator),
+                "Approved: Draft [Approved ok] (Signed)",
+            ),
+        ] {
+            let found = way(WorkflowStatus::Approved, authority, pause);
+            let expected = format!("{expected} (Transmitted) (Received)");
+            assert_eq!(found, expected, "{authority} {pause:?}");
+        }
     }
 }

@@ -4,12 +4,14 @@ use crate::console::frame::NavigationEntry;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::access::session::{ContactRole, SessionOwner};
 
+/// The page that only those may use who may create invoices.
+const IMPORT: &str = "/import";
 /// The pages in the navigation that everybody of the account may see, in this order: each with its label, and its path
 /// below `/dashboard/{taxpayer}`. The label is also the title of the page.
 const PAGES: [(&str, &str); 10] = [
     ("Overview", ""),
     ("Invoices", "/invoices"),
-    ("Import", "/import"),
+    ("Import", IMPORT),
     ("Batches", "/batches"),
     ("Inbox", "/inbox"),
     ("Customers", "/customers"),
@@ -37,7 +39,11 @@ pub(crate) fn navigation(session: &AccountSession) -> Vec<NavigationEntry> {
     });
     let is_owner = session.role >= ContactRole::Owner;
     let of_owner = OWNER_PAGES.iter().filter(|_| is_owner);
-    let own = PAGES.iter().chain(of_owner);
+    let may_act = session.role >= ContactRole::Accountant;
+    let pages = PAGES.iter();
+    let own = pages
+        .filter(|(_, path)| may_act || *path != IMPORT)
+        .chain(of_owner);
     let own = own.map(|(label, path)| NavigationEntry {
         label,
         path: format!("{}{path}", base_path(session)),
@@ -50,6 +56,7 @@ pub(crate) fn integrator_navigation() -> Vec<NavigationEntry> {
     let pages = [
         ("All taxpayers", ""),
         ("Add taxpayers", "/new"),
+        ("Requests", "/requests"),
         ("Activity", "/activity"),
     ];
     let entries = pages.map(|(label, path)| NavigationEntry {

@@ -29,9 +29,9 @@ const SENTENCES: [(&str, &str); 5] = [
 ];
 
 /// Returns the sentences about the gravest of these incidents; `None` if none of them concerns the authority. An
-/// incident of only some replicas is left out, because the other replicas go on. `waiting` is the number of the
-/// account's waiting invoices.
-pub(super) fn banner(incidents: &[Incident], waiting: &str) -> Option<String> {
+/// incident of only some replicas is left out, because the other replicas still send invoices. `waiting_count` is the
+/// number of the account's waiting invoices, as text.
+pub(super) fn banner(incidents: &[Incident], waiting_count: &str) -> Option<String> {
     let known = SENTENCES.iter().find_map(|(name, sentence)| {
         let incident = incidents
             .iter()
@@ -40,7 +40,7 @@ pub(super) fn banner(incidents: &[Incident], waiting: &str) -> Option<String> {
     });
     let (sentence, since) = known?;
     let sentence = sentence.replace("{since}", &time_text(since));
-    let wait = match waiting {
+    let wait = match waiting_count {
         "0" => "Nothing of yours waits.".to_owned(),
         "1" => "1 invoice waits and goes on by itself; there is nothing to do.".to_owned(),
         many => format!("{many} invoices wait and go on by themselves; there is nothing to do."),

@@ -34,11 +34,18 @@ struct OverviewPage {
     base: String,
     taxpayer: Taxpayer,
     /// The reasons why the account cannot create invoices; empty if it can.
-    obstacles: Vec<&'static str>,
+    obstacles: Vec<Obstacle>,
     /// True until all steps are done.
     is_new: bool,
     steps: Vec<NextStep>,
     live: String,
+}
+
+/// A reason why the account cannot create invoices.
+struct Obstacle {
+    text: &'static str,
+    /// True if the page of the profile shows what is missing.
+    is_in_profile: bool,
 }
 
 /// A step that a new account has to take.
@@ -61,7 +68,7 @@ async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> A
         obstacles: submission_obstacles(&state, &taxpayer),
         is_new: steps.iter().any(|step| !step.is_done),
         steps,
-        live: overview_part::render(&state, id).await?,
+        live: overview_part::render(&state, id, session.role).await?,
         taxpayer,
     })
 }
@@ -73,9 +80,10 @@ async fn live_overview(
     request: HttpRequest,
 ) -> HttpResponse {
     let id = session.taxpayer;
+    let role = session.role;
     let render =
         move |state: web::Data<ApiState>| -> futures_util::future::LocalBoxFuture<'static, _> {
-            Box::pin(async move { overview_part::render(&state, id).await })
+            Box::pin(async move { overview_part::render(&state, id, role).await })
         };
     std::future::ready(live::stream_to_account(&request, &state, id, render)).await
 }
@@ -113,23 +121,31 @@ async fn next_steps(
     ])
 }
 
-fn submission_obstacles(state: &ApiState, taxpayer: &Taxpayer) -> Vec<&'static str> {
+fn submission_obstacles(state: &ApiState, taxpayer: &Taxpayer) -> Vec<Obstacle> {
     let is_verified = taxpayer.verification.satisfies(state.settings.verification);
     [
         (
             taxpayer.subscription != Subscription::Active,
             "The subscription is not active. Ask your integrator.",
+            false,
         ),
         (
             !taxpayer.missing_profile_fields().is_empty(),
             "The business profile is not complete.",
+            true,
         ),
         (
             !is_verified,
             "The authority has not confirmed this business yet.",
+            true,
         ),
     ]
     .into_iter()
-    .filter_map(|(is_one, text)| is_one.then_some(text))
+    .filter_map(|(is_one, text, is_in_profile)| {
+        is_one.then_some(Obstacle {
+            text,
+            is_in_profile,
+        })
+    })
     .collect()
 }

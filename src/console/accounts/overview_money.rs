@@ -105,7 +105,7 @@ async fn add_month_vat(
         limit: VAT_MAX,
     };
     let page = list
-        .counted_page(store, part, count, PageFields::All)
+        .page_with_known_total(store, part, count, PageFields::All)
         .await?;
     let catalog = state.catalog.get();
     let invoices = page.invoices.iter();

@@ -13,6 +13,7 @@ use crate::console::accounts::{invoices, outage_banner};
 use crate::console::badges::Badge;
 use crate::console::deadline_words::NEAR_S;
 use crate::console::filters;
+use crate::domain::access::session::ContactRole;
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::respond::error::ApiError;
@@ -73,9 +74,18 @@ struct TaskCounts {
     unacknowledged: u64,
 }
 
-pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<String, ApiError> {
+/// The label of the link to tasks that the person may only look at.
+const LOOK: &str = "Look at them";
+
+/// Renders the part for a person of this role, who is offered only what the role may do.
+pub(super) async fn render(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    role: ContactRole,
+) -> Result<String, ApiError> {
     let store = &state.store;
-    let counts = list::count_by_status(store, taxpayer, COUNTED_MAX + 1).await?;
+    let mut counts = list::count_by_status(store, taxpayer, COUNTED_MAX + 1).await?;
+    counts.sort_by_key(|(status, _)| (*status == WorkflowStatus::Cancelled, status.stage()));
     let webhook = WebhookSummary::load(state, taxpayer).await?;
     let needs = TaskCounts::load(state, taxpayer).await?;
     let report = state.incidents.last_report();
@@ -90,8 +100,8 @@ pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<Str
         .is_some();
     let part = OverviewPart {
         banner: outage_banner::banner(&report.incidents, &count_text(needs.stopped.waiting)),
-        tasks: tasks(&needs, &webhook),
-        needed: stopped_run_lines(state, taxpayer, &base).await?,
+        tasks: tasks(&needs, &webhook, role),
+        needed: stopped_run_lines(state, taxpayer, &base, role).await?,
         in_progress: (needs.in_progress > 0).then(|| count_text(needs.in_progress)),
         is_any_held: is_paused || progress.iter().any(|line| line.is_held),
         progress,
@@ -137,17 +147,19 @@ fn count_text(count: u64) -> String {
     invoices::count_text(count.min(COUNTED_MAX), count > COUNTED_MAX)
 }
 
-/// Returns the tasks for people, the gravest first.
-fn tasks(needs: &TaskCounts, webhook: &WebhookSummary) -> Vec<Task> {
+/// Returns the tasks for people, the gravest first. `role` decides whether the link names an act.
+fn tasks(needs: &TaskCounts, webhook: &WebhookSummary, role: ContactRole) -> Vec<Task> {
+    let may_act = role >= ContactRole::Accountant;
+    let act = |label| if may_act { label } else { LOOK };
     let mut tasks = vec![
         Task::new(
             "bad",
             needs.rejected,
             "rejected",
-            "Correct and send again",
+            act("Correct and send again"),
             "/invoices?authority_status=REJECTED&without_cancelled=true",
         ),
-        paused_task(&needs.stopped),
+        paused_task(&needs.stopped, role),
         Task::new(
             "bad",
             needs.stopped.missed,
@@ -166,7 +178,7 @@ fn tasks(needs: &TaskCounts, webhook: &WebhookSummary) -> Vec<Task> {
             "warn",
             needs.unacknowledged,
             "received and not acknowledged",
-            "Acknowledge",
+            act("Acknowledge"),
             "/inbox?open=true",
         ),
     ];
@@ -174,7 +186,12 @@ fn tasks(needs: &TaskCounts, webhook: &WebhookSummary) -> Vec<Task> {
         0 | 1 => ("webhook that fails", webhook.path.as_str()),
         _ => ("webhooks that fail", "/webhooks"),
     };
-    tasks.push(Task::new("bad", webhook.failing, what, "Mend it", path));
+    let mend = if role >= ContactRole::Owner {
+        "Mend it"
+    } else {
+        "Look at it"
+    };
+    tasks.push(Task::new("bad", webhook.failing, what, mend, path));
     for dead in &webhook.dead {
         let endpoint = match dead.endpoint.as_str() {
             "" => "your webhook",
@@ -185,7 +202,7 @@ fn tasks(needs: &TaskCounts, webhook: &WebhookSummary) -> Vec<Task> {
             "warn",
             dead.count,
             what,
-            "Send again",
+            act("Send again"),
             &dead.path,
         ));
     }
@@ -193,18 +210,23 @@ fn tasks(needs: &TaskCounts, webhook: &WebhookSummary) -> Vec<Task> {
 }
 
 /// Returns the task about paused runs. The linked list also has the runs that operators hold back.
-fn paused_task(stopped: &StoppedCounts) -> Option<Task> {
+fn paused_task(stopped: &StoppedCounts, role: ContactRole) -> Option<Task> {
+    let try_again = if role >= ContactRole::Accountant {
+        "Try again"
+    } else {
+        LOOK
+    };
     let (class, what, act) = match stopped.held {
-        0 => ("bad", "failed".to_owned(), "Try again"),
+        0 => ("bad", "failed".to_owned(), try_again),
         held if held == stopped.paused => (
             "warn",
             "held back by an operator of this service".to_owned(),
-            "Look at them",
+            LOOK,
         ),
         held => {
             let held = count_text(held);
             let what = format!("failed, {held} of which an operator of this service holds back");
-            ("bad", what, "Try again")
+            ("bad", what, try_again)
         }
     };
     let path = "/invoices?authority_status=FAILED&without_cancelled=true";
@@ -246,9 +268,8 @@ mod tests {
     use super::*;
     use crate::console::accounts::webhook_health::WebhookHealth;
 
-    #[test]
-    fn each_task_leads_to_the_things_that_it_counts() {
-        let needs = TaskCounts {
+    fn sample_needs() -> TaskCounts {
+        TaskCounts {
             rejected: 1,
             in_progress: 0,
             stopped: StoppedCounts {
@@ -256,15 +277,48 @@ mod tests {
                 ..StoppedCounts::default()
             },
             unacknowledged: 2,
-        };
-        let webhook = WebhookSummary {
+        }
+    }
+
+    fn webhook_with_failures(failing: u64) -> WebhookSummary {
+        WebhookSummary {
             health: WebhookHealth::from_endpoint(None, None),
             endpoint: String::new(),
             path: "/webhooks".to_owned(),
-            failing: 0,
+            failing,
             dead: Vec::new(),
-        };
-        let tasks = tasks(&needs, &webhook);
+        }
+    }
+
+    #[test]
+    fn a_task_names_an_act_only_to_those_who_may_do_it() {
+        for (role, expected) in [
+            (
+                ContactRole::ReadOnly,
+                "Look at them, Look at them, Look at them, Look at it",
+            ),
+            (
+                ContactRole::Accountant,
+                "Correct and send again, Try again, Acknowledge, Look at it",
+            ),
+            (
+                ContactRole::Owner,
+                "Correct and send again, Try again, Acknowledge, Mend it",
+            ),
+        ] {
+            let tasks = tasks(&sample_needs(), &webhook_with_failures(1), role);
+            let acts: Vec<_> = tasks.iter().map(|task| task.act).collect();
+            assert_eq!(acts.join(", "), expected, "{role}");
+        }
+    }
+
+    #[test]
+    fn each_task_leads_to_the_things_that_it_counts() {
+        let tasks = tasks(
+            &sample_needs(),
+            &webhook_with_failures(0),
+            ContactRole::Owner,
+        );
         let found: Vec<_> = tasks
             .iter()
             .map(|task| (task.count.as_str(), task.path.as_str()))
@@ -300,7 +354,7 @@ mod tests {
                 held,
                 ..StoppedCounts::default()
             };
-            let task = paused_task(&stopped);
+            let task = paused_task(&stopped, ContactRole::Owner);
             let words = task.map(|task| format!("{} {}", task.count, task.what));
             assert_eq!(words.as_deref(), expected, "{paused} {held}");
         }

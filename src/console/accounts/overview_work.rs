@@ -5,14 +5,18 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use url::form_urlencoded::Serializer;
 
+use crate::console::accounts::invoice_fields::{field_label, field_name, replace_path};
 use crate::console::accounts::pause_cause::{PauseCause, RunsPausedByOperators};
 use crate::console::accounts::timeline::operation_name;
 use crate::console::badges::{Badge, badge};
 use crate::console::deadline_words::DeadlineWords;
+use crate::domain::access::session::ContactRole;
+use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
-use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
-use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, is_signed_otherwise};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, has_other_signed_document};
 use crate::domain::pipeline::{Operation, Run, RunState, WaitReason};
+use crate::domain::reference::catalog::Catalog;
 use crate::http::explain::authority;
 use crate::http::respond::error::{ApiError, capitalize};
 use crate::http::state::ApiState;
@@ -56,6 +60,7 @@ pub(super) async fn stopped_run_lines(
     state: &ApiState,
     taxpayer: TaxpayerId,
     base: &str,
+    role: ContactRole,
 ) -> Result<Vec<StoppedRunLine>, ApiError> {
     let states = [RunState::Refused, RunState::Paused];
     let runs = runs::stopped_owned_by(&state.store, taxpayer, &states, STOPPED_MAX).await?;
@@ -64,6 +69,7 @@ pub(super) async fn stopped_run_lines(
     let needed = runs.into_iter().filter(|run| needs_person(&known, run));
     let needed: Vec<_> = needed.take(NEEDED_SHOWN_MAX).collect();
     let pauses = RunsPausedByOperators::load(&state.store, &needed).await?;
+    let catalog = state.catalog.get();
     let line = |run: Run| {
         let cause = pauses.cause(&run);
         StoppedRunLine {
@@ -71,12 +77,12 @@ pub(super) async fn stopped_run_lines(
             name: operation_name(run.operation()),
             badge: cause.map_or(badge("bad", "Rejected"), PauseCause::badge),
             why: cause.map_or_else(
-                || rejection_reason(&run),
+                || rejection_reason(&run, known.get(&run.irn.key()), &catalog),
                 |cause| cause.explanation().to_owned(),
             ),
             deadline: legal_deadline(&run, now),
             address: run_address(base, &known, &run),
-            act: link_label(&run),
+            act: link_label(&run, role),
         }
     };
     Ok(needed.into_iter().map(line).collect())
@@ -90,9 +96,10 @@ fn legal_deadline(run: &Run, now: Timestamp) -> Option<DeadlineWords> {
 
 /// Returns the label of the link to a stopped run. Only the invoice of a rejected submission can be corrected: for
 /// other runs it is signed already.
-fn link_label(run: &Run) -> &'static str {
+fn link_label(run: &Run, role: ContactRole) -> &'static str {
     let is_submission = run.operation() == Operation::Submit;
-    if is_submission && run.state() == RunState::Refused {
+    let may_act = role >= ContactRole::Accountant;
+    if may_act && is_submission && run.state() == RunState::Refused {
         "Correct"
     } else {
         "Look at it"
@@ -106,7 +113,7 @@ fn needs_person(known: &KnownInvoices, run: &Run) -> bool {
         run.operation() == Operation::Submit && run.state() == RunState::Refused;
     known.get(&run.irn.key()).is_none_or(|stored| {
         stored.status != WorkflowStatus::Cancelled
-            && (!is_rejected_submission || stored.authority == AuthorityStatus::Rejected)
+            && (!is_rejected_submission || stored.authority.status == AuthorityStatus::Rejected)
     })
 }
 
@@ -146,13 +153,7 @@ pub(super) async fn progress_lines(
 }
 
 /// The stored invoices of runs, by their IRN in the form in which it is compared (`Irn::key`).
-type KnownInvoices = HashMap<String, KnownInvoice>;
-
-struct KnownInvoice {
-    id: InvoiceId,
-    status: WorkflowStatus,
-    authority: AuthorityStatus,
-}
+type KnownInvoices = HashMap<String, Invoice>;
 
 async fn load_invoices(
     state: &ApiState,
@@ -165,15 +166,8 @@ async fn load_invoices(
     };
     let reader = state.store.reader();
     let found = invoices::find_owned_by_identifiers(reader, taxpayer, names).await?;
-    let known = found.into_iter().map(|invoice| {
-        let stored = KnownInvoice {
-            id: invoice.id,
-            status: invoice.status,
-            authority: invoice.authority.status,
-        };
-        (invoice.irn.key(), stored)
-    });
-    Ok(known.collect())
+    let known = found.into_iter();
+    Ok(known.map(|invoice| (invoice.irn.key(), invoice)).collect())
 }
 
 fn run_address(base: &str, known: &KnownInvoices, run: &Run) -> String {
@@ -186,9 +180,9 @@ fn run_address(base: &str, known: &KnownInvoices, run: &Run) -> String {
     format!("{base}/invoices?{query}")
 }
 
-/// Returns the first reason of a rejection in plain words.
-fn rejection_reason(run: &Run) -> String {
-    if is_signed_otherwise(run) {
+/// Returns the first reason of a rejection in plain words. It names a field as the page of the invoice does.
+fn rejection_reason(run: &Run, invoice: Option<&Invoice>, catalog: &Catalog) -> String {
+    if has_other_signed_document(run) {
         return capitalize(SIGNED_OTHERWISE_MESSAGE);
     }
     let words = run.last_error.as_deref();
@@ -196,7 +190,16 @@ fn rejection_reason(run: &Run) -> String {
     let first = authority::explain(words, &run.document())
         .into_iter()
         .next();
-    first.map_or_else(|| words.to_owned(), |why| why.message)
+    let Some(why) = first else {
+        return words.to_owned();
+    };
+    match (invoice, &why.path) {
+        (Some(invoice), Some(path)) => {
+            let label = field_label(&field_name(invoice, catalog, path));
+            replace_path(&why.message, path, &label)
+        }
+        _ => why.message,
+    }
 }
 
 fn wait_reason_words(reason: Option<WaitReason>) -> &'static str {
@@ -231,7 +234,10 @@ mod tests {
             };
             let deadline = legal_deadline(&run, now);
             assert_eq!(deadline.is_some(), has_deadline, "{operation} {state}");
-            assert_eq!(link_label(&run), expected, "{operation} {state}");
+            let label = link_label(&run, ContactRole::Accountant);
+            assert_eq!(label, expected, "{operation} {state}");
+            let label = link_label(&run, ContactRole::ReadOnly);
+            assert_eq!(label, "Look at it", "{operation} {state}");
         }
     }
 }

@@ -1,12 +1,15 @@
-//! The cause of a paused run, in words for the people of the account, and the run that they can continue themselves.
+//! The reason why a run does not go on, in words for the people of the account, and the run that they can continue
+//! themselves.
 
 use std::collections::HashSet;
 
 use database::StoreError;
+use jiff::Timestamp;
 
+use crate::console::accounts::timeline::operation_name;
 use crate::console::badges::{Badge, badge};
 use crate::domain::kernel::ids::RunId;
-use crate::domain::pipeline::{Operation, Run, RunState};
+use crate::domain::pipeline::{Operation, Run, RunPhase, RunState, WaitReason};
 use crate::store::Store;
 use crate::store::operations::audit;
 
@@ -72,6 +75,58 @@ impl<'a> InvoiceRuns<'a> {
     }
 }
 
+/// A run that does not go on at present.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct StalledRun {
+    pub(super) name: &'static str,
+    pub(super) why: &'static str,
+    /// The time of the next attempt; `None` if nothing is tried before an operator acts.
+    pub(super) next_attempt: Option<Timestamp>,
+}
+
+impl StalledRun {
+    /// Returns `None` for a run that is being carried out or that has ended. `is_held` is true if the run waits until
+    /// an operator acts.
+    pub(super) fn new(run: &Run, pauses: &RunsPausedByOperators, is_held: bool) -> Option<Self> {
+        let is_stalled = matches!(run.state(), RunState::Waiting | RunState::Paused);
+        let is_held = is_held && run.state() == RunState::Waiting;
+        is_stalled.then(|| Self {
+            name: operation_name(run.operation()),
+            why: if is_held {
+                PauseCause::Operator.explanation()
+            } else {
+                explain_state(run, pauses)
+            },
+            next_attempt: run.next_attempt_at().filter(|_| !is_held),
+        })
+    }
+}
+
+/// Says what a run waits for, or what its outcome means.
+pub(super) fn explain_state(run: &Run, pauses: &RunsPausedByOperators) -> &'static str {
+    if let Some(cause) = pauses.cause(run) {
+        return cause.explanation();
+    }
+    match run.phase {
+        RunPhase::Running { .. } => "It is being carried out now.",
+        RunPhase::Waiting { reason, .. } => match reason {
+            WaitReason::HealthCheckDown => {
+                "The authority says that it is not well. It is asked again by itself."
+            }
+            WaitReason::AccessPointOffline => {
+                "The access point of the customer or of this service is offline. It goes on by itself."
+            }
+            WaitReason::AuthorityUnavailable => {
+                "The authority does not answer at present. It goes on by itself."
+            }
+        },
+        RunPhase::Paused => "It is paused.",
+        RunPhase::Succeeded => "It is done.",
+        RunPhase::Refused => "The document has to be corrected and sent again.",
+        RunPhase::Cancelled => "It was cancelled. The document may be sent again.",
+    }
+}
+
 impl PauseCause {
     pub(super) fn explanation(self) -> &'static str {
         match self {
@@ -96,13 +151,12 @@ impl PauseCause {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
     use timing::clock;
 
     use super::*;
     use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::domain::pipeline::{RunPhase, RunRequest};
+    use crate::domain::pipeline::RunRequest;
 
     #[test]
     fn a_pause_has_the_cause_that_ends_it_and_the_account_ends_only_its_own() {
@@ -134,6 +188,33 @@ mod tests {
             };
             assert_eq!(runs.continuable_run().is_some(), is_continuable, "{name}");
             assert_eq!(runs.pause_cause(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_does_not_go_on_says_why_and_when_it_is_tried_again() {
+        let down = "The authority does not answer at present. It goes on by itself.";
+        let held = PauseCause::Operator.explanation();
+        let failed = PauseCause::Failures.explanation();
+        for (state, is_held, expected) in [
+            (RunState::Running, false, None),
+            (RunState::Running, true, None),
+            (RunState::Waiting, false, Some((down, true))),
+            (RunState::Waiting, true, Some((held, false))),
+            (RunState::Paused, false, Some((failed, false))),
+            (RunState::Paused, true, Some((failed, false))),
+            (RunState::Refused, true, None),
+            (RunState::Succeeded, false, None),
+            (RunState::Cancelled, false, None),
+        ] {
+            let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
+            let run = Run {
+                phase: RunPhase::sample(state),
+                ..Run::new(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
+            };
+            let found = StalledRun::new(&run, &RunsPausedByOperators::default(), is_held);
+            let found = found.map(|stalled| (stalled.why, stalled.next_attempt.is_some()));
+            assert_eq!(found, expected, "{state} {is_held}");
         }
     }
 

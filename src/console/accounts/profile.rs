@@ -10,7 +10,7 @@ use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::settings::SettingsPart;
 use crate::console::badges::Badge;
 use crate::console::filters;
-use crate::console::form_values::{FormState, FormValues, retain_changes};
+use crate::console::form_values::{FormState, FormValues, remove_unchanged};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
@@ -129,7 +129,7 @@ async fn save_profile(
     form: Form<FormValues>,
 ) -> Answer {
     let mut body = form.0.to_object(&FIELDS);
-    retain_changes(&mut body, &form.0.original_values().to_object(&FIELDS));
+    remove_unchanged(&mut body, &form.0.original_values().to_object(&FIELDS));
     let changed = match reader::read(&body, &state.catalog.get(), profile::read) {
         Ok(read) => {
             let sent = change_profile(&state, &session, read.value).await;
@@ -167,7 +167,7 @@ async fn change_profile(
     change: ProfileChange,
 ) -> Result<(), ApiError> {
     let taxpayer = load_taxpayer(state, session).await?;
-    let counted = onboarding::integrator_to_count(&taxpayer, &change);
+    let counted = onboarding::integrator_with_email_limit(&taxpayer, &change);
     let by = session.by;
     let changed = async {
         let sent = session.send(state, ChangeProfile { change, by }).await;

@@ -62,7 +62,7 @@ async fn send_again(
         request_id: Some(request_id),
         ..RequestFilter::default()
     };
-    let (found, _) = request_log::page_for(&state.store, reader, filter, NEWEST).await?;
+    let (found, _) = request_log::page_for_reader(&state.store, reader, filter, NEWEST).await?;
     let there = found.first().map(request_page_path);
     let there = there.unwrap_or_else(|| format!("{}/requests", base_path(&session)));
     let notice = format!("It was sent again and answered {}.", status.as_u16());

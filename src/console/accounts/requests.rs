@@ -133,12 +133,12 @@ async fn render_list(
     let mut found = (Vec::new(), 0);
     let mut filter = FormState::new(values.clone());
     if is_errors {
-        groups = request_log::error_groups_for(&state.store, reader).await?;
+        groups = request_log::error_groups_for_reader(&state.store, reader).await?;
     } else {
         match read_filter(query) {
             Ok(wanted) => {
                 let wanted = with_link_filters(wanted, query);
-                found = request_log::page_for(&state.store, reader, wanted, page).await?;
+                found = request_log::page_for_reader(&state.store, reader, wanted, page).await?;
             }
             Err(faults) => filter = FormState::with_faults(values.clone(), faults),
         }
@@ -182,7 +182,7 @@ pub(super) async fn find(
     id: &str,
 ) -> Result<LoggedRequest, ApiError> {
     let id = path_ids::parse_uuid(id).ok_or_else(ApiError::route_not_found)?;
-    let found = request_log::find_for(&state.store, reader, id).await?;
+    let found = request_log::find_for_reader(&state.store, reader, id).await?;
     found.ok_or_else(ApiError::route_not_found)
 }
 

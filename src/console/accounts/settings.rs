@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::actors::taxpayer::commands::ChangeProfile;
 use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::profile::{self, PageForms};
-use crate::console::form_values::{FormState, FormValues, retain_changes};
+use crate::console::form_values::{FormState, FormValues, remove_unchanged};
 use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::party::settings::AccountSettings;
@@ -125,7 +125,7 @@ fn to_api_body(form: &FormValues) -> Map<String, Value> {
 /// Returns the settings that the person changed on the page. Others may have been changed on another page since.
 fn changed_settings(form: &FormValues) -> Map<String, Value> {
     let mut body = to_api_body(form);
-    retain_changes(&mut body, &to_api_body(&form.original_values()));
+    remove_unchanged(&mut body, &to_api_body(&form.original_values()));
     body
 }
 

@@ -71,10 +71,11 @@ struct TaxpayerLine {
     missing: usize,
 }
 
-const TABS: [(Option<TaxpayerNeed>, &str); 5] = [
+const TABS: [(Option<TaxpayerNeed>, &str); 6] = [
     (None, "All"),
     (Some(TaxpayerNeed::Attention), "Needs attention"),
     (Some(TaxpayerNeed::Webhook), "Webhook not healthy"),
+    (Some(TaxpayerNeed::Incomplete), "Incomplete"),
     (Some(TaxpayerNeed::Waiting), "Waiting"),
     (Some(TaxpayerNeed::Inactive), "Inactive"),
 ];

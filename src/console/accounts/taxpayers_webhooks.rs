@@ -98,7 +98,8 @@ async fn load_taxpayers(
     Ok(list.page(&state.store, all).await?)
 }
 
-/// GET /dashboard/taxpayers/webhooks: lists the selected taxpayers and asks for address and events. Changes nothing.
+/// GET /dashboard/taxpayers/webhooks: lists the selected taxpayers and asks for the address and the events of their
+/// webhooks. Changes nothing.
 async fn show_form(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
@@ -169,7 +170,8 @@ async fn change_webhooks(
     show(&ResultPage::new(frame, lines))
 }
 
-/// Reads the form for one taxpayer, because its integration may allow additional networks.
+/// Reads the form anew for each taxpayer, because a taxpayer's ERP integration may allow addresses in additional
+/// networks.
 async fn read_webhook_change(
     state: &ApiState,
     integrator: &SignedInIntegrator,
@@ -216,12 +218,12 @@ async fn set_webhook(
 }
 
 /// Enables the disabled endpoints of a taxpayer, and delivers the events that happened meanwhile.
-async fn enable_webhooks(state: &ApiState, one: &ListedTaxpayer) -> ActOutcome {
-    if one.webhook != Some(EndpointHealth::Disabled) {
+async fn enable_webhooks(state: &ApiState, listed: &ListedTaxpayer) -> ActOutcome {
+    if listed.webhook != Some(EndpointHealth::Disabled) {
         let text = "Its webhook is not disabled.".to_owned();
         return ActOutcome::not_done(badge("idle", "Left out"), text);
     }
-    match enable_all_endpoints(state, one.taxpayer.id).await {
+    match enable_all_endpoints(state, listed.taxpayer.id).await {
         Ok(()) => ActOutcome::success("The webhook is in service again.".to_owned()),
         Err(error) => ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::console::actor_name::actor_name;
 use crate::domain::invoice::document_difference::Differences;
 use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
+use crate::domain::money::{Amount, group_digits};
 use crate::domain::pipeline::{Operation, Step};
 
 /// One entry of the timeline. `class` gives the colour; `note` adds what the title does not say.
@@ -17,17 +18,21 @@ pub(super) struct TimelineItem {
     pub(super) note: String,
 }
 
-impl From<&TimelineEntry> for TimelineItem {
-    fn from(entry: &TimelineEntry) -> Self {
-        match entry.kind {
-            EntryKind::Event => describe_event(entry),
-            EntryKind::Step => describe_step(entry),
-            EntryKind::Delivery => describe_delivery(entry),
-        }
-    }
+/// Returns the events of an invoice, newest first. Amounts are written in the currency of the invoice, with this number
+/// of decimal digits.
+pub(super) fn event_items(
+    entries: &[TimelineEntry],
+    currency: &str,
+    digits: u32,
+) -> Vec<TimelineItem> {
+    let events = entries.iter().rev();
+    let events = events.filter(|entry| entry.kind == EntryKind::Event);
+    events
+        .map(|entry| describe_event(entry, currency, digits))
+        .collect()
 }
 
-fn describe_event(entry: &TimelineEntry) -> TimelineItem {
+fn describe_event(entry: &TimelineEntry, currency: &str, digits: u32) -> TimelineItem {
     let detail = |name: &str| detail_text(&entry.detail, name);
     let (class, title) = match entry.name.as_str() {
         "invoice.created" => ("", "The invoice was created".to_owned()),
@@ -52,7 +57,7 @@ fn describe_event(entry: &TimelineEntry) -> TimelineItem {
             "bad",
             "The service stopped trying; an operator has to look at it".to_owned(),
         ),
-        "payment.status-updated" => ("", payment_title(&detail("amount"))),
+        "payment.status-updated" => ("", payment_title(&detail("amount"), currency, digits)),
         other => ("", other.to_owned()),
     };
     let by = entry
@@ -92,14 +97,16 @@ fn status_change_title(from: &str, to: &str) -> String {
     }
 }
 
-fn payment_title(amount: &str) -> String {
-    match amount {
-        "" | "0" => "The payment status was set".to_owned(),
-        amount => format!("A payment of {amount} was recorded"),
-    }
+fn payment_title(amount: &str, currency: &str, digits: u32) -> String {
+    let amount = match (amount, Amount::parse(amount)) {
+        ("" | "0", _) => return "The payment status was set".to_owned(),
+        (_, Ok(read)) => group_digits(&read.with_digits(digits).to_string()),
+        (unread, Err(_)) => unread.to_owned(),
+    };
+    format!("A payment of {currency} {amount} was recorded")
 }
 
-fn describe_step(entry: &TimelineEntry) -> TimelineItem {
+pub(super) fn describe_step(entry: &TimelineEntry) -> TimelineItem {
     let outcome = entry.outcome.as_deref().unwrap_or_default();
     let (class, words) = match outcome {
         "done" => ("ok", "done"),
@@ -129,7 +136,7 @@ fn describe_step(entry: &TimelineEntry) -> TimelineItem {
     }
 }
 
-fn describe_delivery(entry: &TimelineEntry) -> TimelineItem {
+pub(super) fn describe_delivery(entry: &TimelineEntry) -> TimelineItem {
     let is_delivered = entry.outcome.as_deref() == Some("delivered");
     let answer = match (is_delivered, detail_text(&entry.detail, "status")) {
         (true, status) => format!("delivered, answered {status}"),
@@ -237,7 +244,11 @@ mod tests {
             })),
             detail: detail.as_object().cloned().unwrap_or_default(),
         };
-        let item = TimelineItem::from(&entry);
+        let item = match kind {
+            EntryKind::Event => describe_event(&entry, "NGN", 2),
+            EntryKind::Step => describe_step(&entry),
+            EntryKind::Delivery => describe_delivery(&entry),
+        };
         (item.class, format!("{} ({})", item.title, item.note))
     }
 
@@ -251,6 +262,18 @@ mod tests {
                 "payment.status-updated",
                 None,
                 json!({ "amount": 10.50, "reference": "R1" }),
+            ),
+            (
+                EntryKind::Event,
+                "payment.status-updated",
+                None,
+                json!({ "amount": "1234567.5" }),
+            ),
+            (
+                EntryKind::Event,
+                "payment.status-updated",
+                None,
+                json!({ "amount": 0 }),
             ),
             (EntryKind::Step, "sign", Some("done"), json!({})),
             (
@@ -279,7 +302,9 @@ mod tests {
         });
         insta::assert_snapshot!(lines.join("\n"), @r"
         : The status went from draft to approved (by an operator at the command line · fine)
-        : A payment of 10.5 was recorded (by an operator at the command line · R1)
+        : A payment of NGN 10.50 was recorded (by an operator at the command line · R1)
+        : A payment of NGN 1,234,567.50 was recorded (by an operator at the command line)
+        : The payment status was set (by an operator at the command line)
         ok: Signature: done (attempt 2 · 53 ms)
         bad: Check of the data: refused by the authority (attempt 2 · 53 ms · tin is odd)
         info: Transmission to the customer: under way (attempt 2 · 53 ms)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::console::form_values::{FormState, FormValues, keep_stored_if_unchanged};
+use crate::console::form_values::{FormState, FormValues, keep_stored_group_if_unchanged};
 use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::EventKind;
 
@@ -18,10 +18,10 @@ pub(super) struct EventChoice {
     pub(super) is_on: bool,
 }
 
-/// Returns the form as the body of an API call. `texts` are the names of its text fields. A blank schedule means the
-/// default schedule of the deployment.
-pub(super) fn to_api_body(values: &FormValues, texts: &[&str]) -> Map<String, Value> {
-    let mut body = values.to_object(texts);
+/// Returns the form as the body of an API call. `text_fields` are the names of its text fields. A blank schedule means
+/// the default schedule of the deployment.
+pub(super) fn to_api_body(values: &FormValues, text_fields: &[&str]) -> Map<String, Value> {
+    let mut body = values.to_object(text_fields);
     let events: Vec<_> = values.checked_values(EVENTS).map(Value::from).collect();
     body.insert(EVENTS.to_owned(), events.into());
     let schedule = match values.text(SCHEDULE) {
@@ -39,25 +39,25 @@ pub(super) fn to_api_body(values: &FormValues, texts: &[&str]) -> Map<String, Va
 /// are stored by now, so that the form does not undo what somebody else has changed since its page was rendered.
 pub(super) fn requested_settings(
     sent: &FormValues,
-    texts: &[&str],
+    text_fields: &[&str],
     stored: &FormValues,
 ) -> Map<String, Value> {
-    let mut body = to_api_body(sent, texts);
+    let mut body = to_api_body(sent, text_fields);
     let shown = sent.original_values();
     if shown == FormValues::default() {
         return body;
     }
-    let mut before = to_api_body(&shown, texts);
-    let stored = to_api_body(stored, texts);
-    // The page lists the events in an order of its own.
+    let mut before = to_api_body(&shown, text_fields);
+    let stored = to_api_body(stored, text_fields);
+    // The page lists the events in an order of its own, so another order alone is no change.
     if event_names(&before) == event_names(&body) {
         before.insert(
             EVENTS.to_owned(),
             body.get(EVENTS).cloned().unwrap_or_default(),
         );
     }
-    for name in texts.iter().copied().chain([EVENTS, SCHEDULE]) {
-        keep_stored_if_unchanged(&mut body, &before, &stored, &[name]);
+    for name in text_fields.iter().copied().chain([EVENTS, SCHEDULE]) {
+        keep_stored_group_if_unchanged(&mut body, &before, &stored, &[name]);
     }
     body
 }

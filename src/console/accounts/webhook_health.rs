@@ -41,7 +41,7 @@ impl WebhookHealth {
             return health(
                 "ok",
                 "Healthy",
-                "The last attempt succeeded, or none was made yet.",
+                "The last attempt succeeded, or none was made since it was set up or enabled.",
             );
         };
         let failures = format!("{} attempts in a row failed.", failing.failures);
@@ -56,6 +56,21 @@ impl WebhookHealth {
                     ..health("bad", "Paused", &note)
                 }
             }
+        }
+    }
+
+    /// Says of an endpoint without failures that it is idle, unless attempts were made in the last 24 hours.
+    pub(super) fn with_last_day(self, has_attempts: bool) -> Self {
+        if has_attempts || self.badge.class != "ok" {
+            return self;
+        }
+        Self {
+            badge: Badge {
+                class: "idle",
+                text: "Idle",
+            },
+            note: "No event was sent in the last 24 hours.".to_owned(),
+            until: None,
         }
     }
 
@@ -106,6 +121,16 @@ mod tests {
                 .text,
             "Healthy"
         );
+        for (failing, has_attempts, badge) in [
+            (None, false, "Idle"),
+            (None, true, "Healthy"),
+            (Some(&failing), false, "Paused"),
+            (Some(&failing), true, "Paused"),
+        ] {
+            let health = WebhookHealth::from_endpoint(Some(&endpoint), failing);
+            let shown = health.with_last_day(has_attempts);
+            assert_eq!(shown.badge.text, badge, "{has_attempts}");
+        }
         assert_eq!(
             WebhookHealth::from_endpoint(None, None).badge.text,
             "Not set up"

@@ -37,7 +37,7 @@ pub(super) struct DeadLetters {
 impl WebhookSummary {
     pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Self, ApiError> {
         let endpoints = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer).await?;
-        let open = delivery_log::count_open_by_endpoint(&state.store, taxpayer).await?;
+        let open = delivery_log::count_undelivered_by_endpoint(&state.store, taxpayer).await?;
         Ok(Self::new(taxpayer, &endpoints, &open))
     }
 

@@ -80,11 +80,11 @@ pub(super) struct EndpointLine {
     pub(super) open: UndeliveredCounts,
 }
 
-/// Returns the endpoints other than the default one, with their numbers of open deliveries.
+/// Returns the endpoints other than the default one, each with the numbers of its undelivered events.
 pub(super) async fn added_endpoints(
     state: &ApiState,
     session: &AccountSession,
-    open: &HashMap<EndpointKey, UndeliveredCounts>,
+    undelivered: &HashMap<EndpointKey, UndeliveredCounts>,
 ) -> Result<Vec<EndpointLine>, ApiError> {
     let id = session.taxpayer;
     let mut lines = Vec::new();
@@ -95,7 +95,7 @@ pub(super) async fn added_endpoints(
         lines.push(EndpointLine {
             path: WebhookTarget::new(session, endpoint.key).path,
             badge: WebhookHealth::from_endpoint(Some(&endpoint), failing.as_ref()).badge,
-            open: open.get(&endpoint.key).copied().unwrap_or_default(),
+            open: undelivered.get(&endpoint.key).copied().unwrap_or_default(),
             endpoint,
         });
     }

@@ -133,7 +133,7 @@ async fn save_webhook(
     }
 }
 
-/// Returns the notice after the form was saved.
+/// Returns the notice after the form was saved. Without a ticked event, it warns that nothing is sent.
 fn saved_notice(has_events: bool) -> &'static str {
     if has_events {
         "The webhook was saved. Test it now."
@@ -220,7 +220,9 @@ pub(super) async fn render(
     } else {
         StatusCode::UNPROCESSABLE_ENTITY
     };
-    let open = delivery_log::count_open_by_endpoint(store, session.taxpayer).await?;
+    let charts = charts(&day.hours);
+    let health = WebhookHealth::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref());
+    let open = delivery_log::count_undelivered_by_endpoint(store, session.taxpayer).await?;
     let (frame, others) = if target.is_default() {
         let others = added_endpoints(state, session, &open).await?;
         (Frame::for_account(session, "Webhooks"), others)
@@ -232,8 +234,8 @@ pub(super) async fn render(
         frame,
         base: base_path(session),
         open: open.get(&target.key).copied().unwrap_or_default(),
-        health: WebhookHealth::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref()),
-        charts: charts(&day.hours),
+        health: health.with_last_day(!charts.is_empty()),
+        charts,
         counted_max: day.is_partial.then_some(ATTEMPTS_COUNTED_MAX),
         events: event_choices(endpoint.as_ref(), &form),
         replays: replays.into_iter().map(ReplayLine::from).collect(),

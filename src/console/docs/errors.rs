@@ -89,7 +89,7 @@ fn show_code(code: web::Path<String>) -> Ready<Answer> {
     }))
 }
 
-/// Returns all error codes.
+/// Returns a row for each error code of the API.
 pub(super) fn code_rows() -> Vec<CodeRow> {
     ErrorCode::ALL.iter().copied().map(code_row).collect()
 }

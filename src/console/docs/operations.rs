@@ -67,7 +67,9 @@ pub(super) fn api_parts() -> Vec<ApiPart> {
     let tags = DOCUMENT["tags"].as_array().into_iter().flatten();
     tags.map(|tag| {
         let name = text_member(tag, "name");
-        let of_part = all().iter().filter(|operation| operation.part() == name);
+        let of_part = all()
+            .iter()
+            .filter(|operation| operation.api_part_name() == name);
         ApiPart {
             name,
             purpose: text_member(tag, "description"),
@@ -102,7 +104,7 @@ impl Operation {
         self.method.to_uppercase()
     }
 
-    pub(super) fn part(&self) -> &'static str {
+    pub(super) fn api_part_name(&self) -> &'static str {
         self.node["tags"][0].as_str().unwrap_or_default()
     }
 

@@ -62,7 +62,8 @@ fn add_fields(rows: &mut Vec<FieldRow>, schema: &'static Value, parent: &str, de
     }
 }
 
-/// Returns the schema that a reference names, or the first alternative that is not null.
+/// Replaces a reference by the schema that it names, and a choice of schemas by the first that is not null. Returns any
+/// other schema as it is.
 fn resolve_schema(schema: &'static Value) -> &'static Value {
     let target = schema["$ref"].as_str().and_then(find_schema);
     let schema = target.unwrap_or(schema);

@@ -14,13 +14,13 @@ use crate::console::operators::sign_ins::{PersonLine, person_path};
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::Confirmed;
 use crate::console::session::operators::{Admin, OperatorSession, Viewer};
-use crate::domain::access::api_key::{KeyHolder, KeyOwner};
+use crate::domain::access::api_key::{AccountWithKeys, KeyOwner};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{IntegratorId, parse_id};
-use crate::http::api::ops::access::to_revocation;
+use crate::http::api::ops::access::ended_keys_and_sessions;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
@@ -52,7 +52,7 @@ struct IntegratorsPage {
 }
 
 struct IntegratorLine {
-    holder: KeyHolder,
+    holder: AccountWithKeys,
     person: PersonLine,
 }
 
@@ -161,7 +161,7 @@ async fn change_access(
         revoked,
         revoked_of_taxpayers,
         sessions,
-    } = to_revocation(outcome, owner)?;
+    } = ended_keys_and_sessions(outcome, owner)?;
     let keys = revoked + revoked_of_taxpayers;
     let is_change = outcome != AccessChangeOutcome::AlreadySo;
     let notice = match to {
@@ -215,7 +215,7 @@ async fn set_role(
     let reason = ReasonForm { reason }.read_required(&state)?;
     let change = account_change(&state, &session, owner, reason);
     let outcome = access::set_operator_role(&state.store, change, role).await?;
-    to_revocation(outcome, owner)?;
+    ended_keys_and_sessions(outcome, owner)?;
     let notice = match outcome {
         AccessChangeOutcome::AlreadySo => "The operator already had this role.",
         _ => "The role is changed. It counts from the next request on.",
@@ -239,7 +239,7 @@ pub(super) fn account_change(
     }
 }
 
-fn session_owner(integrator: &KeyHolder) -> SessionOwner {
+fn session_owner(integrator: &AccountWithKeys) -> SessionOwner {
     SessionOwner::Integrator(IntegratorId(integrator.id))
 }
 

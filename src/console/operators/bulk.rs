@@ -1,6 +1,7 @@
 //! Acts on many things of a list at once, such as runs or dead letters. An operator ticks rows, or selects all that
 //! match the filter. The next page shows how many and which things these are, says what will happen, and asks for a
-//! reason. Its form has the ids of all these things, so no other thing is moved. Then a notice shows the outcome.
+//! reason. Its form has the ids of all these things, so the act affects no other thing. Then a notice shows the
+//! outcome.
 
 use std::collections::HashSet;
 
@@ -14,7 +15,7 @@ use crate::console::operators::reason::{ReasonForm, form_page_status};
 use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::operators::{Operator, OperatorSession};
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
-use crate::http::api::ops::bulk::{BulkAct, BulkOutcome, BulkRefusal, SUBJECTS_MAX};
+use crate::http::api::ops::bulk::{BulkActionEntry, BulkOutcome, BulkRefusal, SUBJECTS_MAX};
 use crate::http::forms::query::Query;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -24,7 +25,7 @@ use crate::http::state::ApiState;
 const SHOWN_MAX: usize = 20;
 /// The maximum number of different reasons that a notice lists.
 const REASONS_MAX: usize = 3;
-/// The reason that is given for a thing that the preview showed and that can no longer be moved.
+/// The reason that is given for a thing that the preview showed and to which the act can no longer be applied.
 const CHANGED: &str = "It has changed since it was shown";
 
 /// An act that a list offers, such as "pause", with the words that pages use for it.
@@ -74,13 +75,13 @@ pub(super) struct ListSelection<'a> {
     pub(super) ids: Option<&'a [String]>,
 }
 
-/// The things of a selection, divided into those that the act can move now and the others.
+/// The things of a selection, divided into those to which the act can be applied now and the others.
 pub(super) struct FoundSubjects<S> {
-    /// The things to move: at most `SUBJECTS_MAX`.
+    /// The things to which the act can be applied: at most `SUBJECTS_MAX`.
     pub(super) subjects: Vec<S>,
-    /// The number of things beyond these that match, too.
+    /// The number of things that match, too, beyond the first `SUBJECTS_MAX`.
     pub(super) others: u64,
-    /// The things of the selection that the act cannot move.
+    /// The things of the selection to which the act cannot be applied, each with the reason.
     pub(super) refusals: Vec<BulkRefusal>,
 }
 
@@ -92,7 +93,7 @@ pub(super) struct SubjectLine {
     pub(super) name: String,
 }
 
-/// A list whose things operators can move together.
+/// A list of things, such as runs, with acts that operators apply to many of them at once.
 pub(super) trait BulkList {
     /// The target of an act, such as the new state of each thing.
     type To: Copy + 'static;
@@ -124,7 +125,7 @@ pub(super) trait BulkList {
         subjects: &[Self::Subject],
     ) -> Result<Vec<SubjectLine>, ApiError>;
 
-    async fn move_subjects(
+    async fn apply_act_to_subjects(
         state: &ApiState,
         to: Self::To,
         subjects: Vec<Self::Subject>,
@@ -137,7 +138,7 @@ pub(super) trait BulkList {
 struct PreviewPage {
     frame: Frame,
     act: ActWords,
-    /// The number of things to move, in words, such as "17 runs".
+    /// The number of things to which the act will be applied, in words, such as "17 runs".
     counted: String,
     count: usize,
     others: u64,
@@ -186,7 +187,7 @@ impl<T: Copy + 'static> BulkForm<T> {
         })
     }
 
-    /// Returns the ids of the form. Fails if there are none, or more than one act can move.
+    /// Returns the ids of the form. Fails if there are none, or more than `SUBJECTS_MAX`.
     fn chosen_ids(&self) -> Result<&[String], ApiError> {
         if self.ids.is_empty() {
             return Err(validation_error(
@@ -239,7 +240,7 @@ fn validation_error(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::ValidationFailed, message)
 }
 
-/// Shows what an act would move, and changes nothing.
+/// Shows to which things the act would be applied, and changes nothing.
 pub(super) async fn preview<L: BulkList>(
     state: web::Data<ApiState>,
     Operator(session): Operator,
@@ -285,8 +286,8 @@ async fn show_preview<L: BulkList>(
     show_with_status(form_page_status(&page.form), &page)
 }
 
-/// Moves the things that the preview showed. Things that match the filter only since then are not moved.
-pub(super) async fn move_previewed<L: BulkList>(
+/// Applies the act to the things that the preview showed. Things that match the filter only since then are left out.
+pub(super) async fn apply_previewed_act<L: BulkList>(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     form: Form<FormValues>,
@@ -315,10 +316,10 @@ pub(super) async fn move_previewed<L: BulkList>(
     let found = L::find_subjects(&state, to, selection).await?;
     let left = matching.saturating_sub(found.subjects.len() as u64);
     let changed = refusals_since_preview::<L>(&found, shown);
-    let mut outcome = L::move_subjects(&state, to, found.subjects, &by).await;
+    let mut outcome = L::apply_act_to_subjects(&state, to, found.subjects, &by).await;
     outcome.refusals.extend(found.refusals);
     outcome.refusals.extend(changed);
-    let act = BulkAct {
+    let act = BulkActionEntry {
         action: L::AUDITED_AS,
         word: request.act.words.word,
         selection: request.audit_description(),
@@ -330,7 +331,7 @@ pub(super) async fn move_previewed<L: BulkList>(
     ))
 }
 
-/// Returns a refusal for each thing that the preview showed and that can no longer be moved.
+/// Returns a refusal for each thing that the preview showed and that the selection no longer finds.
 fn refusals_since_preview<L: BulkList>(
     found: &FoundSubjects<L::Subject>,
     shown: &[String],
@@ -352,7 +353,7 @@ fn count_phrase<L: BulkList>(count: usize) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-/// Says how many things were moved, how many were not and why, and how many more match.
+/// Says to how many things the act was applied, to how many it was not and why, and how many more match the filter.
 fn outcome_notice<L: BulkList>(done: &str, outcome: &BulkOutcome, left: u64) -> String {
     let is = |count: usize| if count == 1 { "is" } else { "are" };
     let moved = outcome.moved.len();
@@ -382,7 +383,7 @@ fn outcome_notice<L: BulkList>(done: &str, outcome: &BulkOutcome, left: u64) -> 
     sentences.join(" ")
 }
 
-/// Returns the most frequent reasons, each with the number of things that were not moved for it.
+/// Returns the most frequent reasons of refusals, each with the number of things that were refused for it.
 fn group_reasons(refusals: &[BulkRefusal]) -> Vec<String> {
     let mut groups: Vec<(&str, usize)> = Vec::new();
     for refusal in refusals {

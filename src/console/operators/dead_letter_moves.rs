@@ -18,8 +18,8 @@ use crate::http::views::guidance::Guidance;
 use crate::store::accounts::taxpayers;
 use crate::store::webhooks::delivery_log::{self, LoggedDelivery};
 
-/// The dead letters of all taxpayers.
-pub(super) struct DeadLetterMoves;
+/// The list of the dead letters of all taxpayers, with the act that sends many of them again.
+pub(super) struct DeadLetterBulkList;
 
 const ACTS: [BulkListAct<()>; 1] = [BulkListAct {
     to: (),
@@ -31,7 +31,7 @@ const ACTS: [BulkListAct<()>; 1] = [BulkListAct {
     },
 }];
 
-impl BulkList for DeadLetterMoves {
+impl BulkList for DeadLetterBulkList {
     type To = ();
     type Subject = Delivery;
     const LIST_PATH: &'static str = "/console/deliveries/dead-letters";
@@ -90,7 +90,7 @@ impl BulkList for DeadLetterMoves {
         Ok(lines)
     }
 
-    async fn move_subjects(
+    async fn apply_act_to_subjects(
         state: &ApiState,
         (): (),
         mut subjects: Vec<Delivery>,

@@ -9,8 +9,8 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::bulk::{self, BulkBar};
-use crate::console::operators::dead_letter_moves::DeadLetterMoves;
-use crate::console::operators::endpoint_moves::EndpointMoves;
+use crate::console::operators::dead_letter_moves::DeadLetterBulkList;
+use crate::console::operators::endpoint_moves::EndpointBulkList;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::taxpayers::name_or_number;
@@ -32,12 +32,14 @@ use crate::store::webhooks::{delivery_log, endpoint_list};
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/deliveries").page(list_endpoints),
-        path("/console/deliveries/endpoints/move/preview").page(bulk::preview::<EndpointMoves>),
-        path("/console/deliveries/endpoints/move").form(bulk::move_previewed::<EndpointMoves>),
+        path("/console/deliveries/endpoints/move/preview").page(bulk::preview::<EndpointBulkList>),
+        path("/console/deliveries/endpoints/move")
+            .form(bulk::apply_previewed_act::<EndpointBulkList>),
         path("/console/deliveries/dead-letters").page(list_dead_letters),
         path("/console/deliveries/dead-letters/move/preview")
-            .page(bulk::preview::<DeadLetterMoves>),
-        path("/console/deliveries/dead-letters/move").form(bulk::move_previewed::<DeadLetterMoves>),
+            .page(bulk::preview::<DeadLetterBulkList>),
+        path("/console/deliveries/dead-letters/move")
+            .form(bulk::apply_previewed_act::<DeadLetterBulkList>),
         path("/console/deliveries/dead-letters/{id}/replay").form(replay_dead_letter),
     ]
 }
@@ -121,7 +123,7 @@ async fn list_endpoints(
             .map(GroupLine::from)
             .collect(),
         rows: rows.collect(),
-        bulk: BulkBar::new::<EndpointMoves>(&list),
+        bulk: BulkBar::new::<EndpointBulkList>(&list),
         list,
     };
     show_list(&page.pages, &page)
@@ -153,7 +155,7 @@ async fn list_dead_letters(
         frame: Frame::for_operator(&session, "Deliveries"),
         pages: list.pages("/console/deliveries/dead-letters", total),
         rows: rows.collect(),
-        bulk: BulkBar::new::<DeadLetterMoves>(&list),
+        bulk: BulkBar::new::<DeadLetterBulkList>(&list),
         list,
     };
     show_list(&page.pages, &page)
@@ -334,7 +336,7 @@ mod tests {
             },
             rows: (0..PER_PAGE).map(|_| dead_letter(&irn)).collect(),
             pages: list.pages("/console/deliveries/dead-letters", 1_000),
-            bulk: BulkBar::new::<DeadLetterMoves>(&list),
+            bulk: BulkBar::new::<DeadLetterBulkList>(&list),
             list,
         };
         let html = page.render().unwrap();

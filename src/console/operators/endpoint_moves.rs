@@ -18,8 +18,8 @@ use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::webhooks::endpoint_list::{self, EndpointFilter, ListedEndpoint};
 
-/// The webhook endpoints of all taxpayers.
-pub(super) struct EndpointMoves;
+/// The list of the webhook endpoints of all taxpayers, with the acts that enable many of them.
+pub(super) struct EndpointBulkList;
 
 const ACTS: [BulkListAct<AfterEnable>; 2] = [
     BulkListAct {
@@ -42,7 +42,7 @@ const ACTS: [BulkListAct<AfterEnable>; 2] = [
     },
 ];
 
-impl BulkList for EndpointMoves {
+impl BulkList for EndpointBulkList {
     type To = AfterEnable;
     type Subject = ListedEndpoint;
     const LIST_PATH: &'static str = "/console/deliveries";
@@ -104,7 +104,7 @@ impl BulkList for EndpointMoves {
         Ok(lines.collect())
     }
 
-    async fn move_subjects(
+    async fn apply_act_to_subjects(
         state: &ApiState,
         to: AfterEnable,
         subjects: Vec<ListedEndpoint>,

@@ -176,7 +176,7 @@ fn card(title: &'static str, figure: impl Display, note: &str, path: &'static st
 }
 
 fn work_cards(counts: &DatabaseCounts, held: HeldRuns) -> Vec<Card> {
-    let runs = |state| counts.runs_in(state).0;
+    let runs = |state| counts.count_runs_and_oldest(state).0;
     let endpoints = counts.endpoints.iter();
     let troubled = endpoints.filter(|(health, _)| *health != EndpointHealth::Working);
     let overdue = gauge_value(counts.work.overdue.count);
@@ -214,7 +214,7 @@ fn work_cards(counts: &DatabaseCounts, held: HeldRuns) -> Vec<Card> {
         card(
             "Deadlines missed",
             overdue,
-            "Submissions that the law wanted earlier.",
+            "Unfinished submissions that the law wanted earlier.",
             "/console/runs?deadline=overdue",
         ),
         card(
@@ -261,7 +261,7 @@ fn replica_cards(list: &ReplicaList) -> Vec<Card> {
             per_second(sum(|figures| figures.requests)),
             &format!(
                 "Of the last 10 s, on all replicas. On the slowest, 99 of 100 took {}.",
-                at_most_words(slowest)
+                upper_bound_words(slowest)
             ),
             "/console/replicas",
         ),
@@ -289,7 +289,7 @@ fn replica_cards(list: &ReplicaList) -> Vec<Card> {
     ]
 }
 
-fn at_most_words(us: u64) -> String {
+fn upper_bound_words(us: u64) -> String {
     if us < 1_000 {
         "less than 1 ms".to_owned()
     } else {

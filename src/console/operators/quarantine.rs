@@ -10,7 +10,7 @@ use crate::console::frame::Frame;
 use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::list_query::ListQuery;
-use crate::console::operators::quarantine_moves::QuarantineMoves;
+use crate::console::operators::quarantine_moves::QuarantineBulkList;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::operators::{Operator, Viewer};
@@ -24,8 +24,8 @@ use crate::store::operations::quarantine_list;
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/quarantine").page(list_quarantined_work),
-        path("/console/quarantine/move/preview").page(bulk::preview::<QuarantineMoves>),
-        path("/console/quarantine/move").form(bulk::move_previewed::<QuarantineMoves>),
+        path("/console/quarantine/move/preview").page(bulk::preview::<QuarantineBulkList>),
+        path("/console/quarantine/move").form(bulk::apply_previewed_act::<QuarantineBulkList>),
         path("/console/quarantine/{reference}/replay").form(replay_work),
         path("/console/quarantine/{reference}/drop").form(drop_work),
     ]
@@ -68,7 +68,7 @@ async fn list_quarantined_work(
         frame: Frame::for_operator(&session, "Quarantine"),
         pages: list.pages("/console/quarantine", total),
         rows: found.into_iter().map(WorkLine::from).collect(),
-        bulk: BulkBar::new::<QuarantineMoves>(&list),
+        bulk: BulkBar::new::<QuarantineBulkList>(&list),
         list,
     };
     show_list(&page.pages, &page)

@@ -20,8 +20,8 @@ use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::operations::quarantine_list::{self, QuarantineFilter};
 
-/// All work in quarantine.
-pub(super) struct QuarantineMoves;
+/// The list of all work in quarantine, with the acts that replay or drop many pieces of it.
+pub(super) struct QuarantineBulkList;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReleaseAct {
@@ -50,7 +50,7 @@ const ACTS: [BulkListAct<ReleaseAct>; 2] = [
     },
 ];
 
-impl BulkList for QuarantineMoves {
+impl BulkList for QuarantineBulkList {
     type To = ReleaseAct;
     type Subject = QuarantinedWork;
     const LIST_PATH: &'static str = "/console/quarantine";
@@ -118,7 +118,7 @@ impl BulkList for QuarantineMoves {
         Ok(lines.collect())
     }
 
-    async fn move_subjects(
+    async fn apply_act_to_subjects(
         state: &ApiState,
         to: ReleaseAct,
         subjects: Vec<QuarantinedWork>,

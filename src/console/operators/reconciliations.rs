@@ -270,7 +270,9 @@ async fn change_decisions(
             return render_reconciliation(state, session, reconciliation, &list, form).await;
         }
     };
-    let changed = act.apply(state, &reconciliation, session.id, order).await?;
+    let changed = act
+        .apply_to_findings(state, &reconciliation, session.id, order)
+        .await?;
     let notice = match (act, changed) {
         (_, 0) => "Nothing was changed.".to_owned(),
         (FindingAct::Decide, 1) => "1 difference is decided.".to_owned(),

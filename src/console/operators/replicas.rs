@@ -49,7 +49,8 @@ struct ReplicasPart {
 struct ReplicaLine {
     replica: Replica,
     badge: Badge,
-    /// The reason why the replica is not ready or degraded, or the time since when it is missing.
+    /// The reason why the replica is degraded or not ready, or an explanation of the states stopping and missing. Empty
+    /// for a replica that is ready.
     note: String,
     /// The microseconds since the replica's last sign of life, and since its start.
     silent_us: u64,
@@ -149,8 +150,8 @@ impl ReplicaLine {
         let held = figures.breakers.iter();
         Self {
             badge: state.into(),
-            silent_us: list.micros_since(replica.seen_at),
-            running_us: list.micros_since(figures.started_at),
+            silent_us: list.micros_until_last_read(replica.seen_at),
+            running_us: list.micros_until_last_read(figures.started_at),
             note: match state {
                 ReplicaState::Missing => {
                     "It did not stop in order. Others take over its work when its leases end."

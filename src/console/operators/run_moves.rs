@@ -15,8 +15,8 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::runs::run_list::{self, RunFilter};
 
-/// The runs of all taxpayers.
-pub(super) struct RunMoves;
+/// The list of the runs of all taxpayers, with the acts that pause, resume, retry or cancel many of them.
+pub(super) struct RunBulkList;
 
 const ACTS: [BulkListAct<OperatorAction>; 4] = [
     BulkListAct {
@@ -57,7 +57,7 @@ const ACTS: [BulkListAct<OperatorAction>; 4] = [
     },
 ];
 
-impl BulkList for RunMoves {
+impl BulkList for RunBulkList {
     type To = OperatorAction;
     type Subject = RunId;
     const LIST_PATH: &'static str = "/console/runs";
@@ -115,7 +115,7 @@ impl BulkList for RunMoves {
         Ok(lines.collect())
     }
 
-    async fn move_subjects(
+    async fn apply_act_to_subjects(
         state: &ApiState,
         to: OperatorAction,
         subjects: Vec<RunId>,

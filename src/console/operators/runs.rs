@@ -11,7 +11,7 @@ use crate::console::frame::Frame;
 use crate::console::list_pages::{PagePosition, show_list_with_status};
 use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::list_query::ListQuery;
-use crate::console::operators::run_moves::RunMoves;
+use crate::console::operators::run_moves::RunBulkList;
 use crate::console::operators::taxpayers::name_or_number;
 use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
@@ -32,8 +32,8 @@ use crate::store::runs::run_list::{DeadlineState, RunFilter, RunOrder};
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/runs").page(list_runs),
-        path("/console/runs/move/preview").page(bulk::preview::<RunMoves>),
-        path("/console/runs/move").form(bulk::move_previewed::<RunMoves>),
+        path("/console/runs/move/preview").page(bulk::preview::<RunBulkList>),
+        path("/console/runs/move").form(bulk::apply_previewed_act::<RunBulkList>),
     ]
 }
 
@@ -75,7 +75,7 @@ async fn list_runs(state: web::Data<ApiState>, Viewer(session): Viewer, query: Q
         pages: list.pages("/console/runs", total),
         faults: faults.iter().map(ToString::to_string).collect(),
         rows: to_rows(&state, found).await?,
-        bulk: BulkBar::new::<RunMoves>(&list),
+        bulk: BulkBar::new::<RunBulkList>(&list),
         list,
     };
     show_list_with_status(status, &page.pages, &page)
@@ -120,7 +120,7 @@ fn explain_state(run: &Run, hold: Option<RunHold>, now: Timestamp) -> &'static s
     let is_due = run.next_attempt_at().is_some_and(|at| at <= now);
     let is_waiting = run.state() == RunState::Waiting;
     match hold {
-        Some(hold) if is_due || is_waiting && hold.is_by_operator() => return hold_words(hold),
+        Some(hold) if is_due || is_waiting && hold.is_operator_hold() => return hold_words(hold),
         None if is_due => return "Its turn",
         _ => {}
     }
@@ -187,7 +187,7 @@ mod tests {
             faults: Vec::new(),
             rows: rows.collect(),
             pages: list.pages("/console/runs", 1_000),
-            bulk: BulkBar::new::<RunMoves>(&list),
+            bulk: BulkBar::new::<RunBulkList>(&list),
             list,
         };
         let html = page.render().unwrap();

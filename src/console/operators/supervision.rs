@@ -89,7 +89,8 @@ struct ReplicaLine {
 
 struct ActorLine {
     badge: Badge,
-    /// The address of the page about the subject that the actor works for; `None` if it works for all.
+    /// The address of the page about the taxpayer or run that the actor works for; `None` if it works for no single
+    /// one.
     address: Option<String>,
     within: WindowFigures,
     told: ReplicaActor,
@@ -304,7 +305,7 @@ fn replica_lines(list: &ReplicaList) -> Vec<ReplicaLine> {
     let lines = list.replicas.iter().map(|replica| ReplicaLine {
         name: replica.identity.name.clone(),
         badge: list.state(replica).into(),
-        told_us_ago: list.micros_since(replica.seen_at),
+        told_us_ago: list.micros_until_last_read(replica.seen_at),
         totals: replica.figures.actors,
     });
     lines.collect()
@@ -338,7 +339,8 @@ impl ActorLine {
     }
 }
 
-/// Returns the address of the page about the taxpayer or run that an actor works for; `None` if it works for all.
+/// Returns the address of the page about the taxpayer or run that an actor works for; `None` if it works for no single
+/// one.
 fn subject_path(kind: &str, name: &str) -> Option<String> {
     if [kinds::TAXPAYER, kinds::WEBHOOK]
         .map(NodeKind::name)

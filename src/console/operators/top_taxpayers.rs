@@ -12,7 +12,7 @@ use crate::console::operators::choices::{Choice, ChoiceRow, find_window, window_
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::http::api::ops::taxpayer_load::top_taxpayers;
+use crate::http::api::ops::taxpayer_load::load_top_taxpayers;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::state::ApiState;
@@ -47,7 +47,7 @@ async fn show_top_taxpayers(
     query: Query,
 ) -> Answer {
     let view = TopTaxpayersView::new(&query);
-    let top = top_taxpayers(&state, view.by, view.window).await;
+    let top = load_top_taxpayers(&state, view.by, view.window).await;
     let lines = top.into_iter().map(|(id, name, counts)| TaxpayerLine {
         id,
         name: name.unwrap_or_else(|| format!("Taxpayer {id}")),

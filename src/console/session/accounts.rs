@@ -11,7 +11,7 @@ use crate::actors::taxpayer::acting::set_request_actor;
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::handle::{OnceClaim, TaxpayerError};
 use crate::console::session::{
-    Refusal, SignedIn, admit, needs_second_factor, notice, session_token,
+    Refusal, SignedIn, needs_second_factor, notice, session_token, signed_in_with_required_factor,
 };
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
@@ -91,7 +91,7 @@ async fn account_session(
     request: &HttpRequest,
     least: ContactRole,
 ) -> Result<AccountSession, Refusal> {
-    let SignedIn { session, csrf } = admit(request).await?;
+    let SignedIn { session, csrf } = signed_in_with_required_factor(request).await?;
     let person = session.person;
     let wanted = request
         .match_info()
@@ -151,8 +151,7 @@ fn record_person_name(request: &HttpRequest, person: &Person) {
     });
 }
 
-/// True while the session of this token may see the pages of this account. This check does not count as a use of the
-/// session.
+/// True while the session of this token may see the pages of this account. This check does not extend the session.
 pub(crate) async fn may_view_account(
     state: &ApiState,
     token: &SecretString,
@@ -195,7 +194,7 @@ pub(crate) fn reading_right(
 }
 
 /// Returns the session if the person may see the account in the path, for the frame of a failure page.
-pub(crate) async fn visible_account(request: &HttpRequest) -> Option<AccountSession> {
+pub(crate) async fn find_visible_account(request: &HttpRequest) -> Option<AccountSession> {
     account_session(request, ContactRole::ReadOnly).await.ok()
 }
 
@@ -231,7 +230,7 @@ impl FromRequest for SignedInIntegrator {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let SignedIn { session, csrf } = admit(&request).await?;
+            let SignedIn { session, csrf } = signed_in_with_required_factor(&request).await?;
             let SessionOwner::Integrator(id) = session.person.owner else {
                 return Err(ApiError::route_not_found().into());
             };

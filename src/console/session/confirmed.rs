@@ -41,7 +41,11 @@ impl<R: SessionRight> FromRequest for Confirmed<R> {
         Box::pin(async move {
             let right = right.await?;
             let now = ApiState::from_request(&request)?.now();
-            if !find_session(&request).await?.session.is_confirmed(now) {
+            if !find_session(&request)
+                .await?
+                .session
+                .is_recently_confirmed(now)
+            {
                 return Err(Refusal::ConfirmationMissing);
             }
             Ok(Self(right))

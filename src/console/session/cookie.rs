@@ -63,7 +63,7 @@ pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
 /// Returns the path of the sign-in page. After it, the person gets back to this page. If a form was sent, the person
 /// gets back to the page with the form, and the sign-in page says that the form was not processed.
 pub(crate) fn sign_in_path(request: &HttpRequest) -> String {
-    let next = encoded_page(request);
+    let next = encoded_return_address(request);
     if request.method().is_safe() {
         format!("/sign-in?next={next}")
     } else {
@@ -74,12 +74,12 @@ pub(crate) fn sign_in_path(request: &HttpRequest) -> String {
 /// Returns the path of the page that asks for password and code. After it, the person gets back to this page or, if a
 /// form was sent, to the page with the form.
 pub(crate) fn confirm_path(request: &HttpRequest) -> String {
-    format!("/account/confirm?next={}", encoded_page(request))
+    format!("/account/confirm?next={}", encoded_return_address(request))
 }
 
 /// Returns the address of this page or, if a form was sent, of the page with the form, encoded for a query. Empty if
 /// the address is not known.
-fn encoded_page(request: &HttpRequest) -> String {
+fn encoded_return_address(request: &HttpRequest) -> String {
     let here = request
         .uri()
         .path_and_query()

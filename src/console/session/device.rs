@@ -30,7 +30,8 @@ pub(crate) fn known_device(
     devices::recognise(&state.store, owner, &token)
 }
 
-/// Returns the token of the cookie that this person's kind has. It may have been made for another person, or by nobody.
+/// Returns the token in the request's cookie for this kind of person. The token may belong to another person, or be
+/// invented by the sender.
 fn sent_device_token(
     request: &HttpRequest,
     state: &ApiState,

@@ -137,7 +137,7 @@ async fn stored_session(
     };
     state
         .remembered_operators
-        .note_session(token, found.as_ref());
+        .record_session_lookup(token, found.as_ref());
     Ok(found)
 }
 
@@ -148,7 +148,7 @@ fn extends_session(request: &HttpRequest) -> bool {
 }
 
 /// Returns the person who is signed in, unless a second factor has to be set up first.
-async fn admit(request: &HttpRequest) -> Result<SignedIn, Refusal> {
+async fn signed_in_with_required_factor(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let signed_in = signed_in(request).await?;
     let person = &signed_in.session.person;
     if !person.has_second_factor

@@ -10,7 +10,7 @@ use secrecy::SecretString;
 
 use crate::actors::taxpayer::acting::set_request_actor;
 use crate::console::operators::incident_lines::{Headline, headline};
-use crate::console::session::{Refusal, admit, notice};
+use crate::console::session::{Refusal, notice, signed_in_with_required_factor};
 use crate::domain::access::session::{OperatorRole, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Actor, ActorWithName};
 use crate::http::extract::role::{self, NeedsRole};
@@ -48,7 +48,7 @@ async fn operator_session(
     request: &HttpRequest,
     least: OperatorRole,
 ) -> Result<OperatorSession, Refusal> {
-    let signed_in = admit(request).await?;
+    let signed_in = signed_in_with_required_factor(request).await?;
     let person = signed_in.session.person;
     let (SessionOwner::Operator(id), Rights::Operate(role)) = (person.owner, person.rights) else {
         return Err(ApiError::route_not_found().into());
@@ -77,8 +77,7 @@ async fn operator_session(
     })
 }
 
-/// True while the session of this token may see the pages of operators. This check does not count as a use of the
-/// session.
+/// True while the session of this token may see the pages of operators. This check does not extend the session.
 pub(crate) async fn may_view_pages(
     state: &ApiState,
     token: &SecretString,

@@ -26,7 +26,8 @@ pub(super) fn admit_page_request(
     Ok(())
 }
 
-/// Stores that a session with this token exists. Its next requests count for the session, not for the address.
+/// Stores that a session with this token exists. From now on its requests count towards the limit of the session, not
+/// towards that of the client's address.
 pub(super) fn remember_session(state: &ApiState, token: &SecretString) {
     state.pages.remember_session(token_key(token), state.now());
 }

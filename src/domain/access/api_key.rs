@@ -92,13 +92,13 @@ impl NewKey {
         Self { name, ..self }
     }
 
-    /// Returns the end of the key's text, by which people recognise the key.
+    /// Returns the last characters of the key's text, by which people recognise the key.
     pub fn last_four(&self) -> String {
         visible_key_end(self.text.expose_secret())
     }
 }
 
-/// Returns the end of a key's text, which is shown because the whole text is secret.
+/// Returns the last characters of a key's text, which are shown because the whole text is secret.
 pub fn visible_key_end(key: &str) -> String {
     let skipped = key.chars().count().saturating_sub(SHOWN_CHARS);
     key.chars().skip(skipped).collect()
@@ -147,7 +147,7 @@ pub struct ApiKey {
 
 /// An integrator or an operator with its keys. The newest key is first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyHolder {
+pub struct AccountWithKeys {
     pub id: i64,
     /// The name of the integrator. Operators have no name.
     pub name: Option<String>,
@@ -182,9 +182,9 @@ impl KeyTerms {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns the end of a key that is replaced at `now`: after the overlap, or at `own_expiry`, the expiry of that
-    /// key itself, if this is sooner.
-    pub fn replaced_key_end(&self, now: Timestamp, own_expiry: Option<Timestamp>) -> Timestamp {
+    /// Returns the time at which a key that is replaced at `now` expires: after the overlap, or at `own_expiry`, the
+    /// expiry of that key itself, if this is sooner.
+    pub fn replaced_key_expiry(&self, now: Timestamp, own_expiry: Option<Timestamp>) -> Timestamp {
         let overlap = now
             .saturating_add(self.overlap.min(OVERLAP_MAX))
             .unwrap_or(Timestamp::MAX);
@@ -215,9 +215,9 @@ mod tests {
             overlap: Duration::from_hours(hours),
             ..KeyTerms::default()
         };
-        assert_eq!(terms(2).replaced_key_end(now, None), after(2));
-        assert_eq!(terms(2).replaced_key_end(now, Some(after(1))), after(1));
-        assert_eq!(terms(2).replaced_key_end(now, Some(after(3))), after(2));
-        assert_eq!(terms(24 * 8).replaced_key_end(now, None), after(24 * 7));
+        assert_eq!(terms(2).replaced_key_expiry(now, None), after(2));
+        assert_eq!(terms(2).replaced_key_expiry(now, Some(after(1))), after(1));
+        assert_eq!(terms(2).replaced_key_expiry(now, Some(after(3))), after(2));
+        assert_eq!(terms(24 * 8).replaced_key_expiry(now, None), after(24 * 7));
     }
 }

@@ -34,12 +34,16 @@ impl IdempotencyClaim {
         }
     }
 
-    /// Creates the claim of a form on a page. `session` is the token of the person's session, and `once` the token of
-    /// the form. `request` lists the parts that define the request, such as path and fields. These parts also go into
-    /// the id, because the same form with other fields counts as another request.
-    pub fn for_form(session: &str, once: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
+    /// Creates the claim of a form on a page. `request` lists the parts that define the request, such as path and
+    /// fields. These parts also go into the id, because the same form with other fields counts as another request.
+    pub fn for_form(
+        session_token: &str,
+        form_token: &str,
+        request: &[&[u8]],
+        expires_at: Timestamp,
+    ) -> Self {
         let fingerprint = digest(request);
-        let parts = ["form", session, once, &fingerprint].map(str::as_bytes);
+        let parts = ["form", session_token, form_token, &fingerprint].map(str::as_bytes);
         Self {
             id: digest(&parts),
             fingerprint,

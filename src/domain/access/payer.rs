@@ -1,5 +1,5 @@
-//! The account to which use is charged. Limits apply to this account first: an integrator can create any number of
-//! taxpayers and keys, so limits for each taxpayer or key alone would not limit the integrator.
+//! The account to which the use of the API is charged. Limits apply to this account first: an integrator can create any
+//! number of taxpayers and keys, so limits for each taxpayer or key alone would not limit the integrator.
 
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::kernel::ids::IntegratorId;

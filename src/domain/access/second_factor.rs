@@ -46,7 +46,7 @@ impl TotpSecret {
 
     /// Returns the time step that this code belongs to: the present step, or the one before or after it. `None` if the
     /// code belongs to none of them.
-    pub fn matching_step(&self, code: &str, now: Timestamp) -> Option<i64> {
+    pub fn matching_time_step(&self, code: &str, now: Timestamp) -> Option<i64> {
         let code: String = code.chars().filter(|sign| !sign.is_whitespace()).collect();
         if code.len() != CODE_DIGITS || !code.bytes().all(|digit| digit.is_ascii_digit()) {
             return None;
@@ -64,7 +64,7 @@ pub struct RecoveryCode(String);
 
 impl RecoveryCode {
     /// Makes a new set of codes for one person.
-    pub fn draw_set(mut chance: impl FnMut() -> [u8; RECOVERY_CODE_BYTES]) -> Vec<Self> {
+    pub fn draw_codes(mut chance: impl FnMut() -> [u8; RECOVERY_CODE_BYTES]) -> Vec<Self> {
         (0..RECOVERY_CODE_COUNT)
             .map(|_| Self(Secret::new(Box::new(chance())).to_base32()))
             .collect()
@@ -114,7 +114,10 @@ mod tests {
             (1_234_567_890, "005924"),
             (20_000_000_000, "353130"),
         ] {
-            assert_eq!(secret().matching_step(code, at(second)), Some(second / 30));
+            assert_eq!(
+                secret().matching_time_step(code, at(second)),
+                Some(second / 30)
+            );
         }
     }
 
@@ -129,13 +132,15 @@ mod tests {
             (60, false),
         ] {
             assert_eq!(
-                secret().matching_step("081 804", at(now + late)).is_some(),
+                secret()
+                    .matching_time_step("081 804", at(now + late))
+                    .is_some(),
                 is_right,
                 "{late}"
             );
         }
         for other in ["", "81804", "0081804", "08180a", "+81804", "٠٨١٨٠٤"] {
-            assert_eq!(secret().matching_step(other, at(now)), None, "{other}");
+            assert_eq!(secret().matching_time_step(other, at(now)), None, "{other}");
         }
     }
 
@@ -155,7 +160,7 @@ mod tests {
     #[test]
     fn a_recovery_code_is_read_as_people_type_it() {
         let mut byte = 0;
-        let codes = RecoveryCode::draw_set(|| {
+        let codes = RecoveryCode::draw_codes(|| {
             byte += 1;
             [byte; RECOVERY_CODE_BYTES]
         });

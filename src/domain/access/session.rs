@@ -25,7 +25,7 @@ words! {
     SessionKind { Operator = "operator", Contact = "contact", Integrator = "integrator" }
 }
 
-/// The account of a person.
+/// The account to which a person signs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionOwner {
     Operator(i64),
@@ -88,7 +88,7 @@ const CONFIRMATION_LIFETIME: Duration = Duration::from_mins(5);
 
 impl Session {
     /// True if the person signed in, or entered password and code again, a short time ago.
-    pub fn is_confirmed(&self, now: Timestamp) -> bool {
+    pub fn is_recently_confirmed(&self, now: Timestamp) -> bool {
         let end = self
             .confirmed_at
             .saturating_add(CONFIRMATION_LIFETIME)
@@ -138,7 +138,7 @@ impl SessionLimits {
 
 impl SessionTimes {
     /// True if a use of the session at this time must be stored in `seen_at`.
-    pub fn must_store_use(&self, now: Timestamp) -> bool {
+    pub fn must_update_seen_at(&self, now: Timestamp) -> bool {
         now.duration_since(self.seen_at).unsigned_abs() >= SEEN_WRITE_INTERVAL
     }
 }
@@ -204,6 +204,6 @@ mod tests {
         };
         assert!(limits.is_session_valid(&used(719), after(719)));
         assert!(!limits.is_session_valid(&used(719), after(720)), "old");
-        assert!(!times.must_store_use(now) && times.must_store_use(after(1)));
+        assert!(!times.must_update_seen_at(now) && times.must_update_seen_at(after(1)));
     }
 }

@@ -36,7 +36,7 @@ impl From<Breakdown> for Amounts {
             totals: breakdown.totals,
             taxes,
         }
-        .without_zeros()
+        .without_zero_categories()
     }
 }
 
@@ -82,10 +82,10 @@ impl Amounts {
             mine.base = combine(mine.base, theirs.base)?;
             mine.tax = combine(mine.tax, theirs.tax)?;
         }
-        Some(Self { totals, taxes }.without_zeros())
+        Some(Self { totals, taxes }.without_zero_categories())
     }
 
-    fn without_zeros(mut self) -> Self {
+    fn without_zero_categories(mut self) -> Self {
         self.taxes
             .retain(|_, part| !(part.base.is_zero() && part.tax.is_zero()));
         self

@@ -31,7 +31,7 @@ const LINE_TERMS: [&str; 3] = ["base_quantity", "fee_amount", "fee_rate"];
 /// The fields in which a line states its amounts.
 const LINE_AMOUNTS: [&str; 2] = ["line_extension_amount", "total_tax"];
 
-/// Builds the credit notes of one invoice from these data.
+/// Builds the draft of a credit note of the invoice `original`. The credit note gets this number and this date.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CreditNoteBuilder<'a> {
     pub(super) original: &'a Invoice,

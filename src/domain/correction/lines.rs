@@ -102,7 +102,7 @@ impl FlatAmounts {
     }
 
     /// Returns the line with these amounts in place of its own.
-    fn put_into(self, line: &Line) -> Line {
+    fn line_with_amounts(self, line: &Line) -> Line {
         let mut line = line.clone();
         let Self { discount, fee } = self;
         line.discount_amount = (!discount.is_zero()).then_some(discount);
@@ -162,14 +162,14 @@ impl LineAmounts {
     }
 
     /// Returns the line with these amounts; unchanged if it already has them.
-    fn put_into(self, line: &Line) -> Line {
+    fn line_with_amounts(self, line: &Line) -> Line {
         if self == Self::from(line) {
             return line.clone();
         }
         Line {
             quantity: self.quantity,
             unit_price: self.unit_price,
-            ..self.flat.put_into(line)
+            ..self.flat.line_with_amounts(line)
         }
     }
 }
@@ -199,7 +199,8 @@ pub fn remaining_lines<'a>(
         *left.get_mut(place)? = less;
     }
     let kept = remaining_indexes(places).into_iter();
-    let kept = kept.filter_map(|place| Some(left.get(place)?.put_into(original.get(place)?)));
+    let kept =
+        kept.filter_map(|place| Some(left.get(place)?.line_with_amounts(original.get(place)?)));
     Some(kept.collect())
 }
 
@@ -240,8 +241,8 @@ fn item_number_and_name(line: &Line) -> (Option<&str>, &str) {
     (line.item_no.as_deref(), line.item_name.as_str())
 }
 
-fn has_same_quantity_and_price(one: &Line, other: &Line) -> bool {
-    one.quantity == other.quantity && one.unit_price == other.unit_price
+fn has_same_quantity_and_price(first: &Line, second: &Line) -> bool {
+    first.quantity == second.quantity && first.unit_price == second.unit_price
 }
 
 /// True if at least one of the lines has this tax category.
@@ -327,7 +328,7 @@ fn lines_crediting_difference(
     if parts.is_empty() {
         return None;
     }
-    let bare = FlatAmounts::default().put_into(line);
+    let bare = FlatAmounts::default().line_with_amounts(line);
     let lines = parts.into_iter().map(|(quantity, unit_price)| Line {
         unit_price,
         quantity,

@@ -98,10 +98,11 @@ impl Correction {
             .id
     }
 
-    /// Marks the next document as signed with this payable, which may differ from the plan because a replacement can be
-    /// edited before. If it was the last document, the correction is done.
+    /// Marks the next document as signed with this payable, which may differ from the planned one, because a
+    /// replacement can be edited before it is signed. If this was the last document of the correction, the correction
+    /// is done.
     #[must_use]
-    pub fn record_signature(mut self, payable: Amount, now: Timestamp) -> Self {
+    pub fn mark_next_signed(mut self, payable: Amount, now: Timestamp) -> Self {
         let mut documents = self.documents.iter_mut();
         if let Some(next) = documents.find(|document| !document.is_signed) {
             next.is_signed = true;

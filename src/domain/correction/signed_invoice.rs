@@ -50,7 +50,7 @@ const KEPT_FULL_LINE_MEMBERS: [&str; 4] = [
 #[error(
     "The authority signed {number} with other lines or amounts than are stored here: {signed} signed, {stored} stored. Create the credit note in the system that sent the document."
 )]
-pub struct SignedOtherwiseError {
+pub struct SignedAmountsMismatch {
     number: String,
     signed: String,
     stored: String,
@@ -90,7 +90,7 @@ pub fn signed_invoice(
     stored: &Invoice,
     document: &Map<String, Value>,
     catalog: &Catalog,
-) -> Result<Invoice, SignedOtherwiseError> {
+) -> Result<Invoice, SignedAmountsMismatch> {
     let Some(totals) = document
         .get("legal_monetary_total")
         .and_then(|totals| DocumentTotals::deserialize(totals).ok())
@@ -105,7 +105,7 @@ pub fn signed_invoice(
     taken_over.ok_or_else(|| {
         let currency = document.get("document_currency_code");
         let currency = currency.and_then(Value::as_str).unwrap_or_default();
-        SignedOtherwiseError {
+        SignedAmountsMismatch {
             number: stored.invoice_no.clone(),
             signed: format!("{currency} {}", totals.payable_amount),
             stored: format!("{} {}", stored.currency, stored.payment.payable),

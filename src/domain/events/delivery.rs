@@ -51,8 +51,8 @@ impl Delivery {
 
     /// True if this delivery was in flight at a crash of the process. The id of such a delivery is recorded in the row
     /// of the endpoint's lane before the next attempt begins, so that a further crash is counted for this delivery.
-    pub fn is_suspect(&self) -> bool {
-        self.crash_history.is_suspect()
+    pub fn is_crash_suspect(&self) -> bool {
+        self.crash_history.is_crash_suspect()
     }
 
     /// True if this delivery was in flight at two crashes. During its attempts no other delivery to the endpoint is in

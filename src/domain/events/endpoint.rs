@@ -80,14 +80,14 @@ impl Endpoint {
     }
 
     /// Creates an endpoint in addition to the default one, active and without any events.
-    pub fn new_beside_default(
+    pub fn new_added_endpoint(
         id: i64,
         taxpayer_id: TaxpayerId,
         url: String,
         now: Timestamp,
     ) -> Self {
         Self {
-            key: EndpointKey::for_added(id),
+            key: EndpointKey::for_added_endpoint(id),
             ..Self::new(id, taxpayer_id, url, now)
         }
     }
@@ -170,7 +170,7 @@ mod tests {
         let url = "https://mill.example/a-secret-path";
         let at = Timestamp::UNIX_EPOCH;
         let [first, second] =
-            [3, 4].map(|id| Endpoint::new_beside_default(id, TaxpayerId(7), url.to_owned(), at));
+            [3, 4].map(|id| Endpoint::new_added_endpoint(id, TaxpayerId(7), url.to_owned(), at));
         let default = Endpoint::new(7, TaxpayerId(7), url.to_owned(), at);
         for (endpoint, name) in [
             (default, "https://mill.example"),

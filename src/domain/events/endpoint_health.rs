@@ -123,7 +123,8 @@ impl FailureStreak {
         failing.failures = failing.failures.saturating_add(1);
         let lasted = at.duration_since(failing.since);
         let is_parked = failing.parked_until.is_some_and(|until| until > at);
-        if failing.failures >= FAILURES_MIN && has_lasted(lasted, policy.open_after) && !is_parked {
+        if failing.failures >= FAILURES_MIN && is_at_least(lasted, policy.open_after) && !is_parked
+        {
             let wait = failing.wait_before_probe(failure.jitter, policy).max(
                 failure
                     .requested_wait
@@ -179,7 +180,7 @@ impl FailureStreak {
     /// True if the streak has lasted so long that the endpoint must be disabled.
     pub fn should_disable(&self, policy: &CircuitPolicy) -> bool {
         self.failures >= FAILURES_MIN
-            && has_lasted(self.last.duration_since(self.since), policy.disable_after)
+            && is_at_least(self.last.duration_since(self.since), policy.disable_after)
     }
 
     pub fn circuit_state(&self, now: Timestamp) -> CircuitState {
@@ -193,8 +194,8 @@ impl FailureStreak {
     }
 }
 
-fn has_lasted(lasted: SignedDuration, limit: Duration) -> bool {
-    Duration::try_from(lasted).is_ok_and(|lasted| lasted >= limit)
+fn is_at_least(duration: SignedDuration, limit: Duration) -> bool {
+    Duration::try_from(duration).is_ok_and(|duration| duration >= limit)
 }
 
 #[cfg(test)]

@@ -17,12 +17,12 @@ words! {
 
 impl ReplayScope {
     /// Parses a scope that a caller may ask for.
-    pub fn parse_requestable(word: &str) -> Option<Self> {
+    pub fn parse_requestable_scope(word: &str) -> Option<Self> {
         Self::parse(word).filter(|scope| *scope != Self::Selected)
     }
 
     /// Returns the scopes that a caller may ask for, separated by commas.
-    pub fn requestable_words() -> String {
+    pub fn requestable_scope_list() -> String {
         let asked = Self::ALL.iter().filter(|scope| **scope != Self::Selected);
         let words: Vec<_> = asked.map(|scope| scope.as_str()).collect();
         words.join(", ")
@@ -61,7 +61,7 @@ pub struct Replay {
     /// The chosen deliveries; set if and only if the scope is `Selected`.
     pub selection: Option<DeliverySelection>,
     pub state: ReplayState,
-    /// The sequence before the first event of the range.
+    /// The range begins with the event after this sequence.
     pub after: i64,
     /// The sequence of the last event of the range. It is at most the end of the log at the time of the request.
     pub until: i64,
@@ -352,8 +352,11 @@ mod tests {
 
     #[test]
     fn a_caller_asks_for_no_selection_by_a_scope() {
-        assert_eq!(ReplayScope::requestable_words(), "failed, missing, all");
-        let parsed = ["all", "Selected"].map(ReplayScope::parse_requestable);
+        assert_eq!(
+            ReplayScope::requestable_scope_list(),
+            "failed, missing, all"
+        );
+        let parsed = ["all", "Selected"].map(ReplayScope::parse_requestable_scope);
         assert_eq!(parsed, [Some(ReplayScope::All), None]);
     }
 

@@ -22,7 +22,7 @@ pub struct CustomerAnswers {
 }
 
 impl ImportAnswers {
-    /// Returns the number of values.
+    /// Returns the number of all values together: those for all customers and those for single ones.
     pub fn count(&self) -> usize {
         let values = self.customers.iter().map(|one| one.values.len());
         self.defaults.len() + values.sum::<usize>()

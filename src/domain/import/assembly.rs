@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::import::causes::RefusalCauses;
-use crate::domain::import::profile::{NamedCustomer, answer_name};
+use crate::domain::import::profile::{CustomerIdentity, profile_field_name};
 use crate::domain::import::record::{
     DocumentResult, Import, ImportFault, ImportItem, ImportOutcome, ImportedDocument, ImportedFile,
     OutcomeCounts, Question,
@@ -21,7 +21,7 @@ const DIFFERENT_WARNING: &str =
     "The account has this invoice with other contents, which stay as they are.";
 
 impl Import {
-    /// Builds the record. The results are in the order of the documents.
+    /// Builds the record of an import. `results` holds the result of each document, in the order of the documents.
     pub fn new(
         file: &ImportedFile,
         batch_no: Option<String>,
@@ -103,8 +103,9 @@ fn import_item(
 
 /// True if each fault is a missing field whose value the import profile can give.
 fn is_answerable(form: ImportForm, faults: &Faults) -> bool {
-    let is_question =
-        |fault: &Fault| fault.rule() == "required" && answer_name(form, &fault.path).is_some();
+    let is_question = |fault: &Fault| {
+        fault.rule() == "required" && profile_field_name(form, &fault.path).is_some()
+    };
     !faults.is_empty() && !faults.is_full() && faults.iter().all(is_question)
 }
 
@@ -113,7 +114,7 @@ fn shorten(text: &str) -> String {
 }
 
 fn add_question(
-    questions: &mut BTreeMap<NamedCustomer, Question>,
+    questions: &mut BTreeMap<CustomerIdentity, Question>,
     form: ImportForm,
     document: &ImportedDocument,
     errors: &[ImportFault],
@@ -128,7 +129,7 @@ fn add_question(
         });
     for name in errors
         .iter()
-        .filter_map(|error| answer_name(form, &error.field))
+        .filter_map(|error| profile_field_name(form, &error.field))
     {
         if !question.fields.iter().any(|field| field == name) {
             question.fields.push(name.to_owned());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::import::record::{ImportFault, ImportedDocument, RefusalCause};
-use crate::domain::import::source::without_index;
+use crate::domain::import::source::mask_indexes;
 use crate::domain::money::Amount;
 
 /// The causes of refusals, by rule, field and currency.
@@ -15,7 +15,7 @@ impl RefusalCauses {
     pub(super) fn add(&mut self, document: &ImportedDocument, errors: &[ImportFault]) {
         let mut broken: Vec<_> = errors
             .iter()
-            .map(|error| (error.rule.clone(), without_index(&error.field)))
+            .map(|error| (error.rule.clone(), mask_indexes(&error.field)))
             .collect();
         broken.sort();
         broken.dedup();

@@ -143,7 +143,7 @@ fn guard_against_formula(cell: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
     use crate::domain::import::csv_table;
-    use crate::domain::import::profile::NamedCustomer;
+    use crate::domain::import::profile::CustomerIdentity;
     use crate::domain::import::record::{DocumentResult, ImportedDocument};
     use crate::domain::import::source::ImportForm;
     use crate::domain::import::table_documents;
@@ -161,7 +161,7 @@ mod tests {
         let documents = file.documents.iter().map(|document| ImportedDocument {
             places: document.places.clone(),
             warnings: Vec::new(),
-            customer: NamedCustomer::default(),
+            customer: CustomerIdentity::default(),
             currency: None,
             amount: None,
             rows: document.rows.clone(),

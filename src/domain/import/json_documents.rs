@@ -55,11 +55,11 @@ pub fn read_piece(bytes: &[u8], documents_before: u64) -> Result<SourceFile, Fau
             _ => steps.get(depth - 1).and_then(|step| step.parse().ok()),
         };
         let Some(index) = index else {
-            return Err(key_fault("file", &steps));
+            return Err(unusable_key_fault("file", &steps));
         };
         let faults = key_faults.entry(index).or_default();
         if faults.len() < ITEM_FAULTS_MAX {
-            faults.push(key_fault(
+            faults.push(unusable_key_fault(
                 WHOLE_ITEM_PATH,
                 steps.get(depth..).unwrap_or_default(),
             ));
@@ -91,7 +91,7 @@ pub fn read_lines(bytes: &[u8], lines_before: u64) -> Result<SourceFile, Fault> 
         let mut faults = Vec::new();
         let read = strict_json::read(line, JsonLimits::REQUEST, |fault| {
             if faults.len() < ITEM_FAULTS_MAX {
-                faults.push(key_fault(WHOLE_ITEM_PATH, &fault_path(fault)));
+                faults.push(unusable_key_fault(WHOLE_ITEM_PATH, &fault_path(fault)));
             }
         });
         file.documents.push(match read {
@@ -130,7 +130,7 @@ fn fault_path(fault: &KeyError<'_>) -> Vec<String> {
     steps.collect()
 }
 
-fn key_fault(whole: &str, steps: &[String]) -> Fault {
+fn unusable_key_fault(whole: &str, steps: &[String]) -> Fault {
     let path = steps.join(".");
     let path = &path[..path.floor_char_boundary(PATH_BYTES_SHOWN_MAX)];
     let path = if path.is_empty() { whole } else { path };

@@ -217,7 +217,7 @@ impl PieceCutter {
         let Some(header) = records.read_next()? else {
             return Ok(0..0);
         };
-        let column = table_documents::number_column(&header.cells(header.line)?, names)?;
+        let column = table_documents::invoice_number_column(&header.cells(header.line)?, names)?;
         let head = header.bytes;
         if head.len() > HEADER_BYTES_MAX {
             self.fault = Some(header_fault());

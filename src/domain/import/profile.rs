@@ -133,7 +133,7 @@ impl ProfileField {
 }
 
 /// True if a profile may give a value for a field with this name.
-pub fn is_answer_name(name: &str) -> bool {
+pub fn is_profile_field(name: &str) -> bool {
     HEADER_FIELDS
         .iter()
         .chain(&LINE_FIELDS)
@@ -141,13 +141,13 @@ pub fn is_answer_name(name: &str) -> bool {
 }
 
 /// Returns the names of the fields for which a profile may give a value, separated by commas.
-pub fn answer_names() -> String {
+pub fn profile_field_names() -> String {
     let names = HEADER_FIELDS.iter().chain(&LINE_FIELDS);
     names.map(|field| field.name).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the name under which a profile can give a value for the field at this path of a body; `None` if it cannot.
-pub fn answer_name(form: ImportForm, path: &str) -> Option<&'static str> {
+pub fn profile_field_name(form: ImportForm, path: &str) -> Option<&'static str> {
     let steps: Vec<_> = path.split('.').collect();
     let (fields, steps) = match steps.split_first() {
         Some((list, [_, rest @ ..])) if *list == form.lines_field() => (&LINE_FIELDS[..], rest),
@@ -161,13 +161,13 @@ pub fn answer_name(form: ImportForm, path: &str) -> Option<&'static str> {
 
 /// The customer of a body, as the file identifies it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct NamedCustomer {
+pub struct CustomerIdentity {
     pub no: Option<String>,
     pub tin: Option<String>,
     pub name: Option<String>,
 }
 
-impl NamedCustomer {
+impl CustomerIdentity {
     pub fn from_body(form: ImportForm, body: &Map<String, Value>) -> Self {
         let text = |name: &str| {
             let field = HEADER_FIELDS.iter().find(|field| field.name == name)?;
@@ -190,7 +190,7 @@ impl ImportProfile {
         body: &mut Map<String, Value>,
         catalog: &Catalog,
     ) -> Vec<String> {
-        let customer = NamedCustomer::from_body(form, body);
+        let customer = CustomerIdentity::from_body(form, body);
         let entries = self.customer_entries(&customer);
         let answer = |name: &str| {
             let of_customer = entries.iter().find_map(|(key, values)| {
@@ -247,7 +247,7 @@ impl ImportProfile {
     /// the other entries.
     fn customer_entries<'a>(
         &'a self,
-        customer: &'a NamedCustomer,
+        customer: &'a CustomerIdentity,
     ) -> Vec<(&'a String, &'a BTreeMap<String, String>)> {
         let entry = |key: &'a String| Some((key, self.customers.get(key)?));
         let keys = [&customer.no, &customer.tin];
@@ -511,8 +511,8 @@ mod tests {
             (ImportForm::Standard, "invoice_lines", None),
             (ImportForm::Standard, "due_date", None),
         ] {
-            assert_eq!(answer_name(form, path), name, "{path}");
+            assert_eq!(profile_field_name(form, path), name, "{path}");
         }
-        assert!(is_answer_name("tax_category") && !is_answer_name("quantity"));
+        assert!(is_profile_field("tax_category") && !is_profile_field("quantity"));
     }
 }

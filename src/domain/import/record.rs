@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::import::profile::NamedCustomer;
+use crate::domain::import::profile::CustomerIdentity;
 use crate::domain::import::source::{ImportForm, Places};
 use crate::domain::import::table::Table;
 use crate::domain::invoice::batch::{BatchItem, Duplicate};
@@ -46,7 +46,7 @@ pub struct ImportedFile {
 pub struct ImportedDocument {
     pub places: Places,
     pub warnings: Vec<String>,
-    pub customer: NamedCustomer,
+    pub customer: CustomerIdentity,
     pub currency: Option<String>,
     /// The amount of the document, for the sums of the causes; `None` if it cannot be read.
     pub amount: Option<Amount>,
@@ -165,7 +165,7 @@ impl OutcomeCounts {
     }
 
     pub(super) fn add(&mut self, item: &ImportItem) {
-        self.different += usize::from(item.is_different());
+        self.different += usize::from(item.is_different_duplicate());
         *match item.outcome {
             ImportOutcome::Created => &mut self.created,
             ImportOutcome::Duplicate => &mut self.duplicates,
@@ -177,7 +177,7 @@ impl OutcomeCounts {
 
 impl ImportItem {
     /// True if an invoice with this number but other contents exists.
-    pub fn is_different(&self) -> bool {
+    pub fn is_different_duplicate(&self) -> bool {
         self.duplicate == Some(Duplicate::Different)
     }
 
@@ -212,8 +212,8 @@ impl Import {
         }
     }
 
-    /// Fills in what records of older versions lack. They had no counts, but all items, from which the counts are
-    /// computed.
+    /// Fills in the parts that records of older versions lack. They had no counts, but all items, from which the counts
+    /// are computed.
     pub fn fill_in_missing_parts(mut self) -> Self {
         if self.documents == 0 {
             self.documents = self.items.len();
@@ -314,9 +314,9 @@ mod tests {
         ImportedDocument {
             places: Places::Whole("line 1".to_owned()),
             warnings: vec!["w".to_owned(); 40],
-            customer: NamedCustomer {
+            customer: CustomerIdentity {
                 no: Some(no.to_owned()),
-                ..NamedCustomer::default()
+                ..CustomerIdentity::default()
             },
             currency: Some("NGN".to_owned()),
             amount: Some(amount.into()),

@@ -187,7 +187,7 @@ impl Places {
                 rows,
                 headers,
             } => {
-                let (line, field) = split_line(path);
+                let (line, field) = split_line_path(path);
                 let row = line.and_then(|line| rows.get(line)).or(rows.first());
                 let row = row.map_or_else(|| self.document_place(), |row| format!("{word} {row}"));
                 let name = match line {
@@ -206,7 +206,7 @@ impl Places {
                 customer,
                 lines,
             } => {
-                if let (Some(line), _) = split_line(path) {
+                if let (Some(line), _) = split_line_path(path) {
                     let place = lines.get(line).cloned();
                     return place.unwrap_or_else(|| format!("/{root}, line {}", line + 1));
                 }
@@ -226,7 +226,7 @@ impl Places {
 }
 
 /// Splits a path such as `invoice_lines.2.quantity` into the index of the line and the field of the line.
-fn split_line(path: &str) -> (Option<usize>, &str) {
+fn split_line_path(path: &str) -> (Option<usize>, &str) {
     let Some((list, rest)) = path.split_once('.') else {
         return (None, path);
     };
@@ -239,7 +239,7 @@ fn split_line(path: &str) -> (Option<usize>, &str) {
 
 /// Returns the path with `*` in place of each index, so that faults at the same field of several lines count as one
 /// cause.
-pub fn without_index(path: &str) -> String {
+pub fn mask_indexes(path: &str) -> String {
     let steps = path.split('.').map(|step| {
         if step.bytes().all(|byte| byte.is_ascii_digit()) {
             "*"
@@ -326,7 +326,7 @@ mod tests {
         }
         assert_eq!(table.document_place(), "rows 4 to 5");
         assert_eq!(
-            without_index("invoice_lines.12.quantity"),
+            mask_indexes("invoice_lines.12.quantity"),
             "invoice_lines.*.quantity"
         );
     }

@@ -29,18 +29,19 @@ impl StatedSums {
     /// Compares these sums with those computed for a standard invoice. The sums with tax may differ, because Create
     /// Standard uses the authority's tax rates; a difference then gives a warning. The sums without tax must not differ
     /// by more than rounding; otherwise the error describes the difference.
-    pub fn compare(self, own: ComputedSums) -> Result<Option<String>, String> {
-        let is_rounded = |here, there| differs_by_rounding(here, there, own.lines, own.digits);
-        if !is_rounded(own.without_tax, self.without_tax) {
+    pub fn compare(self, computed: ComputedSums) -> Result<Option<String>, String> {
+        let is_rounded =
+            |here, there| differs_by_rounding(here, there, computed.lines, computed.digits);
+        if !is_rounded(computed.without_tax, self.without_tax) {
             return Err(format!(
                 "The total without tax is {} in the file, but its lines come to {}.",
-                self.without_tax, own.without_tax
+                self.without_tax, computed.without_tax
             ));
         }
-        if own.with_tax == self.with_tax {
+        if computed.with_tax == self.with_tax {
             return Ok(None);
         }
-        let (here, there) = (own.with_tax, self.with_tax);
+        let (here, there) = (computed.with_tax, self.with_tax);
         let why = if self.has_other_rates {
             "because the authority's rates of tax are not those of the file"
         } else if is_rounded(here, there) {
@@ -55,10 +56,15 @@ impl StatedSums {
 }
 
 /// True if the amounts differ by no more than one unit of the currency's last digit for each line.
-pub(super) fn differs_by_rounding(one: Amount, other: Amount, lines: usize, digits: u32) -> bool {
+pub(super) fn differs_by_rounding(
+    first: Amount,
+    second: Amount,
+    lines: usize,
+    digits: u32,
+) -> bool {
     let lines = i64::try_from(lines).unwrap_or(i64::MAX);
     let allowed = Amount::smallest_amount(digits).times(Amount::from(lines));
-    allowed.is_some_and(|allowed| one.is_within(allowed, other))
+    allowed.is_some_and(|allowed| first.is_within(allowed, second))
 }
 
 #[cfg(test)]

@@ -58,9 +58,9 @@ pub fn unnamed_column_fault(path: String, word: &str, number: usize, cell: &str)
 }
 
 /// Returns the fault of two columns that hold the same field.
-pub fn duplicate_column_fault(one: &str, other: &str, field: &str) -> Fault {
+pub fn duplicate_column_fault(first: &str, second: &str, field: &str) -> Fault {
     let message =
-        format!("The columns {one} and {other} both hold {field}: leave one of them out.");
+        format!("The columns {first} and {second} both hold {field}: leave one of them out.");
     Fault::new("file", "duplicate", message)
 }
 

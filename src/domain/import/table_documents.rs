@@ -76,7 +76,7 @@ impl ColumnField {
         field.or(is_sum.then_some(Self::LineSum))
     }
 
-    fn is_number(self) -> bool {
+    fn is_numeric(self) -> bool {
         match self {
             Self::Invoice(_) => false,
             Self::Line(name) => NUMBER_COLUMNS.contains(&name),
@@ -103,7 +103,7 @@ impl ColumnField {
 }
 
 /// True if a field has this name, so that a profile can map a column to it.
-pub fn is_field(name: &str) -> bool {
+pub fn is_table_field(name: &str) -> bool {
     ColumnField::parse(name).is_some()
 }
 
@@ -121,14 +121,14 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
     };
     let mut documents: Vec<TableDocument> = Vec::new();
     let mut by_number: HashMap<&str, usize> = HashMap::new();
-    let number_column = columns
+    let invoice_number_column = columns
         .iter()
         .find(|column| column.field == ColumnField::Invoice(NUMBER_FIELD));
     for (index, row) in table.rows.iter().enumerate() {
         if row.cells.iter().all(|cell| cell.trim().is_empty()) {
             continue;
         }
-        let number = number_column.map_or("", |column| column.cell(row));
+        let number = invoice_number_column.map_or("", |column| column.cell(row));
         let known = by_number
             .get(number)
             .copied()
@@ -155,7 +155,10 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
 }
 
 /// Returns the index of the column that holds the invoice numbers.
-pub fn number_column(header: &[String], names: &BTreeMap<String, String>) -> Result<usize, Fault> {
+pub fn invoice_number_column(
+    header: &[String],
+    names: &BTreeMap<String, String>,
+) -> Result<usize, Fault> {
     let (columns, _) = find_columns(header, names)?;
     let found = columns
         .iter()
@@ -171,7 +174,7 @@ pub fn numeric_columns(
     let (columns, _) = find_columns(header, names)?;
     let numeric = columns
         .into_iter()
-        .filter(|column| column.field.is_number());
+        .filter(|column| column.field.is_numeric());
     Ok(numeric
         .map(|column| (column.index, column.header))
         .collect())
@@ -262,7 +265,7 @@ impl TableDocument {
                 continue;
             }
             if FORMULA_ERRORS.contains(&cell) {
-                self.add_fault(error_fault(column.field.path(&line_path), cell));
+                self.add_fault(formula_error_fault(column.field.path(&line_path), cell));
                 continue;
             }
             match column.field {
@@ -271,7 +274,7 @@ impl TableDocument {
                     let value = cell_value(name, cell);
                     if NUMBER_COLUMNS.contains(&name) && !value.is_number() {
                         let path = column.field.path(&line_path);
-                        self.add_fault(number_fault(path, column.field, cell));
+                        self.add_fault(not_a_number_fault(path, column.field, cell));
                     }
                     line.insert(name.to_owned(), value);
                 }
@@ -280,7 +283,7 @@ impl TableDocument {
                     line_sum = read_sum(cell);
                     if line_sum.is_none() {
                         let path = column.field.path(&line_path);
-                        self.add_fault(number_fault(path, column.field, cell));
+                        self.add_fault(not_a_number_fault(path, column.field, cell));
                     }
                 }
             }
@@ -292,7 +295,7 @@ impl TableDocument {
     }
 
     /// Sets a field of the invoice. Adds a fault if an earlier row of the invoice stated another value.
-    fn set_field(&mut self, name: &'static str, cell: &str, number: u64, word: &str) {
+    fn set_field(&mut self, name: &'static str, cell: &str, row_number: u64, row_word: &str) {
         let (object, member) = match name.split_once('.') {
             Some((object, member)) => {
                 let object = self
@@ -306,34 +309,38 @@ impl TableDocument {
         let Some(object) = object else { return };
         let Some(present) = object.get(member) else {
             object.insert(member.to_owned(), Value::from(cell));
-            self.stated_in.insert(name, number);
+            self.stated_in.insert(name, row_number);
             return;
         };
         if present.as_str() != Some(cell) {
-            self.add_contradiction(name, number, word);
+            self.add_contradiction_fault(name, row_number, row_word);
         }
     }
 
     /// Sets a stated sum of the invoice. Adds a fault if an earlier row stated another value, or if the cell is not a
     /// number.
-    fn set_sum(&mut self, name: &'static str, cell: &str, number: u64, word: &str) {
+    fn set_sum(&mut self, name: &'static str, cell: &str, row_number: u64, row_word: &str) {
         let Some(sum) = read_sum(cell) else {
-            return self.add_fault(number_fault(name.to_owned(), ColumnField::Sum(name), cell));
+            return self.add_fault(not_a_number_fault(
+                name.to_owned(),
+                ColumnField::Sum(name),
+                cell,
+            ));
         };
         match self.sums.invoice.get(name) {
             None => {
                 self.sums.invoice.insert(name, sum);
-                self.stated_in.insert(name, number);
+                self.stated_in.insert(name, row_number);
             }
             Some(present) if *present == sum => {}
-            Some(_) => self.add_contradiction(name, number, word),
+            Some(_) => self.add_contradiction_fault(name, row_number, row_word),
         }
     }
 
-    fn add_contradiction(&mut self, name: &'static str, number: u64, word: &str) {
+    fn add_contradiction_fault(&mut self, name: &'static str, row_number: u64, row_word: &str) {
         let first = self.stated_in.get(name).copied().unwrap_or_default();
         let message = format!(
-            "The {name} of {word} {number} is not the one of {word} {first}, which has the same invoice_no."
+            "The {name} of {row_word} {row_number} is not the one of {row_word} {first}, which has the same invoice_no."
         );
         self.add_fault(Fault::new(name, "same", message));
     }
@@ -363,7 +370,7 @@ impl TableDocument {
 }
 
 /// Returns the fault of a cell with a formula that could not be computed.
-fn error_fault(path: String, cell: &str) -> Fault {
+fn formula_error_fault(path: String, cell: &str) -> Fault {
     let message = format!(
         "The cell holds the error {cell} of a formula and no value: correct the formula, or write the value."
     );
@@ -371,7 +378,7 @@ fn error_fault(path: String, cell: &str) -> Fault {
 }
 
 /// Returns the fault of a cell that must be a number.
-fn number_fault(path: String, field: ColumnField, cell: &str) -> Fault {
+fn not_a_number_fault(path: String, field: ColumnField, cell: &str) -> Fault {
     let message = format!(
         "The {} must be a number, which is written 1234.50, with a point before the decimals, without marks between \
          thousands, currency and percent sign; the cell has {}.",

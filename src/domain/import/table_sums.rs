@@ -118,11 +118,11 @@ impl Comparison<'_> {
         })
     }
 
-    /// True if `stated` is the amount of the line: its amount in the invoice (`own`), or its exact amount, rounded or
-    /// unrounded.
-    fn is_computed_amount(&self, line: &Line, own: Amount, stated: Amount) -> bool {
+    /// True if `stated` is `invoice_amount`, the amount that the line has in the invoice, or the exact amount of the
+    /// line, rounded or unrounded.
+    fn is_computed_amount(&self, line: &Line, invoice_amount: Amount, stated: Amount) -> bool {
         let exact = net(line);
-        stated == own
+        stated == invoice_amount
             || exact == Some(stated)
             || exact.map(|exact| exact.round_half_up(self.digits)) == Some(stated)
     }

@@ -24,7 +24,8 @@ pub(super) struct DocumentStages<'a> {
     pub(super) has_charges_after_tax: bool,
 }
 
-/// Keeps the parts that still fit the imported document, as far as there is room.
+/// Keeps the parts that still fit the imported document, up to the size limit of `UblParts`. The warnings name the
+/// others, too.
 pub(super) fn keep_fitting_parts(
     beside: Vec<UnmappedPart>,
     stages: &DocumentStages<'_>,

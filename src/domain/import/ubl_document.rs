@@ -42,7 +42,7 @@ pub fn read(
         ..Limits::default()
     };
     let document = match ubl::read_with_units(bytes, &limits, units) {
-        Ok(read) => document(read, form, catalog),
+        Ok(read) => source_document(read, form, catalog),
         Err(faults) => SourceDocument {
             faults: to_faults(faults),
             places: xml_places("Invoice", CUSTOMER_ELEMENT, 0),
@@ -55,7 +55,7 @@ pub fn read(
     }
 }
 
-fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDocument {
+fn source_document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDocument {
     let ReadDocument {
         mut document,
         root,

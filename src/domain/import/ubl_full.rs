@@ -222,7 +222,7 @@ pub(super) fn without_unsent_data(document: &TradeDocument) -> TradeDocument {
         period: document
             .period
             .filter(|_| delivery_period(document).is_some()),
-        // The authority requires an amount there, not an account code.
+        // The authority requires an amount in this field. The file has an account code.
         accounting_cost: None,
         ..document.clone()
     };

@@ -8,7 +8,7 @@ use trade_document::{Charge, ItemKind, Line, Tax, TradeDocument};
 
 use crate::domain::import::body_members::{add_members, json_number, to_amount, value_if_filled};
 use crate::domain::import::stated_sums::differs_by_rounding;
-use crate::domain::import::ubl_standard::fitting_code;
+use crate::domain::import::ubl_standard::matching_classification_code;
 use crate::domain::invoice::calculation_taxes::{divide_tax, round_tax};
 use crate::domain::kernel::codes::ItemType;
 use crate::domain::money::Amount;
@@ -40,7 +40,7 @@ fn body_line(
         ItemKind::Product => (ItemType::Product, "product_category", "hsn_code", "9999.99"),
         ItemKind::Service => (ItemType::Service, "service_category", "isic_code", "9999"),
     };
-    let category = fitting_code(line, pattern, category_name, index, warnings);
+    let category = matching_classification_code(line, pattern, category_name, index, warnings);
     let mut item = Map::new();
     add_members(
         &mut item,
@@ -102,7 +102,7 @@ impl ChargeMembers {
         let charges: Vec<_> = charges.collect();
         let rated = charges
             .iter()
-            .position(|charge| follows_from_rate(line, charge, unit));
+            .position(|charge| has_amount_from_rate(line, charge, unit));
         let others = charges.iter().enumerate();
         let others = others.filter(|(index, _)| Some(*index) != rated);
         let flat: Decimal = others.map(|(_, charge)| charge.amount).sum();
@@ -117,7 +117,7 @@ impl ChargeMembers {
 /// True if the charge has a rate that the form takes, and its amount is this percentage of quantity × price, rounded to
 /// the nearest. An amount that was rounded down does not follow from its rate: the service would compute another amount
 /// for the line.
-fn follows_from_rate(line: &Line, charge: &Charge, unit: Decimal) -> bool {
+fn has_amount_from_rate(line: &Line, charge: &Charge, unit: Decimal) -> bool {
     let Some(rate) = charge.rate else {
         return false;
     };
@@ -154,7 +154,8 @@ fn tax_key(tax: &Tax) -> (&str, Decimal) {
     (tax.category.code.as_str(), percent)
 }
 
-/// Divides the tax of lines with these amounts among them. `stated` holds the taxes that the file states for them.
+/// Divides the tax among the lines that have these amounts. `stated` holds the taxes that the file states for these
+/// lines.
 fn divide_stated_tax(
     percent: Decimal,
     amounts: &[Decimal],

@@ -110,9 +110,9 @@ fn describe(party: &Party) -> Option<String> {
 }
 
 /// True if two tax numbers are the same, ignoring blanks, hyphens and a country prefix.
-fn is_same_tin(one: &str, other: &str) -> bool {
-    let (one, other) = (bare_tin(one), bare_tin(other));
-    !one.is_empty() && one == other
+fn is_same_tin(first: &str, second: &str) -> bool {
+    let first = bare_tin(first);
+    !first.is_empty() && first == bare_tin(second)
 }
 
 fn bare_tin(tin: &str) -> String {
@@ -135,13 +135,13 @@ fn bare_tin(tin: &str) -> String {
 }
 
 /// True if two names are the same, ignoring case, blanks and punctuation.
-fn is_same_name(one: &str, other: &str) -> bool {
+fn is_same_name(first: &str, second: &str) -> bool {
     let bare = |name: &str| -> String {
         let letters = name.chars().filter(|letter| letter.is_alphanumeric());
         letters.flat_map(char::to_lowercase).collect()
     };
-    let one = bare(one);
-    !one.is_empty() && one == bare(other)
+    let first = bare(first);
+    !first.is_empty() && first == bare(second)
 }
 
 #[cfg(test)]

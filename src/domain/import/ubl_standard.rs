@@ -186,7 +186,7 @@ fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
         ItemKind::Product => (ItemType::Product, "product_category", "9999.99"),
         ItemKind::Service => (ItemType::Service, "service_category", "9999"),
     };
-    let category = fitting_code(line, pattern, category_name, index, warnings);
+    let category = matching_classification_code(line, pattern, category_name, index, warnings);
     let mut body = Map::new();
     add_members(
         &mut body,
@@ -216,7 +216,7 @@ fn corrected_id(document: &TradeDocument) -> Option<&str> {
 }
 
 /// Returns the classification code of a line if it has the pattern of the authority's codes.
-pub(super) fn fitting_code(
+pub(super) fn matching_classification_code(
     line: &Line,
     pattern: &str,
     name: &str,

@@ -23,7 +23,7 @@ impl FormatKind {
     pub(super) fn from_format(format: &str) -> Self {
         if is_percentage(format) {
             Self::Percentage
-        } else if code_format_signs(format).is_some() {
+        } else if code_format_parts(format).is_some() {
             Self::Code
         } else {
             Self::Plain
@@ -47,7 +47,7 @@ impl FormatKind {
                 }
                 Some(fill_code_format(
                     &number.to_string(),
-                    &code_format_signs(format)?,
+                    &code_format_parts(format)?,
                 ))
             }
         }
@@ -72,7 +72,7 @@ fn is_percentage(format: &str) -> bool {
 
 /// A sign of the format of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FormatSign {
+enum FormatPart {
     /// A zero, in whose place a digit is shown.
     Digit,
     Text(char),
@@ -80,7 +80,7 @@ enum FormatSign {
 
 /// Returns the signs of a format that consists of zeros and texts only, as that of a code; `None` for any other format.
 /// Only the part of the format for positive numbers is read.
-fn code_format_signs(format: &str) -> Option<Vec<FormatSign>> {
+fn code_format_parts(format: &str) -> Option<Vec<FormatPart>> {
     if format.len() > CODE_FORMAT_BYTES_MAX {
         return None;
     }
@@ -90,10 +90,10 @@ fn code_format_signs(format: &str) -> Option<Vec<FormatSign>> {
     while let Some(sign) = signs.next() {
         match sign {
             '"' => is_text = !is_text,
-            _ if is_text => found.push(FormatSign::Text(sign)),
-            '\\' => found.push(FormatSign::Text(signs.next()?)),
-            '0' => found.push(FormatSign::Digit),
-            '-' | ' ' | '(' | ')' | '+' => found.push(FormatSign::Text(sign)),
+            _ if is_text => found.push(FormatPart::Text(sign)),
+            '\\' => found.push(FormatPart::Text(signs.next()?)),
+            '0' => found.push(FormatPart::Digit),
+            '-' | ' ' | '(' | ')' | '+' => found.push(FormatPart::Text(sign)),
             ';' => break,
             _ => return None,
         }
@@ -101,14 +101,14 @@ fn code_format_signs(format: &str) -> Option<Vec<FormatSign>> {
     (count_zeros(&found) >= CODE_ZEROS_MIN).then_some(found)
 }
 
-fn count_zeros(signs: &[FormatSign]) -> usize {
-    let zeros = signs.iter().filter(|sign| **sign == FormatSign::Digit);
+fn count_zeros(signs: &[FormatPart]) -> usize {
+    let zeros = signs.iter().filter(|sign| **sign == FormatPart::Digit);
     zeros.count()
 }
 
 /// Returns the code: the format with the digits in place of its zeros. If there are more digits than zeros, the surplus
 /// digits at the beginning also take the place of the first zero.
-fn fill_code_format(digits: &str, signs: &[FormatSign]) -> String {
+fn fill_code_format(digits: &str, signs: &[FormatPart]) -> String {
     let places = count_zeros(signs);
     let padded = format!("{digits:0>places$}");
     let mut left = padded.chars();
@@ -116,8 +116,8 @@ fn fill_code_format(digits: &str, signs: &[FormatSign]) -> String {
     let mut code = String::with_capacity(padded.len() + signs.len());
     for sign in signs {
         match sign {
-            FormatSign::Text(text) => code.push(*text),
-            FormatSign::Digit => {
+            FormatPart::Text(text) => code.push(*text),
+            FormatPart::Digit => {
                 code.extend(left.by_ref().take(more + 1));
                 more = 0;
             }

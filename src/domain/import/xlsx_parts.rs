@@ -41,7 +41,7 @@ impl PartElements {
     /// not XML.
     pub(super) fn count_elements(&mut self, part: impl BufRead) {
         let mut reader = Reader::from_reader(part);
-        // Read as calamine does, so that it sees no element that is not counted here.
+        // These are the settings of calamine, so that calamine sees no element that is not counted here.
         let config = reader.config_mut();
         config.check_end_names = false;
         config.check_comments = false;

@@ -80,7 +80,7 @@ pub fn read(bytes: &[u8]) -> Result<ReadWorkbook, Fault> {
             return Err(uncomputed_formula_fault(row, column));
         }
         let text = formatted
-            .text(cell.pos, &cell.value, cells.styles())
+            .shown_text(cell.pos, &cell.value, cells.styles())
             .map_or_else(|| cell_text(&cell.value), Cow::Owned);
         sheet.add_cell(row, column, &text)?;
     }
@@ -127,7 +127,8 @@ fn uncomputed_formula_fault(row: u32, column: u32) -> Fault {
 
 /// Returns the total size of the unpacked parts, as the file states it.
 pub fn unpacked_bytes(bytes: &[u8]) -> Result<u64, Fault> {
-    // Counted before the directory is read, which takes hundreds of bytes of memory for a part.
+    // The parts are counted before the directory is read, because reading it takes hundreds of bytes of memory for each
+    // part.
     let marks = bytes.windows(PART_MARK.len());
     if marks.filter(|mark| *mark == PART_MARK).count() > PARTS_MAX {
         let message = format!("The file has more than {PARTS_MAX} parts.");
@@ -205,7 +206,12 @@ impl FormattedNumbers {
 
     /// Returns the text of the number at `place`; `None` if the sheet shows the number alone. The caller must ask for
     /// the places in the order of the sheet.
-    fn text(&mut self, place: (u32, u32), value: &DataRef<'_>, styles: &[Style]) -> Option<String> {
+    fn shown_text(
+        &mut self,
+        place: (u32, u32),
+        value: &DataRef<'_>,
+        styles: &[Style],
+    ) -> Option<String> {
         let (_, _, style) = self
             .places
             .next_if(|(row, column, _)| (*row, *column) == place)?;

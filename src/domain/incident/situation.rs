@@ -39,7 +39,8 @@ pub struct PeriodicWork {
     pub last: Timestamp,
 }
 
-/// A number of things, with the time from which the oldest of them counts, if there are any.
+/// The number of things of one kind, and the time of the oldest of them; the time is `None` if there are none, or if it
+/// is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CountAndOldest {
     pub count: u64,

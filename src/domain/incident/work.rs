@@ -137,7 +137,9 @@ fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
         let named = paused.iter().take(PAUSED_NAMED_MAX);
         let ids: Vec<_> = named.map(|pause| pause.taxpayer_id.to_string()).collect();
         let are_paused = count_phrase(count, "taxpayer is", "taxpayers are");
-        format!("{are_paused} paused by operators: {}.", ids.join(", "))
+        let number = if ids.len() == 1 { "number" } else { "numbers" };
+        let ids = ids.join(", ");
+        format!("{are_paused} paused by operators: {number} {ids}.")
     })
 }
 
@@ -313,7 +315,7 @@ fn documents_refused(situation: &Situation) -> Vec<Finding> {
         };
         let refusals = many.iter().map(|one| one.refusals).sum();
         let documents = count_phrase(refusals, "document", "documents");
-        // The reason is known for the worst taxpayer only.
+        // The reason is known only for the taxpayer with the most refusals.
         let summary = match many.len() {
             1 => format!(
                 "The authority refused {documents} of taxpayer {} within an hour. The last one: {}",

@@ -339,16 +339,16 @@ impl Auth {
         }
     }
 
-    /// Replaces the refresh token `used` by `given`. Returns `None` if the stored token is no longer `used`, so that an
-    /// old answer does not overwrite a newer token.
-    pub fn replace_refresh_token(&self, used: &SecretText, given: &SecretText) -> Option<Self> {
+    /// Replaces the refresh token `used` by `new_token`. Returns `None` if the stored token is no longer `used`, so
+    /// that an old answer does not overwrite a newer token.
+    pub fn replace_refresh_token(&self, used: &SecretText, new_token: &SecretText) -> Option<Self> {
         match self {
             Self::OAuth2 {
                 client,
                 refresh_token,
             } if refresh_token.has_same_text(used) => Some(Self::OAuth2 {
                 client: client.clone(),
-                refresh_token: given.clone(),
+                refresh_token: new_token.clone(),
             }),
             _ => None,
         }

@@ -70,7 +70,7 @@ impl Batch {
     }
 
     /// Returns the number of duplicates whose contents differ from those of the existing invoice.
-    pub fn count_different(&self) -> usize {
+    pub fn count_different_duplicates(&self) -> usize {
         let items = self.items.iter();
         items
             .filter(|item| item.duplicate == Some(Duplicate::Different))

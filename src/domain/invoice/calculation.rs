@@ -222,7 +222,7 @@ impl CalculationWork {
 
     /// Writes the amounts that a line leaves out. A stated amount stays as it is, so that the form, which reads the
     /// document afterwards, reports one that is not a number.
-    fn write_line(&mut self, line: &mut Value, at: usize, sums: &LineSums, form: DocumentForm) {
+    fn write_line(&mut self, line: &mut Value, index: usize, sums: &LineSums, form: DocumentForm) {
         let Some(line) = line.as_object_mut() else {
             return;
         };
@@ -235,7 +235,7 @@ impl CalculationWork {
         match form {
             DocumentForm::Full => match sums.stated_tax {
                 Some(stated) => {
-                    let path = format!("invoice_line.{at}.total_tax");
+                    let path = format!("invoice_line.{index}.total_tax");
                     if !is_rounded(stated, sums.tax_before_rounding, self.digits) {
                         self.check_stated_amount(&path, stated, sums.tax.into(), || {
                             format!("{} % of {}", sums.percent, sums.net.to_grouped_text())
@@ -319,17 +319,19 @@ impl CalculationWork {
             .map(|line| line.net.to_grouped_text())
             .collect();
         let sum = Amount::sum(lines.iter().map(|line| line.net))?;
-        let sum = totals.settle_total(self, "line_extension_amount", sum, || join_terms(&nets));
-        let exclusive =
-            totals.settle_total(self, "tax_exclusive_amount", sum, || sum.to_grouped_text());
+        let sum =
+            totals.check_or_write_total(self, "line_extension_amount", sum, || join_terms(&nets));
+        let exclusive = totals
+            .check_or_write_total(self, "tax_exclusive_amount", sum, || sum.to_grouped_text());
         let inclusive = exclusive.plus(tax)?;
-        let inclusive = totals.settle_total(self, "tax_inclusive_amount", inclusive, || {
-            format!(
-                "{} + {}",
-                exclusive.to_grouped_text(),
-                tax.to_grouped_text()
-            )
-        });
+        let inclusive =
+            totals.check_or_write_total(self, "tax_inclusive_amount", inclusive, || {
+                format!(
+                    "{} + {}",
+                    exclusive.to_grouped_text(),
+                    tax.to_grouped_text()
+                )
+            });
         let payable = inclusive.plus(charges)?;
         let sums = format!("{}{terms}", inclusive.to_grouped_text());
         if payable.is_negative() && !totals.has("payable_amount") {
@@ -338,7 +340,7 @@ impl CalculationWork {
             let path = "legal_monetary_total.payable_amount";
             self.faults.push(Fault::field(path, rule));
         } else {
-            totals.settle_total(self, "payable_amount", payable, || sums);
+            totals.check_or_write_total(self, "payable_amount", payable, || sums);
         }
         let totals = Value::Object(totals.stated);
         // The form, which reads the document afterwards, reports a value that is not an object.
@@ -374,7 +376,7 @@ impl Totals {
     }
 
     /// Returns the stated total, after checking it. If there is none, writes and returns the computed total.
-    fn settle_total(
+    fn check_or_write_total(
         &mut self,
         work: &mut CalculationWork,
         name: &str,

@@ -82,7 +82,7 @@ const KEPT_MAX: usize = 20;
 /// The origin of the amounts of a stored invoice. The caller may have rounded differently than this service, so
 /// computed amounts are compared with the tolerance of spec.md. Stated amounts must be equal to the last digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StoredAmounts {
+pub enum AmountOrigin {
     /// The caller stated all amounts (Create Invoice, Full).
     Stated,
     /// The caller stated all amounts except the taxes by category (Create Invoice, Full).
@@ -91,7 +91,7 @@ pub enum StoredAmounts {
     Computed,
 }
 
-impl From<&Invoice> for StoredAmounts {
+impl From<&Invoice> for AmountOrigin {
     fn from(invoice: &Invoice) -> Self {
         let has_taxes = stated_value(&invoice.extras, "tax_total").is_some();
         match (invoice.is_full(), has_taxes) {
@@ -102,8 +102,8 @@ impl From<&Invoice> for StoredAmounts {
     }
 }
 
-impl StoredAmounts {
-    fn computed_names(self) -> &'static [&'static str] {
+impl AmountOrigin {
+    fn computed_member_names(self) -> &'static [&'static str] {
         match self {
             Self::Stated => &[],
             Self::TaxesComputed => &COMPUTED_TAXES,
@@ -131,7 +131,7 @@ impl Differences {
     pub fn between(
         sent: &Map<String, Value>,
         stored: &Map<String, Value>,
-        amounts: StoredAmounts,
+        amounts: AmountOrigin,
     ) -> Self {
         let type_code = stored.get("invoice_type_code").and_then(Value::as_str);
         let mut comparison = Comparison {
@@ -173,7 +173,7 @@ impl Differences {
 
 /// A comparison in progress.
 struct Comparison {
-    amounts: StoredAmounts,
+    amounts: AmountOrigin,
     /// The name of the member that holds the taxpayer.
     taxpayer: &'static str,
     found: Vec<Difference>,
@@ -245,7 +245,7 @@ impl Comparison {
         match (sent, stored) {
             (Value::Number(_), Value::Number(_)) => {
                 let amounts = to_amount(sent).zip(to_amount(stored));
-                let is_rounded = self.amounts.computed_names().contains(&name);
+                let is_rounded = self.amounts.computed_member_names().contains(&name);
                 amounts.is_some_and(|(sent, stored)| {
                     sent == stored || is_rounded && sent.is_within_tolerance(stored)
                 })
@@ -343,7 +343,7 @@ mod tests {
 
     fn warning(sent: &Value, stored: &Value) -> String {
         let object = |value: &Value| value.as_object().cloned().unwrap();
-        let amounts = StoredAmounts::Stated;
+        let amounts = AmountOrigin::Stated;
         let found = Differences::between(&object(sent), &object(stored), amounts);
         if found.is_empty() {
             String::new()
@@ -516,10 +516,10 @@ mod tests {
             let differs = |sent: &str, amounts| {
                 !Differences::between(&document(sent), &document("10.00"), amounts).is_empty()
             };
-            assert!(!differs("10.0", StoredAmounts::Stated), "{name}");
-            assert!(differs("10.01", StoredAmounts::Stated), "{name}");
-            for amounts in [StoredAmounts::TaxesComputed, StoredAmounts::Computed] {
-                let is_computed = amounts.computed_names().contains(name);
+            assert!(!differs("10.0", AmountOrigin::Stated), "{name}");
+            assert!(differs("10.01", AmountOrigin::Stated), "{name}");
+            for amounts in [AmountOrigin::TaxesComputed, AmountOrigin::Computed] {
+                let is_computed = amounts.computed_member_names().contains(name);
                 assert_eq!(differs("9.99", amounts), !is_computed, "{name}");
                 assert!(differs("10.011", amounts), "{name}");
             }
@@ -559,7 +559,7 @@ mod tests {
                 .map(|at| (format!("f{at}"), json!(sign.repeat(500))))
                 .collect()
         };
-        let kept = Differences::between(&long("a"), &long("b"), StoredAmounts::Stated)
+        let kept = Differences::between(&long("a"), &long("b"), AmountOrigin::Stated)
             .truncate_for_storage();
         assert_eq!(kept.iter().count(), 20);
         assert!(json!(kept).to_string().len() < 4_000);

@@ -13,7 +13,7 @@ use crate::domain::kernel::invisible::{is_invisible, is_unprintable};
 pub const SERVICE_ID_CHARS: usize = 8;
 
 /// Returns true if the invoice number has only ASCII letters and digits. The authority accepts no others.
-pub fn is_submittable(invoice_no: &str) -> bool {
+pub fn is_submittable_number(invoice_no: &str) -> bool {
     invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 

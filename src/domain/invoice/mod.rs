@@ -219,11 +219,11 @@ impl Invoice {
 
     /// Returns the texts of all references by which a credit note or debit note may name this invoice. Another invoice
     /// may be named by the same text, as a reference of another kind.
-    pub fn possible_reference_texts(&self) -> [String; 3] {
-        self.possible_references().map(|reference| reference.text)
+    pub fn incoming_reference_texts(&self) -> [String; 3] {
+        self.incoming_references().map(|reference| reference.text)
     }
 
-    fn possible_references(&self) -> [CorrectedReference; 3] {
+    fn incoming_references(&self) -> [CorrectedReference; 3] {
         corrected_reference::references_to_invoice(&self.irn.key(), &self.invoice_no, self.id)
     }
 
@@ -232,7 +232,7 @@ impl Invoice {
     pub fn corrects(&self, other: &Self) -> bool {
         let reference = self.corrected_reference();
         self.id != other.id
-            && reference.is_some_and(|reference| other.possible_references().contains(&reference))
+            && reference.is_some_and(|reference| other.incoming_references().contains(&reference))
     }
 
     /// Applies a payment change. If the invoice is then fully paid, its workflow status changes, too. Also returns the
@@ -255,8 +255,8 @@ impl Invoice {
         Ok((invoice, posting))
     }
 
-    /// Applies a payment change as `apply_payment` does, even if the workflow status permits no payment. The workflow
-    /// status then stays.
+    /// Applies a payment change as `apply_payment` does, even if the workflow status permits no payment. In that case
+    /// the workflow status does not change.
     pub fn apply_payment_in_any_status(
         self,
         change: PaymentChange,

@@ -38,7 +38,8 @@ pub struct AmountSums {
 }
 
 impl SumKey {
-    /// False for drafts and cancelled documents, which count only if the authority has signed them.
+    /// False for drafts and cancelled documents. The month's totals leave them out, unless the authority has signed
+    /// them.
     pub fn is_active(&self) -> bool {
         !matches!(
             self.status,

@@ -28,7 +28,7 @@ pub struct OwedInvoice {
 
 impl OwedInvoice {
     /// Returns all references by which a credit note may name the document.
-    fn possible_references(&self) -> [CorrectedReference; 3] {
+    fn incoming_references(&self) -> [CorrectedReference; 3] {
         corrected_reference::references_to_invoice(&self.irn_key, &self.invoice_no, self.id)
     }
 
@@ -55,7 +55,7 @@ pub fn set_off_credit_notes(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice>
     let with_places = documents.iter().enumerate();
     let invoices = with_places.filter(|(_, one)| !one.is_credit_note);
     let places: HashMap<CorrectedReference, usize> = invoices
-        .flat_map(|(at, one)| one.possible_references().map(|reference| (reference, at)))
+        .flat_map(|(at, one)| one.incoming_references().map(|reference| (reference, at)))
         .collect();
     for at in 0..documents.len() {
         let note = &documents[at];
@@ -104,7 +104,11 @@ pub struct CustomerBalance {
 }
 
 /// Returns the debt of each customer in each currency, the longest overdue first, then by name.
-pub fn balances(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<CustomerBalance> {
+pub fn customer_balances(
+    invoices: &[OwedInvoice],
+    catalog: &Catalog,
+    today: Date,
+) -> Vec<CustomerBalance> {
     let mut all: HashMap<(CustomerId, &str), CustomerBalance> = HashMap::new();
     for invoice in invoices {
         let owed = invoice.amount_due();
@@ -289,7 +293,7 @@ mod tests {
     #[test]
     fn a_credit_note_may_name_its_invoice_by_each_reference() {
         let due = invoice(1, "NGN", "100", "2026-03-01", "381");
-        for reference in due.possible_references() {
+        for reference in due.incoming_references() {
             let note = OwedInvoice {
                 corrects: Some(reference.clone()),
                 ..credit_note(&due, "30")
@@ -319,7 +323,7 @@ mod tests {
             invoice(2, "NGN", "40.25", "2026-03-01", "380"),
             invoice(2, "USD", "3", "2026-04-01", "381"),
         ];
-        let found = balances(&invoices, &Catalog::default(), TODAY);
+        let found = customer_balances(&invoices, &Catalog::default(), TODAY);
         let shown: Vec<_> = found
             .iter()
             .map(|one| {
@@ -359,7 +363,7 @@ mod tests {
             ("2020-01-01", 4),
         ] {
             let invoices = [invoice(1, "NGN", "9", due, "381")];
-            let found = balances(&invoices, &Catalog::default(), TODAY);
+            let found = customer_balances(&invoices, &Catalog::default(), TODAY);
             let ages: Vec<_> = found[0].by_age.iter().map(|one| !one.is_zero()).collect();
             assert_eq!(ages.iter().position(|is_it| *is_it), Some(age), "{due}");
         }

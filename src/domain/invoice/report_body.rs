@@ -15,14 +15,14 @@ const DESCRIPTION_CHARS_MAX: usize = 255;
 #[error(
     "must have one VAT rate that a report can tell: send the whole report instead of the irn alone"
 )]
-pub struct NoSingleRate;
+pub struct NoSingleVatRate;
 
 /// Builds the body of a Report request. `document` is the document of the invoice in the shape of Submit. Data that the
 /// document lacks is left out.
 pub fn report_body(
     document: &Map<String, Value>,
     taxpayer: &Taxpayer,
-) -> Result<Map<String, Value>, NoSingleRate> {
+) -> Result<Map<String, Value>, NoSingleVatRate> {
     let document = Value::Object(document.clone());
     let vat = ReportedVat::from_document(&document)?;
     let mut body = Map::new();
@@ -86,31 +86,31 @@ struct Category {
 }
 
 impl ReportedVat {
-    fn from_document(document: &Value) -> Result<Self, NoSingleRate> {
+    fn from_document(document: &Value) -> Result<Self, NoSingleVatRate> {
         let subtotals = document.pointer("/tax_total/0/tax_subtotal");
         let subtotals: Vec<Subtotal> = subtotals
             .map(Vec::deserialize)
             .transpose()
-            .map_err(|_| NoSingleRate)?
+            .map_err(|_| NoSingleVatRate)?
             .unwrap_or_default();
         let (vat, others): (Vec<_>, Vec<_>) = subtotals
             .into_iter()
             .partition(|part| category_status(&part.tax_category.id).is_some());
         if others.iter().any(|part| is_vat(&part.tax_category.id)) {
-            return Err(NoSingleRate);
+            return Err(NoSingleVatRate);
         }
         let other_taxes = Amount::sum(others.iter().map(|part| part.tax_amount));
-        let other_taxes = other_taxes.ok_or(NoSingleRate)?;
-        let category = &vat.first().ok_or(NoSingleRate)?.tax_category;
+        let other_taxes = other_taxes.ok_or(NoSingleVatRate)?;
+        let category = &vat.first().ok_or(NoSingleVatRate)?.tax_category;
         // A document may state one rate in several subtotals.
         if vat.iter().any(|part| part.tax_category != *category) {
-            return Err(NoSingleRate);
+            return Err(NoSingleVatRate);
         }
         let tax = Amount::sum(vat.iter().map(|part| part.tax_amount));
         Ok(Self {
-            status: category_status(&category.id).ok_or(NoSingleRate)?,
+            status: category_status(&category.id).ok_or(NoSingleVatRate)?,
             rate: category.percent.unwrap_or_default(),
-            tax: tax.ok_or(NoSingleRate)?,
+            tax: tax.ok_or(NoSingleVatRate)?,
             other_taxes,
         })
     }

@@ -259,7 +259,7 @@ pub fn stored_path(invoice: &Invoice, catalog: &Catalog, path: &str) -> String {
     let names = party_field_names(type_code(invoice, catalog).as_deref());
     let below = |name: &str| path.strip_prefix(name)?.strip_prefix('.');
     if let Some(field) = below(names.taxpayer) {
-        return format!("profile.{}", rename(field, &PROFILE_NAMES));
+        return format!("profile.{}", replace_name(field, &PROFILE_NAMES));
     }
     if let Some((_, stored)) = REPORT_PATHS.iter().find(|(name, _)| *name == path) {
         return (*stored).to_owned();
@@ -268,15 +268,15 @@ pub fn stored_path(invoice: &Invoice, catalog: &Catalog, path: &str) -> String {
         return path.to_owned();
     }
     if let Some(field) = below(names.customer) {
-        return format!("customer.{}", rename(field, &CUSTOMER_NAMES));
+        return format!("customer.{}", replace_name(field, &CUSTOMER_NAMES));
     }
     match below("invoice_line").and_then(|rest| rest.split_once('.')) {
-        Some((at, field)) => format!("invoice_lines.{at}.{}", rename(field, &LINE_NAMES)),
-        None => rename(path, &HEADER_NAMES).to_owned(),
+        Some((at, field)) => format!("invoice_lines.{at}.{}", replace_name(field, &LINE_NAMES)),
+        None => replace_name(path, &HEADER_NAMES).to_owned(),
     }
 }
 
-fn rename<'a>(name: &'a str, names: &[(&'a str, &'a str)]) -> &'a str {
+fn replace_name<'a>(name: &'a str, names: &[(&'a str, &'a str)]) -> &'a str {
     let found = names.iter().find(|(document, _)| *document == name);
     found.map_or(name, |(_, stored)| stored)
 }

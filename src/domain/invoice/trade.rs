@@ -61,12 +61,12 @@ pub fn read_document(
         taxes,
         totals,
     } = root
-        .sums(taxes)
+        .document_sums(taxes)
         .ok_or(UnreadableDocument("legal_monetary_total"))?;
     Ok(TradeDocument {
         number: number.ok_or(UnreadableDocument("invoice_reference"))?,
         irn,
-        document_type: root.to_coded(ReferenceList::InvoiceTypes, type_code),
+        document_type: root.code_with_name(ReferenceList::InvoiceTypes, type_code),
         issue_date: root
             .date("issue_date")
             .ok_or(UnreadableDocument("issue_date"))?,
@@ -162,7 +162,7 @@ impl<'a> DocumentNode<'a> {
             .map(Decimal::from)
     }
 
-    fn to_coded(self, list: ReferenceList, code: String) -> CodeAndName {
+    fn code_with_name(self, list: ReferenceList, code: String) -> CodeAndName {
         let name = self
             .catalog
             .name(list, &code)
@@ -221,7 +221,7 @@ impl<'a> DocumentNode<'a> {
     fn payment_means(self) -> PaymentMeans {
         let code = self.text("payment_means_code").unwrap_or_default();
         PaymentMeans {
-            means: self.to_coded(ReferenceList::PaymentMeans, code),
+            means: self.code_with_name(ReferenceList::PaymentMeans, code),
             due_date: self.date("payment_due_date"),
         }
     }
@@ -252,7 +252,7 @@ impl<'a> DocumentNode<'a> {
                 ItemKind::Product
             },
             quantity: self.amount("invoiced_quantity")?,
-            unit: self.to_coded(ReferenceList::QuantityCodes, unit),
+            unit: self.code_with_name(ReferenceList::QuantityCodes, unit),
             price: price.amount("price_amount")?,
             base_quantity: price.amount("base_quantity").unwrap_or(Decimal::ONE),
             charges: self.line_charges(digits),

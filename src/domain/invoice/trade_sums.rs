@@ -24,7 +24,7 @@ pub(super) struct DocumentSums {
 impl DocumentNode<'_> {
     /// Returns charges, taxes and totals of the document. Charges that apply after the tax are added to `taxes` as
     /// exempt.
-    pub(super) fn sums(self, mut taxes: Vec<TaxSubtotal>) -> Option<DocumentSums> {
+    pub(super) fn document_sums(self, mut taxes: Vec<TaxSubtotal>) -> Option<DocumentSums> {
         let stated = self.member("legal_monetary_total")?;
         let payable = stated.amount("payable_amount")?;
         let lines = stated.amount("line_extension_amount")?;
@@ -159,7 +159,7 @@ fn net_charges(charges: &[Charge]) -> Option<Decimal> {
     })
 }
 
-/// Returns `None` if the sum of the taxes is too large. `TradeDocument::tax` would panic.
+/// Returns `None` if the sum of the taxes is too large. `TradeDocument::tax` would panic on such a sum.
 fn check_tax_sum(taxes: &[TaxSubtotal]) -> Option<()> {
     let mut amounts = taxes.iter().map(|tax| tax.amount);
     amounts.try_fold(Decimal::ZERO, Decimal::checked_add)?;

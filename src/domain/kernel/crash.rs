@@ -55,7 +55,7 @@ impl CrashHistory {
 
     /// True if the work was in flight at a crash. The id of such work is recorded before the work begins again, so that
     /// a further crash is counted for it.
-    pub fn is_suspect(self) -> bool {
+    pub fn is_crash_suspect(self) -> bool {
         self.crashes > 0
     }
 
@@ -163,7 +163,7 @@ mod tests {
         for (crashes, panics, expected) in table {
             let history = after(crashes, panics);
             let found = [
-                history.is_suspect(),
+                history.is_crash_suspect(),
                 history.must_run_alone(),
                 history.is_quarantined(),
                 history.may_lift_quarantine(),

@@ -43,7 +43,7 @@ pub const DEFAULT_ENDPOINT: &str = "default";
 
 impl EndpointKey {
     /// Returns the key of an added endpoint (one that is not the default) with this id.
-    pub fn for_added(id: i64) -> Self {
+    pub fn for_added_endpoint(id: i64) -> Self {
         Self(-id)
     }
 

@@ -13,7 +13,9 @@ pub enum Refusal {
     InvoiceNotFound,
     #[error("Taxpayer not found")]
     TaxpayerNotFound,
-    #[error("No pipeline run exists for this IRN")]
+    #[error(
+        "No such pipeline run exists for this IRN (`operation` is submit, transmit, report or update-payment-status)"
+    )]
     RunNotFound,
     #[error("The subscription of this taxpayer is not active")]
     SubscriptionInactive,

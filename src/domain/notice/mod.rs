@@ -49,7 +49,7 @@ pub struct Notice {
     pub kind: NoticeKind,
     /// The subject of the notice, such as an invoice number.
     pub about: String,
-    /// The reason; empty if there is none to tell.
+    /// More about the event, such as its reason or a deadline; may be empty.
     pub detail: String,
     pub at: Timestamp,
 }

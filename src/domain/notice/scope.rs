@@ -9,7 +9,7 @@ use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 /// The recipients of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NoticeScope {
-    /// The contact persons of a taxpayer whose role allows the topic.
+    /// Those contact persons of a taxpayer who have a role that may get mails about the topic.
     Taxpayer(TaxpayerId),
     Person(SessionOwner),
     /// The people who can sign in with the email address that the notice is about.

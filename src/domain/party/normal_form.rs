@@ -39,8 +39,8 @@ pub fn normal_tin(text: &str) -> Option<String> {
 }
 
 /// True if two tax numbers have the same normal form. A tax number without letters and digits equals no other.
-pub fn is_same_tin(one: &str, other: &str) -> bool {
-    normal_tin(one).is_some_and(|one| Some(one) == normal_tin(other))
+pub fn is_same_tin(first: &str, second: &str) -> bool {
+    normal_tin(first).is_some_and(|first| Some(first) == normal_tin(second))
 }
 
 fn is_significant(letter: char) -> bool {

@@ -57,7 +57,7 @@ impl LogoFile {
     }
 }
 
-/// A change of a setting that can have no value.
+/// A change of a setting that may be without a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum SettingChange<T> {
     #[default]

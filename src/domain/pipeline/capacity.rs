@@ -90,7 +90,8 @@ impl StepTimes {
         }
         let before = mean_time(times.iter().take(older));
         let newest = mean_time(times.iter().skip(older));
-        // More than one and a half times as long, or less than two thirds.
+        // The newest times differ much if they are, on average, more than one and a half times as long as the older
+        // ones, or less than two thirds as long.
         if newest * 2 > before * 3 || newest * 3 < before * 2 {
             times.drain(..older);
         }

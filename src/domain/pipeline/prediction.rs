@@ -46,9 +46,9 @@ pub enum ContinuationTime {
     },
 }
 
-/// The error of past predictions.
+/// The typical error of the predictions that were judged so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PastError {
+pub struct MedianPredictionError {
     pub predictions: usize,
     /// The median of the errors, in per cent of the time that the runs really took.
     pub median_percent: u64,
@@ -135,11 +135,11 @@ impl PastPredictions {
         Some(past.error)
     }
 
-    /// Returns the error of past predictions; `None` if none has been judged.
-    pub fn past_error(&self) -> Option<PastError> {
+    /// Returns the median error of past predictions; `None` if none has been judged.
+    pub fn median_prediction_error(&self) -> Option<MedianPredictionError> {
         let errors = self.sorted_values(|past| past.error);
         let median = errors.get(errors.len() / 2)?;
-        Some(PastError {
+        Some(MedianPredictionError {
             predictions: errors.len(),
             median_percent: (median + 5) / 10,
         })
@@ -249,10 +249,10 @@ mod tests {
 
     #[test]
     fn the_error_is_the_median_of_the_last_twenty() {
-        assert_eq!(past(&[]).past_error(), None);
+        assert_eq!(past(&[]).median_prediction_error(), None);
         let error = |real: &[i64]| {
             past(real)
-                .past_error()
+                .median_prediction_error()
                 .map(|one| (one.predictions, one.median_percent))
         };
         assert_eq!(

@@ -339,7 +339,7 @@ impl Run {
     }
 }
 
-/// Returns the key of a run's lane.
+/// Returns the key of a run's lane: the id of the taxpayer, a slash, and the id of the run.
 pub fn run_lane_key(taxpayer: TaxpayerId, run: RunId) -> String {
     format!("{taxpayer}/{run}")
 }

@@ -63,7 +63,7 @@ fn is_same_date(reported: Option<&str>, sent: Option<Date>) -> Option<bool> {
 }
 
 /// True if the run ended because another document was signed under its IRN.
-pub fn is_signed_otherwise(run: &Run) -> bool {
+pub fn has_other_signed_document(run: &Run) -> bool {
     run.last_error.as_deref() == Some(SIGNED_OTHERWISE_MESSAGE)
 }
 

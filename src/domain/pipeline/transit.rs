@@ -22,7 +22,7 @@ impl TransmissionState {
             None => did(Step::Send),
         };
         Self {
-            is_transmitted: has_reached && !runs.iter().any(has_stopped),
+            is_transmitted: has_reached && !runs.iter().any(is_stopped_transmission),
             is_acknowledged: did(Step::Receipt)
                 || invoice.is_some_and(|invoice| {
                     invoice.authority.status == AuthorityStatus::Acknowledged
@@ -32,7 +32,7 @@ impl TransmissionState {
 }
 
 /// True for a transmission that is paused or over without having sent the invoice.
-fn has_stopped(run: &Run) -> bool {
+fn is_stopped_transmission(run: &Run) -> bool {
     run.operation() == Operation::Transmit
         && !run.state().is_open()
         && !run.done.contains(&Step::Send)

@@ -20,7 +20,7 @@ impl WaitingRuns {
         let own = more_urgent + 1;
         let others = self.due.iter().filter(|(other, _)| **other != taxpayer);
         others.fold(own, |sum, (other, due)| {
-            let turns = if self.is_before(*other, taxpayer) {
+            let turns = if self.is_served_before(*other, taxpayer) {
                 own
             } else {
                 more_urgent
@@ -34,10 +34,10 @@ impl WaitingRuns {
         self.due.values().sum()
     }
 
-    /// True if the next turn of `one` comes before that of `other`.
-    fn is_before(&self, one: i64, other: i64) -> bool {
-        let is_next_round = |taxpayer: i64| taxpayer <= self.last_served;
-        (is_next_round(one), one) < (is_next_round(other), other)
+    /// True if the next turn of `taxpayer` comes before that of `other_taxpayer`.
+    fn is_served_before(&self, taxpayer: i64, other_taxpayer: i64) -> bool {
+        let is_next_round = |id: i64| id <= self.last_served;
+        (is_next_round(taxpayer), taxpayer) < (is_next_round(other_taxpayer), other_taxpayer)
     }
 }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::upstream::{CallFailure, UpstreamCause};
-use crate::domain::pipeline::prediction::{PastError, Prediction};
+use crate::domain::pipeline::prediction::{MedianPredictionError, Prediction};
 use crate::domain::pipeline::{Operation, Run, RunPhase, RunState, Step, WaitReason};
 
 words! {
@@ -24,7 +24,7 @@ words! {
 
 impl RunHold {
     /// True if the hold lasts until an operator ends it.
-    pub fn is_by_operator(self) -> bool {
+    pub fn is_operator_hold(self) -> bool {
         matches!(self, Self::TaxpayerPaused | Self::CallsStopped)
     }
 }
@@ -83,13 +83,13 @@ pub struct QueuePlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueEnd {
     pub prediction: Prediction,
-    /// The error of past predictions, if it is known.
-    pub past_error: Option<PastError>,
+    /// The median error of past predictions; `None` if it is not known.
+    pub median_prediction_error: Option<MedianPredictionError>,
 }
 
 impl QueueEnd {
-    /// Returns sentences that say when the run should end, and how far past predictions were off. The first one begins
-    /// with `subject`, such as "It". During an outage no latest time is promised.
+    /// Returns sentences that say when the run is expected to end, and how far past predictions were off. The first one
+    /// begins with `subject`, such as "It". During an outage no latest time is promised.
     pub fn explain(&self, subject: &str) -> String {
         let Prediction {
             expected,
@@ -112,7 +112,7 @@ impl QueueEnd {
                 duration_text(takes)
             ),
         };
-        match self.past_error {
+        match self.median_prediction_error {
             None => end,
             Some(error) => format!(
                 "{end} The last {} predictions were off by {} % (median).",
@@ -439,7 +439,7 @@ mod tests {
                 latest,
                 takes: Duration::from_mins(1),
             },
-            past_error: median_percent.map(|median_percent| PastError {
+            median_prediction_error: median_percent.map(|median_percent| MedianPredictionError {
                 predictions: 20,
                 median_percent,
             }),

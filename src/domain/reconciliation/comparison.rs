@@ -109,7 +109,7 @@ impl LocalRecord {
 
     fn compare_signed(&self, remote: &RemoteRecord) -> ComparisonResult {
         let found: Vec<_> = [
-            self.transit_difference(remote),
+            self.transmission_difference(remote),
             self.payment_difference(remote),
         ]
         .into_iter()
@@ -122,7 +122,7 @@ impl LocalRecord {
         }
     }
 
-    fn transit_difference(&self, remote: &RemoteRecord) -> Option<Difference> {
+    fn transmission_difference(&self, remote: &RemoteRecord) -> Option<Difference> {
         let is_transmitted = remote.is_transmitted || remote.is_delivered;
         let (kind, repair) = match (self.transit, remote.is_delivered) {
             (
@@ -165,7 +165,9 @@ impl LocalRecord {
                     ..
                 },
                 _,
-            ) if !is_transmitted => (FindingKind::NotTransmittedRemotely, None),
+            ) if !is_transmitted && self.claims_transmission() => {
+                (FindingKind::NotTransmittedRemotely, None)
+            }
             _ => return None,
         };
         Some(Difference { kind, repair })
@@ -484,6 +486,38 @@ mod tests {
             delivered | transmitted: not_delivered_remotely listed
             delivered | delivered: agreed
         "#);
+    }
+
+    #[test]
+    fn a_reported_invoice_need_not_have_been_transmitted() {
+        let sent = Some(run(RunState::Succeeded, false));
+        let paused = Some(run(RunState::Paused, false));
+        let missing = "not_transmitted_remotely listed";
+        let cases = [
+            (WorkflowStatus::Reported, None, "agreed"),
+            (WorkflowStatus::Reported, paused, "agreed"),
+            (WorkflowStatus::Reported, sent.clone(), missing),
+            (WorkflowStatus::Transmitted, None, missing),
+            (WorkflowStatus::Transmitted, sent, missing),
+        ];
+        for (status, transmission, expected) in cases {
+            let local = LocalRecord {
+                stored_status: Some(status),
+                transmission,
+                transit: TransmissionState {
+                    is_transmitted: true,
+                    is_acknowledged: false,
+                },
+                ..local()
+            };
+            let text = comparison_text(Some(&local), Some(&remote()));
+            let is_told = local.description().contains("transmitted");
+            assert_eq!(text, expected, "{status}: {}", local.description());
+            assert_eq!(
+                is_told,
+                expected != "agreed" || status == WorkflowStatus::Transmitted
+            );
+        }
     }
 
     #[test]

@@ -121,13 +121,24 @@ impl LocalRecord {
         match &self.submission {
             Some(run) => run.state == RunState::Succeeded || self.is_signed,
             None => {
-                self.transit.is_transmitted
+                self.claims_transmission()
                     || self
                         .relay
                         .as_ref()
                         .is_some_and(|(run, _)| run.state == RunState::Succeeded)
             }
         }
+    }
+
+    /// True if our records say that the invoice was transmitted. The status `reported` alone does not say so: it follows
+    /// `transmitted`, but an invoice may be reported without having been transmitted.
+    pub fn claims_transmission(&self) -> bool {
+        let was_sent = self
+            .transmission
+            .as_ref()
+            .is_some_and(|run| run.state == RunState::Succeeded);
+        let may_lack_transmission = self.stored_status == Some(WorkflowStatus::Reported);
+        self.transit.is_transmitted && (was_sent || !may_lack_transmission)
     }
 
     /// True if the authority may have signed the invoice: our records say so, or the submission is paused.
@@ -147,9 +158,7 @@ impl LocalRecord {
             self.transmission
                 .as_ref()
                 .map(|run| run.describe("transmit")),
-            self.transit
-                .is_transmitted
-                .then(|| "transmitted".to_owned()),
+            self.claims_transmission().then(|| "transmitted".to_owned()),
             self.transit.is_acknowledged.then(|| "delivered".to_owned()),
             self.relay
                 .as_ref()

@@ -66,7 +66,7 @@ impl RedactedText {
     /// Processes the next piece of the text: a secret, which is replaced, a name, or a single character. Returns the
     /// rest.
     fn take_piece<'a>(&mut self, rest: &'a str) -> &'a str {
-        if let Some(start) = secret_beginning(rest) {
+        if let Some(start) = secret_beginning_length(rest) {
             let (shown, follows) = rest.split_at(start);
             self.text.push_str(shown);
             return self.hide(follows, secret_length(follows), REPLACEMENT);
@@ -89,7 +89,7 @@ impl RedactedText {
         // The name may contain the beginning of a key. The piece then ends before it.
         let key = decoded_characters(&rest[..length])
             .map(|(at, _)| at)
-            .find(|at| secret_beginning(&rest[*at..]).is_some());
+            .find(|at| secret_beginning_length(&rest[*at..]).is_some());
         let (name, follows) = rest.split_at(key.unwrap_or(length));
         self.text.push_str(name);
         if !is_secret_name(name) {
@@ -114,7 +114,7 @@ impl RedactedText {
         self.hide(value, length, if is_bare { REPLACEMENT } else { &quoted })
     }
 
-    /// Replaces the first bytes of a text. Returns what follows them.
+    /// Writes `replacement` in place of the first `length` bytes of the text. Returns the text after these bytes.
     fn hide<'a>(&mut self, text: &'a str, length: usize, replacement: &str) -> &'a str {
         let (secret, follows) = text.split_at(length);
         if !secret.is_empty() {
@@ -210,7 +210,7 @@ fn beginning_length(text: &str, beginning: &str) -> Option<usize> {
 }
 
 /// If the text begins with one of `SECRET_BEGINNINGS`, returns the length of that beginning. The secret follows it.
-fn secret_beginning(text: &str) -> Option<usize> {
+fn secret_beginning_length(text: &str) -> Option<usize> {
     let first = first_character(text)?.letter;
     SECRET_BEGINNINGS
         .iter()

@@ -57,9 +57,9 @@ async fn receive_notification(
 
 /// Refuses every token except the configured one. A caller with a wrong token learns nothing: it gets the 404 of an
 /// unknown path, and the comparison takes the same time for every token.
-fn check_token(given: &str, token: &SecretString) -> Result<(), ApiError> {
+fn check_token(received: &str, token: &SecretString) -> Result<(), ApiError> {
     let token = token.expose_secret();
-    let is_same = Sha256::digest(given)
+    let is_same = Sha256::digest(received)
         .as_slice()
         .ct_eq(Sha256::digest(token).as_slice());
     let is_right = bool::from(is_same) && !token.is_empty();

@@ -20,7 +20,7 @@ use crate::http::views::choice::{Enums, InvoiceCategories, SelectOption};
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/v1/core/commons/invoice-categories")
-            .needs_no_key()
+            .without_key()
             .get(list_invoice_categories, || {
                 doc("invoice_categories", "Invoice categories")
                     .with_note(
@@ -39,7 +39,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path("/v1/core/resources/{list}")
             .waits_for_other_systems()
-            .get(fetch_resources, || {
+            .get(fetch_reference_list, || {
                 doc("resources", "A reference list, live from the authority")
                     .with_note(
                         "A code list of the authority, such as its currencies, \
@@ -104,7 +104,7 @@ fn to_select_option(value: &str) -> SelectOption {
 }
 
 /// GET /v1/core/resources/{list}: fetches a reference list from the authority and returns it unmodified.
-async fn fetch_resources(
+async fn fetch_reference_list(
     state: web::Data<ApiState>,
     caller: Caller,
     list: web::Path<String>,

@@ -14,5 +14,5 @@ mod worker;
 
 pub(crate) use received::with_received_amount;
 pub(crate) use undo::{Undo, UndoAct, UndoItem, refund_sentence, undo_batch_invoices};
-pub(crate) use wish::{ComparedOriginal, correct_command, read_body, read_standard_body};
+pub(crate) use wish::{ComparedOriginal, make_correction_command, read_body, read_standard_wish};
 pub use worker::{CORRECTIONS_MAX, CorrectionWorker};

@@ -17,7 +17,7 @@ use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::codes::{SettableStatus, UniqueNoType, WorkflowStatus, words};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
-use crate::http::corrections::wish::correct_command;
+use crate::http::corrections::wish::make_correction_command;
 use crate::http::extract::path_ids;
 use crate::http::invoice_page::{PAGE_INVOICES, reserve_page_memory};
 use crate::http::limits::AnswerHolder;
@@ -59,7 +59,7 @@ pub(crate) struct UndoItem {
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     pub(crate) items: Vec<UndoItem>,
-    /// The number of invoices that were undone before.
+    /// The number of invoices that were undone before this call.
     pub(crate) done_before: usize,
     /// The number of invoices that are left for a further call.
     pub(crate) left: usize,
@@ -103,7 +103,7 @@ impl Undo {
 }
 
 /// Undoes the invoices of a batch. With `is_preview`, only returns what would be done. The invoices are read page by
-/// page, and the memory of a page counts for the taxpayer and the `payer`.
+/// page; the memory for a page counts against the limits of the taxpayer and of the `payer`.
 pub(crate) async fn undo_batch_invoices(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -139,14 +139,14 @@ pub(crate) async fn undo_batch_invoices(
             limit: PAGE_INVOICES,
         };
         let page = list
-            .counted_page(&state.store, part, total, PageFields::Shown)
+            .page_with_known_total(&state.store, part, total, PageFields::Shown)
             .await?;
         let ids: Vec<_> = page.invoices.iter().map(|invoice| invoice.id).collect();
         let known =
             corrections::find_owned_by_invoices(state.store.reader(), taxpayer, &ids).await?;
         let corrected: HashSet<_> = known
             .iter()
-            .filter(|known| is_undone_by(known))
+            .filter(|known| undoes_whole_invoice(known))
             .map(|known| known.original)
             .collect();
         let count = page.invoices.len();
@@ -174,7 +174,7 @@ pub(crate) async fn undo_batch_invoices(
 }
 
 /// True if the correction credits the whole invoice, now or later, and no other invoice replaces it.
-fn is_undone_by(correction: &Correction) -> bool {
+fn undoes_whole_invoice(correction: &Correction) -> bool {
     let mut documents = correction.documents.iter();
     let is_replaced = documents.any(|document| document.kind == DocumentPurpose::Replacement);
     correction.is_whole && !is_replaced && correction.state != CorrectionState::Cancelled
@@ -234,7 +234,7 @@ async fn undo_invoice(
         }
         Err(error) if error.code.status().is_server_error() => return Err(error),
         Err(error) => {
-            if invoice.authority.signed && is_credited_now(state, taxpayer, &invoice).await? {
+            if invoice.authority.signed && has_credit_started(state, taxpayer, &invoice).await? {
                 return Ok(None);
             }
             item.message = Some(error.message.to_string());
@@ -244,14 +244,14 @@ async fn undo_invoice(
 }
 
 /// True if another call has started to credit the whole invoice since this call read it.
-async fn is_credited_now(
+async fn has_credit_started(
     state: &ApiState,
     taxpayer: TaxpayerId,
     invoice: &Invoice,
 ) -> Result<bool, ApiError> {
     let reader = state.store.reader();
     let known = corrections::find_owned_by_invoices(reader, taxpayer, &[invoice.id]).await?;
-    Ok(known.iter().any(is_undone_by))
+    Ok(known.iter().any(undoes_whole_invoice))
 }
 
 /// Returns a sentence about money that was paid for an undone invoice; `None` if nothing was paid.
@@ -265,7 +265,8 @@ async fn credit_invoice(
     invoice: &Invoice,
     is_preview: bool,
 ) -> Result<Option<Correction>, ApiError> {
-    let command = correct_command(state, invoice, CorrectionWish::Cancel, is_preview).await?;
+    let command =
+        make_correction_command(state, invoice, CorrectionWish::Cancel, is_preview).await?;
     let correction = state.taxpayers.send(taxpayer, command).await?;
     Ok(Some(correction))
 }

@@ -19,7 +19,7 @@ use crate::http::state::ApiState;
 use crate::store::invoices;
 
 /// Reads the body that corrects a standard invoice: `cancel`, or the invoice as it should be.
-pub(crate) fn read_standard_body(reader: &mut Reader<'_>) -> Option<CorrectionWish> {
+pub(crate) fn read_standard_wish(reader: &mut Reader<'_>) -> Option<CorrectionWish> {
     if reader.optional("cancel").boolean() == Some(true) {
         return Some(CorrectionWish::Cancel);
     }
@@ -70,7 +70,8 @@ fn differs_from_original_fault(field: &str, expected: &str) -> Fault {
     Fault::field(field, FieldRule::must_be("same", value))
 }
 
-/// Reads the body in the form in which the original was created.
+/// Reads the body with the form of the original: the full form if the original is a full invoice, otherwise the
+/// standard form.
 pub(crate) fn read_body(
     body: &Map<String, Value>,
     original: &ComparedOriginal,
@@ -89,7 +90,7 @@ pub(crate) fn read_body(
             warnings: form.warnings,
         })
     } else {
-        reader::read(body, catalog, read_standard_body)
+        reader::read(body, catalog, read_standard_wish)
     };
     let form = read?;
     if let CorrectionWish::Become(wanted) = &form.value {
@@ -98,15 +99,15 @@ pub(crate) fn read_body(
     Ok(form)
 }
 
-/// Returns the command that corrects this invoice. Looks up how much the command has to read, so that a large
-/// correction has a transaction of its own.
-pub(crate) async fn correct_command(
+/// Returns the command that corrects this invoice. Looks up the number of bytes that the command has to read,
+/// so that a large correction gets a transaction of its own.
+pub(crate) async fn make_correction_command(
     state: &ApiState,
     original: &Invoice,
     wish: CorrectionWish,
     is_preview: bool,
 ) -> Result<CorrectInvoice, StoreError> {
-    let references = original.possible_reference_texts();
+    let references = original.incoming_reference_texts();
     let reader = state.store.reader();
     let correcting_bytes =
         invoices::correcting_documents_size(reader, original.taxpayer_id, &references).await?;

@@ -153,7 +153,7 @@ impl CorrectionWorker {
                 .store_state(taxpayer, correction, state, Some(reason))
                 .await;
         };
-        let submission = self.submission_run(taxpayer, &document).await?;
+        let submission = self.find_submission_run(taxpayer, &document).await?;
         let next = NextDocument {
             correction: &correction,
             planned: &next,
@@ -190,7 +190,7 @@ impl CorrectionWorker {
         invoices::find_owned_by_id(&self.store, taxpayer, id).await
     }
 
-    async fn submission_run(
+    async fn find_submission_run(
         &self,
         taxpayer: TaxpayerId,
         document: &Invoice,

@@ -15,7 +15,7 @@ use crate::http::openapi::OperationDoc;
 use crate::http::openapi::operation::Operation;
 use crate::http::respond::code::ErrorCode;
 
-/// The order in which `Allow` lists the methods.
+/// The order in which the response header `Allow` lists the methods of a path.
 const METHOD_ORDER: [Method; 6] = [
     Method::GET,
     Method::HEAD,
@@ -94,8 +94,8 @@ impl Path {
     }
 
     /// Marks a path that needs no API key.
-    pub(crate) fn needs_no_key(mut self) -> Self {
-        self.policy = self.policy.needs_no_key();
+    pub(crate) fn without_key(mut self) -> Self {
+        self.policy = self.policy.without_key();
         self
     }
 

@@ -1,4 +1,4 @@
-//! Serves a path. Other methods than its own get 405 and `Allow`, and an unknown path gets 404.
+//! Serves a path. A method that the path does not handle gets 405 and the header `Allow`; an unknown path gets 404.
 
 use std::future::ready;
 use std::rc::Rc;
@@ -87,9 +87,9 @@ fn query_rules(docs: &[Doc]) -> QueryRules {
     }
 }
 
-/// Returns the first `segments` segments of a path. The empty text before the first slash counts as a segment.
-fn first_segments(path: &str, segments: usize) -> &str {
-    let end = path.match_indices('/').nth(segments - 1);
+/// Returns the first `count` segments of a path. The empty text before the first slash counts as a segment.
+fn first_segments(path: &str, count: usize) -> &str {
+    let end = path.match_indices('/').nth(count - 1);
     end.map_or(path, |(end, _)| &path[..end])
 }
 
@@ -99,7 +99,7 @@ fn redirect_to(path: &str) -> HttpResponse {
         .finish()
 }
 
-/// Answers a request that matches no path, with the path that was probably meant.
+/// Answers a request that matches no path with 404. The message suggests the path that was probably meant.
 pub(crate) async fn answer_unknown_path(
     request: HttpRequest,
     known: web::Data<KnownPaths>,

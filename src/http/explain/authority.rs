@@ -95,14 +95,14 @@ pub(crate) fn explain(words: &str, document: &Value) -> Vec<Explanation> {
 }
 
 /// Explains a sentence that begins with the path of a field. Returns `None` for any other sentence.
-fn explain_field_sentence(said: &str, document: &Value) -> Option<Explanation> {
-    let (name, what) = split_validator_message(said).or_else(|| split_path(said))?;
+fn explain_field_sentence(sentence: &str, document: &Value) -> Option<Explanation> {
+    let (name, statement) = split_validator_message(sentence).or_else(|| split_path(sentence))?;
     let path = caller_path(name, document)?;
-    let what = translate_paths(what.trim_end_matches('.'), document);
-    let found = find_meaning(&what);
+    let statement = translate_paths(statement.trim_end_matches('.'), document);
+    let found = find_meaning(&statement);
     // The first word may be an ordinary word and the name of a field, such as `reference`. Only a known phrase or a
     // colon after it makes it a field name.
-    if found.is_none() && !name.contains('.') && !said.starts_with(&format!("{name}:")) {
+    if found.is_none() && !name.contains('.') && !sentence.starts_with(&format!("{name}:")) {
         return None;
     }
     Some(Explanation {
@@ -111,12 +111,12 @@ fn explain_field_sentence(said: &str, document: &Value) -> Option<Explanation> {
             .map_or(UNTRANSLATED_RULE, |meaning| meaning.rule),
         expected: found
             .map(|meaning| meaning.expected)
-            .or_else(|| phrases::expected_value(&what)),
+            .or_else(|| phrases::expected_value(&statement)),
         actual: received_value::displayable_value(document, authority_path(&path, document)),
-        message: field_message(&path, &what),
+        message: field_message(&path, &statement),
         path: Some(path),
         source: AUTHORITY_SOURCE,
-        authority_message: Some(said.to_owned()),
+        authority_message: Some(sentence.to_owned()),
     })
 }
 
@@ -126,33 +126,33 @@ fn authority_path<'p>(path: &'p str, document: &Value) -> &'p str {
     if is_renamed { "invoice_kind" } else { path }
 }
 
-fn field_message(path: &str, what: &str) -> String {
+fn field_message(path: &str, statement: &str) -> String {
     let verbs = [
         "is", "must", "may", "has", "cannot", "can", "should", "does", "was", "needs", "contains",
         "exceeds",
     ];
-    let is_verb = what
+    let is_verb = statement
         .split(' ')
         .next()
         .is_some_and(|word| verbs.contains(&word));
     if is_verb {
-        format!("The {path} field {what}.")
+        format!("The {path} field {statement}.")
     } else {
-        format!("The {path} field: {what}.")
+        format!("The {path} field: {statement}.")
     }
 }
 
 /// Splits a sentence such as `taxtotal[0].taxamount must be a number` into the path and the rest, without a colon.
-fn split_path(said: &str) -> Option<(&str, &str)> {
-    let (name, what) = said.split_once(' ')?;
+fn split_path(sentence: &str) -> Option<(&str, &str)> {
+    let (name, statement) = sentence.split_once(' ')?;
     let name = name.trim_end_matches(':').trim_matches(['"', '\'', '`']);
-    Some((name, what.trim()))
+    Some((name, statement.trim()))
 }
 
 /// Splits a message of Go's validator into the path and a sentence for the violated tag: `Key:
 /// 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'required' tag`.
-fn split_validator_message(said: &str) -> Option<(&str, &str)> {
-    let (name, rest) = said.strip_prefix("Key: '")?.split_once('\'')?;
+fn split_validator_message(sentence: &str) -> Option<(&str, &str)> {
+    let (name, rest) = sentence.strip_prefix("Key: '")?.split_once('\'')?;
     let (_, tag) = rest.split_once("failed on the '")?;
     Some((
         name,

@@ -60,9 +60,9 @@ impl FieldNames {
 
 /// Translates a path of the authority to the caller's: `taxtotal[0].taxamount` becomes `tax_total.0.tax_amount`.
 /// Returns `None` if the text is not a path or the field is unknown.
-pub(crate) fn caller_path(said: &str, document: &Value) -> Option<String> {
-    let said = said.to_ascii_lowercase();
-    let mut segments = said.split('.').peekable();
+pub(crate) fn caller_path(authority_path: &str, document: &Value) -> Option<String> {
+    let authority_path = authority_path.to_ascii_lowercase();
+    let mut segments = authority_path.split('.').peekable();
     let is_rooted = segments
         .next_if(|first| first.ends_with("request"))
         .is_some();

@@ -258,13 +258,13 @@ const TAG_SENTENCES: [(&str, &str); 13] = [
 ];
 
 /// Finds the meaning of a sentence without its field name, such as `must be a number`.
-pub(super) fn find_meaning(what: &str) -> Option<SentenceMeaning> {
-    let what = what.trim().trim_end_matches('.');
+pub(super) fn find_meaning(sentence: &str) -> Option<SentenceMeaning> {
+    let sentence = sentence.trim().trim_end_matches('.');
     PHRASE_TABLES
         .iter()
         .flat_map(|table| table.iter())
         .find_map(|(phrase, rule, expected)| {
-            let found = match_phrase(phrase, what)?;
+            let found = match_phrase(phrase, sentence)?;
             Some(SentenceMeaning {
                 rule,
                 expected: expected.replacen('*', found, 1),
@@ -273,10 +273,10 @@ pub(super) fn find_meaning(what: &str) -> Option<SentenceMeaning> {
 }
 
 /// Returns the expected value that a sentence names: from a known phrase, else the text after `must be`.
-pub(super) fn expected_value(what: &str) -> Option<String> {
-    let what = what.trim().trim_end_matches('.');
-    let found = find_meaning(what).map(|meaning| meaning.expected);
-    found.or_else(|| what.strip_prefix("must be ").map(str::to_owned))
+pub(super) fn expected_value(sentence: &str) -> Option<String> {
+    let sentence = sentence.trim().trim_end_matches('.');
+    let found = find_meaning(sentence).map(|meaning| meaning.expected);
+    found.or_else(|| sentence.strip_prefix("must be ").map(str::to_owned))
 }
 
 /// Returns the sentence for a tag of Go's validator; `None` if the tag is unknown.
@@ -284,7 +284,7 @@ pub(super) fn validator_tag_sentence(tag: &str) -> Option<&'static str> {
     TAG_SENTENCES
         .iter()
         .find(|(name, _)| *name == tag)
-        .map(|(_, what)| *what)
+        .map(|(_, sentence)| *sentence)
 }
 
 /// Returns the part of the text at the first `*` of the phrase, empty if the phrase has no `*`. Returns `None` if the

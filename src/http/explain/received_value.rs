@@ -49,8 +49,8 @@ fn shorten_value(value: &Value) -> Value {
     }
 }
 
-fn shorten(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+fn shorten(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

@@ -111,7 +111,7 @@ impl InvoiceReader {
     }
 
     async fn load_page(&mut self, start: PageStart) -> Result<(), ApiError> {
-        self.right.require().await?;
+        self.right.require_still_held().await?;
         let store = &self.state.store;
         let part = PageBounds {
             start,
@@ -119,7 +119,7 @@ impl InvoiceReader {
         };
         let page = self
             .list
-            .counted_page(store, part, self.total, PageFields::All)
+            .page_with_known_total(store, part, self.total, PageFields::All)
             .await?;
         if self.parties == LoadedParties::Customers {
             let invoices = page.invoices.iter();
@@ -140,7 +140,7 @@ impl InvoiceReader {
         let Some(bytes) = self.long_invoices.get(&invoice.id) else {
             return Ok(invoice);
         };
-        self.right.require().await?;
+        self.right.require_still_held().await?;
         let bytes = bytes.saturating_mul(LOADED_FACTOR);
         self.long_room = Some(reserve_invoice_memory(&self.state, self.holder, bytes).await?);
         let _turn = self.state.answers.wait_for_rendering_turn().await;

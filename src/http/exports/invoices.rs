@@ -167,7 +167,8 @@ async fn stream_text(
     ))
 }
 
-/// Logs why a download breaks off. Nobody else does, because its status has been sent.
+/// Logs why a download breaks off. No other code logs the error, because the status of the answer has been sent, so no
+/// failure is rendered.
 pub(crate) fn log_broken_download(error: &ApiError) {
     let cause = error.cause.as_deref().unwrap_or(&error.message);
     if error.code == ErrorCode::Unauthenticated {
@@ -177,7 +178,7 @@ pub(crate) fn log_broken_download(error: &ApiError) {
     }
 }
 
-/// Writes the list to a temporary file. Returns the file, and the memory of a page of the list.
+/// Writes the list to a temporary file. Returns the file, and the permit for the memory of a page of the list.
 async fn write_workbook(mut reader: InvoiceReader) -> Result<(File, AnswerPermit), ApiError> {
     if reader.total() > u64::from(ROWS_MAX) {
         return Err(too_many_rows_error());

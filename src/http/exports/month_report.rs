@@ -54,12 +54,12 @@ pub(crate) async fn sum_up_month(
             .add(&invoice, &catalog)
             .map_err(ApiError::internal)?;
     }
-    fill_gaps(&state.store, taxpayer, &mut summary).await?;
+    drop_numbers_found_elsewhere(&state.store, taxpayer, &mut summary).await?;
     Ok(summary)
 }
 
 /// Removes from the gaps the numbers that invoices of other months have.
-async fn fill_gaps(
+async fn drop_numbers_found_elsewhere(
     store: &Store,
     taxpayer: TaxpayerId,
     summary: &mut MonthSummary,

@@ -1,4 +1,4 @@
-//! The file of what an integrator's taxpayers used. A row is short, so the file is made in memory.
+//! The CSV file with the usage of an integrator's taxpayers. A row is short, so the file is made in memory.
 
 use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::invoice::table_rows::Cell;

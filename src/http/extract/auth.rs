@@ -86,7 +86,7 @@ impl ApiSurface {
 
     /// Returns the error for a refused key. `sent` is the kind of the key; `None` if no key of this service begins like
     /// it.
-    fn refuse_key(self, sent: Option<KeyKind>) -> ApiError {
+    fn refused_key_error(self, sent: Option<KeyKind>) -> ApiError {
         ApiError::new(self.refused_key_code, refused_key_message(self.kinds, sent))
     }
 
@@ -98,7 +98,7 @@ impl ApiSurface {
         let Some(account) = account else {
             return Err(authentication_error(request, self));
         };
-        check_scope(request).await?;
+        require_write_scope(request).await?;
         request.extensions_mut().insert(account);
         Ok(account)
     }
@@ -211,7 +211,9 @@ async fn find_key(
         },
     };
     if kind == KeyKind::Operator {
-        state.remembered_operators.note_key(key, found.as_ref());
+        state
+            .remembered_operators
+            .record_key_lookup(key, found.as_ref());
     }
     Ok(found)
 }
@@ -235,7 +237,7 @@ fn key_actor(key: &ValidKey, address: Option<IpAddr>) -> ActorWithName {
 pub(crate) struct ReadOnlyRequest;
 
 /// Refuses a write whose key may only read.
-async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
+async fn require_write_scope(request: &HttpRequest) -> Result<(), ApiError> {
     match resolve_key(request).await? {
         Some(KeyRights {
             scope: KeyScope::ReadOnly,
@@ -306,7 +308,7 @@ fn log_failed_authentication(request: &HttpRequest, state: &ApiState) {
 
 /// True if the request has a key that nobody has. A request without a key, or with a valid key for other paths, is no
 /// attempt to guess a key.
-fn is_wrong_key(request: &HttpRequest) -> bool {
+fn has_wrong_key(request: &HttpRequest) -> bool {
     let is_sent = key_from_header(request.headers()) != Err(UnusableKey::Missing);
     let resolved = request.extensions().get::<ResolvedKey>().copied();
     is_sent && resolved.is_none_or(|ResolvedKey(found)| found.is_none())
@@ -317,7 +319,7 @@ fn is_wrong_key(request: &HttpRequest) -> bool {
 fn authentication_error(request: &HttpRequest, surface: ApiSurface) -> ApiError {
     let counted = ApiState::from_request(request).map(|state| {
         log_failed_authentication(request, state);
-        if !is_wrong_key(request) {
+        if !has_wrong_key(request) {
             return Ok(None);
         }
         state.traffic.count_failed_authentication();
@@ -339,7 +341,7 @@ fn authentication_error(request: &HttpRequest, surface: ApiSurface) -> ApiError 
             ErrorCode::Unauthenticated,
             "The x-api-key header must be sent once",
         ),
-        Err(UnusableKey::Garbled) => surface.refuse_key(None),
-        Ok(key) => surface.refuse_key(KeyKind::from_key(key)),
+        Err(UnusableKey::Garbled) => surface.refused_key_error(None),
+        Ok(key) => surface.refused_key_error(KeyKind::from_key(key)),
     }
 }

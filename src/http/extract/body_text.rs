@@ -13,8 +13,8 @@ use crate::http::state::ApiState;
 #[derive(Debug)]
 pub(crate) struct BodyText {
     pub(crate) bytes: Vec<u8>,
-    /// The size of a packed file after unpacking; 0 for any other body. It counts towards the size of the body, because
-    /// the unpacked text is what is read.
+    /// The size of a packed file after unpacking; 0 for any other body. A body is large if
+    /// it is large before or after unpacking, because the unpacked text is what is read.
     pub(crate) unpacked_bytes: usize,
     account: Option<PayingAccount>,
     /// `None` if the body is empty.

@@ -39,7 +39,7 @@ caller!(Caller, ACCESS_POINT, |account| match account.kind {
     KeyKind::Taxpayer | KeyKind::Operator => Self::Taxpayer(TaxpayerId(account.id)),
 });
 
-/// Returns the operator of the request's key, who must have at least this role.
+/// Returns the id of the operator to whom the request's key belongs. Fails if that operator's role is below `least`.
 async fn admit_operator(request: &HttpRequest, least: OperatorRole) -> Result<i64, ApiError> {
     let account = OPERATORS.admit(request).await?;
     let role = resolve_key(request).await?.and_then(|key| key.role);

@@ -25,7 +25,7 @@ pub(crate) enum FormContent {
     File,
 }
 
-/// A form as it was posted, without NUL. The policy of the path leaves it in the extensions of the request.
+/// A form as it was posted, with each NUL replaced. The policy of the path leaves it in the extensions of the request.
 #[derive(Debug)]
 struct PostedForm(Bytes);
 

@@ -34,7 +34,11 @@ pub(crate) struct BatchBody {
 pub(crate) fn parse_object(text: &[u8]) -> Result<Map<String, Value>, ApiError> {
     let mut faults = Faults::with_max(KEY_FAULTS_MAX);
     let value = parse_value(text, |fault| {
-        faults.push(key_fault(fault.kind, fault.steps(), WHOLE_BODY_FIELD));
+        faults.push(forbidden_key_fault(
+            fault.kind,
+            fault.steps(),
+            WHOLE_BODY_FIELD,
+        ));
     })?;
     require_object(value, faults)
 }
@@ -50,13 +54,17 @@ pub(crate) fn parse_batch(text: &[u8]) -> Result<BatchBody, ApiError> {
             let of_item = key_faults
                 .entry(index)
                 .or_insert_with(|| Faults::with_max(ITEM_FAULTS_MAX));
-            of_item.push(key_fault(
+            of_item.push(forbidden_key_fault(
                 fault.kind,
                 fault.steps().skip(2),
                 WHOLE_ITEM_PATH,
             ));
         }
-        None => faults.push(key_fault(fault.kind, fault.steps(), WHOLE_BODY_FIELD)),
+        None => faults.push(forbidden_key_fault(
+            fault.kind,
+            fault.steps(),
+            WHOLE_BODY_FIELD,
+        )),
     })?;
     Ok(BatchBody {
         object: require_object(value, faults)?,
@@ -111,7 +119,7 @@ fn item_index(fault: &KeyError<'_>) -> Option<usize> {
 
 /// Returns the fault for a forbidden key. A duplicate key is part of the fault's path. A reserved key is named only in
 /// the message.
-fn key_fault<'f>(
+fn forbidden_key_fault<'f>(
     kind: KeyErrorKind,
     steps: impl Iterator<Item = PathSegment<'f>>,
     whole: &str,

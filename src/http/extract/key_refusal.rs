@@ -1,5 +1,5 @@
 //! The sentences for a request whose API key is missing or not accepted: the kind of key that came, and the kind that
-//! is wanted. Only the beginning of the key decides, so the sentence says nothing about a key that exists.
+//! is wanted. The sentence depends only on the beginning of the key, so it does not show whether the key exists.
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 

@@ -27,10 +27,10 @@ pub(crate) fn parse_invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
 
 /// Fails with "invoice not found" if the reference is an id of this service (`PortalId`) that is malformed. Returns any
 /// other reference unchanged.
-pub(crate) fn check_invoice_ref(which: InvoiceRef) -> Result<InvoiceRef, ApiError> {
-    let may_be = which.kind != UniqueNoType::PortalId || parse_id(&which.text).is_some();
+pub(crate) fn check_invoice_ref(reference: InvoiceRef) -> Result<InvoiceRef, ApiError> {
+    let may_be = reference.kind != UniqueNoType::PortalId || parse_id(&reference.text).is_some();
     may_be
-        .then_some(which)
+        .then_some(reference)
         .ok_or_else(ApiError::invoice_not_found)
 }
 
@@ -79,7 +79,8 @@ pub(crate) async fn existing_taxpayer_id(
         .ok_or_else(ApiError::taxpayer_not_found)
 }
 
-/// Returns the endpoint in the path of a taxpayer of this integrator, with its streak of failures.
+/// Returns the endpoint that `ids` names, the ids of the taxpayer and of the endpoint in the path. The taxpayer must
+/// belong to this integrator.
 pub(crate) async fn find_endpoint(
     state: &ApiState,
     integrator: IntegratorId,
@@ -90,7 +91,8 @@ pub(crate) async fn find_endpoint(
     Ok(found.ok_or(Refusal::EndpointNotFound)?)
 }
 
-/// Returns the delivery in the path, to any endpoint of a taxpayer of this integrator.
+/// Returns the delivery that `ids` names, the ids of the taxpayer and of the delivery in the path. The taxpayer must
+/// belong to this integrator.
 pub(crate) async fn find_delivery(
     state: &ApiState,
     integrator: IntegratorId,

@@ -57,7 +57,7 @@ impl ReadingRight {
     }
 
     /// Fails if the reader may not read any more, or if that cannot be found out.
-    pub(crate) async fn require(&self) -> Result<(), ApiError> {
+    pub(crate) async fn require_still_held(&self) -> Result<(), ApiError> {
         let Some(check) = &self.0 else {
             return Ok(());
         };
@@ -97,7 +97,7 @@ mod tests {
         };
         for expected in [[true, false, true], [false, false, true]] {
             for (right, may_read) in rights.iter().zip(expected) {
-                assert_eq!(right.require().await.is_ok(), may_read);
+                assert_eq!(right.require_still_held().await.is_ok(), may_read);
             }
             let tx = state.store.begin().await.unwrap();
             keys::revoke_all(&tx, owner).await.unwrap();

@@ -23,12 +23,12 @@ pub(crate) trait NeedsRole {
     const LEAST_ROLE: Option<OperatorRole> = None;
 }
 
-/// Returns the higher of two roles.
+/// Returns the higher of two roles. `None` is lower than any role.
 const fn higher_role(
-    one: Option<OperatorRole>,
-    other: Option<OperatorRole>,
+    left: Option<OperatorRole>,
+    right: Option<OperatorRole>,
 ) -> Option<OperatorRole> {
-    match (one, other) {
+    match (left, right) {
         (Some(first), Some(second)) if (first as u8) < (second as u8) => Some(second),
         (Some(first), _) => Some(first),
         (None, second) => second,

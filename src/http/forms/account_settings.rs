@@ -24,19 +24,19 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> SettingsChange {
     SettingsChange {
-        registration_number: read_change(reader, "registration_number", |reader| {
+        registration_number: read_setting_change(reader, "registration_number", |reader| {
             let field = reader.optional("registration_number");
             field.identifier(REGISTRATION_CHARS_MAX)
         }),
-        template: read_change(reader, "template", |reader| {
+        template: read_setting_change(reader, "template", |reader| {
             reader
                 .optional("template")
-                .word(template_with_name, || template_names().join(", "))
+                .word(find_template, || template_names().join(", "))
         }),
-        accent: read_change(reader, "colours", |reader| {
-            reader.optional("colours").object(read_accent)
+        accent: read_setting_change(reader, "colours", |reader| {
+            reader.optional("colours").object(read_accent_colour)
         }),
-        logo: read_change(reader, "logo", read_logo),
+        logo: read_setting_change(reader, "logo", read_logo),
         strict_documents: reader.optional("strict_documents").boolean(),
         strict_numbers: reader.optional("strict_numbers").boolean(),
         submit_after_approval: reader.optional("submit_after_approval").boolean(),
@@ -45,7 +45,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> SettingsChange {
 }
 
 /// Reads a setting. Null removes the setting, and an absent field leaves it unchanged.
-fn read_change<T>(
+fn read_setting_change<T>(
     reader: &mut Reader<'_>,
     name: &str,
     read: impl FnOnce(&mut Reader<'_>) -> Option<T>,
@@ -58,7 +58,7 @@ fn read_change<T>(
     }
 }
 
-fn template_with_name(name: &str) -> Option<Template> {
+fn find_template(name: &str) -> Option<Template> {
     Template::from_name(&name.to_ascii_lowercase())
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn template_names() -> [&'static str; 2] {
     Template::ALL.map(Template::name)
 }
 
-fn read_accent(reader: &mut Reader<'_>) -> Option<Colour> {
+fn read_accent_colour(reader: &mut Reader<'_>) -> Option<Colour> {
     let field = reader
         .required("accent")
         .record_type(|| FieldType::Formatted {
@@ -95,9 +95,10 @@ fn decode_logo(text: &str) -> Result<LogoFile, FieldRule> {
         Some((start, digits)) if start.starts_with("data:") => digits,
         _ => text,
     };
-    // A longer text is not decoded: base64 writes three bytes as four digits.
+    // The text of a file with more than `LOGO_BYTES_MAX` bytes is not decoded: base64 writes three bytes as four
+    // digits.
     if digits.len() > LOGO_BYTES_MAX.div_ceil(3) * 4 {
-        return Err(logo_rule(&format!(
+        return Err(unusable_logo_rule(&format!(
             "it may have {LOGO_BYTES_MAX} bytes at most: save it smaller"
         )));
     }
@@ -111,13 +112,13 @@ fn decode_logo(text: &str) -> Result<LogoFile, FieldRule> {
     };
     match Logo::new(kind, bytes) {
         Ok(_) => Ok(logo),
-        Err(PdfError::Logo(reason)) => Err(logo_rule(reason)),
-        Err(refusal) => Err(logo_rule(&refusal.to_string())),
+        Err(PdfError::Logo(reason)) => Err(unusable_logo_rule(reason)),
+        Err(refusal) => Err(unusable_logo_rule(&refusal.to_string())),
     }
 }
 
-/// Returns the rule that a picture breaks.
-pub(crate) fn logo_rule(reason: &str) -> FieldRule {
+/// Returns the rule that an unusable picture breaks. `reason` says why the picture cannot be used.
+pub(crate) fn unusable_logo_rule(reason: &str) -> FieldRule {
     FieldRule::other("logo", format!("cannot be used: {reason}"))
 }
 

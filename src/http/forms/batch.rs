@@ -36,13 +36,16 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<BatchCandidate>> {
             draft,
         });
     }
-    forward_warnings(reader, &warnings);
+    warn_of_invoices(reader, &warnings);
     Some(candidates)
 }
 
 /// Refuses the items whose JSON has a duplicate or reserved key. An item with two `invoice_no` keys gets no invoice
 /// number, because either of the two could be meant.
-pub(crate) fn fail_items(candidates: &mut [BatchCandidate], key_faults: BTreeMap<usize, Faults>) {
+pub(crate) fn refuse_items_with_key_faults(
+    candidates: &mut [BatchCandidate],
+    key_faults: BTreeMap<usize, Faults>,
+) {
     for (index, faults) in key_faults {
         if let Some(candidate) = candidates.get_mut(index) {
             if faults.iter().any(|fault| fault.path == "invoice_no") {
@@ -60,7 +63,7 @@ pub(crate) fn invoice_no(item: &Map<String, Value>) -> Option<String> {
     (is_plain && text.chars().count() <= TEXT_CHARS_MAX).then(|| text.to_owned())
 }
 
-fn forward_warnings(reader: &Reader<'_>, warnings: &[String]) {
+fn warn_of_invoices(reader: &Reader<'_>, warnings: &[String]) {
     for warning in warnings.iter().take(WARNED_INVOICES_MAX) {
         reader.warn(warning.chars().take(WARNING_CHARS_MAX).collect::<String>());
     }

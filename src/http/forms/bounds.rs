@@ -4,14 +4,14 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bounds {
+pub(crate) enum AmountBounds {
     Any,
     Above(Amount),
     AtLeast(Amount),
     Within(Amount, Amount),
 }
 
-impl Bounds {
+impl AmountBounds {
     pub(crate) const POSITIVE: Self = Self::Above(Amount::ZERO);
     pub(crate) const NOT_NEGATIVE: Self = Self::AtLeast(Amount::ZERO);
     pub(crate) const HUNDREDTH: Self = Self::AtLeast(Amount::HUNDREDTH);

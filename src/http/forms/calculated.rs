@@ -52,26 +52,32 @@ pub(crate) fn combine_results<T>(
     match (read, outcome.transpose()) {
         (Ok(form), Ok(calculation)) => Ok((form, calculation)),
         (Ok(_), Err(faults)) | (Err(faults), Ok(None)) => Err(faults),
-        (Err(of_form), Ok(Some(_))) => Err(join_faults(sent, &of_form, None)),
-        (Err(of_form), Err(of_sums)) => Err(join_faults(sent, &of_form, Some(&of_sums))),
+        (Err(form_faults), Ok(Some(_))) => Err(join_faults(sent, &form_faults, None)),
+        (Err(form_faults), Err(sum_faults)) => {
+            Err(join_faults(sent, &form_faults, Some(&sum_faults)))
+        }
     }
 }
 
-/// Joins the faults of the form (`of_form`) with those of the computation (`of_sums`; `None` if everything was
+/// Joins the faults of the form (`form_faults`) with those of the computation (`sum_faults`; `None` if everything was
 /// computed). Leaves out faults of computed fields that only follow from faults of the fields that the caller sent.
-fn join_faults(sent: &Map<String, Value>, of_form: &Faults, of_sums: Option<&Faults>) -> Faults {
-    let mut causes: Vec<_> = of_form
+fn join_faults(
+    sent: &Map<String, Value>,
+    form_faults: &Faults,
+    sum_faults: Option<&Faults>,
+) -> Faults {
+    let mut causes: Vec<_> = form_faults
         .iter()
         .filter(|fault| !is_left_to_compute(sent, &fault.path))
         .collect();
-    let sums = of_sums.into_iter().flat_map(Faults::iter);
+    let sums = sum_faults.into_iter().flat_map(Faults::iter);
     let sums: Vec<_> = sums
         .filter(|fault| !causes.iter().any(|known| makes_redundant(known, fault)))
         .collect();
     causes.extend(&sums);
-    let told = of_form.iter().filter(|fault| {
+    let told = form_faults.iter().filter(|fault| {
         let is_cause = !is_left_to_compute(sent, &fault.path);
-        is_cause || !follows_from_other_fault(fault, &causes, of_sums.is_some())
+        is_cause || !follows_from_other_fault(fault, &causes, sum_faults.is_some())
     });
     told.chain(sums).cloned().collect()
 }

@@ -18,14 +18,17 @@ impl Field<'_> {
         self.short_code(TEXT_CHARS_MAX, list)
     }
 
-    /// Reads a code of at most `max` characters from one of the authority's lists.
-    pub(crate) fn short_code(self, max: usize, list: ReferenceList) -> Option<String> {
+    /// Reads a code of at most `chars_max` characters from one of the authority's lists.
+    pub(crate) fn short_code(self, chars_max: usize, list: ReferenceList) -> Option<String> {
         let report = self.report;
-        self.record_type(|| FieldType::Code { max, list })
-            .check_trimmed(|text| {
-                check_char_count(text, 0, max)?;
-                check_listed(report, list, text)
-            })
+        self.record_type(|| FieldType::Code {
+            max: chars_max,
+            list,
+        })
+        .check_trimmed(|text| {
+            check_char_count(text, 0, chars_max)?;
+            check_listed(report, list, text)
+        })
     }
 
     /// Reads a code that matches a pattern and is on one of the authority's lists.
@@ -56,11 +59,12 @@ impl Field<'_> {
             })
     }
 
-    /// Reads a country, written as its sender likes. Warns if the authority lists no such country.
-    pub(crate) fn country_text(self, max: usize) -> Option<String> {
+    /// Reads a country, which may be written in any way, such as its name. Warns if the authority lists no such
+    /// country.
+    pub(crate) fn country_text(self, chars_max: usize) -> Option<String> {
         let report = self.report;
         let path = JsonPath::Field(self.parent, self.name).dotted_path();
-        let text = self.text(max)?;
+        let text = self.text(chars_max)?;
         if country_code(report.catalog, &text).is_none() {
             if report
                 .catalog
@@ -72,7 +76,7 @@ impl Field<'_> {
                      send a code of 2 letters, such as NG"
                 ));
             } else {
-                report.record_unchecked(ReferenceList::Countries);
+                report.record_unchecked_list(ReferenceList::Countries);
             }
         }
         Some(text)
@@ -113,7 +117,7 @@ fn check_listed(
         Some(false) => return Err(unlisted_rule(report.catalog, list, text)),
         Some(true) => {}
         None if text.chars().any(is_unprintable) => return Err(FieldRule::NoControlCharacters),
-        None => report.record_unchecked(list),
+        None => report.record_unchecked_list(list),
     }
     Ok(text.to_owned())
 }

@@ -6,18 +6,18 @@ use crate::http::forms::field::LONG_TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct DeadLetters {
+pub(crate) struct DeadLetterReplay {
     pub(crate) taxpayer_id: TaxpayerId,
     /// Replays only dead letters from this log position on; `None` replays all dead letters of the taxpayer.
     pub(crate) since: Option<LogPosition>,
     pub(crate) reason: Option<String>,
 }
 
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<DeadLetters> {
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<DeadLetterReplay> {
     let taxpayer_id = reader.required("taxpayer_id").id();
     let since = reader.optional("since").log_position();
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
-    Some(DeadLetters {
+    Some(DeadLetterReplay {
         taxpayer_id: TaxpayerId(taxpayer_id?),
         since,
         reason,

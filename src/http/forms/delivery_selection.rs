@@ -1,5 +1,5 @@
-//! Reads the deliveries to send again: some by their ids, or all that match. One of the two is required, so that a
-//! forgotten field cannot cause many events to be sent.
+//! Reads which deliveries to send again: those with given ids, or all that match some conditions. One of the two is
+//! required, so that a forgotten field cannot cause many events to be sent.
 
 use uuid::Uuid;
 
@@ -22,7 +22,7 @@ pub(crate) enum SelectionForm {
     Matching(MatchForm),
 }
 
-/// A field that is `None` matches all deliveries.
+/// The conditions that a delivery must meet, all of them. A field that is `None` is no condition.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct MatchForm {
     pub(crate) state: Option<DeliveryState>,
@@ -33,7 +33,8 @@ pub(crate) struct MatchForm {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<SelectionForm> {
     let has_matching = reader.has(MATCHING);
-    // Required on a condition that is checked below, so that the fault of a body without a choice names both fields.
+    // The API document lists the ids as required on a condition. The condition is checked below, where the fault of a
+    // body with neither ids nor conditions can name both fields.
     let ids = reader
         .required_if(false, IDS)
         .limited_texts(IDS_MAX, ID_CHARS);

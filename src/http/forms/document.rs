@@ -6,7 +6,7 @@ use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::reference::catalog::ReferenceList;
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line::read_unit;
 use crate::http::forms::ownership;
@@ -69,16 +69,16 @@ pub(crate) struct Totals {
 pub(crate) fn read_totals(reader: &mut Reader<'_>) -> Option<Totals> {
     let lines = reader
         .required("line_extension_amount")
-        .amount(Bounds::NOT_NEGATIVE);
+        .amount(AmountBounds::NOT_NEGATIVE);
     let tax_exclusive = reader
         .required("tax_exclusive_amount")
-        .amount(Bounds::NOT_NEGATIVE);
+        .amount(AmountBounds::NOT_NEGATIVE);
     let tax_inclusive = reader
         .required("tax_inclusive_amount")
-        .amount(Bounds::NOT_NEGATIVE);
+        .amount(AmountBounds::NOT_NEGATIVE);
     let payable = reader
         .required("payable_amount")
-        .amount(Bounds::NOT_NEGATIVE);
+        .amount(AmountBounds::NOT_NEGATIVE);
     let totals = Totals {
         lines: lines?,
         tax_exclusive: tax_exclusive?,
@@ -163,12 +163,12 @@ fn read_line(reader: &mut Reader<'_>, needs_description: bool) -> Option<Amount>
         .text(TEXT_CHARS_MAX);
     reader
         .required("invoiced_quantity")
-        .amount(Bounds::POSITIVE);
+        .amount(AmountBounds::POSITIVE);
     for rate in ["discount_rate", "fee_rate"] {
-        reader.optional(rate).amount(Bounds::PERCENTAGE);
+        reader.optional(rate).amount(AmountBounds::PERCENTAGE);
     }
     for amount in ["discount_amount", "fee_amount"] {
-        reader.optional(amount).amount(Bounds::NOT_NEGATIVE);
+        reader.optional(amount).amount(AmountBounds::NOT_NEGATIVE);
     }
     reader
         .required("item")
@@ -176,7 +176,7 @@ fn read_line(reader: &mut Reader<'_>, needs_description: bool) -> Option<Amount>
     reader.required("price").object(check_price);
     reader
         .required("line_extension_amount")
-        .amount(Bounds::NOT_NEGATIVE)
+        .amount(AmountBounds::NOT_NEGATIVE)
 }
 
 fn check_item(reader: &mut Reader<'_>, needs_description: bool) -> Option<()> {
@@ -191,13 +191,19 @@ fn check_item(reader: &mut Reader<'_>, needs_description: bool) -> Option<()> {
 }
 
 fn check_price(reader: &mut Reader<'_>) -> Option<()> {
-    reader.required("price_amount").amount(Bounds::NOT_NEGATIVE);
-    reader.required("base_quantity").amount(Bounds::POSITIVE);
+    reader
+        .required("price_amount")
+        .amount(AmountBounds::NOT_NEGATIVE);
+    reader
+        .required("base_quantity")
+        .amount(AmountBounds::POSITIVE);
     read_unit(reader.required("price_unit")).map(drop)
 }
 
 pub(crate) fn check_tax_total(reader: &mut Reader<'_>) -> Option<()> {
-    let amount = reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE);
+    let amount = reader
+        .required("tax_amount")
+        .amount(AmountBounds::NOT_NEGATIVE);
     let parts = reader
         .required("tax_subtotal")
         .objects(1, read_tax_subtotal);
@@ -222,13 +228,17 @@ pub(crate) fn check_tax_total(reader: &mut Reader<'_>) -> Option<()> {
 pub(crate) fn read_tax_subtotal(reader: &mut Reader<'_>) -> Option<Amount> {
     reader
         .required("taxable_amount")
-        .amount(Bounds::NOT_NEGATIVE);
+        .amount(AmountBounds::NOT_NEGATIVE);
     reader.required("tax_category").object(check_tax_category);
-    reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE)
+    reader
+        .required("tax_amount")
+        .amount(AmountBounds::NOT_NEGATIVE)
 }
 
 fn check_tax_category(reader: &mut Reader<'_>) -> Option<()> {
-    reader.required("percent").amount(Bounds::NOT_NEGATIVE);
+    reader
+        .required("percent")
+        .amount(AmountBounds::NOT_NEGATIVE);
     reader
         .required("id")
         .code(ReferenceList::TaxCategories)

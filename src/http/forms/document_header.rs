@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::CREDIT_NOTE_CODE;
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::text_checks::is_clock_time;
@@ -58,7 +58,7 @@ pub(crate) fn compare_irn_date(reader: &mut Reader<'_>, issued: Option<Date>, ir
 }
 
 pub(crate) fn read_optional_fields(reader: &mut Reader<'_>) {
-    reader.optional("accounting_cost").amount(Bounds::Any);
+    reader.optional("accounting_cost").amount(AmountBounds::Any);
     reader
         .optional("buyer_reference")
         .identifier(TEXT_CHARS_MAX);

@@ -11,7 +11,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property, SchemaRecorder};
 use crate::http::forms::json_path::{JsonPath, is_blank};
 use crate::http::forms::reader::{FormReport, Reader};
@@ -39,27 +39,36 @@ pub(crate) struct Field<'f> {
 
 impl<'f> Field<'f> {
     /// Reads a single line of text.
-    pub(crate) fn text(self, max: usize) -> Option<String> {
-        self.record_type(|| FieldType::Text { min: 0, max })
-            .check_trimmed(|text| check_single_line(text, 0, max))
+    pub(crate) fn text(self, chars_max: usize) -> Option<String> {
+        self.record_type(|| FieldType::Text {
+            min: 0,
+            max: chars_max,
+        })
+        .check_trimmed(|text| check_single_line(text, 0, chars_max))
     }
 
     /// Reads an identifier, such as an invoice number: a single line of text without invisible characters.
-    pub(crate) fn identifier(self, max: usize) -> Option<String> {
-        self.record_type(|| FieldType::Identifier { max })
-            .check_trimmed(|text| text_checks::check_identifier(text, max))
+    pub(crate) fn identifier(self, chars_max: usize) -> Option<String> {
+        self.record_type(|| FieldType::Identifier { max: chars_max })
+            .check_trimmed(|text| text_checks::check_identifier(text, chars_max))
     }
 
     /// Reads a password. Leading and trailing blanks are part of a password, so they are not trimmed.
-    pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
-        self.record_type(|| FieldType::Text { min, max })
-            .check_untrimmed(|text| check_single_line(text, min, max))
+    pub(crate) fn password(self, chars_min: usize, chars_max: usize) -> Option<String> {
+        self.record_type(|| FieldType::Text {
+            min: chars_min,
+            max: chars_max,
+        })
+        .check_untrimmed(|text| check_single_line(text, chars_min, chars_max))
     }
 
     /// Reads a text that may have several lines.
-    pub(crate) fn long_text(self, min: usize, max: usize) -> Option<String> {
-        self.record_type(|| FieldType::Text { min, max })
-            .check_trimmed(|text| text_checks::check_multiline(text, min, max))
+    pub(crate) fn long_text(self, chars_min: usize, chars_max: usize) -> Option<String> {
+        self.record_type(|| FieldType::Text {
+            min: chars_min,
+            max: chars_max,
+        })
+        .check_trimmed(|text| text_checks::check_multiline(text, chars_min, chars_max))
     }
 
     pub(crate) fn email(self) -> Option<String> {
@@ -93,7 +102,7 @@ impl<'f> Field<'f> {
     }
 
     /// Reads a code in the format that `pattern` shows. Each 9 in the pattern stands for one digit.
-    pub(crate) fn pattern(self, pattern: &'static str) -> Option<String> {
+    pub(crate) fn text_with_pattern(self, pattern: &'static str) -> Option<String> {
         self.record_type(|| FieldType::Pattern {
             pattern,
             list: None,
@@ -118,7 +127,7 @@ impl<'f> Field<'f> {
     /// Reads a log position: an event number or a timestamp.
     pub(crate) fn log_position(self) -> Option<LogPosition> {
         let field = self.record_type(|| FieldType::LogPosition);
-        let text = match field.given_value()? {
+        let text = match field.non_text_value()? {
             Value::Number(number) => number.to_string(),
             Value::String(text) => text.clone(),
             _ => return field.report_fault(FieldRule::Type("a number or a string")),
@@ -157,7 +166,7 @@ impl<'f> Field<'f> {
     /// Reads an id that this service assigned: a whole number above 0.
     pub(crate) fn id(self) -> Option<i64> {
         let field = self.record_type(|| FieldType::Id);
-        match field.given_value()? {
+        match field.non_text_value()? {
             Value::Number(number) => match number.as_i64().filter(|id| *id > 0) {
                 Some(id) => Some(id),
                 None => field.report_fault(FieldRule::must_be("integer", "a whole number above 0")),
@@ -170,11 +179,11 @@ impl<'f> Field<'f> {
         self.irn_up_to(IRN_CHARS_MAX)
     }
 
-    /// Reads an IRN of at most `max` characters.
-    pub(crate) fn irn_up_to(self, max: usize) -> Option<Irn> {
-        self.record_type(|| FieldType::Irn { max })
+    /// Reads an IRN of at most `chars_max` characters.
+    pub(crate) fn irn_up_to(self, chars_max: usize) -> Option<Irn> {
+        self.record_type(|| FieldType::Irn { max: chars_max })
             .check_trimmed(|text| {
-                check_char_count(text, 0, max)?;
+                check_char_count(text, 0, chars_max)?;
                 Irn::parse(text).map_err(|_| FieldRule::Written {
                     id: "irn_malformed",
                     format: IRN_FORMAT,
@@ -183,9 +192,9 @@ impl<'f> Field<'f> {
     }
 
     /// Reads a JSON number without loss of digits. A number written as a JSON string is a fault.
-    pub(crate) fn amount(self, bounds: Bounds) -> Option<Amount> {
+    pub(crate) fn amount(self, bounds: AmountBounds) -> Option<Amount> {
         let field = self.record_type(|| FieldType::Number(bounds));
-        let Value::Number(number) = field.given_value()? else {
+        let Value::Number(number) = field.non_text_value()? else {
             return field.report_fault(FieldRule::Type("a number"));
         };
         let amount = match Amount::parse(&number.to_string()) {
@@ -200,7 +209,7 @@ impl<'f> Field<'f> {
 
     pub(crate) fn boolean(self) -> Option<bool> {
         let field = self.record_type(|| FieldType::Boolean);
-        match field.given_value()? {
+        match field.non_text_value()? {
             Value::Bool(value) => Some(*value),
             _ => field.report_fault(FieldRule::Type("true or false")),
         }
@@ -211,7 +220,7 @@ impl<'f> Field<'f> {
             self.record_type(|| FieldType::Object(FormSchema::for_form(form)));
             return None;
         }
-        let Value::Object(object) = self.given_value()? else {
+        let Value::Object(object) = self.non_text_value()? else {
             return self.report_fault(FieldRule::Type("an object"));
         };
         Reader::read(object, self.path(), self.report, form)
@@ -220,7 +229,7 @@ impl<'f> Field<'f> {
     /// Reads a whole number from 0 to `max`.
     pub(crate) fn whole_number(self, max: u32) -> Option<u32> {
         let field = self.record_type(|| FieldType::WholeNumber { max });
-        let Value::Number(number) = field.given_value()? else {
+        let Value::Number(number) = field.non_text_value()? else {
             return field.report_fault(FieldRule::Type("a number"));
         };
         match whole_number_up_to(max, number) {
@@ -236,12 +245,12 @@ impl<'f> Field<'f> {
     }
 
     /// Records the type of the field if a schema is being recorded.
-    pub(super) fn record_type(self, shape: impl FnOnce() -> FieldType) -> Self {
+    pub(super) fn record_type(self, field_type: impl FnOnce() -> FieldType) -> Self {
         if let Some((recorder, presence)) = self.recorder {
             recorder.record(Property {
                 name: self.name,
                 presence,
-                shape: shape(),
+                shape: field_type(),
             });
         }
         self
@@ -272,7 +281,7 @@ impl<'f> Field<'f> {
 
     /// Returns the value of a field that is not a text. A blank text counts as missing if the field is required, and
     /// otherwise as a value of the wrong type.
-    pub(super) fn given_value(&self) -> Option<&'f Value> {
+    pub(super) fn non_text_value(&self) -> Option<&'f Value> {
         self.check_required(
             self.value
                 .filter(|value| !self.is_required || !is_blank(value)),

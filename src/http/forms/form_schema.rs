@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use serde_json::Map;
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::json_path::JsonPath;
 use crate::http::forms::reader::{FormReport, Reader};
 
@@ -69,7 +69,7 @@ pub(crate) enum FieldType {
     Irn {
         max: usize,
     },
-    Number(Bounds),
+    Number(AmountBounds),
     Boolean,
     Object(FormSchema),
     /// A list of `min` to `items_max` objects. `of` is the schema of one object.
@@ -100,7 +100,7 @@ pub(crate) enum FieldType {
     },
     /// An object with any names, whose values are again objects with any names, whose values are texts of at most `max`
     /// characters.
-    TextsByNames {
+    NestedTextsByName {
         max: usize,
     },
 }
@@ -117,9 +117,9 @@ impl SchemaRecorder {
 
 impl Property {
     /// Returns the ids of the rules that this field can violate without regard to other fields.
-    pub(crate) fn rules(&self) -> Vec<&'static str> {
+    pub(crate) fn rule_ids(&self) -> Vec<&'static str> {
         let required = (self.presence != Presence::Optional).then_some("required");
-        let own = self.shape.rules();
+        let own = self.shape.rule_ids();
         required
             .into_iter()
             .chain(["type"])
@@ -130,7 +130,7 @@ impl Property {
 
 impl FieldType {
     /// Returns the ids of the rules that a value of the right JSON type may still violate.
-    fn rules(&self) -> [Option<&'static str>; 3] {
+    fn rule_ids(&self) -> [Option<&'static str>; 3] {
         match self {
             Self::Text { min, .. } => [
                 (*min > 0).then_some("min"),
@@ -153,16 +153,16 @@ impl FieldType {
             Self::Code { .. } => [Some("max"), Some("exists"), None],
             Self::Currency => [Some("currency"), Some("exists"), None],
             Self::Irn { .. } => [Some("max"), Some("irn_malformed"), None],
-            Self::Number(Bounds::Any) => [Some("digits"), None, None],
-            Self::Number(Bounds::Above(_)) => [Some("digits"), Some("greater_than"), None],
-            Self::Number(Bounds::AtLeast(_)) => [Some("digits"), Some("min"), None],
-            Self::Number(Bounds::Within(..)) => [Some("digits"), Some("min"), Some("max")],
+            Self::Number(AmountBounds::Any) => [Some("digits"), None, None],
+            Self::Number(AmountBounds::Above(_)) => [Some("digits"), Some("greater_than"), None],
+            Self::Number(AmountBounds::AtLeast(_)) => [Some("digits"), Some("min"), None],
+            Self::Number(AmountBounds::Within(..)) => [Some("digits"), Some("min"), Some("max")],
             Self::Boolean | Self::Object(_) => [None, None, None],
             Self::Objects { min, .. } => [(*min > 0).then_some("min"), Some("max"), None],
             Self::WholeNumbers { .. } => [Some("min"), Some("max"), Some("integer")],
             Self::Moment => [Some("date_time"), None, None],
             Self::Texts { .. } => [Some("max"), None, None],
-            Self::TextsByName { .. } | Self::TextsByNames { .. } => {
+            Self::TextsByName { .. } | Self::NestedTextsByName { .. } => {
                 [Some("max"), Some("one_of"), None]
             }
         }
@@ -236,7 +236,7 @@ mod tests {
         };
         assert_eq!(
             find_property(lines, "discount_rate").shape,
-            FieldType::Number(Bounds::PERCENTAGE)
+            FieldType::Number(AmountBounds::PERCENTAGE)
         );
         let FieldType::Object(customer) = &find_property(&form, "customer").shape else {
             panic!("{form:?}")

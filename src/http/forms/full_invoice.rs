@@ -10,7 +10,7 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::document::{self, Totals};
 use crate::http::forms::document_header::{self, is_correction};
 use crate::http::forms::field::TEXT_CHARS_MAX;
@@ -204,7 +204,9 @@ fn read_lines(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Vec<Lin
 }
 
 fn check_tax_total(reader: &mut Reader<'_>) -> Option<()> {
-    let amount = reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE);
+    let amount = reader
+        .required("tax_amount")
+        .amount(AmountBounds::NOT_NEGATIVE);
     let parts = reader
         .required("tax_subtotal")
         .objects(0, document::read_tax_subtotal);

@@ -7,7 +7,7 @@ use crate::domain::kernel::codes::ItemType;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::ReferenceList;
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line::{
     PRODUCT_CODE, SERVICE_CODE, read_product_code, read_service_code, read_unit,
@@ -42,10 +42,10 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
     let price = reader.required("price").object(read_price);
     let quantity = reader
         .required("invoiced_quantity")
-        .amount(Bounds::HUNDREDTH);
+        .amount(AmountBounds::HUNDREDTH);
     let amount = reader
         .required("line_extension_amount")
-        .amount(Bounds::HUNDREDTH);
+        .amount(AmountBounds::HUNDREDTH);
     let is_product = kind == Some(ItemType::Product);
     let is_service = kind == Some(ItemType::Service);
     let product_category = reader
@@ -59,14 +59,20 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
     let tax_category = reader
         .required("tax_category")
         .code(ReferenceList::TaxCategories);
-    let total_tax = reader.required("total_tax").amount(Bounds::NOT_NEGATIVE);
-    let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
+    let total_tax = reader
+        .required("total_tax")
+        .amount(AmountBounds::NOT_NEGATIVE);
+    let discount_rate = reader
+        .optional("discount_rate")
+        .amount(AmountBounds::PERCENTAGE);
     let discount_amount = reader
         .optional("discount_amount")
-        .amount(Bounds::NOT_NEGATIVE);
-    let fee_rate = reader.optional("fee_rate").amount(Bounds::PERCENTAGE);
-    let fee_amount = reader.optional("fee_amount").amount(Bounds::NOT_NEGATIVE);
-    refuse_other_codes(reader, kind);
+        .amount(AmountBounds::NOT_NEGATIVE);
+    let fee_rate = reader.optional("fee_rate").amount(AmountBounds::PERCENTAGE);
+    let fee_amount = reader
+        .optional("fee_amount")
+        .amount(AmountBounds::NOT_NEGATIVE);
+    refuse_codes_for_other_type(reader, kind);
     let item = item?;
     let price = price?;
     let amount = amount?;
@@ -126,8 +132,12 @@ fn read_item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<Lin
 }
 
 fn read_price(reader: &mut Reader<'_>) -> Option<Price> {
-    let amount = reader.required("price_amount").amount(Bounds::NOT_NEGATIVE);
-    let base_quantity = reader.required("base_quantity").amount(Bounds::HUNDREDTH);
+    let amount = reader
+        .required("price_amount")
+        .amount(AmountBounds::NOT_NEGATIVE);
+    let base_quantity = reader
+        .required("base_quantity")
+        .amount(AmountBounds::HUNDREDTH);
     let unit = read_unit(reader.required("price_unit"));
     Some(Price {
         amount: amount?,
@@ -136,7 +146,7 @@ fn read_price(reader: &mut Reader<'_>) -> Option<Price> {
     })
 }
 
-fn refuse_other_codes(reader: &Reader<'_>, kind: Option<ItemType>) {
+fn refuse_codes_for_other_type(reader: &Reader<'_>, kind: Option<ItemType>) {
     let (others, what) = match kind {
         Some(ItemType::Product) => (["service_category", "isic_code"], "is for SERVICE lines"),
         Some(ItemType::Service) => (["product_category", "hsn_code"], "is for PRODUCT lines"),

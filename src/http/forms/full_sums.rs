@@ -1,5 +1,6 @@
-//! Warnings about the amounts that a document states. Create Invoice (Full) stores amounts that do not agree as they
-//! were sent, and Submit passes on amounts with more digits than the currency, so the caller gets a warning.
+//! Warnings about the amounts that a document states. Create Invoice (Full) stores amounts as they were sent even if
+//! they do not agree with each other, and Submit passes on amounts with more digits than the currency has, so the
+//! caller gets a warning.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -29,7 +30,7 @@ pub(crate) fn warnings(draft: &Draft, sent: &Map<String, Value>, catalog: &Catal
         payable,
         tax_warning(draft, catalog),
         percent_warning(draft, catalog).or_else(|| subtotal_warning(draft, catalog)),
-        fraction_warning(draft, catalog),
+        surplus_digits_warning(draft, catalog),
     ];
     all.into_iter().flatten().collect()
 }
@@ -43,7 +44,7 @@ fn states_payable_amount(body: &Map<String, Value>) -> bool {
 /// Returns a warning if the payable amount is not the amount with tax plus the charges on the whole document.
 fn payable_warning(draft: &Draft) -> Option<String> {
     let inclusive = stated_total(draft, "tax_inclusive_amount")?;
-    let charges = summed_charges(draft)?;
+    let charges = charges_less_allowances(draft)?;
     let payable = draft.payable;
     let due = inclusive.plus(charges)?;
     let with_charges = if charges.is_zero() {
@@ -59,7 +60,8 @@ fn payable_warning(draft: &Draft) -> Option<String> {
     })
 }
 
-/// Returns a warning if the tax between the two totals is neither that of the lines nor that of `tax_total`.
+/// Returns a warning if the tax of the lines, or the tax in `tax_total`, is not the difference of the totals with and
+/// without tax.
 fn tax_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     let inclusive = stated_total(draft, "tax_inclusive_amount")?;
     let tax = inclusive.minus(stated_total(draft, "tax_exclusive_amount")?)?;
@@ -75,7 +77,7 @@ fn tax_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
             Some(of_lines),
             rounding_tolerance(draft, catalog)?,
         ),
-        ("tax_total", summed_tax(draft), Amount::HUNDREDTH),
+        ("tax_total", stated_tax_sum(draft), Amount::HUNDREDTH),
     ];
     let off = parts.into_iter().find_map(|(name, sum, tolerance)| {
         let sum = sum.filter(|sum| !sum.is_within(tolerance, tax))?;
@@ -87,7 +89,7 @@ fn tax_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     ))
 }
 
-/// Returns the difference that rounding may make, because the tax of each line may be rounded by itself.
+/// Returns the largest difference that may come from rounding, because the tax of each line may be rounded by itself.
 fn rounding_tolerance(draft: &Draft, catalog: &Catalog) -> Option<Amount> {
     let lines = i64::try_from(draft.lines.len()).ok()?;
     let unit = Amount::smallest_amount(catalog.currency_digits(&draft.currency).min(2));
@@ -140,7 +142,7 @@ fn subtotal_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
 }
 
 /// Returns the sum of the tax totals that the document states; `None` if it states none.
-fn summed_tax(draft: &Draft) -> Option<Amount> {
+fn stated_tax_sum(draft: &Draft) -> Option<Amount> {
     let sums = draft.extras.get("tax_total")?.as_array()?;
     let stated: Vec<_> = sums
         .iter()
@@ -151,7 +153,7 @@ fn summed_tax(draft: &Draft) -> Option<Amount> {
 }
 
 /// Returns the charges on the whole document less its allowances; `None` if the sum is too large.
-fn summed_charges(draft: &Draft) -> Option<Amount> {
+fn charges_less_allowances(draft: &Draft) -> Option<Amount> {
     let all = draft
         .extras
         .get("allowance_charge")
@@ -168,19 +170,19 @@ fn summed_charges(draft: &Draft) -> Option<Amount> {
         })
 }
 
-/// Returns a warning if amounts of an invoice to be stored have more digits than the currency.
-fn fraction_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
+/// Returns a warning if amounts of an invoice to be stored have more digits after the point than the currency has.
+fn surplus_digits_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     let digits = catalog.currency_digits(&draft.currency);
     let lines = draft.lines.iter().map(|line| &line.extras);
-    let long = fraction_warning_start(&draft.extras, lines, digits)?;
+    let long = surplus_digits_warning_start(&draft.extras, lines, digits)?;
     let currency = &draft.currency;
     Some(format!(
         "{long} more digits after the point than {currency} has ({digits}); the invoice is stored as sent"
     ))
 }
 
-/// Returns a warning if amounts of a document for the authority have more digits than the currency.
-pub(crate) fn document_fraction_warning(
+/// Returns a warning if amounts of a document for the authority have more digits after the point than the currency has.
+pub(crate) fn document_surplus_digits_warning(
     document: &Map<String, Value>,
     catalog: &Catalog,
 ) -> Option<String> {
@@ -188,7 +190,7 @@ pub(crate) fn document_fraction_warning(
     let digits = catalog.currency_digits(currency);
     let lines = document.get("invoice_line").and_then(Value::as_array);
     let lines = lines.into_iter().flatten().filter_map(Value::as_object);
-    let long = fraction_warning_start(document, lines, digits)?;
+    let long = surplus_digits_warning_start(document, lines, digits)?;
     Some(format!(
         "{long} more digits after the point than {currency} has ({digits}); the document is passed on like that"
     ))
@@ -196,7 +198,7 @@ pub(crate) fn document_fraction_warning(
 
 /// Returns the beginning of a warning about the amounts with more than `digits` digits after the point: their names and
 /// the verb `has`. The caller appends the rest. `None` if there are no such amounts.
-fn fraction_warning_start<'a>(
+fn surplus_digits_warning_start<'a>(
     document: &Map<String, Value>,
     lines: impl Iterator<Item = &'a Map<String, Value>>,
     digits: u32,
@@ -204,7 +206,7 @@ fn fraction_warning_start<'a>(
     let mut paths = Vec::new();
     for name in SUMS {
         if let Some(value) = document.get(name) {
-            push_fraction_paths(value, name, digits, &mut paths);
+            push_paths_with_surplus_digits(value, name, digits, &mut paths);
         }
     }
     for (index, line) in lines.enumerate() {
@@ -222,8 +224,8 @@ fn fraction_warning_start<'a>(
     Some(format!("{first}{others} has"))
 }
 
-/// Adds the paths of the amounts that have more than `digits` digits after the point.
-fn push_fraction_paths(value: &Value, path: &str, digits: u32, paths: &mut Vec<String>) {
+/// Adds to `paths` the path of each amount within `value` that has more than `digits` digits after the point.
+fn push_paths_with_surplus_digits(value: &Value, path: &str, digits: u32, paths: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {
@@ -233,13 +235,13 @@ fn push_fraction_paths(value: &Value, path: &str, digits: u32, paths: &mut Vec<S
                 if sum.is_some_and(|sum| sum.has_more_digits(digits)) {
                     paths.push(path);
                 } else if !is_amount {
-                    push_fraction_paths(value, &path, digits, paths);
+                    push_paths_with_surplus_digits(value, &path, digits, paths);
                 }
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                push_fraction_paths(item, &format!("{path}.{index}"), digits, paths);
+                push_paths_with_surplus_digits(item, &format!("{path}.{index}"), digits, paths);
             }
         }
         _ => {}
@@ -401,7 +403,7 @@ mod tests {
                 "document_currency_code": currency, "invoice_line": [{ "line_extension_amount": number(net) }],
                 "legal_monetary_total": { "line_extension_amount": number(net), "payable_amount": 10 },
             });
-            let warning = document_fraction_warning(&object(document), &catalog);
+            let warning = document_surplus_digits_warning(&object(document), &catalog);
             let warning = warning.unwrap_or_default();
             assert_eq!(warning.is_empty(), told.is_empty(), "{currency} {net}");
             assert!(warning.contains(told), "{warning}");

@@ -4,7 +4,7 @@
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
-use crate::domain::import::profile::{ImportProfile, NamedCustomer};
+use crate::domain::import::profile::{CustomerIdentity, ImportProfile};
 use crate::domain::import::record::{ImportedDocument, ImportedFile};
 use crate::domain::import::source::{ImportForm, SourceDocument, SourceFile};
 use crate::domain::import::stated_sums::{ComputedSums, SUM_RULE};
@@ -61,7 +61,7 @@ fn read_document(
     let customer = document
         .body
         .as_ref()
-        .map(|body| NamedCustomer::from_body(form, body))
+        .map(|body| CustomerIdentity::from_body(form, body))
         .unwrap_or_default();
     if let Some(body) = &mut document.body {
         document
@@ -199,7 +199,8 @@ fn stated_amount(form: ImportForm, body: &Map<String, Value>) -> Option<Amount> 
             let lines = body.get(form.lines_field())?.as_array()?;
             let amounts = lines.iter().filter_map(|line| {
                 let whole = amount(line, "unit_price")?.times(amount(line, "quantity")?)?;
-                let rate = amount(line, "discount_rate").filter(|rate| is_percentage(*rate));
+                let rate =
+                    amount(line, "discount_rate").filter(|rate| is_possible_discount_rate(*rate));
                 let discount = rate.unwrap_or_default().percent_share(whole)?;
                 let flat = amount(line, "discount_amount").unwrap_or_default();
                 let net = whole.minus(discount)?.minus(flat)?;
@@ -212,8 +213,8 @@ fn stated_amount(form: ImportForm, body: &Map<String, Value>) -> Option<Amount> 
     }
 }
 
-/// True for a rate that a discount may have. Any other rate is a fault of the document and is not counted.
-fn is_percentage(rate: Amount) -> bool {
+/// True for a rate from 0 to 100 percent. The form reports any other rate as a fault, so it does not reduce the amount.
+fn is_possible_discount_rate(rate: Amount) -> bool {
     !rate.is_negative() && rate <= Amount::ONE_HUNDRED
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::import::profile::{
-    ImportProfile, PROFILE_BYTES_MAX, answer_names, is_answer_name,
+    ImportProfile, PROFILE_BYTES_MAX, is_profile_field, profile_field_names,
 };
 use crate::domain::import::table_documents;
 use crate::domain::invoice::table_columns::{INVOICE_COLUMNS, LINE_COLUMNS, LINE_PREFIX};
@@ -43,10 +43,10 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ImportProfile> {
         name: check_name,
         ..TextRules::with_any_name(TEXT_CHARS_MAX, &answer)
     };
-    let columns = TextRules::with_any_name(TEXT_CHARS_MAX, &check_column);
+    let columns = TextRules::with_any_name(TEXT_CHARS_MAX, &check_field_name);
     let units = TextRules::with_any_name(TEXT_CHARS_MAX, &unit);
     let defaults = reader.optional("defaults").texts_by_name(answers);
-    let customers = reader.optional("customers").texts_by_names(answers);
+    let customers = reader.optional("customers").nested_texts_by_name(answers);
     let columns = reader.optional("columns").texts_by_name(columns);
     let units = reader.optional("units").texts_by_name(units);
     let profile = ImportProfile {
@@ -55,7 +55,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ImportProfile> {
         columns: columns.unwrap_or_default(),
         units: units.unwrap_or_default(),
     };
-    warn_of_columns(reader, &profile);
+    warn_of_headers_for_same_field(reader, &profile);
     let size = serde_json::to_string(&profile).map_or(usize::MAX, |text| text.len());
     if size > PROFILE_BYTES_MAX {
         let sentence = format!("makes the profile larger than {PROFILE_BYTES_MAX} bytes");
@@ -66,7 +66,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ImportProfile> {
 
 /// Warns if several column headers stand for the same field. They may come from files of different programs, but one
 /// file must not have two of them.
-fn warn_of_columns(reader: &Reader<'_>, profile: &ImportProfile) {
+fn warn_of_headers_for_same_field(reader: &Reader<'_>, profile: &ImportProfile) {
     let mut headers: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (header, field) in &profile.columns {
         let same = headers.entry(field.to_lowercase()).or_default();
@@ -95,12 +95,12 @@ fn shorten_headers(headers: &[&str]) -> String {
 }
 
 fn check_name(name: &str) -> Result<(), FieldRule> {
-    if is_answer_name(name) {
+    if is_profile_field(name) {
         Ok(())
     } else {
         let sentence = format!(
             "is no field of the profile; the fields are {}",
-            answer_names()
+            profile_field_names()
         );
         Err(FieldRule::other("one_of", sentence))
     }
@@ -140,8 +140,8 @@ fn check_code(catalog: &Catalog, list: ReferenceList, text: &str) -> Result<(), 
     Ok(())
 }
 
-fn check_column(_: &str, field: &str) -> Result<(), FieldRule> {
-    if table_documents::is_field(field) {
+fn check_field_name(_: &str, field: &str) -> Result<(), FieldRule> {
+    if table_documents::is_table_field(field) {
         return Ok(());
     }
     let lines = LINE_COLUMNS

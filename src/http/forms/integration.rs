@@ -160,9 +160,9 @@ struct SentAuth {
 
 impl SentAuth {
     /// Reads the fields of all types of authentication, so that the API document has them all. Only the fields of the
-    /// chosen type, `own`, can be required.
-    fn read(reader: &mut Reader<'_>, own: &[&str], policy: &AddressPolicy) -> Self {
-        let has = |name: &str| own.contains(&name);
+    /// chosen type, `own_fields`, can be required.
+    fn read(reader: &mut Reader<'_>, own_fields: &[&str], policy: &AddressPolicy) -> Self {
+        let has = |name: &str| own_fields.contains(&name);
         let username = reader
             .required_if(has("username"), "username")
             .text(TEXT_CHARS_MAX);
@@ -297,7 +297,10 @@ fn read_format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Form
             format_settings(kind),
         );
     }
-    if mutation.as_ref().is_some_and(|text| !is_mutation(text)) {
+    if mutation
+        .as_ref()
+        .is_some_and(|text| !is_graphql_mutation(text))
+    {
         reader.report_fault(
             "mutation",
             FieldRule::must_be("mutation", "a mutation document with a variable $event"),
@@ -332,7 +335,7 @@ fn is_valid_method(kind: Option<DataFormat>, name: &str) -> bool {
     }
 }
 
-fn is_mutation(text: &str) -> bool {
+fn is_graphql_mutation(text: &str) -> bool {
     let code = text.trim_start();
     let rest = code.strip_prefix("mutation");
     rest.is_some_and(|rest| {

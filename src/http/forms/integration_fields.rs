@@ -39,10 +39,14 @@ pub(crate) fn format_settings(kind: DataFormat) -> &'static [&'static str] {
     }
 }
 
-pub(super) fn refuse_other_fields(reader: &Reader<'_>, all: &[&'static str], own: &[&str]) {
-    for name in all
+pub(super) fn refuse_other_fields(
+    reader: &Reader<'_>,
+    all_fields: &[&'static str],
+    allowed: &[&str],
+) {
+    for name in all_fields
         .iter()
-        .filter(|name| reader.has(name) && !own.contains(*name))
+        .filter(|name| reader.has(name) && !allowed.contains(*name))
     {
         reader.report_fault(
             name,

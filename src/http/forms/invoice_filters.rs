@@ -75,7 +75,7 @@ impl ListQuery {
 
 /// Reads the query. `today` decides which invoices are overdue, and `catalog` which currencies there are.
 pub(crate) fn read(query: &Query, today: Date, catalog: &Catalog) -> Result<ListQuery, Faults> {
-    read_with_amount_parser(query, today, catalog, parse_number)
+    read_with_amount_parser(query, today, catalog, parse_query_amount)
 }
 
 /// Reads the query as `read` does, but amounts with `parse_amount`: people may write them differently than programs.
@@ -92,7 +92,7 @@ pub(crate) fn read_with_amount_parser(
         parse_amount,
         faults: &mut faults,
     };
-    let filters = filter.filters(today);
+    let filters = filter.read_filters(today);
     filter.check_ranges(&filters);
     let sort = filter.read("sort", |text| {
         parse_word(text, InvoiceSort::parse, InvoiceSort::allowed_words)
@@ -163,7 +163,7 @@ struct FilterReader<'a> {
 }
 
 impl FilterReader<'_> {
-    fn filters(&mut self, today: Date) -> InvoiceFilter {
+    fn read_filters(&mut self, today: Date) -> InvoiceFilter {
         let catalog = self.catalog;
         InvoiceFilter {
             batch_no: self.text("batch_no"),
@@ -189,7 +189,7 @@ impl FilterReader<'_> {
             amount_min: self.amount("amount_min"),
             amount_max: self.amount("amount_max"),
             customer_no: self.text("customer_no"),
-            q: self.read("q", check_short_text),
+            q: self.read("q", check_text_length),
             updated_since: self.read("updated_since", parse_moment),
             ids: None,
         }
@@ -251,7 +251,7 @@ impl FilterReader<'_> {
     }
 }
 
-fn check_short_text(text: &str) -> Result<String, FieldRule> {
+fn check_text_length(text: &str) -> Result<String, FieldRule> {
     text_checks::check_char_count(text, 0, TEXT_CHARS_MAX).map(|()| text.to_owned())
 }
 
@@ -263,7 +263,7 @@ fn parse_authority_statuses(text: &str) -> Result<Vec<AuthorityStatus>, FieldRul
         .collect()
 }
 
-fn parse_number(text: &str) -> Result<Amount, FieldRule> {
+fn parse_query_amount(text: &str) -> Result<Amount, FieldRule> {
     Amount::parse(text).map_err(|fault| FieldRule::other("digits", fault.to_string()))
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn read_key_terms(query: &Query) -> Result<KeyTerms, Faults> {
 }
 
 /// Reads the name of a new key from query parameters.
-pub(crate) fn read_name(query: &Query) -> Result<Option<String>, Fault> {
+pub(crate) fn read_key_name(query: &Query) -> Result<Option<String>, Fault> {
     let name = query
         .trimmed_text("name")
         .map(|text| text_checks::check_identifier(&text, NAME_CHARS_MAX));
@@ -267,7 +267,7 @@ mod tests {
         ] {
             assert!(read(odd).is_err(), "{odd}");
         }
-        let name = |text: &str| read_name(&Query::from_text(text));
+        let name = |text: &str| read_key_name(&Query::from_text(text));
         assert_eq!(
             name("name=%20the+till%20").unwrap().as_deref(),
             Some("the till")

@@ -6,7 +6,7 @@ use crate::domain::invoice::Line;
 use crate::domain::kernel::codes::ItemType;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 
@@ -14,20 +14,22 @@ use crate::http::forms::reader::Reader;
 const UNIT_CHARS_MAX: usize = 3;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
-    read_with_quantity_bounds(reader, Bounds::POSITIVE)
+    read_with_quantity_bounds(reader, AmountBounds::POSITIVE)
 }
 
 /// Reads a line. `quantities` is the allowed range of the quantity.
 pub(crate) fn read_with_quantity_bounds(
     reader: &mut Reader<'_>,
-    quantities: Bounds,
+    quantities: AmountBounds,
 ) -> Option<Line> {
     let item_name = reader.required("item_name").text(TEXT_CHARS_MAX);
     let item_no = reader.required("item_no").identifier(TEXT_CHARS_MAX);
     let item_type = reader
         .required("item_type")
         .word(ItemType::parse, ItemType::allowed_words);
-    let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
+    let unit_price = reader
+        .required("unit_price")
+        .amount(AmountBounds::NOT_NEGATIVE);
     let quantity = reader.required("quantity").amount(quantities);
     let price_unit = read_unit(reader.required("price_unit"));
     let tax_category = reader
@@ -35,11 +37,13 @@ pub(crate) fn read_with_quantity_bounds(
         .code(ReferenceList::TaxCategories);
     let product_category = read_product_code(reader.optional("product_category"));
     let service_category = read_service_code(reader.optional("service_category"));
-    let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
+    let discount_rate = reader
+        .optional("discount_rate")
+        .amount(AmountBounds::PERCENTAGE);
     let discount_amount = reader
         .optional("discount_amount")
-        .amount(Bounds::NOT_NEGATIVE);
-    refuse_other_category(reader, item_type);
+        .amount(AmountBounds::NOT_NEGATIVE);
+    refuse_category_for_other_type(reader, item_type);
     Some(Line {
         item_id: None,
         item_name: item_name?,
@@ -58,7 +62,7 @@ pub(crate) fn read_with_quantity_bounds(
 }
 
 /// Reports a fault if a product line has a service category or a service line has a product category.
-pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemType>) {
+pub(crate) fn refuse_category_for_other_type(reader: &Reader<'_>, item_type: Option<ItemType>) {
     let other = match item_type {
         Some(ItemType::Product) => "service_category",
         Some(ItemType::Service) => "product_category",
@@ -84,9 +88,9 @@ pub(crate) const PRODUCT_CODE: &str = "9999.99";
 pub(crate) const SERVICE_CODE: &str = "9999";
 
 pub(crate) fn read_product_code(field: Field<'_>) -> Option<String> {
-    field.pattern(PRODUCT_CODE)
+    field.text_with_pattern(PRODUCT_CODE)
 }
 
 pub(crate) fn read_service_code(field: Field<'_>) -> Option<String> {
-    field.pattern(SERVICE_CODE)
+    field.text_with_pattern(SERVICE_CODE)
 }

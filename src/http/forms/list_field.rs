@@ -47,7 +47,7 @@ impl<'f> Field<'f> {
             items_max: max,
             of: FormSchema::for_form(&form),
         });
-        let Value::Array(items) = field.given_value()? else {
+        let Value::Array(items) = field.non_text_value()? else {
             return field.report_fault(FieldRule::Type("an array"));
         };
         if items.is_empty() {
@@ -66,17 +66,20 @@ impl<'f> Field<'f> {
         )
     }
 
-    /// Reads a list of texts. Each text has at most `max` characters.
-    pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
-        self.limited_texts(ITEMS_MAX, max)
+    /// Reads a list of texts. Each text has at most `chars_max` characters.
+    pub(crate) fn texts(self, chars_max: usize) -> Option<Vec<String>> {
+        self.limited_texts(ITEMS_MAX, chars_max)
     }
 
-    /// Reads a list of at most `items_max` texts. Each text has at most `max` characters.
-    pub(crate) fn limited_texts(self, items_max: usize, max: usize) -> Option<Vec<String>> {
-        let field = self.record_type(|| FieldType::Texts { items_max, max });
+    /// Reads a list of at most `items_max` texts. Each text has at most `chars_max` characters.
+    pub(crate) fn limited_texts(self, items_max: usize, chars_max: usize) -> Option<Vec<String>> {
+        let field = self.record_type(|| FieldType::Texts {
+            items_max,
+            max: chars_max,
+        });
         let report = field.report;
         field.read_items(0, items_max, |path, item| match item {
-            Value::String(text) => match check_single_line(text.trim(), 0, max) {
+            Value::String(text) => match check_single_line(text.trim(), 0, chars_max) {
                 Ok(text) => Some(text),
                 Err(rule) => report_fault_at(report, &path, rule),
             },
@@ -84,12 +87,15 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Reads a list of whole numbers from 0 to `max`. The list has at least one and at most `items_max` items.
-    pub(crate) fn whole_numbers(self, items_max: usize, max: u32) -> Option<Vec<u32>> {
-        let field = self.record_type(|| FieldType::WholeNumbers { items_max, max });
+    /// Reads a list of whole numbers from 0 to `number_max`. The list has at least one and at most `items_max` items.
+    pub(crate) fn whole_numbers(self, items_max: usize, number_max: u32) -> Option<Vec<u32>> {
+        let field = self.record_type(|| FieldType::WholeNumbers {
+            items_max,
+            max: number_max,
+        });
         let report = field.report;
         field.read_items(1, items_max, |path, item| match item {
-            Value::Number(number) => match whole_number_up_to(max, number) {
+            Value::Number(number) => match whole_number_up_to(number_max, number) {
                 Ok(number) => Some(number),
                 Err(rule) => report_fault_at(report, &path, rule),
             },
@@ -104,7 +110,7 @@ impl<'f> Field<'f> {
         max: usize,
         mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>,
     ) -> Option<Vec<T>> {
-        let Value::Array(items) = self.given_value()? else {
+        let Value::Array(items) = self.non_text_value()? else {
             return self.report_fault(FieldRule::Type("an array"));
         };
         if items.len() < min {

@@ -16,20 +16,20 @@ impl Field<'_> {
     pub(crate) fn texts_by_name(self, rules: TextRules<'_>) -> Option<BTreeMap<String, String>> {
         let max = rules.chars_max;
         let field = self.record_type(|| FieldType::TextsByName { max });
-        let Value::Object(object) = field.given_value()? else {
+        let Value::Object(object) = field.non_text_value()? else {
             return field.report_fault(FieldRule::Type("an object"));
         };
         read_texts(object, &field.path(), field.report, rules)
     }
 
     /// Reads an object with any names, whose values are objects of texts.
-    pub(crate) fn texts_by_names(
+    pub(crate) fn nested_texts_by_name(
         self,
         rules: TextRules<'_>,
     ) -> Option<BTreeMap<String, BTreeMap<String, String>>> {
         let max = rules.chars_max;
-        let field = self.record_type(|| FieldType::TextsByNames { max });
-        let Value::Object(object) = field.given_value()? else {
+        let field = self.record_type(|| FieldType::NestedTextsByName { max });
+        let Value::Object(object) = field.non_text_value()? else {
             return field.report_fault(FieldRule::Type("an object"));
         };
         let path = field.path();

@@ -22,13 +22,13 @@ fn remove_field(fields: &mut Map<String, Value>, steps: &[String]) {
         [last] => drop(fields.remove(last)),
         [first, rest @ ..] => {
             if let Some(inner) = fields.get_mut(first) {
-                remove(inner, rest);
+                remove_in_value(inner, rest);
             }
         }
     }
 }
 
-fn remove(value: &mut Value, steps: &[String]) {
+fn remove_in_value(value: &mut Value, steps: &[String]) {
     match (value, steps) {
         (Value::Object(fields), steps) => remove_field(fields, steps),
         (Value::Array(items), [first, rest @ ..]) => {
@@ -37,7 +37,7 @@ fn remove(value: &mut Value, steps: &[String]) {
                 .ok()
                 .and_then(|index: usize| items.get_mut(index))
             {
-                remove(inner, rest);
+                remove_in_value(inner, rest);
             }
         }
         _ => {}
@@ -47,13 +47,13 @@ fn remove(value: &mut Value, steps: &[String]) {
 /// Trims texts and removes empty fields, as the form does.
 fn trim_fields(fields: &mut Map<String, Value>) {
     fields.retain(|_, inner| !is_absent(inner));
-    fields.values_mut().for_each(trim);
+    fields.values_mut().for_each(trim_value);
 }
 
-fn trim(value: &mut Value) {
+fn trim_value(value: &mut Value) {
     match value {
         Value::Object(fields) => trim_fields(fields),
-        Value::Array(items) => items.iter_mut().for_each(trim),
+        Value::Array(items) => items.iter_mut().for_each(trim_value),
         Value::String(text) if text.trim().len() < text.len() => *text = text.trim().to_owned(),
         _ => {}
     }

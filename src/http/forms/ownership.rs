@@ -1,7 +1,7 @@
 //! Reads business id, IRN and tax number, and checks that they are those of the acting taxpayer. If `taxpayer` is
 //! `None`, only the format of the fields is checked.
 
-use crate::domain::invoice::irn::{Irn, is_submittable};
+use crate::domain::invoice::irn::{Irn, is_submittable_number};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::normal_form::is_same_tin;
@@ -9,13 +9,13 @@ use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::taxpayer;
 
-pub(crate) fn read_business_id(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
+pub(crate) fn read_required_business_id(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let business_id = taxpayer::read_uuid(reader.required("business_id"));
     check_business_id(reader, business_id, taxpayer);
 }
 
 /// Reads an optional business id, by which an integrator can name the taxpayer.
-pub(crate) fn read_business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
+pub(crate) fn read_optional_business_id(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let business_id = taxpayer::read_uuid(reader.optional("business_id"));
     check_business_id(reader, business_id, taxpayer);
 }
@@ -97,7 +97,7 @@ pub(crate) fn read_signable_irn(
     taxpayer: Option<&Taxpayer>,
 ) -> Option<Irn> {
     let irn = read_irn(reader, taxpayer)?;
-    if !is_submittable(irn.invoice_no()) {
+    if !is_submittable_number(irn.invoice_no()) {
         let rule = FieldRule::with_expected(
             "irn_invoice_no",
             "must begin with an invoice number of letters and digits only, which the authority requires",

@@ -5,7 +5,7 @@ use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::payment::PaymentChange;
 use crate::domain::payment::PaymentUpdate;
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;
@@ -16,9 +16,9 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
     let status = read_status(reader);
     let is_partial = status == Some(PaymentStatus::Partial);
     let bounds = if is_partial {
-        Bounds::POSITIVE
+        AmountBounds::POSITIVE
     } else {
-        Bounds::Any
+        AmountBounds::Any
     };
     let amount = reader.required_if(is_partial, "amount").amount(bounds);
     let reference = reader.optional("reference").identifier(TEXT_CHARS_MAX);

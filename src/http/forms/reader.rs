@@ -47,12 +47,13 @@ pub(crate) fn read_with_unknown_paths<T>(
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<(AcceptedForm<T>, UnknownPaths), Faults> {
-    read_with_faults_max(FAULTS_MAX, body, catalog, form).map(FormResult::with_unknown_warning)
+    read_with_faults_max(FAULTS_MAX, body, catalog, form)
+        .map(FormResult::with_unknown_fields_warning)
 }
 
-/// Reads a document that this service made, with a form. The caller sent none of its fields, so there is no warning
-/// about fields that the form does not request.
-pub(crate) fn read_own_document<T>(
+/// Reads a document that this service made. The caller sent none of its fields, so fields that the form does not
+/// request cause no warning.
+pub(crate) fn read_generated_document<T>(
     document: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
@@ -70,7 +71,7 @@ pub(crate) fn read_item<T>(
     match item {
         Value::Object(object) => {
             let found = read_with_faults_max(ITEM_FAULTS_MAX, object, catalog, form)?;
-            Ok(found.with_unknown_warning().0)
+            Ok(found.with_unknown_fields_warning().0)
         }
         _ => Err(Fault::new(WHOLE_ITEM_PATH, "type", "The invoice must be an object.").into()),
     }
@@ -85,13 +86,13 @@ fn read_with_faults_max<T>(
     let report = FormReport::new(catalog, faults_max);
     let value = Reader::read(body, JsonPath::Root, &report, form);
     let warnings = report.warnings();
-    let unknown_warning = report.unknown_warning();
+    let unknown_fields_warning = report.unknown_fields_warning();
     let (faults, unknown) = report.into_findings();
     match value {
         Some(value) if faults.is_empty() => Ok(FormResult {
             accepted: AcceptedForm { value, warnings },
             unknown,
-            unknown_warning,
+            unknown_fields_warning,
         }),
         _ => Err(faults),
     }
@@ -102,12 +103,12 @@ struct FormResult<T> {
     accepted: AcceptedForm<T>,
     unknown: UnknownPaths,
     /// The warning that names the unknown fields; `None` if there are none.
-    unknown_warning: Option<String>,
+    unknown_fields_warning: Option<String>,
 }
 
 impl<T> FormResult<T> {
-    fn with_unknown_warning(mut self) -> (AcceptedForm<T>, UnknownPaths) {
-        self.accepted.warnings.extend(self.unknown_warning);
+    fn with_unknown_fields_warning(mut self) -> (AcceptedForm<T>, UnknownPaths) {
+        self.accepted.warnings.extend(self.unknown_fields_warning);
         (self.accepted, self.unknown)
     }
 }
@@ -150,7 +151,7 @@ impl<'r> Reader<'r> {
     fn report_unknown(&self, name: &str) {
         let steps = JsonPath::Field(&self.path, name).steps();
         if !self.report.has_room_for_guess() {
-            return self.report.add_unknown(steps, None);
+            return self.report.add_unknown_field(steps, None);
         }
         let absent = self
             .requested
@@ -158,7 +159,7 @@ impl<'r> Reader<'r> {
             .copied()
             .filter(|name| !self.has(name));
         let meant = nearest_word(name, absent);
-        self.report.add_unknown(steps, meant);
+        self.report.add_unknown_field(steps, meant);
         if let Some(meant) = meant {
             let path = JsonPath::Field(&self.path, meant).dotted_path();
             self.report.add_misspelling_hint(&path, name);
@@ -258,7 +259,7 @@ struct UnknownField {
 }
 
 impl UnknownField {
-    fn in_words(&self) -> String {
+    fn path_and_guess(&self) -> String {
         let path = self.steps.join(".");
         let shown: String = path.chars().take(PATH_CHARS_SHOWN_MAX).collect();
         match self.meant {
@@ -295,7 +296,7 @@ impl<'c> FormReport<'c> {
         self.faults.borrow().is_full()
     }
 
-    pub(crate) fn add_unknown(&self, steps: Vec<String>, meant: Option<&'static str>) {
+    pub(crate) fn add_unknown_field(&self, steps: Vec<String>, meant: Option<&'static str>) {
         let field = UnknownField { steps, meant };
         self.unknown.borrow_mut().push(field);
     }
@@ -312,7 +313,7 @@ impl<'c> FormReport<'c> {
     }
 
     /// Records that a code was not checked, because its list has not been fetched from the authority yet.
-    pub(crate) fn record_unchecked(&self, list: ReferenceList) {
+    pub(crate) fn record_unchecked_list(&self, list: ReferenceList) {
         self.unchecked.borrow_mut().insert(list);
     }
 
@@ -330,7 +331,7 @@ impl<'c> FormReport<'c> {
         warnings
     }
 
-    fn unknown_warning(&self) -> Option<String> {
+    fn unknown_fields_warning(&self) -> Option<String> {
         let unknown = self.unknown.borrow();
         if unknown.is_empty() {
             return None;
@@ -338,7 +339,7 @@ impl<'c> FormReport<'c> {
         let named: Vec<String> = unknown
             .iter()
             .take(UNKNOWN_FIELDS_SHOWN_MAX)
-            .map(UnknownField::in_words)
+            .map(UnknownField::path_and_guess)
             .collect();
         let more = unknown.len().saturating_sub(UNKNOWN_FIELDS_SHOWN_MAX);
         let rest = if more == 0 {

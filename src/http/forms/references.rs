@@ -2,7 +2,7 @@
 
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::field::IRN_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
@@ -56,6 +56,6 @@ pub(crate) fn check_payment_means(reader: &mut Reader<'_>) -> Option<()> {
 
 fn check_charge(reader: &mut Reader<'_>) -> Option<()> {
     let indicator = reader.required("charge_indicator").boolean();
-    let amount = reader.required("amount").amount(Bounds::NOT_NEGATIVE);
+    let amount = reader.required("amount").amount(AmountBounds::NOT_NEGATIVE);
     indicator.zip(amount).map(drop)
 }

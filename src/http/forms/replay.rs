@@ -14,8 +14,8 @@ pub(crate) struct ReplayForm {
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayForm> {
     let since = reader.required("since").log_position();
     let scope = reader.required("only").word(
-        ReplayScope::parse_requestable,
-        ReplayScope::requestable_words,
+        ReplayScope::parse_requestable_scope,
+        ReplayScope::requestable_scope_list,
     );
     Some(ReplayForm {
         since: since?,

@@ -7,7 +7,7 @@ use crate::store::operations::request_log::RequestFilter;
 
 /// Reads the filters. The list of a taxpayer has no filter by taxpayer.
 pub(crate) fn read_filter(query: &Query) -> Result<RequestFilter, Faults> {
-    match (read_status(query), query.utc_moment("since")) {
+    match (read_status_range(query), query.utc_moment("since")) {
         (Ok(status), Ok(since)) => Ok(RequestFilter {
             status,
             path: query.trimmed_text("path"),
@@ -25,7 +25,7 @@ pub(crate) fn read_filter(query: &Query) -> Result<RequestFilter, Faults> {
 
 /// Reads a status such as 422, or a class of statuses such as 4xx. Returns the lowest and the highest status that
 /// match.
-fn read_status(query: &Query) -> Result<Option<(u16, u16)>, Fault> {
+fn read_status_range(query: &Query) -> Result<Option<(u16, u16)>, Fault> {
     let Some(text) = query.trimmed_text("status") else {
         return Ok(None);
     };

@@ -68,7 +68,7 @@ const ID_CHARS: usize = 36;
 
 struct BulkMoveFilter {
     filter: RunFilter,
-    /// False for a filter without conditions. It would match every run, which is probably a mistake.
+    /// False for a filter without conditions. Such a filter would match every run, which is probably a mistake.
     has_condition: bool,
 }
 

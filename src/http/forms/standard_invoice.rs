@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
-use crate::domain::invoice::irn::is_submittable;
+use crate::domain::invoice::irn::is_submittable_number;
 use crate::domain::invoice::stored_document::invoice_type_code_for;
 use crate::domain::invoice::totals;
 use crate::domain::invoice::{Draft, Line};
@@ -15,7 +15,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::party::CustomerDetails;
 use crate::domain::reference::catalog::ReferenceList;
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::customer;
 use crate::http::forms::document_header::{is_correction, warn_of_old_date};
 use crate::http::forms::field::{IRN_CHARS_MAX, TEXT_CHARS_MAX};
@@ -40,7 +40,7 @@ enum CreateEndpoint {
 }
 
 impl CreateEndpoint {
-    fn customer(
+    fn read_customer(
         self,
         reader: &mut Reader<'_>,
         category: Option<Category>,
@@ -51,10 +51,10 @@ impl CreateEndpoint {
         }
     }
 
-    fn line(self, reader: &mut Reader<'_>) -> Option<Line> {
+    fn read_line(self, reader: &mut Reader<'_>) -> Option<Line> {
         match self {
             Self::Standard => line::read(reader),
-            Self::Bulk => line::read_with_quantity_bounds(reader, Bounds::AtLeast(1.into())),
+            Self::Bulk => line::read_with_quantity_bounds(reader, AmountBounds::AtLeast(1.into())),
         }
     }
 }
@@ -86,10 +86,10 @@ fn read_for_endpoint(
     let currency = reader.required("currency").currency();
     let customer = reader
         .required("customer")
-        .object(|reader| endpoint.customer(reader, category));
+        .object(|reader| endpoint.read_customer(reader, category));
     let lines = reader
         .required("invoice_lines")
-        .objects(1, |reader| endpoint.line(reader));
+        .objects(1, |reader| endpoint.read_line(reader));
     if due_date
         .zip(invoice_date)
         .is_some_and(|(due, issued)| due < issued)
@@ -119,7 +119,7 @@ fn read_for_endpoint(
 /// Warns if the authority would refuse this invoice number. This is no fault here, because some callers never submit.
 /// The taxpayer actor refuses the number if the account has the setting `strict_numbers`.
 pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
-    if invoice_no.is_some_and(|no| !is_submittable(no)) {
+    if invoice_no.is_some_and(|no| !is_submittable_number(no)) {
         reader.warn(NOT_SUBMITTABLE_WARNING);
     }
 }

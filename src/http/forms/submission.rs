@@ -38,8 +38,8 @@ pub(crate) enum DocumentSource {
     StoredInvoice,
 }
 
-/// The rule for the postal code of the taxpayer. Its profile has none and the authority asks for none, so a
-/// document that was made from the profile may lack it.
+/// The rule for the postal code of the taxpayer. A taxpayer's profile has no postal code and the authority requires
+/// none, so a document that was made from the profile may lack it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PostalZoneRule {
     Required,
@@ -54,7 +54,8 @@ impl PostalZoneRule {
         catalog: &Catalog,
     ) -> Self {
         let is_from_profile = source == DocumentSource::StoredInvoice
-            || taxpayer.is_some_and(|taxpayer| names_taxpayer_as_profile(body, taxpayer, catalog));
+            || taxpayer
+                .is_some_and(|taxpayer| has_taxpayer_party_from_profile(body, taxpayer, catalog));
         if is_from_profile {
             Self::Optional
         } else {
@@ -70,7 +71,7 @@ impl PostalZoneRule {
 
 /// True if a document names the taxpayer as the documents of its stored invoices do (`GET …/{id}/json`). The telephone
 /// may be left out.
-fn names_taxpayer_as_profile(
+fn has_taxpayer_party_from_profile(
     body: &Map<String, Value>,
     taxpayer: &Taxpayer,
     catalog: &Catalog,
@@ -94,10 +95,10 @@ pub(crate) fn read(
     catalog: &Catalog,
 ) -> Result<AcceptedForm<ValidDocument>, Faults> {
     let zone = PostalZoneRule::for_document(source, body, taxpayer, catalog);
-    let form = |reader: &mut Reader<'_>| read_fields_with(zone, reader, taxpayer);
+    let form = |reader: &mut Reader<'_>| read_fields_with_zone_rule(zone, reader, taxpayer);
     let (read, unknown) = match source {
         DocumentSource::Caller => reader::read_with_unknown_paths(body, catalog, form)?,
-        DocumentSource::StoredInvoice => reader::read_own_document(body, catalog, form)?,
+        DocumentSource::StoredInvoice => reader::read_generated_document(body, catalog, form)?,
     };
     let document = to_authority_document(body, &read.value, &unknown);
     let value = ValidDocument {
@@ -114,10 +115,10 @@ pub(crate) fn read_fields(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
 ) -> Option<Submission> {
-    read_fields_with(PostalZoneRule::Required, reader, taxpayer)
+    read_fields_with_zone_rule(PostalZoneRule::Required, reader, taxpayer)
 }
 
-fn read_fields_with(
+fn read_fields_with_zone_rule(
     zone: PostalZoneRule,
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
@@ -191,7 +192,7 @@ fn read_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn>
     let reference = reader
         .required("invoice_reference")
         .identifier(TEXT_CHARS_MAX);
-    ownership::read_business_id(reader, taxpayer);
+    ownership::read_required_business_id(reader, taxpayer);
     let irn = ownership::read_signable_irn(reader, taxpayer)?;
     if reference.is_some_and(|reference| reference != irn.invoice_no()) {
         reader.warn("invoice_reference is not the invoice number of the irn");

@@ -7,8 +7,12 @@ use crate::domain::kernel::invisible::{is_invisible, is_unprintable};
 use crate::domain::party::email::is_email;
 
 /// Checks the length of a text, in characters, and refuses line breaks, other control characters and noncharacters.
-pub(crate) fn check_single_line(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
-    check_char_count(text, min, max)?;
+pub(crate) fn check_single_line(
+    text: &str,
+    chars_min: usize,
+    chars_max: usize,
+) -> Result<String, FieldRule> {
+    check_char_count(text, chars_min, chars_max)?;
     if text.chars().any(is_unprintable) {
         return Err(FieldRule::NoControlCharacters);
     }
@@ -17,8 +21,8 @@ pub(crate) fn check_single_line(text: &str, min: usize, max: usize) -> Result<St
 
 /// Checks an identifier, such as an invoice number. Refuses characters that are invisible or that change the order of
 /// the others, because they make different identifiers look the same.
-pub(crate) fn check_identifier(text: &str, max: usize) -> Result<String, FieldRule> {
-    let text = check_single_line(text, 0, max)?;
+pub(crate) fn check_identifier(text: &str, chars_max: usize) -> Result<String, FieldRule> {
+    let text = check_single_line(text, 0, chars_max)?;
     if text.chars().any(is_invisible) {
         Err(FieldRule::NoInvisibleCharacters)
     } else {
@@ -36,8 +40,12 @@ pub(crate) fn check_char_count(text: &str, min: usize, max: usize) -> Result<(),
 
 /// Checks a text that may have several lines. Tabs and line breaks are allowed, other control characters and
 /// noncharacters are not.
-pub(crate) fn check_multiline(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
-    check_char_count(text, min, max)?;
+pub(crate) fn check_multiline(
+    text: &str,
+    chars_min: usize,
+    chars_max: usize,
+) -> Result<String, FieldRule> {
+    check_char_count(text, chars_min, chars_max)?;
     if text
         .chars()
         .any(|letter| is_unprintable(letter) && !"\n\r\t".contains(letter))
@@ -47,8 +55,8 @@ pub(crate) fn check_multiline(text: &str, min: usize, max: usize) -> Result<Stri
     Ok(text.to_owned())
 }
 
-pub(crate) fn check_email(text: &str, max: usize) -> Result<String, FieldRule> {
-    check_char_count(text, 0, max)?;
+pub(crate) fn check_email(text: &str, chars_max: usize) -> Result<String, FieldRule> {
+    check_char_count(text, 0, chars_max)?;
     if is_email(text) {
         return Ok(text.to_owned());
     }
@@ -62,7 +70,8 @@ pub(crate) fn check_email(text: &str, max: usize) -> Result<String, FieldRule> {
 /// Checks that a text matches a pattern. Each 9 in the pattern stands for one digit.
 pub(crate) fn check_pattern(pattern: &'static str, text: &str) -> Result<(), FieldRule> {
     let mut bytes = text.bytes().zip(pattern.bytes());
-    if text.len() == pattern.len() && bytes.all(|(byte, expected)| is_fitting_byte(byte, expected))
+    if text.len() == pattern.len()
+        && bytes.all(|(byte, expected)| matches_pattern_byte(byte, expected))
     {
         return Ok(());
     }
@@ -73,7 +82,7 @@ pub(crate) fn check_pattern(pattern: &'static str, text: &str) -> Result<(), Fie
 }
 
 /// True if the byte fits the pattern's byte: any digit fits a 9, any other byte fits only itself.
-fn is_fitting_byte(byte: u8, expected: u8) -> bool {
+fn matches_pattern_byte(byte: u8, expected: u8) -> bool {
     if expected == b'9' {
         byte.is_ascii_digit()
     } else {

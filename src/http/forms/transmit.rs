@@ -7,7 +7,7 @@ use crate::http::forms::reader::Reader;
 
 /// Reads the IRN, which must belong to the acting taxpayer.
 pub(crate) fn read(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
-    ownership::read_business_id_if_any(reader, taxpayer);
+    ownership::read_optional_business_id(reader, taxpayer);
     ownership::read_irn(reader, taxpayer)
 }
 

@@ -7,12 +7,12 @@ use crate::domain::invoice::revision::{RevisedLine, Revision};
 use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, Category, ItemType};
 use crate::domain::kernel::ids::ItemId;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::customer;
 use crate::http::forms::document_header::is_correction;
 use crate::http::forms::field::{IRN_CHARS_MAX, LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line::{
-    read_product_code, read_service_code, read_unit, refuse_other_category,
+    read_product_code, read_service_code, read_unit, refuse_category_for_other_type,
 };
 use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;
@@ -80,17 +80,21 @@ fn read_line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
         read_product_code(reader.required_if(is_new(ItemType::Product), "product_category"));
     let service_category =
         read_service_code(reader.required_if(is_new(ItemType::Service), "service_category"));
-    let quantity = reader.required("quantity").amount(Bounds::HUNDREDTH);
-    let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
+    let quantity = reader.required("quantity").amount(AmountBounds::HUNDREDTH);
+    let unit_price = reader
+        .required("unit_price")
+        .amount(AmountBounds::NOT_NEGATIVE);
     let price_unit = read_unit(reader.required("price_unit"));
     let description = reader
         .optional("description")
         .long_text(0, LONG_TEXT_CHARS_MAX);
-    let discount_rate = reader.optional("discount_rate").amount(Bounds::PERCENTAGE);
+    let discount_rate = reader
+        .optional("discount_rate")
+        .amount(AmountBounds::PERCENTAGE);
     let discount_amount = reader
         .optional("discount_amount")
-        .amount(Bounds::NOT_NEGATIVE);
-    refuse_other_category(reader, item_type);
+        .amount(AmountBounds::NOT_NEGATIVE);
+    refuse_category_for_other_type(reader, item_type);
     Some(RevisedLine {
         item_id,
         item_name,

@@ -62,7 +62,7 @@ pub(crate) fn read_fields(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
 ) -> Option<ValidationFields> {
-    ownership::read_business_id(reader, taxpayer);
+    ownership::read_required_business_id(reader, taxpayer);
     let irn = ownership::read_signable_irn(reader, taxpayer);
     let issued = document_header::read_dates(reader, true).issued;
     document_header::compare_irn_date(reader, issued, irn.as_ref());

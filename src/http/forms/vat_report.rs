@@ -8,7 +8,7 @@ use crate::domain::money::{Amount, TOLERANCE};
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::vat_report::{AmountText, VatReport};
 use crate::domain::pipeline::{RunPayload, RunRequest};
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
@@ -24,7 +24,7 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     is_of_another: bool,
 ) -> Option<RunRequest> {
-    ownership::read_business_id_if_any(reader, taxpayer);
+    ownership::read_optional_business_id(reader, taxpayer);
     let agent_tin = reader.required("agent_tin").identifier(TIN_CHARS_MAX);
     let beneficiary_tin = reader.required("beneficiary_tin").identifier(TIN_CHARS_MAX);
     let irn = ownership::read_irn_up_to(reader, taxpayer, ID_CHARS_MAX);
@@ -33,11 +33,11 @@ pub(crate) fn read(
         .required("item_description")
         .long_text(0, TEXT_CHARS_MAX);
     let transaction_date = reader.required("transaction_date").date();
-    let base_amount = reader.required("base_amount").amount(Bounds::Any);
-    let other_taxes = reader.optional("other_taxes").amount(Bounds::Any);
-    let vat_rate = reader.required("vat_rate").amount(Bounds::PERCENTAGE);
-    let vat_calculated = reader.required("vat_calculated").amount(Bounds::Any);
-    let total_amount = reader.required("total_amount").amount(Bounds::Any);
+    let base_amount = reader.required("base_amount").amount(AmountBounds::Any);
+    let other_taxes = reader.optional("other_taxes").amount(AmountBounds::Any);
+    let vat_rate = reader.required("vat_rate").amount(AmountBounds::PERCENTAGE);
+    let vat_calculated = reader.required("vat_calculated").amount(AmountBounds::Any);
+    let total_amount = reader.required("total_amount").amount(AmountBounds::Any);
     let service_id = reader
         .required("integrator_service_id")
         .identifier(ID_CHARS_MAX);

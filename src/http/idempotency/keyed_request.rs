@@ -89,7 +89,7 @@ async fn look_up_key(
     let place = state
         .in_progress
         .begin_request(&claim)
-        .map_err(in_use_error)?;
+        .map_err(key_in_use_error)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
         None => Ok(KeyStatus::First(claim, place)),
         Some(taken) => repeated_response(state, &claim, taken)
@@ -127,15 +127,15 @@ fn make_claim(
     IdempotencyClaim::new(account, key, &parts, expires_at.unwrap_or(Timestamp::MAX))
 }
 
-fn in_use_error(occupied: KeyInUse) -> ApiError {
+fn key_in_use_error(occupied: KeyInUse) -> ApiError {
     if occupied.is_same_request {
         ApiError::idempotency_in_progress()
     } else {
-        reuse_error()
+        key_reused_error()
     }
 }
 
-fn reuse_error() -> ApiError {
+fn key_reused_error() -> ApiError {
     let message =
         "This Idempotency-Key came with another request before; a new request needs a new key";
     ApiError::new(ErrorCode::IdempotencyKeyReused, message)
@@ -155,7 +155,7 @@ async fn repeated_response(
     taken: StoredKey,
 ) -> Result<HttpResponse, ApiError> {
     if taken.fingerprint != claim.fingerprint {
-        return Err(reuse_error());
+        return Err(key_reused_error());
     }
     if let Some(answer) = taken.answer {
         return Ok(replayed_response(answer));
@@ -232,13 +232,13 @@ impl FromRequest for IdempotentRequest {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self::find_in(request)))
+        ready(Ok(Self::from_extensions(request)))
     }
 }
 
 impl IdempotentRequest {
     /// Returns the claim that `answer_write` has put into the request, for a handler that takes the request itself.
-    pub(crate) fn find_in(request: &HttpRequest) -> Self {
+    pub(crate) fn from_extensions(request: &HttpRequest) -> Self {
         Self(request.extensions().get::<IdempotencyClaim>().cloned())
     }
 

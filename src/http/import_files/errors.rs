@@ -11,7 +11,7 @@ use crate::http::state::ApiState;
 use crate::store::invoices::import_pieces::{self, ImportKey};
 
 /// The source of the error file, and the position at which reading continues.
-struct ErrorReader {
+struct ErrorFileReader {
     state: web::Data<ApiState>,
     taxpayer: TaxpayerId,
     import_no: String,
@@ -31,7 +31,7 @@ pub(crate) fn stream_errors(
     header: String,
     right: ReadingRight,
 ) -> impl Stream<Item = Result<Bytes, ApiError>> {
-    let reader = ErrorReader {
+    let reader = ErrorFileReader {
         state,
         taxpayer,
         import_no,
@@ -44,7 +44,7 @@ pub(crate) fn stream_errors(
         if !header.is_empty() {
             return Ok(Some((Bytes::from(header), reader)));
         }
-        reader.right.require().await?;
+        reader.right.require_still_held().await?;
         let key = ImportKey {
             taxpayer: reader.taxpayer,
             import_no: &reader.import_no,

@@ -24,14 +24,14 @@ pub(super) struct FileField {
 /// Returns the boundary between the fields; `None` if the body is no form.
 pub(super) fn boundary(content_type: &str) -> Option<String> {
     let (essence, parameters) = content_type.split_once(';')?;
-    let boundary = parameter(parameters, "boundary")?;
+    let boundary = find_parameter(parameters, "boundary")?;
     let is_form = essence.trim().eq_ignore_ascii_case(MULTIPART_TYPE);
     let is_boundary = !boundary.is_empty() && boundary.len() <= BOUNDARY_CHARS_MAX;
     (is_form && is_boundary).then_some(boundary)
 }
 
 /// Returns the value of a parameter, which may be quoted.
-fn parameter(text: &str, wanted: &str) -> Option<String> {
+fn find_parameter(text: &str, wanted: &str) -> Option<String> {
     let mut rest = text;
     loop {
         let (name, after) = rest.split_once('=')?;
@@ -95,11 +95,11 @@ fn file_field(headers: &str, bytes: Range<usize>) -> Option<FileField> {
     };
     let disposition = header("content-disposition")?;
     let (_, parameters) = disposition.split_once(';')?;
-    let is_file = parameter(parameters, "name").as_deref() == Some(FIELD);
+    let is_file = find_parameter(parameters, "name").as_deref() == Some(FIELD);
     is_file.then(|| FileField {
         bytes,
         content_type: header("content-type"),
-        file_name: parameter(parameters, "filename"),
+        file_name: find_parameter(parameters, "filename"),
     })
 }
 

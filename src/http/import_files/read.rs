@@ -87,7 +87,7 @@ pub(crate) async fn read(
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     taxpayer.check_may_create_invoices(state.settings.verification)?;
     let turn = file.wait_for_bulk_turn(state).await?;
-    check_form(format, wanted.form)?;
+    refuse_table_for_full_form(format, wanted.form)?;
     let file = match measure_file(state, format, &profile, file).await? {
         SizedFile::Small(file) => file,
         SizedFile::Large(text) => {
@@ -137,7 +137,7 @@ fn find_file(wanted: &FileRequest, mut body: BodyText) -> Result<SentFile, ApiEr
 }
 
 /// Refuses a table (CSV or XLSX) for the full form, because tables have the fields of the standard form only.
-fn check_form(format: FileFormat, form: ImportForm) -> Result<(), Fault> {
+fn refuse_table_for_full_form(format: FileFormat, form: ImportForm) -> Result<(), Fault> {
     let is_table = matches!(format, FileFormat::Csv | FileFormat::Xlsx);
     if is_table && form == ImportForm::Full {
         let message = "A table has the columns of Create Standard: import it with form=standard.";

@@ -76,8 +76,11 @@ impl FileRequest {
             FileLocation::Field(boundary) => boundary,
         };
         let field = multipart::find_file(body, boundary)?;
-        let by_name = field.file_name.as_deref().and_then(format_by_name);
-        let by_type = field.content_type.as_deref().and_then(format_by_type);
+        let by_name = field.file_name.as_deref().and_then(format_for_file_name);
+        let by_type = field
+            .content_type
+            .as_deref()
+            .and_then(format_for_content_type);
         let format = by_type.or(by_name).ok_or_else(unsupported_error)?;
         Ok((format, field.bytes))
     }
@@ -93,7 +96,7 @@ fn find_file_location(headers: &HeaderMap) -> Result<FileLocation, ApiError> {
     // A body without a type is JSON, as everywhere.
     let format = match text.trim() {
         "" => Some(FileFormat::Json),
-        text => format_by_type(text),
+        text => format_for_content_type(text),
     };
     format
         .map(FileLocation::Whole)
@@ -101,7 +104,7 @@ fn find_file_location(headers: &HeaderMap) -> Result<FileLocation, ApiError> {
 }
 
 /// Returns the format that a content type names.
-fn format_by_type(text: &str) -> Option<FileFormat> {
+fn format_for_content_type(text: &str) -> Option<FileFormat> {
     let mut parts = text.split(';');
     let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_utf8 = parts.all(|part| {
@@ -121,7 +124,7 @@ fn format_by_type(text: &str) -> Option<FileFormat> {
     }
 }
 
-fn format_by_name(name: &str) -> Option<FileFormat> {
+fn format_for_file_name(name: &str) -> Option<FileFormat> {
     let (_, ending) = name.rsplit_once('.')?;
     let known = ENDINGS
         .iter()
@@ -149,7 +152,7 @@ mod tests {
             ("text/csv; charset=latin1", None),
             ("application/octet-stream", None),
         ] {
-            assert_eq!(format_by_type(text), format, "{text}");
+            assert_eq!(format_for_content_type(text), format, "{text}");
         }
         for (name, format) in [
             ("July.CSV", Some(FileFormat::Csv)),
@@ -157,7 +160,7 @@ mod tests {
             ("csv", None),
             ("a.exe", None),
         ] {
-            assert_eq!(format_by_name(name), format, "{name}");
+            assert_eq!(format_for_file_name(name), format, "{name}");
         }
     }
 }

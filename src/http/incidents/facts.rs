@@ -75,7 +75,7 @@ pub(super) fn take_sample(state: &ApiState) {
     }
 }
 
-pub(super) fn situation(state: &ApiState) -> Situation {
+pub(super) fn gather_situation(state: &ApiState) -> Situation {
     let growth = |span| lock(&state.incidents.samples).growth_within(span);
     let window = growth(BREAKER_WINDOW);
     let counts = state.database_counts.last_counts();
@@ -83,9 +83,7 @@ pub(super) fn situation(state: &ApiState) -> Situation {
     if let Some(work) = &mut work {
         let last_held = lock(&state.incidents.last_held);
         for (kind, lanes) in &mut work.untaken {
-            lanes.since = lanes
-                .since
-                .map(|due| last_held.no_lane_taken_since(kind, due));
+            lanes.since = lanes.since.map(|due| last_held.last_held_or_due(kind, due));
         }
     }
     let taxpayers = state.tree.busy_actors(kinds::TAXPAYER);
@@ -106,7 +104,7 @@ pub(super) fn situation(state: &ApiState) -> Situation {
             failure: state.tree.readiness().err(),
             stuck: u64::try_from(taxpayers.stuck).unwrap_or(u64::MAX),
             panics: growth(QUARTER_HOUR).panics,
-            queue_lengths: lock(&state.incidents.queue_lengths).by_minute(),
+            queue_lengths: lock(&state.incidents.queue_lengths).lengths_by_minute(),
         },
         traffic: TrafficFacts {
             broken: growth(FIVE_MINUTES).broken_answers,
@@ -116,10 +114,10 @@ pub(super) fn situation(state: &ApiState) -> Situation {
         process: process_facts(state),
         paused_taxpayers: state.taxpayers.paused_taxpayers().list().to_vec(),
         replicas: state.replicas.last_list().as_ref().clone(),
-        checkpoints: state.schedules.checkpoints(),
+        checkpoints: state.schedules.checkpoint_schedule(),
         reconciliation: work
             .as_ref()
-            .and_then(|work| state.schedules.reconciliation(work)),
+            .and_then(|work| state.schedules.reconciliation_schedule(work)),
         work,
     }
 }
@@ -169,7 +167,7 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
             .iter()
             .any(|breaker| breaker.has_callers && is_called_by_runs(breaker.operation)),
         next_probe_at: open.filter_map(|breaker| breaker.next_probe_at).min(),
-        limited_operations: limited_operations(state),
+        limited_operations: operations_at_lowered_limit(state),
         ..AuthorityFacts::default()
     }
 }
@@ -253,7 +251,7 @@ fn call_facts(moment: &CounterSample) -> Vec<CallFacts> {
 
 /// Returns the operations at whose concurrency limit calls wait, and whose limit is at most half of the highest so far.
 /// A limit that is lowered only for a measurement does not count.
-fn limited_operations(state: &ApiState) -> Vec<(&'static str, u32, usize)> {
+fn operations_at_lowered_limit(state: &ApiState) -> Vec<(&'static str, u32, usize)> {
     let limits = state.authority.call_limits();
     let limited = limits.iter().filter(|view| {
         let highest = state

@@ -23,9 +23,9 @@ use crate::http::health::HealthReport;
 use crate::http::incidents::log::IncidentReport;
 use crate::http::state::ApiState;
 
-/// The incident that another replica's key may cause, too.
+/// The kind of incident that the refused key of another replica may cause, too.
 const REFUSED_KEY: &str = "authority-refuses-key";
-/// The incidents that say why the authority cannot be used.
+/// The kinds of incidents that say why the authority cannot be used.
 const AUTHORITY_FAILS: [&str; 4] = [
     REFUSED_KEY,
     "authority-tls",
@@ -107,5 +107,5 @@ fn find_incidents(state: &ApiState) -> Arc<IncidentReport> {
     let counted_at = counts.map(|counts| counts.counted_at);
     state
         .incidents
-        .record_situation(&facts::situation(state), counted_at)
+        .record_situation(&facts::gather_situation(state), counted_at)
 }

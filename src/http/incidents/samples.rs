@@ -37,7 +37,7 @@ pub(crate) struct AnsweredCalls {
 #[derive(Debug, Default)]
 pub(crate) struct QueueLengths(VecDeque<(Timestamp, u64)>);
 
-/// The number of past minutes for which `by_minute` returns the length of the queue.
+/// The number of past minutes for which `lengths_by_minute` returns the length of the queue.
 const QUEUE_MINUTES: i64 = 5;
 
 impl QueueLengths {
@@ -51,7 +51,7 @@ impl QueueLengths {
 
     /// Returns the length at each full minute before the last recorded one, the oldest first. Minutes before the first
     /// recorded length are absent.
-    pub(crate) fn by_minute(&self) -> Vec<u64> {
+    pub(crate) fn lengths_by_minute(&self) -> Vec<u64> {
         let Some((now, _)) = self.0.back() else {
             return Vec::new();
         };
@@ -80,7 +80,7 @@ impl LastHeldLanes {
     /// Returns the time since which no replica has taken a waiting lane of this kind: the later of `due`, when the
     /// oldest waiting lane became due, and the time at which a replica last held a lane of the kind. While replicas
     /// hold other lanes of the kind, the waiting lane only waits for its turn.
-    pub(crate) fn no_lane_taken_since(&self, kind: &str, due: Timestamp) -> Timestamp {
+    pub(crate) fn last_held_or_due(&self, kind: &str, due: Timestamp) -> Timestamp {
         self.0.get(kind).map_or(due, |held| due.max(*held))
     }
 }
@@ -134,7 +134,8 @@ impl CounterSamples {
         self.0.push_back((at, *sample));
     }
 
-    /// Returns how much the counters grew within this time, or since the first sample.
+    /// Returns how much the counters grew within the `span` before the last sample. If no sample is that old, returns
+    /// the growth since the first one.
     pub(crate) fn growth_within(&self, span: SignedDuration) -> CounterSample {
         let Some((now, last)) = self.0.back() else {
             return CounterSample::default();
@@ -184,27 +185,23 @@ mod tests {
     #[test]
     fn the_length_of_the_queue_is_known_for_each_minute() {
         let mut lengths = QueueLengths::default();
-        assert_eq!(lengths.by_minute(), [0; 0]);
+        assert_eq!(lengths.lengths_by_minute(), [0; 0]);
         for second in (0..=600).step_by(5) {
             lengths.record(at(second), u64::try_from(second).unwrap());
             lengths.record(at(second), u64::try_from(second).unwrap());
         }
-        assert_eq!(lengths.by_minute(), [300, 360, 420, 480, 540, 600]);
+        assert_eq!(lengths.lengths_by_minute(), [300, 360, 420, 480, 540, 600]);
         lengths.record(at(30), 7);
-        assert_eq!(lengths.by_minute(), [7], "the clock was set back");
+        assert_eq!(lengths.lengths_by_minute(), [7], "the clock was set back");
         lengths.record(at(95), 8);
-        assert_eq!(lengths.by_minute(), [7, 8]);
+        assert_eq!(lengths.lengths_by_minute(), [7, 8]);
     }
 
     #[test]
     fn work_is_untaken_since_it_is_due_and_nobody_holds_any_of_its_kind() {
         let due = at(100);
         let mut held = LastHeldLanes::default();
-        assert_eq!(
-            held.no_lane_taken_since("run", due),
-            due,
-            "nobody has looked"
-        );
+        assert_eq!(held.last_held_or_due("run", due), due, "nobody has looked");
         // (when somebody looked, how many were held then, untaken since)
         for (second, count, since) in [
             (130, 0, 130),
@@ -216,12 +213,12 @@ mod tests {
         ] {
             held.record(at(second), "run", count);
             assert_eq!(
-                held.no_lane_taken_since("run", due),
+                held.last_held_or_due("run", due),
                 at(since),
                 "{count} held at {second}"
             );
         }
-        assert_eq!(held.no_lane_taken_since("endpoint", due), due);
+        assert_eq!(held.last_held_or_due("endpoint", due), due);
     }
 
     #[test]

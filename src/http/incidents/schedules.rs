@@ -19,14 +19,14 @@ pub struct Schedules {
 }
 
 impl Schedules {
-    pub(super) fn checkpoints(&self) -> Option<PeriodicWork> {
+    pub(super) fn checkpoint_schedule(&self) -> Option<PeriodicWork> {
         let last = self.last_checkpoint.as_ref()?;
         self.to_periodic_work(self.checkpoint_every, last.get())
     }
 
     /// Returns the schedule of the comparison with the authority's ledger. `None` while there is nothing to compare,
     /// because no taxpayer has had a run for a day.
-    pub(super) fn reconciliation(&self, work: &WorkFacts) -> Option<PeriodicWork> {
+    pub(super) fn reconciliation_schedule(&self, work: &WorkFacts) -> Option<PeriodicWork> {
         let needed_since = work.oldest_recent_run_at?;
         let last = work.reconciled_at.unwrap_or(needed_since);
         self.to_periodic_work(self.reconcile_every, Some(last.max(needed_since)))
@@ -62,7 +62,7 @@ mod tests {
             last_checkpoint: Some(Arc::clone(&last_checkpoint)),
             reconcile_every: Duration::from_mins(1),
         };
-        let checkpointed = || schedules.checkpoints().map(|one| one.last);
+        let checkpointed = || schedules.checkpoint_schedule().map(|one| one.last);
         assert_eq!(checkpointed(), Some(second(100)));
         last_checkpoint.set(second(120));
         assert_eq!(checkpointed(), Some(second(120)));
@@ -72,7 +72,7 @@ mod tests {
                 reconciled_at,
                 ..WorkFacts::default()
             };
-            schedules.reconciliation(&work).map(|one| one.last)
+            schedules.reconciliation_schedule(&work).map(|one| one.last)
         };
         assert_eq!(reconciled(None, Some(second(1))), None);
         assert_eq!(reconciled(Some(second(5)), None), Some(second(100)));
@@ -84,6 +84,6 @@ mod tests {
             reconcile_every: Duration::ZERO,
             ..schedules
         };
-        assert_eq!(on_demand.checkpoints(), None);
+        assert_eq!(on_demand.checkpoint_schedule(), None);
     }
 }

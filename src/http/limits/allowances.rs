@@ -229,7 +229,7 @@ impl RateLimits {
         now: Timestamp,
     ) -> Result<Option<Allowance>, QuotaExceeded> {
         quota
-            .map(|quota| self.buckets.take(bucket, quota, now))
+            .map(|quota| self.buckets.count_use(bucket, quota, now))
             .transpose()
     }
 }

@@ -103,8 +103,8 @@ impl AnswerMemory {
         }
     }
 
-    /// Waits until the caller may load and render a part of a list. The permit holds the turn. A loaded invoice takes
-    /// ten times the memory of its text, so no more of them are loaded at once than there are cores.
+    /// Waits until the caller may load and render a part of a list. The turn lasts until the permit is dropped. No more
+    /// parts are loaded at once than there are cores, because a loaded invoice takes ten times the memory of its text.
     pub(crate) async fn wait_for_rendering_turn(&self) -> Option<SemaphorePermit<'_>> {
         // Fails only if the semaphore is closed, which it never is.
         self.rendering.acquire().await.ok()
@@ -139,7 +139,7 @@ impl AnswerMemory {
     }
 
     /// Returns the bytes that one caller gets at most, whatever its payer.
-    pub(crate) fn smallest_share(&self) -> usize {
+    pub(crate) fn smallest_share_bytes(&self) -> usize {
         self.size.min(self.payers.size()).min(self.shares.size())
     }
 

@@ -127,7 +127,7 @@ impl BodyMemory {
             .await
     }
 
-    /// Reserves `bytes` for the values of a body of this length. Waits at most `ROOM_WAIT`.
+    /// Reserves `bytes` for the values of a body whose text has this `length`. Waits at most `ROOM_WAIT`.
     pub(crate) async fn reserve(
         &self,
         account: Option<PayingAccount>,

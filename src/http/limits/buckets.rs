@@ -29,7 +29,8 @@ impl<K: Eq + Hash> Default for Buckets<K> {
 }
 
 impl<K: Eq + Hash> Buckets<K> {
-    pub(crate) fn take(
+    /// Counts one use in the bucket of this key. Fails if the bucket is empty.
+    pub(crate) fn count_use(
         &self,
         key: K,
         quota: Quota,
@@ -37,12 +38,12 @@ impl<K: Eq + Hash> Buckets<K> {
     ) -> Result<Allowance, QuotaExceeded> {
         let now = unix_nanos(now);
         match self.full_at.entry(key) {
-            Entry::Occupied(mut bucket) => quota.take(bucket.get_mut(), now),
+            Entry::Occupied(mut bucket) => quota.count_use(bucket.get_mut(), now),
             Entry::Vacant(place) => {
                 let mut full_at = now;
-                let taken = quota.take(&mut full_at, now);
+                let taken = quota.count_use(&mut full_at, now);
                 drop(place.insert(full_at));
-                self.drop_full_buckets_in_turn(now);
+                self.drop_full_buckets_periodically(now);
                 taken
             }
         }
@@ -62,7 +63,7 @@ impl<K: Eq + Hash> Buckets<K> {
 
     /// Drops full buckets after every `BUCKETS_PER_CLEANUP` new buckets. Deadlocks if the calling thread holds a lock
     /// of the map.
-    fn drop_full_buckets_in_turn(&self, now: i64) {
+    fn drop_full_buckets_periodically(&self, now: i64) {
         if self.made.fetch_add(1, Ordering::Relaxed) % BUCKETS_PER_CLEANUP
             == BUCKETS_PER_CLEANUP - 1
         {
@@ -85,8 +86,11 @@ mod tests {
         let buckets = Buckets::default();
         let quota = Quota::per_minute(1).unwrap();
         let now = Timestamp::UNIX_EPOCH;
-        assert!(buckets.take("a", quota, now).is_ok() && buckets.take("b", quota, now).is_ok());
-        assert!(buckets.take("a", quota, now).is_err());
+        assert!(
+            buckets.count_use("a", quota, now).is_ok()
+                && buckets.count_use("b", quota, now).is_ok()
+        );
+        assert!(buckets.count_use("a", quota, now).is_err());
     }
 
     #[test]
@@ -96,7 +100,7 @@ mod tests {
         for n in 0..10 * BUCKETS_PER_CLEANUP {
             let now = Timestamp::from_second(i64::try_from(n / BUCKETS_PER_CLEANUP).unwrap() * 2)
                 .unwrap();
-            assert!(buckets.take(n, quota, now).is_ok());
+            assert!(buckets.count_use(n, quota, now).is_ok());
         }
         assert!(
             buckets.full_at.len() <= BUCKETS_PER_CLEANUP,

@@ -56,19 +56,19 @@ impl ConcurrentCalls {
         }
     }
 
-    pub(crate) fn start(
+    pub(crate) fn start_call(
         &self,
         account: PayingAccount,
         kind: CallKind,
     ) -> Result<CallSlot, ApiError> {
         let of_key = self
             .accounts
-            .take(account.owner, kind)
+            .take_permit(account.owner, kind)
             .ok_or_else(|| too_many_calls_error("with this key"))?;
         let whose = "with the keys of this integrator and its taxpayers";
         let payer_account = self
             .payers
-            .take(account.payer(), kind)
+            .take_permit(account.payer(), kind)
             .ok_or_else(|| too_many_calls_error(whose))?;
         Ok(CallSlot {
             _account: of_key,
@@ -91,7 +91,7 @@ impl<K: Eq + Hash> CallSemaphores<K> {
         }
     }
 
-    fn take(&self, holder: K, kind: CallKind) -> Option<OwnedSemaphorePermit> {
+    fn take_permit(&self, holder: K, kind: CallKind) -> Option<OwnedSemaphorePermit> {
         let share = match kind {
             CallKind::Relay => self.relays.for_holder(holder),
             brief => self.brief.for_holder((holder, brief)),
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn relays_take_no_place_of_a_read_or_a_write() {
         let calls = ConcurrentCalls::new(limits(1, 2), limits(9, 9));
-        let start = |kind| calls.start(taxpayer(1, 7), kind);
+        let start = |kind| calls.start_call(taxpayer(1, 7), kind);
         let relays = (
             start(CallKind::Relay).unwrap(),
             start(CallKind::Relay).unwrap(),
@@ -150,7 +150,7 @@ mod tests {
             integrator: Some(IntegratorId(7)),
             owner: integrator,
         };
-        assert!(calls.start(integrator, CallKind::Read).is_ok());
+        assert!(calls.start_call(integrator, CallKind::Read).is_ok());
         drop((relays, brief));
         assert!(start(CallKind::Relay).is_ok() && start(CallKind::Read).is_ok());
     }
@@ -160,11 +160,11 @@ mod tests {
         let calls = ConcurrentCalls::new(limits(2, 2), limits(3, 3));
         for kind in [CallKind::Read, CallKind::Write, CallKind::Relay] {
             let taken: Vec<_> = (0..25)
-                .filter_map(|id| calls.start(taxpayer(1, id), kind).ok())
+                .filter_map(|id| calls.start_call(taxpayer(1, id), kind).ok())
                 .collect();
             assert_eq!(taken.len(), 3, "{kind:?}");
             assert!(
-                calls.start(taxpayer(2, 99), kind).is_ok(),
+                calls.start_call(taxpayer(2, 99), kind).is_ok(),
                 "another integrator has its own"
             );
         }

@@ -15,7 +15,7 @@ use crate::http::limits::open_connections::Connection;
 /// The bytes that a client has to read within the time limit, so that a slow trickle of bytes is not enough.
 const BYTES_READ_MIN: usize = 16 * 1024;
 
-/// The connection; `S` is the stream of bytes.
+/// A client's connection with its timeout; `S` is the stream of bytes.
 #[derive(Debug)]
 pub(crate) struct GuardedStream<S> {
     stream: S,
@@ -55,7 +55,8 @@ impl<S> GuardedStream<S> {
         &self.connection
     }
 
-    /// Notes the result of a write. Fails if the client has read too little for too long.
+    /// Counts the bytes of a write that the client has taken, and returns the result of the write. Returns an error
+    /// instead if the client has read too little within `stalled_after`.
     fn check_progress(
         &mut self,
         written: Poll<io::Result<usize>>,

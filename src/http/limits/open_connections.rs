@@ -95,7 +95,7 @@ impl OpenConnections {
         {
             return None;
         }
-        if peer.is_some() && !self.0.has_room(&mut open, peer) {
+        if peer.is_some() && !self.0.make_room(&mut open, peer) {
             return None;
         }
         open.last_id += 1;
@@ -120,9 +120,9 @@ impl SharedConnections {
         self.moments.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Returns true if there is room for one more connection of this client. At the limit, closes connections that wait
-    /// for their client to make room. Returns false if none waits, because all of them are at work.
-    fn has_room(&self, open: &mut ConnectionTable, holder: Holder) -> bool {
+    /// Makes room for one more connection of this client: at the limit, closes some of the client's connections that
+    /// wait for it. Returns false if there is no room, because all of the client's connections are at work.
+    fn make_room(&self, open: &mut ConnectionTable, holder: Holder) -> bool {
         let count = open.by_holder.get(&holder).map_or(0, BTreeMap::len);
         count < self.limits.address_max
             || open.close_longest_waiting(Some(holder), self.limits.address_max)
@@ -237,7 +237,7 @@ impl Connection {
             return;
         }
         open.remove(&self.entry);
-        if holder.is_some() && !self.shared.has_room(&mut open, holder) {
+        if holder.is_some() && !self.shared.make_room(&mut open, holder) {
             self.entry.close();
             return;
         }

@@ -90,7 +90,9 @@ impl PageLimits {
             PageHolder::Address(subscriber_address(address))
         };
         if let Some(quota) = self.quota {
-            self.buckets.take(holder, quota, now).map_err(limit_error)?;
+            self.buckets
+                .count_use(holder, quota, now)
+                .map_err(limit_error)?;
         }
         let place = self
             .in_flight
@@ -123,7 +125,7 @@ impl PageLimits {
         let session = PageHolder::Session(session);
         if let Some(quota) = self.quota.filter(|_| !self.buckets.contains(&session)) {
             // A new bucket is full, so the first request is always allowed.
-            let _ = self.buckets.take(session, quota, now);
+            let _ = self.buckets.count_use(session, quota, now);
         }
     }
 }

@@ -47,38 +47,42 @@ impl Quota {
         })
     }
 
-    /// Counts one request. If it is allowed, moves `full_at`, the time at which the bucket is full again, by one
+    /// Counts one request. If it is allowed, moves `full_at_ns`, the time at which the bucket is full again, by one
     /// interval.
-    pub(crate) fn take(self, full_at: &mut i64, now: i64) -> Result<Allowance, QuotaExceeded> {
+    pub(crate) fn count_use(
+        self,
+        full_at_ns: &mut i64,
+        now_ns: i64,
+    ) -> Result<Allowance, QuotaExceeded> {
         let whole = self.interval * i64::from(self.size);
-        // A bucket is full again after `whole` at the latest. A later `full_at` shows that the clock was set back.
-        let is_from_before = *full_at > now + whole;
+        // A bucket is full again after `whole` at the latest. A later `full_at_ns` shows that the clock was set back.
+        let is_from_before = *full_at_ns > now_ns + whole;
         let next = if is_from_before {
-            now
+            now_ns
         } else {
-            (*full_at).max(now)
+            (*full_at_ns).max(now_ns)
         } + self.interval;
-        let wait = next - now - whole;
+        let wait = next - now_ns - whole;
         if wait > 0 {
-            let allowance = self.allowance(next - self.interval, now);
+            let allowance = self.allowance(next - self.interval, now_ns);
             return Err(QuotaExceeded {
                 allowance,
                 retry_after: Duration::from_nanos(wait.unsigned_abs()),
             });
         }
-        *full_at = next;
-        Ok(self.allowance(next, now))
+        *full_at_ns = next;
+        Ok(self.allowance(next, now_ns))
     }
 
     /// Undoes the count of one request.
-    pub(crate) fn give_back(self, full_at: &mut i64, now: i64) {
-        *full_at = (*full_at - self.interval).max(now);
+    pub(crate) fn give_back(self, full_at_ns: &mut i64, now_ns: i64) {
+        *full_at_ns = (*full_at_ns - self.interval).max(now_ns);
     }
 
-    fn allowance(self, full_at: i64, now: i64) -> Allowance {
-        let missing = (full_at - now + self.interval - 1) / self.interval;
+    fn allowance(self, full_at_ns: i64, now_ns: i64) -> Allowance {
+        let missing = (full_at_ns - now_ns + self.interval - 1) / self.interval;
         let missing = u32::try_from(missing).unwrap_or(u32::MAX);
-        let whole_at = Timestamp::from_nanosecond(full_at.into()).unwrap_or(Timestamp::MAX);
+        let whole_at = Timestamp::from_nanosecond(full_at_ns.into()).unwrap_or(Timestamp::MAX);
         Allowance {
             limit: self.size,
             remaining: self.size.saturating_sub(missing),
@@ -95,7 +99,7 @@ mod tests {
 
     fn take_all(quota: Quota, full_at: &mut i64, now: i64) -> u32 {
         (0..10_000)
-            .take_while(|_| quota.take(full_at, now).is_ok())
+            .take_while(|_| quota.count_use(full_at, now).is_ok())
             .count()
             .try_into()
             .unwrap()
@@ -133,18 +137,18 @@ mod tests {
             remaining,
             whole_at: at(seconds),
         };
-        assert_eq!(quota.take(&mut full_at, NOW), Ok(told(1, 30)));
+        assert_eq!(quota.count_use(&mut full_at, NOW), Ok(told(1, 30)));
         assert_eq!(
-            quota.take(&mut full_at, NOW + 10 * NANOS_PER_SECOND),
+            quota.count_use(&mut full_at, NOW + 10 * NANOS_PER_SECOND),
             Ok(told(0, 60))
         );
         let exceeded = quota
-            .take(&mut full_at, NOW + 20 * NANOS_PER_SECOND)
+            .count_use(&mut full_at, NOW + 20 * NANOS_PER_SECOND)
             .unwrap_err();
         assert_eq!(exceeded.allowance, told(0, 60));
         assert_eq!(exceeded.retry_after, Duration::from_secs(10));
         assert_eq!(
-            quota.take(&mut full_at, NOW + 30 * NANOS_PER_SECOND),
+            quota.count_use(&mut full_at, NOW + 30 * NANOS_PER_SECOND),
             Ok(told(0, 90))
         );
     }
@@ -188,6 +192,6 @@ mod tests {
         assert_eq!(take_all(quota, &mut full_at, NOW), 1);
         let fastest = Quota::per_second(1_000_000, 1_000_000).unwrap();
         let mut full_at = 0;
-        assert!(fastest.take(&mut full_at, NOW).is_ok());
+        assert!(fastest.count_use(&mut full_at, NOW).is_ok());
     }
 }

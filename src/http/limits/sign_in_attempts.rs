@@ -79,7 +79,7 @@ struct Slowdown {
     all: Arc<Semaphore>,
 }
 
-/// An attempt that stays counted as failed unless it is passed to `succeed`.
+/// An attempt that stays counted as failed unless it is passed to `uncount_success`.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct CountedAttempt(Vec<(AttemptKey, Quota)>);
@@ -117,7 +117,7 @@ impl SignInAttempts {
 
     /// Returns when an attempt may begin: at once, or after a delay if it is over the allowance. Fails if too many
     /// attempts wait, or if a known browser is over its allowance.
-    pub(crate) async fn begin(
+    pub(crate) async fn begin_attempt(
         &self,
         attempt: Attempt,
         now: Timestamp,
@@ -144,8 +144,8 @@ impl SignInAttempts {
         Ok(CountedAttempt(Vec::new()))
     }
 
-    /// Removes the attempt from the count, because the password or the code was right.
-    pub(crate) fn succeed(&self, attempt: CountedAttempt, now: Timestamp) {
+    /// Removes an attempt with the right password or code from the count.
+    pub(crate) fn uncount_success(&self, attempt: CountedAttempt, now: Timestamp) {
         self.give_back(attempt.0, now);
     }
 
@@ -160,7 +160,7 @@ impl SignInAttempts {
             .iter()
             .filter_map(|(bucket, quota)| Some((*bucket, (*quota)?)))
         {
-            if let Err(exceeded) = self.buckets.take(bucket, quota, now) {
+            if let Err(exceeded) = self.buckets.count_use(bucket, quota, now) {
                 self.give_back(taken, now);
                 return Err(exceeded);
             }
@@ -232,7 +232,7 @@ mod tests {
     fn begun_at_once(attempts: &SignInAttempts, email: &str, count: u8) -> usize {
         let begin = |address| {
             attempts
-                .begin(attempt(email, address), now())
+                .begin_attempt(attempt(email, address), now())
                 .now_or_never()
         };
         (0..count).filter_map(begin).flatten().count()
@@ -242,8 +242,8 @@ mod tests {
     async fn over_the_allowance_strangers_are_slowed_and_few_wait() {
         let attempts = attempts();
         assert_eq!(begun_at_once(&attempts, "ada@example.com", 9), 3);
-        let late =
-            (0..20).map(|address| attempts.begin(attempt("Ada@Example.com ", address), now()));
+        let late = (0..20)
+            .map(|address| attempts.begin_attempt(attempt("Ada@Example.com ", address), now()));
         let late = join_all(late).await;
         assert_eq!(
             late.iter().filter(|late| late.is_ok()).count(),
@@ -264,8 +264,9 @@ mod tests {
     #[tokio::test]
     async fn an_address_is_slowed_whatever_persons_it_tries() {
         let attempts = attempts();
-        let begin =
-            |number: u8| attempts.begin(attempt(&format!("{number}@example.com"), 1), now());
+        let begin = |number: u8| {
+            attempts.begin_attempt(attempt(&format!("{number}@example.com"), 1), now())
+        };
         let at_once = (0..9)
             .filter_map(|number| begin(number).now_or_never())
             .count();
@@ -282,9 +283,9 @@ mod tests {
         let attempts = attempts();
         for _ in 0..100 {
             let begun = attempts
-                .begin(attempt("ada@example.com", 1), now())
+                .begin_attempt(attempt("ada@example.com", 1), now())
                 .now_or_never();
-            attempts.succeed(begun.unwrap().unwrap(), now());
+            attempts.uncount_success(begun.unwrap().unwrap(), now());
         }
     }
 
@@ -300,7 +301,7 @@ mod tests {
             ..attempt("ada@example.com", 1)
         };
         assert_eq!(begun_at_once(&attempts, "ada@example.com", 200), 3);
-        let begin = |known| attempts.begin(known, now()).now_or_never().unwrap();
+        let begin = |known| attempts.begin_attempt(known, now()).now_or_never().unwrap();
         assert_eq!((0..9).filter(|_| begin(known).is_ok()).count(), 3);
         assert!(
             begin(Attempt {

@@ -96,7 +96,7 @@ impl DatabaseCounts {
     async fn read(store: &Store, now: Timestamp) -> Result<Self, StoreError> {
         let runs = unfinished::count(store, now).await?;
         let endpoints = endpoint_list::count_by_health(store).await?;
-        let work = Self::read_work(store, &runs, &endpoints, now).await?;
+        let work = Self::read_work_facts(store, &runs, &endpoints, now).await?;
         Ok(Self {
             counted_at: now,
             lanes: views::counts_by_kind(store).await?.into(),
@@ -110,7 +110,7 @@ impl DatabaseCounts {
         })
     }
 
-    async fn read_work(
+    async fn read_work_facts(
         store: &Store,
         runs: &[UnfinishedRuns],
         endpoints: &[(EndpointHealth, i64)],
@@ -151,7 +151,7 @@ impl DatabaseCounts {
     }
 
     /// Returns the number of runs in a state, and the creation time of the oldest of them.
-    pub(crate) fn runs_in(&self, state: RunState) -> (i64, Option<Timestamp>) {
+    pub(crate) fn count_runs_and_oldest(&self, state: RunState) -> (i64, Option<Timestamp>) {
         let groups = self.runs.iter().filter(|group| group.state == state);
         (
             groups.clone().map(|group| group.runs).sum(),

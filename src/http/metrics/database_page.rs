@@ -72,7 +72,7 @@ fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timesta
     let oldest = Family::<LabelPairs, Gauge>::default();
     for state in UNFINISHED_STATES {
         let labels = vec![("state", state.to_string())];
-        let (count, since) = counted.runs_in(state);
+        let (count, since) = counted.count_runs_and_oldest(state);
         runs.get_or_create(&labels).set(count);
         let age = since.map_or(0, |since| now.duration_since(since).as_secs().max(0));
         oldest.get_or_create(&labels).set(age);

@@ -62,7 +62,7 @@ impl Default for RequestHistory {
 }
 
 impl RequestHistory {
-    pub(crate) fn count(&self, is_failure: bool, took: Duration) {
+    pub(crate) fn count_request(&self, is_failure: bool, took: Duration) {
         self.count_at(self.begun.elapsed().as_secs(), is_failure, took);
     }
 

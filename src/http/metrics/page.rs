@@ -388,5 +388,9 @@ fn register_store(registry: &mut Registry, metrics: &StoreMetrics) {
 
 fn register_inbound(registry: &mut Registry, inbound: &InboundInvoices) {
     let help = "Invoices of suppliers that were withheld from unverified buyers";
-    registry.register("inbound_withheld", help, counter(inbound.withheld_count()));
+    registry.register(
+        "inbound_withheld",
+        help,
+        counter(inbound.withheld_invoice_count()),
+    );
 }

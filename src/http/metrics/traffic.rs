@@ -58,14 +58,15 @@ fn duration_histogram() -> Histogram {
 }
 
 impl Traffic {
-    pub(crate) fn count(
+    pub(crate) fn count_request(
         &self,
         method: &Method,
         route: &'static str,
         status: StatusCode,
         duration: Duration,
     ) {
-        self.history.count(status.is_server_error(), duration);
+        self.history
+            .count_request(status.is_server_error(), duration);
         let method = method_label(method);
         self.durations
             .get_or_create(&RouteLabels { method, route })

@@ -117,7 +117,7 @@ impl RequestTimer {
         if let Some(state) = state {
             state
                 .traffic
-                .count(&self.method, route, outcome.status, duration);
+                .count_request(&self.method, route, outcome.status, duration);
             if outcome.is_defect() {
                 state.traffic.count_broken_answer();
             }

@@ -15,8 +15,8 @@ const ENCODINGS: [Encoding; 4] = [
     Encoding::deflate(),
 ];
 
-/// Removes the header `Accept-Encoding` of such a request. Must run before the middleware that compresses answers,
-/// which would refuse the request.
+/// Removes the header `Accept-Encoding` if it allows none of the `ENCODINGS`. Must run before the middleware that
+/// compresses answers, which would refuse the request.
 pub(crate) async fn ignore_unknown_encodings(
     mut request: ServiceRequest,
     next: Next<BoxBody>,

@@ -110,7 +110,7 @@ impl RoutePolicy {
     }
 
     /// Returns the policy of a path that needs no key. A key that is sent anyway is not looked up.
-    pub(crate) fn needs_no_key(self) -> Self {
+    pub(crate) fn without_key(self) -> Self {
         Self {
             surface: None,
             ..self
@@ -347,7 +347,7 @@ impl RoutePolicy {
         }
         let kind = self.call_kind(is_read);
         let call = paying
-            .map(|account| state.calls.start(account, kind))
+            .map(|account| state.calls.start_call(account, kind))
             .transpose()?;
         Ok(AdmittedRequest {
             account,

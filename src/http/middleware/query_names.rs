@@ -57,16 +57,16 @@ fn unknown_names_warning(
     }
     let rules = rules();
     let asked = Query::from_text(query);
-    let repeated = repeated_names(&asked, &rules.names);
+    let repeated = repeated_name_faults(&asked, &rules.names);
     if repeated.is_empty() {
-        Ok(unknown_names(&asked, &rules.names))
+        Ok(describe_unknown_names(&asked, &rules.names))
     } else {
         Err(ApiError::from(repeated).with_status(rules.invalid_status))
     }
 }
 
 /// Returns a fault for each of the `known` names that the query string has more than once.
-fn repeated_names(asked: &Query, known: &[String]) -> Faults {
+fn repeated_name_faults(asked: &Query, known: &[String]) -> Faults {
     let is_repeated = |name: &str| asked.pairs().filter(|(other, _)| *other == name).count() > 1;
     let distinct: BTreeSet<_> = known.iter().collect();
     let repeated = distinct.into_iter().filter(|name| is_repeated(name));
@@ -76,7 +76,7 @@ fn repeated_names(asked: &Query, known: &[String]) -> Faults {
 }
 
 /// Returns a warning with the names of the query string that are not `known`; `None` if there are none.
-fn unknown_names(asked: &Query, known: &[String]) -> Option<String> {
+fn describe_unknown_names(asked: &Query, known: &[String]) -> Option<String> {
     let mut unknown: Vec<&str> = asked
         .pairs()
         .map(|(name, _)| name)
@@ -132,11 +132,11 @@ mod tests {
             ("colour=a&colour=b", &[]),
         ];
         for (query, expected) in cases {
-            let faults = repeated_names(&Query::from_text(query), &known());
+            let faults = repeated_name_faults(&Query::from_text(query), &known());
             let paths: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
             assert_eq!(paths, expected, "{query}");
         }
-        let faults = repeated_names(&Query::from_text("page=1&page=2"), &known());
+        let faults = repeated_name_faults(&Query::from_text("page=1&page=2"), &known());
         assert_eq!(faults.summary(), "The page field is given twice.");
     }
 
@@ -177,7 +177,7 @@ mod tests {
                 ),
             ),
         ] {
-            let found = unknown_names(&Query::from_text(query), &known());
+            let found = describe_unknown_names(&Query::from_text(query), &known());
             assert_eq!(found.as_deref(), expected, "{query}");
         }
     }

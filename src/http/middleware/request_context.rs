@@ -92,7 +92,7 @@ where
                 }
                 line.end(&AccessRecord::from_response(&response), state);
                 let response = logged.end(state, &prefs, response);
-                return Ok(finish_body(response, stream).await);
+                return Ok(finish_request_body(response, stream).await);
             }
             Ok(Err(error)) => to_api_error(&error, error.as_response_error().status_code()),
             Err(panic) => ApiError::internal(panic_text(panic.as_ref())),
@@ -138,7 +138,7 @@ fn set_connection_rules(response: &mut ServiceResponse<BoxBody>, state: &ApiStat
     }
 }
 
-async fn finish_body(
+async fn finish_request_body(
     response: ServiceResponse<BoxBody>,
     stream: Option<RequestStream>,
 ) -> ServiceResponse<BoxBody> {

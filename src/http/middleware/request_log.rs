@@ -55,8 +55,8 @@ struct LoggedCall {
     invoice: Option<String>,
     is_read: bool,
     sent: SentBody,
-    /// The logged part of a successful response; `None` before it, for a failure, and if the log does not keep this
-    /// response.
+    /// The logged part of a successful response; `None` before there is a response, for a failure, and if the log
+    /// does not keep this response.
     good: Option<LoggedSuccess>,
 }
 

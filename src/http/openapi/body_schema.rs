@@ -10,7 +10,7 @@ use utoipa::openapi::schema::{
 
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::ReferenceList;
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property};
 
@@ -99,7 +99,7 @@ fn property_schema(property: &Property) -> Schema {
         FieldType::TextsByName { max } => {
             value(Type::Object).additional_properties(Some(text_item_schema(*max)))
         }
-        FieldType::TextsByNames { max } => {
+        FieldType::NestedTextsByName { max } => {
             value(Type::Object).additional_properties(Some(texts_by_name_schema(*max)))
         }
         FieldType::WholeNumbers { items_max, max } => {
@@ -168,7 +168,7 @@ fn schema_allowing_blank(property: &Property) -> Schema {
 
 /// Returns the ids of the rules that the field can violate; a failure names them in `errors[].rule`.
 fn rule_extensions(property: &Property) -> Extensions {
-    let rules = Extensions::builder().add("x-rules", property.rules());
+    let rules = Extensions::builder().add("x-rules", property.rule_ids());
     match &property.shape {
         FieldType::Word(words) => match enum_names(words) {
             Some(names) => rules.add("x-enum-varnames", names).build(),
@@ -231,12 +231,14 @@ fn pattern_regex(pattern: &str) -> String {
     format!("^{}$", parts.collect::<Vec<_>>().join("[.]"))
 }
 
-fn limit_range(number: ObjectBuilder, bounds: Bounds) -> ObjectBuilder {
+fn limit_range(number: ObjectBuilder, bounds: AmountBounds) -> ObjectBuilder {
     match bounds {
-        Bounds::Any => number,
-        Bounds::Above(min) => number.exclusive_minimum(schema_bound(min)),
-        Bounds::AtLeast(min) => number.minimum(schema_bound(min)),
-        Bounds::Within(min, max) => number.minimum(schema_bound(min)).maximum(schema_bound(max)),
+        AmountBounds::Any => number,
+        AmountBounds::Above(min) => number.exclusive_minimum(schema_bound(min)),
+        AmountBounds::AtLeast(min) => number.minimum(schema_bound(min)),
+        AmountBounds::Within(min, max) => {
+            number.minimum(schema_bound(min)).maximum(schema_bound(max))
+        }
     }
 }
 

@@ -68,7 +68,7 @@ impl OperationDoc {
             let required = std::mem::take(&mut body.required);
             let (alone, others) = required.into_iter().partition(|name| name == field);
             body.required = alone;
-            list_conditional(body, others);
+            add_to_conditional_fields(body, others);
         }
         self.body_note = Some(note);
         self
@@ -108,7 +108,7 @@ fn make_conditional(schema: &mut Schema, path: &[&str]) {
         (Schema::Object(object), [name]) => {
             if let Some(at) = object.required.iter().position(|known| known == name) {
                 let name = object.required.remove(at);
-                list_conditional(object, vec![name]);
+                add_to_conditional_fields(object, vec![name]);
             }
         }
         (Schema::Object(object), [name, rest @ ..]) => {
@@ -120,7 +120,7 @@ fn make_conditional(schema: &mut Schema, path: &[&str]) {
     }
 }
 
-fn list_conditional(object: &mut Object, names: Vec<String>) {
+fn add_to_conditional_fields(object: &mut Object, names: Vec<String>) {
     let listed = object
         .extensions
         .get_or_insert_default()

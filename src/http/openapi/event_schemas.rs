@@ -77,7 +77,8 @@ pub(crate) fn event_description(kind: EventKind) -> &'static str {
     }
 }
 
-/// Returns the schemas of the messages of all kinds, and those of the domain's types that only they refer to.
+/// Returns the schemas of the messages of all kinds of events, and the schemas of the domain's types that no other
+/// schema refers to.
 pub(crate) fn event_schemas() -> Vec<(String, RefOr<Schema>)> {
     let mut schemas = vec![
         (ActorKind::name().into_owned(), ActorKind::schema()),
@@ -106,7 +107,7 @@ pub(crate) fn any_message_schema() -> Schema {
 }
 
 fn message_schema(kind: EventKind) -> RefOr<Schema> {
-    let actor = Fields::default()
+    let actor = SchemaFields::default()
         .with_required("kind", component(&ActorKind::name()))
         .with_required("id", text_or_null())
         .with_required("name", text_or_null());
@@ -116,7 +117,7 @@ fn message_schema(kind: EventKind) -> RefOr<Schema> {
     let cause =
         "the actor behind the event; absent in events from before it was recorded, and in tests";
     let hash = "SHA-256 over the previous hash and the event; absent in tests";
-    Fields::default()
+    SchemaFields::default()
         .with_required("id", uuid.description(Some("the same for every attempt")))
         .with_required("type", name)
         .with_required("timestamp", moment())
@@ -130,7 +131,7 @@ fn message_schema(kind: EventKind) -> RefOr<Schema> {
         .into()
 }
 
-fn event_data_fields(kind: EventKind) -> Fields {
+fn event_data_fields(kind: EventKind) -> SchemaFields {
     match kind {
         EventKind::InvoiceCreated
         | EventKind::InvoiceUpdated
@@ -140,7 +141,7 @@ fn event_data_fields(kind: EventKind) -> Fields {
         | EventKind::InvoiceAcknowledged => invoice_fields(),
         EventKind::InvoiceStatusUpdated => invoice_fields().with_optional("remark", text_or_null()),
         EventKind::InvoiceSubmitted => {
-            let difference = Fields::default()
+            let difference = SchemaFields::default()
                 .with_required("path", text())
                 .with_required("sent", text())
                 .with_required("stored", text());
@@ -152,23 +153,23 @@ fn event_data_fields(kind: EventKind) -> Fields {
             .with_required("error", text()),
         EventKind::PaymentStatusUpdated => invoice_fields()
             .with_optional("payment_status", component(&PaymentStatus::name()))
-            .with_required("amount", or_null(component(&Amount::name())))
+            .with_required("amount", schema_or_null(component(&Amount::name())))
             .with_required("reference", text_or_null())
             .with_required("remark", text_or_null())
-            .with_required("amount_paid", or_null(component(&Amount::name())))
-            .with_required("payable_amount", or_null(component(&Amount::name()))),
-        EventKind::InvoiceBatchCompleted => Fields::default()
+            .with_required("amount_paid", schema_or_null(component(&Amount::name())))
+            .with_required("payable_amount", schema_or_null(component(&Amount::name()))),
+        EventKind::InvoiceBatchCompleted => SchemaFields::default()
             .with_required("batch_no", text_or_null())
             .with_required("created", whole_number())
             .with_required("duplicates", whole_number())
             .with_required("failed", whole_number()),
-        EventKind::SupplierInvoiceReceived => Fields::default()
+        EventKind::SupplierInvoiceReceived => SchemaFields::default()
             .with_required("irn", text())
             .with_required("supplier_irn", text())
             .with_required("supplier_name", text_or_null())
             .with_required("supplier_tin", text_or_null())
             .with_required("received_at", moment()),
-        EventKind::SupplierInvoiceAcknowledged => Fields::default()
+        EventKind::SupplierInvoiceAcknowledged => SchemaFields::default()
             .with_required("irn", text())
             .with_required("supplier_irn", text())
             .with_required("acknowledged_at", moment()),
@@ -177,9 +178,9 @@ fn event_data_fields(kind: EventKind) -> Fields {
 }
 
 /// Returns the fields of an event that is about no invoice.
-fn account_data_fields(kind: EventKind) -> Fields {
+fn account_data_fields(kind: EventKind) -> SchemaFields {
     let taxpayer =
-        || Fields::default().with_required("taxpayer_id", component(&TaxpayerId::name()));
+        || SchemaFields::default().with_required("taxpayer_id", component(&TaxpayerId::name()));
     match kind {
         EventKind::TaxpayerVerified | EventKind::TaxpayerUnverified => taxpayer()
             .with_required("verification", component(&VerificationStatus::name()))
@@ -189,7 +190,7 @@ fn account_data_fields(kind: EventKind) -> Fields {
             .with_required("ended_at", text_or_null())
             .with_required("duration_s", whole_number()),
         EventKind::WebhookUpdated => taxpayer()
-            .with_required("webhook_id", or_null(whole_number()))
+            .with_required("webhook_id", schema_or_null(whole_number()))
             .with_required("webhook_origin", text_or_null())
             .with_required("changed", ArrayBuilder::new().items(text())),
         EventKind::WebhookTest => taxpayer().with_required("message", text()),
@@ -197,19 +198,19 @@ fn account_data_fields(kind: EventKind) -> Fields {
     }
 }
 
-fn invoice_fields() -> Fields {
-    Fields::default()
+fn invoice_fields() -> SchemaFields {
+    SchemaFields::default()
         .with_required("irn", text())
-        .with_required("invoice", or_null(component(&InvoiceObject::name())))
+        .with_required("invoice", schema_or_null(component(&InvoiceObject::name())))
         .with_optional("status", component(&WorkflowStatus::name()))
         .with_optional(
             "previous_status",
-            or_null(component(&WorkflowStatus::name())),
+            schema_or_null(component(&WorkflowStatus::name())),
         )
 }
 
-fn outage_fields() -> Fields {
-    Fields::default()
+fn outage_fields() -> SchemaFields {
+    SchemaFields::default()
         .with_required("outage_id", text())
         .with_required("operations", ArrayBuilder::new().items(text()))
         .with_required("started_at", moment())
@@ -218,9 +219,9 @@ fn outage_fields() -> Fields {
 
 /// The builder of the schema of an object, to which fields are added one by one.
 #[derive(Default)]
-struct Fields(ObjectBuilder);
+struct SchemaFields(ObjectBuilder);
 
-impl Fields {
+impl SchemaFields {
     fn with_required(self, name: &str, schema: impl Into<RefOr<Schema>>) -> Self {
         Self(self.0.property(name, schema).required(name))
     }
@@ -230,7 +231,7 @@ impl Fields {
     }
 }
 
-fn or_null(schema: impl Into<RefOr<Schema>>) -> Schema {
+fn schema_or_null(schema: impl Into<RefOr<Schema>>) -> Schema {
     let null = ObjectBuilder::new().schema_type(Type::Null);
     OneOfBuilder::new().item(schema).item(null).build().into()
 }

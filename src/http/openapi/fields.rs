@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::http::endpoint::ApiPart;
-use crate::http::forms::bounds::Bounds;
+use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property};
 use crate::http::parts;
 
@@ -71,7 +71,7 @@ fn row(path: &str, property: &Property) -> String {
     format!(
         "| `{path}` | {needed} | {} | {} |",
         kind(&property.shape),
-        property.rules().join(", ")
+        property.rule_ids().join(", ")
     )
 }
 
@@ -101,10 +101,10 @@ fn kind(shape: &FieldType) -> String {
         FieldType::Irn { max } => {
             format!("{{invoice_no}}-{{service_id}}-{{YYYYMMDD}}, at most {max} characters")
         }
-        FieldType::Number(Bounds::Any) => "number".to_owned(),
-        FieldType::Number(Bounds::Above(min)) => format!("number above {min}"),
-        FieldType::Number(Bounds::AtLeast(min)) => format!("number, at least {min}"),
-        FieldType::Number(Bounds::Within(min, max)) => format!("number, {min} to {max}"),
+        FieldType::Number(AmountBounds::Any) => "number".to_owned(),
+        FieldType::Number(AmountBounds::Above(min)) => format!("number above {min}"),
+        FieldType::Number(AmountBounds::AtLeast(min)) => format!("number, at least {min}"),
+        FieldType::Number(AmountBounds::Within(min, max)) => format!("number, {min} to {max}"),
         FieldType::Boolean => "true or false".to_owned(),
         FieldType::Object(_) => "object".to_owned(),
         FieldType::Objects { min: 0, .. } => "array of objects".to_owned(),
@@ -115,7 +115,7 @@ fn kind(shape: &FieldType) -> String {
             format!("array of 1 to {items_max} whole numbers from 0 to {max}")
         }
         FieldType::TextsByName { max } => format!("texts by name, at most {max} characters each"),
-        FieldType::TextsByNames { max } => {
+        FieldType::NestedTextsByName { max } => {
             format!("objects by name, of texts by name, at most {max} characters each")
         }
         FieldType::Texts { max, .. } => format!("array of texts, at most {max} characters each"),

@@ -103,8 +103,8 @@ impl Operation {
         let securities = without_key.into_iter().chain(securities);
         let parameters =
             parameter::path_parameters(self.path).chain(self.doc.parameters.iter().cloned());
-        let is_tagged = self.header_facts(200, method).is_tagged();
-        let parameters = parameters.chain(is_tagged.then(parameter::if_none_match));
+        let has_entity_tag = self.header_facts(200, method).has_entity_tag();
+        let parameters = parameters.chain(has_entity_tag.then(parameter::if_none_match));
         OperationBuilder::new()
             .description(self.description())
             .tag(tag)
@@ -114,8 +114,8 @@ impl Operation {
             .responses(self.responses(method))
     }
 
-    /// Adds the files that callers may accept instead of the answer 200.
-    fn add_files(&self, status: u16, response: ResponseBuilder) -> ResponseBuilder {
+    /// Adds to the response 200 the media types of the files that callers may ask for, with `Accept`, instead of JSON.
+    fn add_file_types(&self, status: u16, response: ResponseBuilder) -> ResponseBuilder {
         if status != 200 {
             return response;
         }
@@ -153,10 +153,10 @@ impl Operation {
                     .content(*kind, content);
                 let facts = self.header_facts(*status, method);
                 let response = add_headers(response, success_headers(facts));
-                (status.to_string(), self.add_files(*status, response))
+                (status.to_string(), self.add_file_types(*status, response))
             });
         let facts = self.header_facts(304, method);
-        let unchanged = facts.is_tagged().then(|| {
+        let unchanged = facts.has_entity_tag().then(|| {
             let response = ResponseBuilder::new().description(UNCHANGED);
             let response = add_headers(response, success_headers(facts));
             ("304".to_owned(), response)

@@ -1,6 +1,5 @@
-//! The documentation that an endpoint gives for its operation: summary, parameters, body, answers
-//! and errors. What all operations have in common is added here, so that an endpoint documents only
-//! what is special about it.
+//! The documentation that an endpoint gives for its operation: summary, parameters, body, answers and errors. This file
+//! adds the facts that all operations share, so an endpoint documents only what is special about it.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +14,13 @@ use utoipa::openapi::{ContentBuilder, RefOr, Required};
 use crate::domain::access::caller::KeyKind;
 use crate::http::forms::form_schema::FormSchema;
 use crate::http::forms::reader::Reader;
-use crate::http::openapi::parameter::{self, QueryKind};
+use crate::http::openapi::parameter::{self, QueryType};
 use crate::http::openapi::{body_schema, schema};
 use crate::http::respond::code::ErrorCode;
 
 pub(super) const JSON_MEDIA_TYPE: &str = "application/json";
 
-/// Error codes of every operation. `BODY_ERROR_CODES` has the additional error codes of the operations that read a
-/// body.
+/// Error codes of every operation. An operation that reads a body also has those in `BODY_ERROR_CODES`.
 const COMMON_ERROR_CODES: [ErrorCode; 3] = [
     ErrorCode::RateLimited,
     ErrorCode::InternalError,
@@ -49,7 +47,7 @@ pub(crate) struct OperationDoc {
     /// The media types of files that the operation accepts as its request body, in addition to JSON.
     taken_files: &'static [&'static str],
     pub(super) answers: BTreeMap<u16, (String, &'static str, Schema)>,
-    /// The media types of files that callers may accept instead of the answer 200.
+    /// The media types of the files that callers may ask for, with `Accept`, instead of the JSON of the response 200.
     pub(super) given_files: &'static [&'static str],
     pub(super) failures: BTreeMap<u16, Vec<ErrorCode>>,
     /// The kind of API key that a setting may require; `None` if the policy of the path alone decides.
@@ -94,7 +92,7 @@ macro_rules! example {
 }
 pub(crate) use example;
 
-/// Returns the documentation of a file of an invoice. A caller that has the file already gets 304.
+/// Returns the documentation of a file of an invoice. A caller that already has the current file gets 304.
 pub(crate) fn invoice_file(
     name: &'static str,
     summary: &'static str,
@@ -134,8 +132,8 @@ impl OperationDoc {
     }
 
     /// Adds an optional parameter of the query string.
-    pub(crate) fn query(self, name: &'static str, what: &'static str) -> Self {
-        self.parameter(parameter::query(name, QueryKind::Text, what))
+    pub(crate) fn query(self, name: &'static str, meaning: &'static str) -> Self {
+        self.parameter(parameter::query(name, QueryType::Text, meaning))
     }
 
     /// Adds an optional parameter of the query string that must be one of the words that `allowed` lists.
@@ -143,34 +141,33 @@ impl OperationDoc {
         self,
         name: &'static str,
         allowed: fn() -> String,
-        what: &'static str,
+        meaning: &'static str,
     ) -> Self {
-        self.parameter(parameter::query(name, QueryKind::Word(allowed), what))
+        self.parameter(parameter::query(name, QueryType::Word(allowed), meaning))
     }
 
     /// Adds an optional parameter of the query string that must be a whole number of at least `min`.
-    pub(crate) fn query_number(self, name: &'static str, min: u8, what: &'static str) -> Self {
-        self.parameter(parameter::query(name, QueryKind::Whole(min), what))
+    pub(crate) fn query_number(self, name: &'static str, min: u8, meaning: &'static str) -> Self {
+        self.parameter(parameter::query(name, QueryType::Whole(min), meaning))
     }
 
     /// Adds the parameters `page` and `per_page` of a list. The argument describes `per_page`.
     pub(crate) fn with_paging(self, per_page: &'static str) -> Self {
         self.parameter(parameter::query(
             "page",
-            QueryKind::Lenient,
+            QueryType::Lenient,
             "from 1, the default",
         ))
-        .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))
+        .parameter(parameter::query("per_page", QueryType::Lenient, per_page))
     }
 
-    /// Adds the header `If-Match`, with which a change of an invoice is made only if the invoice is still as the caller
-    /// has read it.
+    /// Adds the header `If-Match`: the invoice is changed only if it is still as the caller has read it.
     pub(crate) fn takes_if_match(self) -> Self {
         self.parameter(parameter::if_match())
             .fails(&[ErrorCode::PreconditionFailed])
     }
 
-    /// Documents that the response 200 shows a stored invoice, with a header that compares the contents.
+    /// Documents that the response 200 shows a stored invoice, and that a header says whether the sent contents differ.
     pub(crate) fn may_return_duplicate(self) -> Self {
         Self {
             has_duplicates: true,
@@ -227,7 +224,7 @@ impl OperationDoc {
         }
     }
 
-    /// Adds files of these media types to the request body.
+    /// Documents that the request body may also be a file of one of these media types, instead of JSON.
     pub(crate) fn takes_files(self, taken_files: &'static [&'static str]) -> Self {
         Self {
             taken_files,
@@ -303,8 +300,8 @@ impl OperationDoc {
         self
     }
 
-    /// Adds the media types of files that callers may accept instead of the answer 200.
-    pub(crate) fn also_as_file(self, given_files: &'static [&'static str]) -> Self {
+    /// Adds the media types of the files that callers may ask for instead of the JSON of the response 200.
+    pub(crate) fn may_give_files(self, given_files: &'static [&'static str]) -> Self {
         Self {
             given_files,
             ..self
@@ -349,13 +346,14 @@ impl OperationDoc {
         self
     }
 
-    /// Marks an operation that requires a key of this kind or none, as a setting says.
+    /// Marks an operation for which a setting decides whether it requires a key of this kind or no key.
     pub(crate) fn may_need_key(mut self, kind: KeyKind) -> Self {
         self.optional_key = Some(kind);
         self.fails(&[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey])
     }
 
-    /// Returns the status of the answer to an invalid field or parameter: the usual one, or 400 if documented.
+    /// Returns the status of the answer to an invalid field or parameter: 400 if documented for it, otherwise the usual
+    /// one.
     pub(crate) fn invalid_status(&self) -> StatusCode {
         let invalid = ErrorCode::ValidationFailed;
         match self.failures.get(&StatusCode::BAD_REQUEST.as_u16()) {

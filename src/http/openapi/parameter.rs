@@ -11,7 +11,7 @@ use crate::domain::reference::catalog::ReferenceList;
 
 /// The type of a query parameter.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum QueryKind {
+pub(super) enum QueryType {
     /// The type that `named_type` has for the name, such as a date for `day`; a text if it has none.
     Text,
     /// One of the words that the function lists, separated by commas.
@@ -22,14 +22,14 @@ pub(super) enum QueryKind {
     Whole(u8),
 }
 
-pub(super) fn query(name: &'static str, kind: QueryKind, what: &'static str) -> Parameter {
+pub(super) fn query(name: &'static str, kind: QueryType, description: &'static str) -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String);
     let whole_number = integer();
     let schema = match kind {
-        QueryKind::Text => named_type(name),
-        QueryKind::Word(allowed) => text.enum_values(Some(allowed().split(", "))),
-        QueryKind::Lenient => whole_number.minimum(Some(1)),
-        QueryKind::Whole(min) => whole_number.minimum(Some(usize::from(min))),
+        QueryType::Text => named_type(name),
+        QueryType::Word(allowed) => text.enum_values(Some(allowed().split(", "))),
+        QueryType::Lenient => whole_number.minimum(Some(1)),
+        QueryType::Whole(min) => whole_number.minimum(Some(usize::from(min))),
     };
     let parameter = ParameterBuilder::new()
         .name(name)
@@ -37,7 +37,7 @@ pub(super) fn query(name: &'static str, kind: QueryKind, what: &'static str) -> 
         .required(Required::False);
     parameter
         .schema(Some(schema))
-        .description(Some(what))
+        .description(Some(description))
         .build()
 }
 
@@ -65,45 +65,46 @@ pub(super) fn idempotency_key() -> Parameter {
     let text = ObjectBuilder::new()
         .schema_type(Type::String)
         .pattern(Some("^[ -~]{1,255}$"));
-    let what = "carries the write out once: the same key with the same request gets the first answer again";
-    header("Idempotency-Key", text, what)
+    let description = "carries the write out once: the same key with the same request gets the first answer again";
+    header("Idempotency-Key", text, description)
 }
 
 /// Returns the parameter for the `If-Match` header, which makes a change depend on what its sender has read.
 pub(super) fn if_match() -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String);
-    let what = "makes the change only if this is still the `ETag` of Get Invoice by ID";
-    header("If-Match", text, what)
+    let description = "makes the change only if this is still the `ETag` of Get Invoice by ID";
+    header("If-Match", text, description)
 }
 
 /// Returns the parameter for the `If-None-Match` header of a read.
 pub(super) fn if_none_match() -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String);
-    let what = "the `ETag` of an answer that the caller has: 304 if it is still the same";
-    header("If-None-Match", text, what)
+    let description = "the `ETag` of an answer that the caller has: 304 if it is still the same";
+    header("If-None-Match", text, description)
 }
 
 /// Returns the parameter for the `Prefer` header, with which a caller can choose not to wait for a run.
 pub(super) fn prefer() -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String);
-    let what = "`respond-async`: 202 at once, if there is something to wait for";
-    header("Prefer", text, what)
+    let description = "`respond-async`: 202 at once, if there is something to wait for";
+    header("Prefer", text, description)
 }
 
 /// Returns the parameter for the header that names the taxpayer of an integrator's call.
 pub(super) fn taxpayer_id() -> Parameter {
-    let what = "the taxpayer that an integrator's call acts for, if no field of its body names one";
-    header("x-taxpayer-id", integer().minimum(Some(1)), what)
+    let description =
+        "the taxpayer that an integrator's call acts for, if no field of its body names one";
+    header("x-taxpayer-id", integer().minimum(Some(1)), description)
 }
 
-fn header(name: &'static str, schema: ObjectBuilder, what: &'static str) -> Parameter {
+fn header(name: &'static str, schema: ObjectBuilder, description: &'static str) -> Parameter {
     let parameter = ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Header);
     parameter
         .required(Required::False)
         .schema(Some(schema))
-        .description(Some(what))
+        .description(Some(description))
         .build()
 }
 
@@ -132,7 +133,7 @@ pub(super) fn path_parameters(path: &'static str) -> impl Iterator<Item = Parame
 /// The documentation of a parameter in a path.
 struct PathParameterDoc {
     schema: ObjectBuilder,
-    what: &'static str,
+    description: &'static str,
     example: Value,
 }
 
@@ -155,12 +156,12 @@ fn path_parameter_doc(name: &str) -> PathParameterDoc {
         }
         "list" => {
             let lists = ReferenceList::ALL.iter().map(ToString::to_string);
-            with_words(text_parameter_doc("The list", "currencies"), lists)
+            with_allowed_words(text_parameter_doc("The list", "currencies"), lists)
         }
         "operation" => {
             let operations = Operation::ALL.into_iter().map(Operation::name);
             let part = text_parameter_doc("The operation of the authority", "sign");
-            with_words(part, operations)
+            with_allowed_words(part, operations)
         }
         "batch_no" => text_parameter_doc("The batch number that Bulk gave", "B-1"),
         "import_no" => text_parameter_doc(
@@ -175,19 +176,19 @@ fn path_parameter_doc(name: &str) -> PathParameterDoc {
     }
 }
 
-fn number_parameter_doc(what: &'static str) -> PathParameterDoc {
+fn number_parameter_doc(description: &'static str) -> PathParameterDoc {
     PathParameterDoc {
         schema: integer().minimum(Some(1)),
-        what,
+        description,
         example: Value::from(1),
     }
 }
 
-fn text_parameter_doc(what: &'static str, example: &str) -> PathParameterDoc {
+fn text_parameter_doc(description: &'static str, example: &str) -> PathParameterDoc {
     let text = ObjectBuilder::new().schema_type(Type::String);
     PathParameterDoc {
         schema: text.min_length(Some(1)),
-        what,
+        description,
         example: example.into(),
     }
 }
@@ -196,7 +197,7 @@ fn uuid_parameter_doc() -> PathParameterDoc {
     text_parameter_doc("The id, a UUID", "01a1fe6b-07c5-77be-bffc-3c9cdd06c3ab")
 }
 
-fn with_words(
+fn with_allowed_words(
     part: PathParameterDoc,
     words: impl Iterator<Item = impl Into<Value>>,
 ) -> PathParameterDoc {
@@ -213,7 +214,7 @@ fn path_parameter(part: PathParameterDoc, name: &'static str) -> Parameter {
         .required(Required::True);
     parameter
         .schema(Some(part.schema))
-        .description(Some(part.what))
+        .description(Some(part.description))
         .example(Some(part.example))
         .build()
 }

@@ -8,83 +8,83 @@ use utoipa::openapi::{Ref, RefOr};
 use crate::http::respond::code::ErrorCode;
 
 /// A header: its name, its name in the components of the document, the type of its value, and its description.
-type Described = (&'static str, &'static str, Type, &'static str);
+type HeaderDescription = (&'static str, &'static str, Type, &'static str);
 
-const REQUEST_ID: Described = (
+const REQUEST_ID: HeaderDescription = (
     "x-request-id",
     "RequestId",
     Type::String,
     "the id of the request, to quote in a report: the caller's own, or a new one",
 );
-const WARNING: Described = (
+const WARNING: HeaderDescription = (
     "x-system-warning",
     "SystemWarning",
     Type::String,
     "what is odd but was accepted, such as an unknown field; once for each warning",
 );
-const LIMIT: Described = (
+const LIMIT: HeaderDescription = (
     "x-ratelimit-limit",
     "RateLimitLimit",
     Type::Integer,
     "how many calls the limit allows",
 );
-const REMAINING: Described = (
+const REMAINING: HeaderDescription = (
     "x-ratelimit-remaining",
     "RateLimitRemaining",
     Type::Integer,
     "how many calls are left",
 );
-const RESET: Described = (
+const RESET: HeaderDescription = (
     "x-ratelimit-reset",
     "RateLimitReset",
     Type::Integer,
     "when all calls are available again, in seconds since 1970",
 );
-const ENTITY_TAG: Described = (
+const ENTITY_TAG: HeaderDescription = (
     "etag",
     "EntityTag",
     Type::String,
     "the tag of the answer, for If-None-Match, and for If-Match of a change",
 );
-const REPLAYED: Described = (
+const REPLAYED: HeaderDescription = (
     "idempotent-replayed",
     "IdempotentReplayed",
     Type::Boolean,
     "true if this is the first answer to the same Idempotency-Key again",
 );
-const RETRY_AFTER: Described = (
+const RETRY_AFTER: HeaderDescription = (
     "retry-after",
     "RetryAfter",
     Type::Integer,
     "after how many seconds the same call may succeed",
 );
-const CHALLENGE: Described = (
+const CHALLENGE: HeaderDescription = (
     "www-authenticate",
     "WwwAuthenticate",
     Type::String,
     "how to name the key",
 );
-const DUPLICATE: Described = (
+const DUPLICATE: HeaderDescription = (
     "x-duplicate",
     "Duplicate",
     Type::String,
     "`identical` if the stored invoice was made of the same content, or `different`",
 );
-const NEXT_CURSOR: Described = (
+const NEXT_CURSOR: HeaderDescription = (
     "x-next-cursor",
     "NextCursor",
     Type::String,
     "the `cursor` of the next page; absent on the last",
 );
 
-const LOCATION: Described = (
+const LOCATION: HeaderDescription = (
     "location",
     "Location",
     Type::String,
     "the address that tells how far the work has come; absent where several things are under way",
 );
 
-const ALL: [Described; 12] = [
+const ALL: [HeaderDescription; 12] = [
     REQUEST_ID,
     WARNING,
     LIMIT,
@@ -113,13 +113,13 @@ pub(super) struct HeaderFacts<'d> {
 }
 
 impl HeaderFacts<'_> {
-    /// True if the response has an entity tag, so that a caller who has it already gets 304.
-    pub(super) fn is_tagged(self) -> bool {
+    /// True if the response has an entity tag, so that a caller who already has the current response gets 304.
+    pub(super) fn has_entity_tag(self) -> bool {
         self.is_keyed && self.is_read
     }
 
     /// True if the call counts against the rate limit.
-    fn is_counted(self) -> bool {
+    fn counts_against_rate_limit(self) -> bool {
         self.path.starts_with("/v1/")
     }
 
@@ -145,10 +145,10 @@ pub(super) fn success_headers(facts: HeaderFacts<'_>) -> impl Iterator<Item = (&
     [
         (REQUEST_ID, true),
         (WARNING, facts.is_keyed),
-        (LIMIT, facts.is_counted()),
-        (REMAINING, facts.is_counted()),
-        (RESET, facts.is_counted()),
-        (ENTITY_TAG, facts.is_tagged()),
+        (LIMIT, facts.counts_against_rate_limit()),
+        (REMAINING, facts.counts_against_rate_limit()),
+        (RESET, facts.counts_against_rate_limit()),
+        (ENTITY_TAG, facts.has_entity_tag()),
         (REPLAYED, facts.has_parameter("Idempotency-Key")),
         (DUPLICATE, facts.is_duplicate),
         (NEXT_CURSOR, facts.has_parameter("cursor")),
@@ -174,7 +174,7 @@ pub(super) fn failure_headers(
     .filter_map(|(header, is_there)| is_there.then(|| header_reference(&header)))
 }
 
-fn header_reference(header: &Described) -> (&'static str, Ref) {
+fn header_reference(header: &HeaderDescription) -> (&'static str, Ref) {
     let (name, component, ..) = *header;
     (name, Ref::new(format!("#/components/headers/{component}")))
 }

@@ -1,5 +1,5 @@
-//! The section of the API document about the words that make the simulator of the authority fail. It is built from the
-//! simulator's own table.
+//! The section of the API document about the magic words: words in an invoice number that make the simulator of the
+//! authority fail. The section is built from the simulator's own table.
 
 use sandbox::{MAGIC_WORDS, MagicWord};
 

@@ -57,23 +57,23 @@ fn to_heartbeat_entry(actor: &ActorFigures) -> Value {
         ..actor.clone()
     };
     let mut value = serde_json::to_value(short).unwrap_or_default();
-    remove_defaults(&mut value);
+    remove_default_fields(&mut value);
     value
 }
 
 /// Removes fields that are null, zero or empty, because whoever reads the heartbeat fills in these values.
-fn remove_defaults(value: &mut Value) {
+fn remove_default_fields(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            fields.values_mut().for_each(remove_defaults);
-            fields.retain(|_, field| !is_default(field));
+            fields.values_mut().for_each(remove_default_fields);
+            fields.retain(|_, field| !is_default_value(field));
         }
-        Value::Array(values) => values.iter_mut().for_each(remove_defaults),
+        Value::Array(values) => values.iter_mut().for_each(remove_default_fields),
         _ => {}
     }
 }
 
-fn is_default(value: &Value) -> bool {
+fn is_default_value(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Number(number) => number.as_u64() == Some(0),
@@ -120,7 +120,7 @@ pub(crate) fn rank_actors(
 /// Returns the actors in the last heartbeat of a replica. Leaves out actors that this version cannot read, because the
 /// replica runs another version.
 fn reported_actors(list: &ReplicaList, replica: &Replica) -> Vec<ReplicaActor> {
-    let told_us_ago = list.micros_since(replica.seen_at);
+    let told_us_ago = list.micros_until_last_read(replica.seen_at);
     let told = replica.figures.worst_actors.iter();
     let actors = told.filter_map(|actor| {
         Some(ReplicaActor {

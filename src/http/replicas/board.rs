@@ -62,7 +62,7 @@ impl ReplicaBoard {
         });
     }
 
-    pub(super) fn record_clock(&self, ahead: SignedDuration) {
+    pub(super) fn record_clock_difference(&self, ahead: SignedDuration) {
         let millis = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
         self.clock_ahead_ms.store(millis, Ordering::Relaxed);
     }

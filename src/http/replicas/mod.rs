@@ -87,7 +87,7 @@ async fn record_heartbeat(state: &ApiState) -> Result<Timestamp, StoreError> {
     let before = state.now();
     let now = replicas::record_heartbeat(&state.store, state.replicas.identity(), &figures).await?;
     let ahead = clock_ahead(before, now, state.now());
-    state.replicas.record_clock(ahead);
+    state.replicas.record_clock_difference(ahead);
     Ok(now)
 }
 

@@ -103,7 +103,8 @@ impl ApiResponse {
         self
     }
 
-    /// Sets the entity tag of the answer, if the digest of its body would not be enough.
+    /// Sets the entity tag of the answer. Without this call, the tag is the digest of the body, which depends on the
+    /// parts of the object that the caller asked for.
     #[must_use]
     pub(crate) fn with_tag(mut self, tag: &EntityTag) -> Self {
         if let Ok(value) = HeaderValue::try_from(tag.to_string()) {

@@ -23,7 +23,7 @@ pub(crate) enum Disposition {
 }
 
 impl Disposition {
-    fn header(self, name: &str) -> String {
+    fn header_value(self, name: &str) -> String {
         let word = match self {
             Self::Inline => "inline",
             Self::Download => "attachment",
@@ -42,7 +42,10 @@ pub(crate) fn streamed_download(
         .insert_header((CACHE_CONTROL, HeaderValue::from_static("no-store")))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((CONTENT_TYPE, media_type))
-        .insert_header((CONTENT_DISPOSITION, Disposition::Download.header(name)))
+        .insert_header((
+            CONTENT_DISPOSITION,
+            Disposition::Download.header_value(name),
+        ))
         .streaming(parts)
 }
 
@@ -79,7 +82,10 @@ impl Responder for FileAnswer {
         }
         answer
             .insert_header((CONTENT_TYPE, self.media_type))
-            .insert_header((CONTENT_DISPOSITION, self.disposition.header(&self.name)));
+            .insert_header((
+                CONTENT_DISPOSITION,
+                self.disposition.header_value(&self.name),
+            ));
         answer.body(self.bytes)
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn notice_cookie_name(is_secure: bool) -> &'static str {
 }
 
 /// Gives the notice of an answer, if it has one, the name and the attributes of a cookie that is sent over TLS only.
-pub(crate) fn secure_notice(answer: &mut HttpResponse) {
+pub(crate) fn send_notice_over_tls_only(answer: &mut HttpResponse) {
     let headers = answer.headers_mut();
     let sent: Vec<_> = headers.remove(SET_COOKIE).collect();
     for cookie in sent {
@@ -125,7 +125,7 @@ mod tests {
             (removal, ""),
         ] {
             assert!(sent(&answer)[0].starts_with(&format!("notice={value};")));
-            secure_notice(&mut answer);
+            send_notice_over_tls_only(&mut answer);
             let cookies = sent(&answer);
             assert_eq!(cookies.len(), 1);
             let cookie = &cookies[0];
@@ -142,7 +142,7 @@ mod tests {
             }
         }
         let mut plain = redirect("/a");
-        secure_notice(&mut plain);
+        send_notice_over_tls_only(&mut plain);
         assert!(sent(&plain).is_empty());
     }
 

@@ -32,9 +32,9 @@ pub(super) fn find_fixes(body: &Value, wrong: &Violation) -> Vec<PatchOperation>
         .unwrap_or_default()
 }
 
-fn line_fixes(fields: &Value, line: &str) -> Option<Vec<PatchOperation>> {
+fn line_fixes(line_fields: &Value, line_pointer: &str) -> Option<Vec<PatchOperation>> {
     let text = |name: &str| {
-        fields
+        line_fields
             .get(name)
             .and_then(Value::as_str)
             .map(str::trim)
@@ -66,10 +66,10 @@ fn line_fixes(fields: &Value, line: &str) -> Option<Vec<PatchOperation>> {
         let Some(misplaced) = text(other) else {
             continue;
         };
-        let from = format!("{line}/{other}");
+        let from = format!("{line_pointer}/{other}");
         match text(right) {
             None => fixes.push(PatchOperation {
-                pointer: format!("{line}/{right}"),
+                pointer: format!("{line_pointer}/{right}"),
                 change: PatchAction::MoveFrom(from),
                 why: format!("every code of this line is that of {what}"),
             }),

@@ -45,7 +45,7 @@ impl<'l> MeantCodes<'l> {
     }
 
     /// Returns the code that a text means. `None` if no code or several fit, or if too many texts were looked up.
-    fn find(&mut self, list: ReferenceList, text: &str) -> Option<CodeMatch> {
+    fn find_meant_code(&mut self, list: ReferenceList, text: &str) -> Option<CodeMatch> {
         let key = (list, text.to_owned());
         if let Some(known) = self.known.get(&key) {
             return known.clone();
@@ -76,47 +76,47 @@ pub(super) fn find_fix(
     }
     let pointer = json_pointer(path);
     let text = body.pointer(&pointer)?.as_str()?.trim();
-    let near = codes.find(*list, text);
-    let near = near.filter(|near| match list {
-        ReferenceList::Currencies => is_safe_currency(body, name, text, near),
-        ReferenceList::TaxCategories => may_suggest_tax(body, parent, codes.catalog, near),
+    let meant = codes.find_meant_code(*list, text);
+    let meant = meant.filter(|meant| match list {
+        ReferenceList::Currencies => is_safe_currency(body, name, text, meant),
+        ReferenceList::TaxCategories => may_suggest_tax(body, parent, codes.catalog, meant),
         _ => true,
     })?;
-    let why = match near.kind {
+    let why = match meant.kind {
         MatchKind::Spelling => format!("the same letters are a code of {list}"),
         MatchKind::Name => format!("the only code of {list} that is called so"),
         MatchKind::Typo => format!("the only code of {list} that is near"),
     };
-    Some(PatchOperation::set(pointer, json!(near.code), why))
+    Some(PatchOperation::set(pointer, json!(meant.code), why))
 }
 
 /// Returns true if it is safe to set this currency. The document's other currency field must confirm a misspelled code.
 /// A code in the wrong case is safe, except one like `GBp`, which may mean a hundredth of `GBP`.
-fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> bool {
+fn is_safe_currency(body: &Value, name: &str, text: &str, meant: &CodeMatch) -> bool {
     let other = CURRENCY_FIELDS.iter().find(|other| **other != name);
     let said = other
         .and_then(|other| body.get(*other))
         .and_then(Value::as_str);
-    match near.kind {
+    match meant.kind {
         MatchKind::Name => true,
         MatchKind::Spelling => {
             text.chars().all(char::is_alphabetic)
                 && !(text.starts_with(|first: char| first.is_uppercase())
                     && text.chars().filter(|letter| letter.is_lowercase()).count() == 1)
         }
-        MatchKind::Typo => said == Some(&near.code),
+        MatchKind::Typo => said == Some(&meant.code),
     }
 }
 
 /// Returns true if this tax category may be suggested. A stated percent must be the percent of this category; without
 /// one, a misspelled category is not corrected.
-fn may_suggest_tax(body: &Value, category: &str, catalog: &Catalog, near: &CodeMatch) -> bool {
+fn may_suggest_tax(body: &Value, category: &str, catalog: &Catalog, meant: &CodeMatch) -> bool {
     let percent = body.pointer(&format!("{}/percent", json_pointer(category)));
     match percent {
         Some(Value::Number(sent)) => {
-            Amount::parse(&sent.to_string()) == Ok(catalog.tax_percent(&near.code))
+            Amount::parse(&sent.to_string()) == Ok(catalog.tax_percent(&meant.code))
         }
-        _ => near.kind != MatchKind::Typo,
+        _ => meant.kind != MatchKind::Typo,
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
         catalog.load(ReferenceList::QuantityCodes, &units);
         let mut codes = MeantCodes::new(&catalog);
         let mut find = |text: &str| {
-            let found = codes.find(ReferenceList::QuantityCodes, text);
+            let found = codes.find_meant_code(ReferenceList::QuantityCodes, text);
             found.map(|found| found.code)
         };
         assert_eq!(find("kilogramms").as_deref(), Some("KGM"));

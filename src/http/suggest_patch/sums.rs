@@ -14,7 +14,7 @@ pub(super) fn amount_at(value: &Value, pointer: &str) -> Option<Amount> {
     }
 }
 
-pub(super) fn items_at<'b>(value: &'b Value, pointer: &str) -> &'b [Value] {
+pub(super) fn array_at<'b>(value: &'b Value, pointer: &str) -> &'b [Value] {
     value
         .pointer(pointer)
         .and_then(Value::as_array)
@@ -32,7 +32,7 @@ pub(super) struct LineTotals {
 impl LineTotals {
     /// Adds up the lines. Returns `None` if there are no lines or a line has no valid amount.
     pub(super) fn from_body(body: &Value) -> Option<Self> {
-        let lines = items_at(body, "/invoice_line");
+        let lines = array_at(body, "/invoice_line");
         let amounts: Option<Vec<Amount>> = lines
             .iter()
             .map(|line| amount_at(line, "/line_extension_amount"))
@@ -99,7 +99,7 @@ impl TaxSubtotal {
 
 /// Returns the parts of one tax total. Returns `None` if the total has no parts or one part is incomplete.
 pub(super) fn tax_subtotals(total: &Value, digits: u32) -> Option<Vec<TaxSubtotal>> {
-    let parts: Option<Vec<TaxSubtotal>> = items_at(total, "/tax_subtotal")
+    let parts: Option<Vec<TaxSubtotal>> = array_at(total, "/tax_subtotal")
         .iter()
         .map(|part| TaxSubtotal::from_part(part, digits))
         .collect();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::suggest_patch::patch_op::PatchOperation;
-use crate::http::suggest_patch::sums::{LineTotals, amount_at, items_at, tax_subtotals};
+use crate::http::suggest_patch::sums::{LineTotals, amount_at, array_at, tax_subtotals};
 use crate::http::suggest_patch::violation::Violation;
 
 const TOTAL_FIELD: &str = "legal_monetary_total";
@@ -23,7 +23,7 @@ pub(super) fn concerns_totals(wrong: &Violation) -> bool {
 
 /// Returns a violation if the total without tax plus taxes is not the total with tax. No form checks this.
 pub(super) fn inclusive_total_violation(body: &Value) -> Option<Violation> {
-    let taxes: Option<Vec<Amount>> = items_at(body, "/tax_total")
+    let taxes: Option<Vec<Amount>> = array_at(body, "/tax_total")
         .iter()
         .map(|total| amount_at(total, "/tax_amount"))
         .collect();
@@ -66,7 +66,7 @@ fn total_fixes(
     }
     // With allowances or charges on the document, the sum of the lines is not the total without tax, so the stated
     // total is used.
-    let is_charged = !items_at(body, "/allowance_charge").is_empty();
+    let is_charged = !array_at(body, "/allowance_charge").is_empty();
     let exclusive = if is_charged {
         amount_at(body, TAX_EXCLUSIVE_POINTER)?
     } else {
@@ -118,7 +118,7 @@ fn total_fixes(
 }
 
 fn correct_taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<TaxCorrection> {
-    let totals = items_at(body, "/tax_total");
+    let totals = array_at(body, "/tax_total");
     let mut taxes = TaxCorrection {
         sum: Amount::ZERO,
         are_proven: totals.len() == 1,

@@ -72,7 +72,7 @@ pub(crate) async fn build_patch(
         let reasons = authority::explain(&words, form.value.document.as_json());
         let wrong: Vec<Violation> = reasons
             .iter()
-            .filter_map(Violation::for_explanation)
+            .filter_map(Violation::from_explanation)
             .collect();
         if !builder.apply_fixes(&wrong) {
             break;

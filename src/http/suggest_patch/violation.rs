@@ -20,10 +20,10 @@ impl From<&Fault> for Violation {
 }
 
 impl Violation {
-    pub(crate) fn for_explanation(why: &Explanation) -> Option<Self> {
+    pub(crate) fn from_explanation(explanation: &Explanation) -> Option<Self> {
         Some(Self {
-            path: why.path.clone()?,
-            rule: why.rule,
+            path: explanation.path.clone()?,
+            rule: explanation.rule,
         })
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::access::api_key::{ApiKey, KeyHolder, KeyScope};
+use crate::domain::access::api_key::{AccountWithKeys, ApiKey, KeyScope};
 use crate::domain::access::session::OperatorRole;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
@@ -104,7 +104,7 @@ impl RevokedKeys {
 }
 
 impl<'a> AccountView<'a> {
-    pub(crate) fn new(holder: &'a KeyHolder, now: Timestamp) -> Self {
+    pub(crate) fn new(holder: &'a AccountWithKeys, now: Timestamp) -> Self {
         Self {
             id: holder.id,
             name: holder.name.as_deref(),

@@ -22,9 +22,9 @@ pub(crate) struct Breaker {
     failures: u32,
     next_probe_at: Option<String>,
     openings: u64,
-    /// Maximum number of concurrent calls now. `lasting_limit` is this maximum without a reduction that only serves to
-    /// measure the answer time. `in_flight` is the number of running calls, `waiting` the number of calls that wait for
-    /// a running call to end.
+    /// Maximum number of concurrent calls now. `lasting_limit` is the maximum outside of the short times in which it is
+    /// reduced to measure the answer time. `in_flight` is the number of running calls, `waiting` the number of calls
+    /// that wait for a running call to end.
     limit: u32,
     lasting_limit: u32,
     in_flight: u32,

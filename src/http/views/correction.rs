@@ -12,7 +12,8 @@ use crate::domain::money::Amount;
 pub(crate) struct CorrectionView<'a> {
     /// The number of the correction; null in a preview, and if nothing has to be done.
     correction_no: Option<&'a str>,
-    /// `stopped` goes on by itself once its document is edited or sent again; `cancelled` and `done` are final.
+    /// A `stopped` correction continues by itself once the document that stopped it is edited or sent again;
+    /// `cancelled` and `done` are final.
     state: CorrectionState,
     /// The reason why the correction is stopped or cancelled, and what to do about it; null otherwise.
     reason: Option<&'a str>,
@@ -29,7 +30,8 @@ pub(crate) struct CorrectionView<'a> {
     paid: Amount,
     /// The amount that is still to be paid: `after` less `paid`. If it is below zero, it is to be paid back.
     balance: Amount,
-    /// In the order in which they are signed; one of the kind `none` if nothing has to be done.
+    /// The documents that make the correction, in the order in which they are signed. A single one of the kind `none`
+    /// if nothing has to be done.
     documents: Vec<DocumentView<'a>>,
 }
 
@@ -41,7 +43,7 @@ struct DocumentView<'a> {
     invoice_no: Option<&'a str>,
     irn: Option<&'a str>,
     payable: Amount,
-    /// The id of the document once it is created.
+    /// The id of the document; null until the document is created.
     id: Option<InvoiceId>,
     signed: bool,
 }
@@ -109,9 +111,10 @@ pub(crate) struct UndoView<'a> {
     pub(crate) kept: usize,
     /// The number of invoices that were undone before.
     pub(crate) done_before: usize,
-    /// The number of invoices that are left, because one call undoes 1,000 at most. The same call again undoes them.
+    /// The number of invoices that this call leaves as they are, because one call undoes 1,000 at most. The same call
+    /// again undoes the next ones.
     pub(crate) left: usize,
-    /// The money that is credited or cancelled.
+    /// The sum of the amounts that are credited or cancelled, for each currency.
     pub(crate) money: Vec<MoneyView<'a>>,
     pub(crate) items: Vec<UndoItemView<'a>>,
 }

@@ -1,5 +1,5 @@
-//! The views of a webhook delivery and of its attempts. Only the list of attempts (`FullAttemptView`) has their
-//! headers. A dead letter also says why its last attempt failed and what to do.
+//! The views of a webhook delivery and of its attempts. Only the list of attempts (`FullAttemptView`) shows the headers
+//! of an attempt. A dead letter also says why its last attempt failed and what to do.
 
 use serde::Serialize;
 use utoipa::ToSchema;

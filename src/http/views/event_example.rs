@@ -1,5 +1,5 @@
-//! An example of the message of each kind of event. The message around the data is built by the code that builds the
-//! real ones, and a test checks each example against the schema that real events are checked against.
+//! An example of the message of each kind of event. The code that builds real messages also builds the message around
+//! the data here, and a test checks each example against the schema of real messages.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -22,8 +22,8 @@ pub(crate) struct ImportView<'a> {
     form: ImportForm,
     /// The batch of the created invoices; null in a preview.
     batch_no: Option<&'a str>,
-    /// The state of the import. With more than 1,000 invoices, it is `running` until all documents are done, or
-    /// `stopped` before.
+    /// The state of the import. An import of more than 1,000 invoices is `running` until all documents are done, or
+    /// `stopped` if it ended before that.
     state: ImportState,
     /// The reason why the import was stopped; else null. Sending the same file again continues the import.
     stopped: Option<&'a str>,

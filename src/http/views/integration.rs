@@ -40,13 +40,13 @@ pub(super) struct HealthView {
 }
 
 impl HealthView {
-    pub(super) fn new(endpoint: &Endpoint, failing: Option<&FailureStreak>) -> Self {
+    pub(super) fn new(endpoint: &Endpoint, streak: Option<&FailureStreak>) -> Self {
         Self {
-            state: EndpointHealth::new(endpoint.is_active, failing),
-            failures: failing.map_or(0, |failing| failing.failures),
-            failing_since: failing.map(|failing| precise_time(failing.since)),
-            parked_until: failing
-                .and_then(|failing| failing.parked_until)
+            state: EndpointHealth::new(endpoint.is_active, streak),
+            failures: streak.map_or(0, |streak| streak.failures),
+            failing_since: streak.map(|streak| precise_time(streak.since)),
+            parked_until: streak
+                .and_then(|streak| streak.parked_until)
                 .map(precise_time),
         }
     }
@@ -73,10 +73,10 @@ impl<'a> Integration<'a> {
         }
     }
 
-    /// Sets the health of the endpoint. `failing` is the current streak of failed attempts, if there is one.
-    pub(crate) fn with_health(self, endpoint: &Endpoint, failing: Option<&FailureStreak>) -> Self {
+    /// Sets the health of the endpoint. `streak` is the current streak of failed attempts, if there is one.
+    pub(crate) fn with_health(self, endpoint: &Endpoint, streak: Option<&FailureStreak>) -> Self {
         Self {
-            health: HealthView::new(endpoint, failing),
+            health: HealthView::new(endpoint, streak),
             ..self
         }
     }

@@ -15,7 +15,7 @@ pub(crate) struct MovedRuns {
     pub(crate) matching: u64,
     /// Number of runs that were moved. In a preview, the number that would be moved by one call.
     pub(crate) moved: usize,
-    /// The ids of these runs.
+    /// The ids of the runs that `moved` counts.
     #[schema(value_type = Vec<uuid::Uuid>)]
     pub(crate) ids: Vec<String>,
     /// Number of runs for which the action was refused.

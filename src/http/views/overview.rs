@@ -12,7 +12,7 @@ use crate::store::runs::unfinished::UnfinishedRuns;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Overview {
     pub(crate) counted_at: String,
-    /// The runs that have not ended. A group without runs is absent.
+    /// The runs that have not ended, grouped by state and reason for waiting. A group without runs is absent.
     pub(crate) runs: Vec<RunGroup>,
     pub(crate) deadlines: DeadlineCounts,
     pub(crate) deliveries: DeliveryCounts,
@@ -26,11 +26,12 @@ pub(crate) struct RunGroup {
     pub(crate) state: RunState,
     pub(crate) wait_reason: Option<WaitReason>,
     pub(crate) runs: i64,
-    /// Age of the oldest of these runs, in whole seconds.
+    /// Age of the oldest run of the group, in whole seconds.
     pub(crate) oldest_age_s: i64,
 }
 
-/// Numbers of submissions that have not ended: `overdue` counts missed deadlines, `soon` those of the next hour.
+/// Numbers of submissions that have not ended: `overdue` counts those whose deadline has passed, `soon` those whose
+/// deadline is within the next hour.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Deadlines)]
 pub(crate) struct DeadlineCounts {

@@ -16,14 +16,14 @@ use crate::http::respond::details::Members;
 pub(crate) struct QueueView {
     /// Position in the queue. The run with position 1 is next.
     position: u64,
-    /// Estimated time at which the run ends, if the queue goes on at the current speed.
+    /// Estimated time at which the run ends, if the queue moves on at its current speed.
     predicted_clear_at: String,
-    /// The run should not end before this time.
+    /// Earliest time at which the run is expected to end.
     earliest_clear_at: String,
-    /// The run should end before this time; null during an outage of the authority, whose end nobody knows.
+    /// Latest time at which the run is expected to end; null during an outage of the authority, whose end nobody knows.
     latest_clear_at: Option<String>,
-    /// The median error of the last predictions, in per cent of the time that the runs then took; null if there is
-    /// none.
+    /// The median error of the last 20 predictions, in percent of the time that the predicted runs took in fact; null
+    /// if there were no predictions yet.
     prediction_error_percent: Option<u64>,
     /// Time by which the law requires the invoice to be at the authority.
     deadline_at: String,
@@ -37,7 +37,10 @@ impl QueueView {
             predicted_clear_at: precise_time(prediction.expected),
             earliest_clear_at: precise_time(prediction.earliest),
             latest_clear_at: prediction.latest.map(precise_time),
-            prediction_error_percent: place.end.past_error.map(|error| error.median_percent),
+            prediction_error_percent: place
+                .end
+                .median_prediction_error
+                .map(|error| error.median_percent),
             deadline_at: precise_time(run.deadline_at),
         }
     }

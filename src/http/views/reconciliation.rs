@@ -62,7 +62,8 @@ impl<'a> From<&'a Reconciliation> for ReconciliationView<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ReconciliationFinding)]
 pub(crate) struct FindingView<'a> {
-    /// The number of the finding within its reconciliation, counted from 1. A decision names the finding by it.
+    /// The number of the finding within its reconciliation, counted from 1. A decision refers to the finding by this
+    /// number.
     number: u32,
     what: FindingKind,
     irn: &'a str,

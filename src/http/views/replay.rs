@@ -68,7 +68,7 @@ impl ReplayView {
     }
 }
 
-/// The numbers of the deliveries that would be sent again, in all and by their state.
+/// The number of deliveries that would be sent again, and the number of those in each state.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeliverySelectionPreview)]
 pub(crate) struct SelectionPreview {

@@ -32,7 +32,7 @@ pub(crate) struct ReplicaView<'a> {
     degraded: Option<&'a str>,
     version: &'a str,
     started_at: String,
-    /// The time of its last heartbeat, by the clock of the database.
+    /// The time of the replica's last heartbeat, by the clock of the database.
     seen_at: String,
     /// The number of lanes that the replica holds.
     leases: u64,
@@ -40,7 +40,7 @@ pub(crate) struct ReplicaView<'a> {
     /// The time by which the replica's clock is ahead of the clock of the database, in milliseconds.
     clock_ahead_ms: i64,
     /// Number of requests that the replica answered within the last ten seconds. `p99_us` is the time in microseconds
-    /// within which 99 of 100 of them were answered.
+    /// within which 99 of 100 of these requests were answered.
     requests: u64,
     p99_us: u64,
     /// Number of runs that ended within the last ten seconds. `delivery_attempts` is the number of attempts at

@@ -33,7 +33,7 @@ pub(crate) struct RequestView<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LoggedBody)]
 struct BodyView<'a> {
-    /// The length of the body as it was sent.
+    /// The length of the body as it was sent, in bytes.
     bytes: u64,
     /// `whole`; `redacted` where `(hidden)` stands for secrets; `cut` after 8 KiB; `omitted` if nothing of it is kept.
     kept: &'static str,

@@ -54,7 +54,7 @@ pub(crate) struct TaxpayerView<'a> {
     authority_business_id: &'a str,
     address: &'a str,
     /// Says whether the tax authority knows a taxpayer with this business id and tax number. `verification_reason`
-    /// explains it.
+    /// explains the answer.
     verification: VerificationStatus,
     verification_reason: Option<&'static str>,
     created_at: String,
@@ -190,12 +190,12 @@ struct Colours {
     accent: String,
 }
 
-/// The facts about the logo, without its picture.
+/// The facts about the file of the logo, without the picture itself.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Logo)]
 struct LogoView<'a> {
     media_type: &'static str,
-    /// The length of the file.
+    /// The length of the file, in bytes.
     bytes: usize,
     /// The digest of the file, in hexadecimal digits.
     sha256: &'a str,

@@ -8,16 +8,16 @@ use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::taxpayer_pause::TaxpayerPause;
 
-/// The taxpayers that used most of one replica.
+/// The taxpayers that loaded one replica most.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TopTaxpayers {
     /// The replica that answers, and whose figures these are.
     pub(crate) answered_by: String,
-    /// The time at which the replica started, and with it the counting.
+    /// The time at which the replica started. The counting began then, too.
     pub(crate) since: String,
     /// The figure by which the list is ordered.
     pub(crate) by: &'static str,
-    /// The length of the counted time, in minutes up to now.
+    /// The number of minutes up to now that the figures cover.
     pub(crate) minutes: u32,
     pub(crate) taxpayers: Vec<TopTaxpayer>,
 }

@@ -54,7 +54,7 @@ pub(crate) struct DeletedEndpoint {
 }
 
 impl<'a> EndpointView<'a> {
-    pub(crate) fn new(endpoint: &'a Endpoint, failing: Option<&FailureStreak>) -> Self {
+    pub(crate) fn new(endpoint: &'a Endpoint, streak: Option<&FailureStreak>) -> Self {
         Self {
             id: endpoint.key.name(),
             url: &endpoint.url,
@@ -62,7 +62,7 @@ impl<'a> EndpointView<'a> {
             description: endpoint.description.as_deref(),
             is_active: endpoint.is_active,
             disabled_reason: endpoint.disabled_reason.as_deref(),
-            health: HealthView::new(endpoint, failing),
+            health: HealthView::new(endpoint, streak),
             retry_schedule_s: endpoint.retry_schedule.as_deref(),
             public_key: endpoint.public_key.as_deref(),
             created_at: precise_time(endpoint.created_at),
@@ -70,10 +70,10 @@ impl<'a> EndpointView<'a> {
         }
     }
 
-    /// Creates the view of an endpoint that was just changed. `failing` is its streak of failures before the change,
+    /// Creates the view of an endpoint that was just changed. `streak` is its streak of failures before the change,
     /// which the change of an active endpoint has ended.
-    pub(crate) fn after_change(endpoint: &'a Endpoint, failing: Option<&FailureStreak>) -> Self {
-        Self::new(endpoint, failing.filter(|_| !endpoint.is_active))
+    pub(crate) fn after_change(endpoint: &'a Endpoint, streak: Option<&FailureStreak>) -> Self {
+        Self::new(endpoint, streak.filter(|_| !endpoint.is_active))
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
             last_failure: None,
             last_status: None,
         };
-        for (is_active, failing, state, failures) in [
+        for (is_active, streak, state, failures) in [
             (true, None, "working", 0),
             (true, Some(&streak), "working", 0),
             (false, Some(&streak), "disabled", 500),
@@ -116,7 +116,7 @@ mod tests {
                 is_active,
                 ..endpoint.clone()
             };
-            let view = EndpointView::after_change(&endpoint, failing);
+            let view = EndpointView::after_change(&endpoint, streak);
             let health = serde_json::to_value(view).unwrap()["health"].clone();
             assert_eq!(
                 (&health["state"], &health["failures"]),

@@ -183,7 +183,7 @@ pub async fn remove_operator(
     Ok(AccessChangeOutcome::Done(ended))
 }
 
-/// Gives an operator another role. It applies to the operator's keys and sessions from their next request on.
+/// Gives an operator another role. The new role applies to the operator's keys and sessions from their next request on.
 pub async fn set_operator_role(
     store: &Store,
     change: AccountChange,
@@ -223,15 +223,16 @@ pub async fn set_operator_role(
     Ok(AccessChangeOutcome::Done(Revocation::default()))
 }
 
-/// Rolls back a transaction that found the change made already, by an earlier call. Then waits until all processes know
-/// of the change, because the earlier call may have been interrupted before it could wait for this.
+/// Rolls back a transaction that changed nothing, because an earlier call had already made the change. Then waits until
+/// all processes know of the change, because the earlier call may have been interrupted before its own wait.
 async fn await_earlier_change(store: &Store, tx: Transaction) -> Result<(), StoreError> {
     tx.rollback().await?;
     key_leases::await_key_change_everywhere(store).await;
     Ok(())
 }
 
-/// Ends the keys of an account, the sessions of its person and the links that it made, in the given transaction.
+/// Ends the keys of an account, the sessions of its person and the unused invitations that it made for others. With
+/// `includes_taxpayers`, also ends the keys of an integrator's taxpayers.
 async fn end_keys_and_sessions(
     tx: &Transaction,
     change: &AccountChange,
@@ -254,8 +255,8 @@ async fn end_keys_and_sessions(
     })
 }
 
-/// Disables an account at the time `at`, or enables it if `at` is `None`. Returns false if it was already in this
-/// state.
+/// Disables an account at the time `at`, or enables it if `at` is `None`. Returns false if the account was already in
+/// this state.
 async fn set_disabled(
     tx: &Transaction,
     change: &AccountChange,
@@ -533,7 +534,7 @@ mod tests {
             // too.
             let mut lease = key_leases::KeyLease::new(test.store.clone());
             assert_eq!(role_of_key(&test, "bola").await, Some(OperatorRole::Viewer));
-            assert!(lease.refresh().await.unwrap());
+            assert!(lease.refresh_unless_unused().await.unwrap());
             for role in OperatorRole::ALL {
                 set_operator_role(&test.store, change(bola), *role)
                     .await
@@ -582,7 +583,7 @@ mod tests {
             let mut lease = key_leases::KeyLease::new(second.clone());
             let before = vec![Some(OperatorRole::Operator); names.len()];
             assert_eq!(roles_of_keys(&second, &names).await, before);
-            assert!(lease.refresh().await.unwrap());
+            assert!(lease.refresh_unless_unused().await.unwrap());
             assert_eq!(roles_of_keys(&second, &names).await, before);
             let perform = async || {
                 tokio::join!(

@@ -141,7 +141,7 @@ pub async fn set_role(
         .exec(&tx)
         .await?;
     if before == ContactRole::Owner {
-        invitations::delete_made_by(&tx, change.person(id), change.now).await?;
+        invitations::delete_made_by(&tx, change.session_owner(id), change.now).await?;
     }
     let entry = change.audit_entry(AuditAction::ChangeContactRole, id);
     audit::append(
@@ -236,7 +236,7 @@ pub async fn remove(
     Entity::delete_by_id((change.taxpayer.0, id.0))
         .exec(&tx)
         .await?;
-    let person = change.person(id);
+    let person = change.session_owner(id);
     second_factors::delete_owned_by(&tx, person).await?;
     saved_views::delete_owned_by(&tx, person).await?;
     mail_choices::delete_owned_by(&tx, NoticeScope::Person(person)).await?;
@@ -281,7 +281,7 @@ async fn lock_role_unless_last_owner(
 }
 
 impl ContactChange {
-    fn person(self, id: ContactId) -> SessionOwner {
+    fn session_owner(self, id: ContactId) -> SessionOwner {
         SessionOwner::Contact {
             taxpayer: self.taxpayer,
             id,
@@ -295,7 +295,7 @@ impl ContactChange {
         tx: &Transaction,
         id: ContactId,
     ) -> Result<u64, StoreError> {
-        let owner = self.person(id);
+        let owner = self.session_owner(id);
         invitations::delete_owned_by(tx, owner).await?;
         invitations::delete_made_by(tx, owner, self.now).await?;
         sessions::close_all(tx, owner).await

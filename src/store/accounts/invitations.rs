@@ -115,9 +115,10 @@ async fn add_unless_outdated(
     Ok(Some(expires_at))
 }
 
-/// Locks the accounts of the invited person and of the maker of the link, and returns that of the person. Whatever ends
-/// the right of the maker locks its account, too: it either comes first and is seen here, or finds the link and ends
-/// it. `None` if one of the accounts does not exist, or if the maker may not make links any more.
+/// Locks the accounts of the invited person and of the maker of the link, and returns that of the person. A change that
+/// ends the maker's right to make links also locks the maker's account. So it either comes first and is seen here, or
+/// it comes later and ends the link. `None` if one of the accounts does not exist, or if the maker may not make links
+/// any more.
 async fn lock_invited_person(
     tx: &Transaction,
     owner: SessionOwner,
@@ -126,7 +127,7 @@ async fn lock_invited_person(
     let maker = link_maker(by, owner);
     let mut accounts = vec![owner];
     accounts.extend(maker.filter(|maker| *maker != owner));
-    // One order for all, so that two people who invite each other cannot deadlock.
+    // Every call locks accounts in this order, so that two people who invite each other cannot deadlock.
     accounts.sort_by_key(|account| (account.kind().as_str(), account.id()));
     let mut invited = None;
     for account in accounts {
@@ -216,7 +217,7 @@ pub async fn accept(
     sessions::close_all(&tx, owner).await?;
     audit::append(
         &tx,
-        &[sessions::own_audit_entry(
+        &[sessions::audit_entry_by_owner(
             owner,
             AuditAction::AcceptInvitation,
             now,
@@ -240,8 +241,8 @@ pub(super) async fn delete_owned_by(
 }
 
 /// Ends the unused links that this person made for others, because the person loses the right to make links: whoever
-/// kept one could still choose the password of somebody else with it. The audit says who made a link, in the entry with
-/// the time of the link.
+/// kept such a link could still choose the password of somebody else with it. The audit says who made a link, in the
+/// entry with the time of the link.
 pub(super) async fn delete_made_by(
     tx: &Transaction,
     maker: SessionOwner,

@@ -46,7 +46,7 @@ impl KeyLease {
     /// Waits until a request needs the lease, then holds the lease until no request has needed it for a while.
     pub async fn hold_while_needed(&mut self) -> Result<(), StoreError> {
         self.store.key_cache().wait_until_wanted().await;
-        while self.refresh().await? {
+        while self.refresh_unless_unused().await? {
             sleep(LOOK_EVERY).await;
         }
         Ok(())
@@ -54,10 +54,10 @@ impl KeyLease {
 
     /// Looks for a new generation and acknowledges it, and renews the lease if it is due. Returns false if the lease
     /// was given up because no request needed it.
-    pub async fn refresh(&mut self) -> Result<bool, StoreError> {
+    pub async fn refresh_unless_unused(&mut self) -> Result<bool, StoreError> {
         let cache = self.store.key_cache();
         let (current, _) = current_and_oldest_generation(&self.store).await?;
-        let is_new = cache.observe_generation(current);
+        let is_new = cache.record_generation_if_newer(current);
         let is_old = self
             .renewed
             .is_none_or(|renewed| renewed.elapsed() >= RENEW_AFTER);
@@ -126,7 +126,7 @@ async fn await_generation_everywhere(store: &Store, target: &mut Option<i64>) {
     loop {
         match current_and_oldest_generation(store).await {
             Ok((current, oldest)) => {
-                store.key_cache().observe_generation(current);
+                store.key_cache().record_generation_if_newer(current);
                 let target = *target.get_or_insert(current);
                 if oldest.is_none_or(|oldest| oldest >= target) {
                     return;
@@ -240,7 +240,7 @@ mod tests {
     async fn hold_lease(store: &Store, text: &str) -> KeyLease {
         let mut lease = KeyLease::new(store.clone());
         assert!(is_valid(store, text).await);
-        assert!(lease.refresh().await.unwrap());
+        assert!(lease.refresh_unless_unused().await.unwrap());
         assert!(is_valid(store, text).await);
         lease
     }
@@ -298,7 +298,7 @@ mod tests {
             rotate(first, "sik_a", Duration::ZERO).await;
             let mut lease = hold_lease(&second, "sik_a").await;
             let follows = tokio::spawn(async move {
-                while lease.refresh().await.unwrap() {
+                while lease.refresh_unless_unused().await.unwrap() {
                     sleep(Duration::from_millis(50)).await;
                 }
             });
@@ -339,7 +339,7 @@ mod tests {
                 begun.elapsed() < TRUSTED_FOR,
                 "the ended lease is forgotten"
             );
-            assert!(lease.refresh().await.unwrap());
+            assert!(lease.refresh_unless_unused().await.unwrap());
             assert!(is_valid(&second, "sik_d").await);
         }
     }
@@ -373,9 +373,12 @@ mod tests {
                     .is_some()
             );
             sleep(RENEW_AFTER).await;
-            assert!(lease.refresh().await.unwrap(), "a request needed it");
+            assert!(
+                lease.refresh_unless_unused().await.unwrap(),
+                "a request needed it"
+            );
             sleep(RENEW_AFTER).await;
-            assert!(!lease.refresh().await.unwrap());
+            assert!(!lease.refresh_unless_unused().await.unwrap());
             assert_eq!(
                 current_and_oldest_generation(&second).await.unwrap().1,
                 None

@@ -21,7 +21,7 @@ pub struct KeyFilter {
     pub owner_id: Option<i64>,
     /// The last characters of the key's text.
     pub last_four: Option<String>,
-    /// The address of the last recorded use of the key.
+    /// The IP address from which the key was last used, as far as this was recorded.
     pub last_used_from: Option<String>,
 }
 

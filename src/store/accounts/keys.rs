@@ -168,7 +168,8 @@ pub async fn has_any(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool
     Ok(found.is_some())
 }
 
-/// Loads the keys of these accounts by account id, newest first and including expired keys.
+/// Loads the keys of these accounts, grouped by account id. The keys of an account are ordered newest first and include
+/// expired ones.
 pub async fn owned_by_accounts(
     store: &Store,
     kind: KeyKind,
@@ -191,9 +192,9 @@ pub async fn owned_by_accounts(
     Ok(keys)
 }
 
-/// Adds a key to an account. Its terms say whether the existing keys stay valid, expire at once, or expire after an
-/// overlap. The caller must have locked the account, so that concurrent rotations see each other's key. After the
-/// commit the caller must call `key_leases::await_key_change_everywhere`.
+/// Adds a key to an account. The terms of the new key say whether the existing keys stay valid, expire at once, or
+/// expire after an overlap. The caller must have locked the account, so that concurrent rotations see each other's key.
+/// After the commit the caller must call `key_leases::await_key_change_everywhere`.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,
@@ -222,7 +223,7 @@ pub async fn rotate(
     };
     for row in replaced {
         let had = row.expires_at.map(|end| at.moment(end)).transpose()?;
-        let end = new.terms.replaced_key_end(now, had);
+        let end = new.terms.replaced_key_expiry(now, had);
         if end <= now || kept + 1 >= VALID_KEYS_MAX {
             Entity::delete_by_id(row.hash).exec(tx).await?;
             continue;

@@ -35,7 +35,7 @@ use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
 
-use crate::domain::access::api_key::{KeyHolder, KeyOwner, NewKey};
+use crate::domain::access::api_key::{AccountWithKeys, KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
@@ -173,6 +173,8 @@ pub enum KeyRotationOutcome {
 }
 
 impl AccountChange {
+    /// Returns the audit entry of this change: with the first of the two actions for an integrator, with the second for
+    /// an operator. `noted` becomes the state after the change.
     fn audit_entry(&self, actions: [AuditAction; 2], noted: Option<String>) -> AuditEntry {
         let [of_integrator, of_operator] = actions;
         let is_integrator = self.owner.kind == KeyKind::Integrator;
@@ -195,7 +197,7 @@ impl AccountChange {
     }
 }
 
-/// Adds a new key to an integrator or an operator. Its terms say when the existing keys expire.
+/// Adds a new key to an integrator or an operator. The terms of the new key say when the existing keys expire.
 pub async fn rotate_key(
     store: &Store,
     change: AccountChange,
@@ -261,8 +263,8 @@ pub async fn load_account_page(
     store: &Store,
     kind: KeyKind,
     page: Page,
-) -> Result<(Vec<KeyHolder>, u64), StoreError> {
-    let (mut found, total): (Vec<KeyHolder>, u64) = match kind {
+) -> Result<(Vec<AccountWithKeys>, u64), StoreError> {
+    let (mut found, total): (Vec<AccountWithKeys>, u64) = match kind {
         KeyKind::Operator => {
             let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
             page::load(store, all, page).await?

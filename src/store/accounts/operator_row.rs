@@ -4,7 +4,7 @@ use database::StoreError;
 use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
-use crate::domain::access::api_key::KeyHolder;
+use crate::domain::access::api_key::AccountWithKeys;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "operators")]
@@ -25,7 +25,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-impl TryFrom<Model> for KeyHolder {
+impl TryFrom<Model> for AccountWithKeys {
     type Error = StoreError;
 
     /// Converts the account without its keys, which are rows of another table.

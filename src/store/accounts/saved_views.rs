@@ -28,7 +28,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// The maximum number of views of a person for one account.
+/// The maximum number of views that a person may save for one taxpayer's account.
 pub const VIEWS_MAX: u64 = 20;
 
 /// The person who saved the views, and the account whose invoices they filter.

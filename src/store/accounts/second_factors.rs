@@ -75,7 +75,7 @@ pub async fn find(
     }))
 }
 
-/// The states of the second factors of some people.
+/// The states of the second factors of the people for whom `load_states` was called.
 #[derive(Debug)]
 pub struct FactorStates(HashMap<String, FactorState>);
 
@@ -219,7 +219,7 @@ pub async fn confirm_setup(
     sessions::close_all(&tx, owner).await?;
     audit::append(
         &tx,
-        &[sessions::own_audit_entry(
+        &[sessions::audit_entry_by_owner(
             owner,
             AuditAction::EnableSecondFactor,
             now,
@@ -287,7 +287,7 @@ pub async fn use_recovery_code(
         .await?;
     audit::append(
         &tx,
-        &[sessions::own_audit_entry(
+        &[sessions::audit_entry_by_owner(
             owner,
             AuditAction::UseRecoveryCode,
             now,
@@ -328,13 +328,13 @@ pub async fn record_wrong_code(
         .col_expr(Column::RefusedSince, Expr::value(since))
         .exec(&tx)
         .await?;
-    let mut entries = vec![sessions::own_audit_entry(
+    let mut entries = vec![sessions::audit_entry_by_owner(
         owner,
         AuditAction::RefuseCode,
         now,
     )];
     if refused == WRONG_CODES_PER_DAY_MAX {
-        entries.push(sessions::own_audit_entry(
+        entries.push(sessions::audit_entry_by_owner(
             owner,
             AuditAction::LockSecondFactor,
             now,
@@ -465,7 +465,7 @@ mod tests {
             let store = &test.store;
             let owner = operator(&test).await;
             let secret = TotpSecret::new([7; 20]);
-            let codes = RecoveryCode::draw_set(|| [1; 10]);
+            let codes = RecoveryCode::draw_codes(|| [1; 10]);
             let confirmation = CodeConfirmation {
                 owner,
                 secret: &secret,
@@ -526,7 +526,7 @@ mod tests {
     #[tokio::test]
     async fn a_code_confirms_only_the_secret_that_it_was_made_with() {
         let secrets = [7, 8].map(|byte| TotpSecret::new([byte; 20]));
-        let codes = RecoveryCode::draw_set(|| [1; 10]);
+        let codes = RecoveryCode::draw_codes(|| [1; 10]);
         for (begun, shown, is_confirmed) in [
             (&secrets[..1], &secrets[0], true),
             // A second page began another setup while the code of the first one was checked.
@@ -557,7 +557,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let owner = operator(&test).await;
-            let codes = RecoveryCode::draw_set(|| [1; 10]);
+            let codes = RecoveryCode::draw_codes(|| [1; 10]);
             enrol(&test, owner, &codes[..1]).await;
             for _ in 1..WRONG_CODES_PER_DAY_MAX {
                 record_wrong_code(store, owner, now()).await.unwrap();
@@ -588,7 +588,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let owner = operator(&test).await;
-            let codes = RecoveryCode::draw_set(|| [1; 10]);
+            let codes = RecoveryCode::draw_codes(|| [1; 10]);
             enrol(&test, owner, &codes[..1]).await;
             let removal = |owner| FactorRemoval {
                 owner,

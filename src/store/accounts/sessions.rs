@@ -40,7 +40,7 @@ pub async fn open(
     let address = new.place.address;
     let entry = AuditEntry {
         address,
-        ..own_audit_entry(new.owner, AuditAction::SignIn, now)
+        ..audit_entry_by_owner(new.owner, AuditAction::SignIn, now)
     };
     audit::append(&tx, &[entry]).await?;
     tx.commit().await.map(Some)
@@ -145,7 +145,7 @@ pub async fn find(
     let found = find_without_extending(store, token, limits, now).await?;
     if found
         .as_ref()
-        .is_some_and(|session| session.times.must_store_use(now))
+        .is_some_and(|session| session.times.must_update_seen_at(now))
     {
         let tx = store.begin().await?;
         let seen =
@@ -213,7 +213,11 @@ pub async fn close(
 ) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     Entity::delete_by_id(token_hash(token)).exec(&tx).await?;
-    audit::append(&tx, &[own_audit_entry(owner, AuditAction::SignOut, now)]).await?;
+    audit::append(
+        &tx,
+        &[audit_entry_by_owner(owner, AuditAction::SignOut, now)],
+    )
+    .await?;
     tx.commit().await
 }
 
@@ -276,7 +280,7 @@ pub async fn close_others(
         None => others,
     };
     let ended = others.exec(&tx).await?.rows_affected;
-    let entry = own_audit_entry(owner, AuditAction::EndSessions, now);
+    let entry = audit_entry_by_owner(owner, AuditAction::EndSessions, now);
     audit::append(
         &tx,
         &[entry.with_states(None, Some(format!("sessions {ended}")))],
@@ -296,14 +300,14 @@ pub async fn record_refused_sign_in(
     let tx = store.begin().await?;
     let entry = AuditEntry {
         address,
-        ..own_audit_entry(owner, AuditAction::RefuseSignIn, now)
+        ..audit_entry_by_owner(owner, AuditAction::RefuseSignIn, now)
     };
     audit::append(&tx, &[entry]).await?;
     tx.commit().await
 }
 
 /// Returns the audit entry for an action of a person on its own sign-in or account.
-pub(super) fn own_audit_entry(
+pub(super) fn audit_entry_by_owner(
     owner: SessionOwner,
     action: AuditAction,
     now: Timestamp,
@@ -570,7 +574,7 @@ mod tests {
                     .await
                     .unwrap()
                     .unwrap()
-                    .is_confirmed(now)
+                    .is_recently_confirmed(now)
             };
             assert!(is_confirmed(4).await && !is_confirmed(5).await);
             record_confirmation(&test.store, &token(), now + Duration::from_mins(10))
@@ -646,7 +650,7 @@ mod tests {
                 .unwrap()
                 .unwrap();
             assert!(begins(false).await, "the second factor is not in force yet");
-            let codes = RecoveryCode::draw_set(|| [1; 10]);
+            let codes = RecoveryCode::draw_codes(|| [1; 10]);
             let confirmation = CodeConfirmation {
                 owner,
                 secret: &secret,

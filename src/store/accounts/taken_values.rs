@@ -49,7 +49,8 @@ pub async fn find_taken_values(
     Ok(faults)
 }
 
-/// Returns the values of a taxpayer that no other may have: the field of Create Taxpayer, the column and the value.
+/// Returns the values of a taxpayer that no other taxpayer may have, each with its field of Create Taxpayer and its
+/// column.
 fn unique_values(row: &Model) -> [(&'static str, Column, &str); 4] {
     [
         ("email", Column::EmailKey, row.email_key.as_str()),
@@ -67,9 +68,9 @@ fn unique_values(row: &Model) -> [(&'static str, Column, &str); 4] {
     ]
 }
 
-/// Selects the other taxpayers that have one of these values, or a tax number that looks like this one. Numbers that
-/// look alike have the same `tin_skeleton`. The literal condition is that of the partial index on this column. Without
-/// it, SQLite would use no index and read all taxpayers.
+/// Selects the other taxpayers that have one of the `unique_values` of this taxpayer, or a tax number that looks like
+/// its own. Numbers that look alike have the same `tin_skeleton`. The literal condition is that of the partial index on
+/// `tin_skeleton`. Without it, SQLite would use no index and read all taxpayers.
 fn select_taxpayers_with_same_values(row: &Model) -> Select<Entity> {
     let looks_alike = Condition::all()
         .add(Column::TinSkeleton.eq(row.tin_skeleton.as_str()))

@@ -159,15 +159,15 @@ pub async fn find_by_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, S
         .transpose()
 }
 
-/// Loads a page of an integrator's taxpayers, newest first, and the number of all matches. With `search`, only those
-/// that have this text in a field.
+/// Loads a page of an integrator's taxpayers, newest first, and the number of all matches. With `search`, only
+/// taxpayers with this text in name, tax number or email.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
     search: Option<&str>,
     page: Page,
 ) -> Result<(Vec<Taxpayer>, u64), StoreError> {
-    let found = owned_by(integrator).filter(text_condition(search));
+    let found = owned_by(integrator).filter(search_text_condition(search));
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
@@ -176,7 +176,7 @@ pub async fn count_owned_by(store: &Store, integrator: IntegratorId) -> Result<u
     Ok(owned_by(integrator).count(store.reader()).await?)
 }
 
-fn text_condition(search: Option<&str>) -> Condition {
+fn search_text_condition(search: Option<&str>) -> Condition {
     let text = search
         .map(normal_form::fold_for_search)
         .filter(|text| !text.is_empty());
@@ -184,11 +184,11 @@ fn text_condition(search: Option<&str>) -> Condition {
         .add_option(text.map(|text| Expr::col(Column::SearchText).like(contains_pattern(&text))))
 }
 
-fn search_condition(text: &str) -> Condition {
+fn search_text_or_id_condition(text: &str) -> Condition {
     let tin = normal_form::normal_tin(text);
     let id = parse_id(text);
     Condition::any()
-        .add(text_condition(Some(text)))
+        .add(search_text_condition(Some(text)))
         .add_option(tin.map(|tin| Column::TinNormal.eq(tin)))
         .add_option(id.map(|id| Column::Id.eq(id)))
 }
@@ -273,7 +273,7 @@ pub async fn page(
     let tin = filter
         .tin
         .map(|tin| Column::TinNormal.eq(normal_form::normal_tin(&tin).unwrap_or(tin)));
-    let sought = filter.search.as_deref().map(search_condition);
+    let sought = filter.search.as_deref().map(search_text_or_id_condition);
     let found = Entity::find().filter(
         Condition::all()
             .add_option(status)

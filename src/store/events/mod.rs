@@ -59,7 +59,7 @@ pub async fn log_heads(
         "{} AS given",
         dialect(connection.get_database_backend()).json_numbers("$1")
     );
-    chain_heads(connection, &given, last, json(&taxpayers)).await
+    load_joined_heads(connection, &given, last, json(&taxpayers)).await
 }
 
 /// Loads, for each head in `wanted`, the stored event with the same sequence. Returns its sequence and hash by
@@ -75,12 +75,14 @@ pub async fn stored_hashes_at(
         .iter()
         .map(|one| (one.taxpayer_id, one.head.sequence))
         .collect();
-    chain_heads(store.reader(), &given, condition, json(&wanted)).await
+    load_joined_heads(store.reader(), &given, condition, json(&wanted)).await
 }
 
-async fn chain_heads(
+/// Joins the table expression `given_rows` with the events by `condition`. Returns the sequence and the hash of the
+/// matching event of each taxpayer. `list` is the value of the parameter `$1` of `given_rows`.
+async fn load_joined_heads(
     connection: &impl ConnectionTrait,
-    given: &str,
+    given_rows: &str,
     condition: &str,
     list: String,
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
@@ -90,7 +92,7 @@ async fn chain_heads(
     };
     let backend = connection.get_database_backend();
     let joined = dialect(backend).lateral_join(Join::Inner, events, condition);
-    let sql = format!("SELECT e.taxpayer_id, e.sequence, e.hash FROM {given} {joined}");
+    let sql = format!("SELECT e.taxpayer_id, e.sequence, e.hash FROM {given_rows} {joined}");
     let statement = Statement::from_sql_and_values(backend, sql, [list.into()]);
     let rows = connection.query_all_raw(statement).await?;
     rows.iter()

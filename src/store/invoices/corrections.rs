@@ -49,7 +49,8 @@ impl<'a> CorrectionKey<'a> {
         format!("{}/{}", self.taxpayer, self.correction_no)
     }
 
-    /// Parses the key of a correction's lane; `None` for another text.
+    /// Parses the key of a correction's lane (`<taxpayer id>/<correction number>`); `None` if the text has another
+    /// form.
     pub fn parse_lane_key(key: &'a str) -> Option<Self> {
         let (taxpayer, correction_no) = key.split_once('/')?;
         Some(Self {

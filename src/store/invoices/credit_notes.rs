@@ -39,7 +39,7 @@ pub async fn find_signed(
 ) -> Result<SignedCreditNotes, StoreError> {
     let references: Vec<_> = invoices
         .iter()
-        .flat_map(Invoice::possible_reference_texts)
+        .flat_map(Invoice::incoming_reference_texts)
         .collect();
     if references.is_empty() {
         return Ok(SignedCreditNotes::default());
@@ -60,7 +60,7 @@ pub async fn find_signed(
     for invoice in invoices {
         // A set, because the number of an invoice may be the same text as its id, and a credit note must not count
         // twice.
-        let own = HashSet::from(invoice.possible_reference_texts());
+        let own = HashSet::from(invoice.incoming_reference_texts());
         let found = own.iter().filter_map(|reference| sums.get(reference));
         let (count, bytes) = found.fold((0_i64, 0_i64), |sum, one| {
             (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))

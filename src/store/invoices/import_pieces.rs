@@ -87,7 +87,7 @@ impl<'a> ImportKey<'a> {
         format!("{}/{}", self.taxpayer, self.import_no)
     }
 
-    /// Parses the key of an import's lane; `None` for another text.
+    /// Parses the key of an import's lane (`<taxpayer id>/<import number>`); `None` if the text has another form.
     pub fn parse_lane_key(key: &'a str) -> Option<Self> {
         let (taxpayer, import_no) = key.split_once('/')?;
         Some(Self {

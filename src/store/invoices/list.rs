@@ -128,12 +128,12 @@ impl InvoiceList {
     /// Counts the invoices and loads one page of them.
     pub async fn page(&self, store: &Store, part: PageBounds) -> Result<InvoicePage, StoreError> {
         let total = self.count(store).await?;
-        self.counted_page(store, part, total, PageFields::Shown)
+        self.page_with_known_total(store, part, total, PageFields::Shown)
             .await
     }
 
     /// Loads one page. `total` is the number of all matching invoices, which the caller has counted.
-    pub async fn counted_page(
+    pub async fn page_with_known_total(
         &self,
         store: &Store,
         part: PageBounds,

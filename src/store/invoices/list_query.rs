@@ -113,8 +113,9 @@ impl IndexHint {
         }
     }
 
-    /// Returns an SQL expression. If `is_hidden`, a plus sign before it keeps SQLite from using an index on it.
-    fn expression_hidden_from_index(sql: &str, is_hidden: bool) -> Expr {
+    /// Converts SQL text to an expression. If `is_hidden`, a plus sign before the text keeps SQLite from using an index
+    /// on it.
+    fn expression_maybe_hidden_from_index(sql: &str, is_hidden: bool) -> Expr {
         if is_hidden {
             Expr::cust(format!("+{sql}"))
         } else {
@@ -124,17 +125,17 @@ impl IndexHint {
 
     /// Returns the expression with which a filter names a column. SQLite may use an index on it if the hint permits.
     fn filter_column(self, column: Column) -> Expr {
-        Self::expression_hidden_from_index(column.as_str(), self.is_by_order)
+        Self::expression_maybe_hidden_from_index(column.as_str(), self.is_by_order)
     }
 
     /// Returns the expression with which a filter names a sort key, like `filter_column` for a column.
     fn filter_sort_key(self, by: SortBy) -> Expr {
-        Self::expression_hidden_from_index(by.sql(self.backend), self.is_by_order)
+        Self::expression_maybe_hidden_from_index(by.sql(self.backend), self.is_by_order)
     }
 
     /// Returns the columns by which the list is ordered.
     fn order_columns(self, by: SortBy) -> Vec<Expr> {
-        let mut columns = vec![Self::expression_hidden_from_index(
+        let mut columns = vec![Self::expression_maybe_hidden_from_index(
             by.sql(self.backend),
             self.is_sorted,
         )];

@@ -133,7 +133,7 @@ pub async fn load_correcting_documents(
     taxpayer: TaxpayerId,
     references: &[String],
 ) -> Result<Option<Vec<Invoice>>, StoreError> {
-    let sizes = load_correcting_sizes(connection, taxpayer, references).await?;
+    let sizes = load_correcting_document_sizes(connection, taxpayer, references).await?;
     if sizes.len() > CORRECTING_MAX || sum_sizes(&sizes) > CORRECTING_BYTES_MAX {
         return Ok(None);
     }
@@ -149,13 +149,14 @@ pub async fn load_correcting_documents(
     invoices.collect::<Result<_, _>>().map(Some)
 }
 
-/// Returns the size of the invoices that `load_correcting_documents` loads, in bytes.
+/// Returns the total size of the invoices that `load_correcting_documents` loads, in bytes. Stops adding after
+/// `CORRECTING_MAX` + 1 invoices.
 pub async fn correcting_documents_size(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     references: &[String],
 ) -> Result<usize, StoreError> {
-    let sizes = load_correcting_sizes(connection, taxpayer, references).await?;
+    let sizes = load_correcting_document_sizes(connection, taxpayer, references).await?;
     Ok(sum_sizes(&sizes))
 }
 
@@ -165,8 +166,9 @@ pub async fn find_credits(
     connection: &impl ConnectionTrait,
     invoice: &Invoice,
 ) -> Result<InvoiceCredits, StoreError> {
-    let references = invoice.possible_reference_texts();
-    let sizes = load_correcting_sizes(connection, invoice.taxpayer_id, &references).await?;
+    let references = invoice.incoming_reference_texts();
+    let sizes =
+        load_correcting_document_sizes(connection, invoice.taxpayer_id, &references).await?;
     let ids: Vec<_> = sizes.into_iter().map(|(id, _)| id).collect();
     let columns = Column::iter().filter(|column| !matches!(column, Column::Lines));
     let without_lines = Entity::find()
@@ -187,7 +189,7 @@ pub async fn find_credits(
 }
 
 /// Returns the ids and sizes of the invoices that refer to another one, oldest first, but at most `CORRECTING_MAX` + 1.
-async fn load_correcting_sizes(
+async fn load_correcting_document_sizes(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     references: &[String],
@@ -220,7 +222,7 @@ fn in_force_condition() -> Condition {
         .add(Column::Signed.eq(true))
 }
 
-/// A signed credit note without its document.
+/// The columns of a signed credit note that are needed for the amount that was paid back through it.
 #[derive(FromQueryResult)]
 struct PaidBackRow {
     id: i64,
@@ -237,7 +239,7 @@ pub async fn find_amounts_paid_back(
     invoice: &Invoice,
 ) -> Result<Vec<Amount>, StoreError> {
     let columns = [Column::Id, Column::Currency, Column::Paid, Column::Corrects];
-    let rows = select_signed_credit_notes(invoice.taxpayer_id, &invoice.possible_reference_texts())
+    let rows = select_signed_credit_notes(invoice.taxpayer_id, &invoice.incoming_reference_texts())
         .select_only()
         .columns(columns)
         .column_as(Expr::cust(reference_kind_expression()), "reference_kind")

@@ -27,7 +27,7 @@ use crate::store::invoices::reference_kind::{
     reference_kind_expression,
 };
 
-/// The invoices that were read. `is_cut` is true if there are more.
+/// The unsettled invoices that were read. `is_cut` is true if there are more than the maximum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwedInvoices {
     pub invoices: Vec<OwedInvoice>,
@@ -203,7 +203,8 @@ fn select_owed_rows(taxpayer: TaxpayerId, has_closed_credit: &str) -> Select<Ent
         .filter(Column::IsSale.eq(true))
 }
 
-/// Returns the ids of those invoices that are overdue, even after their signed credit notes are set off.
+/// Returns the ids of those of these invoices that are overdue on the day `today`, even after their signed credit notes
+/// are set off.
 pub async fn find_overdue(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -75,7 +75,7 @@ pub(super) async fn claim_due(
     let Some(last) = taxpayers.last().copied() else {
         return Ok(ClaimedLanes::default());
     };
-    let found = interleave(
+    let found = interleave_by_taxpayer(
         most_urgent_lanes(store, request, &taxpayers).await?,
         request.limit,
     );
@@ -209,12 +209,12 @@ pub(super) fn share_among_taxpayers(
         *held += 1;
         *held <= share.remaining_lanes(lane.0)
     });
-    interleave(lanes.collect(), limit)
+    interleave_by_taxpayer(lanes.collect(), limit)
 }
 
 /// Reorders the lanes: the first lane of each taxpayer, then the second of each, and so on. Returns up to `limit`
 /// lanes.
-fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
+fn interleave_by_taxpayer(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
     let mut leases: HashMap<i64, usize> = HashMap::new();
     let mut numbered: Vec<_> = lanes
         .into_iter()
@@ -661,7 +661,7 @@ mod tests {
                 }]
             );
             let ahead_of = async |deadline, key| {
-                views::count_more_urgent(store, LaneKind::Run, 1, deadline, key)
+                views::count_more_urgent_lanes(store, LaneKind::Run, 1, deadline, key)
                     .await
                     .unwrap()
             };

@@ -91,7 +91,7 @@ pub struct FencedLeases {
 
 impl FencedLeases {
     /// Fails with `Stale` if a lease is no longer held.
-    pub fn require(&self, lease: &Lease) -> Result<(), StoreError> {
+    pub fn require_held(&self, lease: &Lease) -> Result<(), StoreError> {
         if self.held.contains(lease) {
             Ok(())
         } else {
@@ -574,7 +574,7 @@ mod tests {
             fence(&tx, &leases[1..=1], IfLocked::Await)
                 .await
                 .unwrap()
-                .require(&leases[1])
+                .require_held(&leases[1])
                 .unwrap();
             let renewing = renew(store, &leases, LEASE);
             let other = async {
@@ -582,7 +582,7 @@ mod tests {
                 fence(&tx, &leases[0..=0], IfLocked::Await)
                     .await
                     .unwrap()
-                    .require(&leases[0])
+                    .require_held(&leases[0])
                     .unwrap();
                 tx.commit().await.unwrap();
             };

@@ -89,9 +89,9 @@ fn unlocked_lanes_table(dialect: &dyn Dialect) -> String {
 
 /// Builds the statement that increments the versions of the lanes of the table `given`. It is an upsert, because
 /// PostgreSQL then looks up each lane by its key; for an update it reads all lanes as long as there are few.
-fn increment_versions_sql(given: &str) -> String {
+fn increment_versions_sql(table: &str) -> String {
     format!(
-        "INSERT INTO lanes (kind, key, epoch, version) SELECT given.kind, given.name, 0, 1 FROM {given} WHERE TRUE \
+        "INSERT INTO lanes (kind, key, epoch, version) SELECT given.kind, given.name, 0, 1 FROM {table} WHERE TRUE \
          ON CONFLICT (kind, key) DO UPDATE SET version = lanes.version + 1 \
          RETURNING lanes.kind AS kind, lanes.key AS name, lanes.version AS version, lanes.epoch AS epoch, \
          lanes.lease_until IS NOT NULL AS is_leased"

@@ -110,7 +110,7 @@ pub async fn due_groups(store: &Store, kind: LaneKind) -> Result<Vec<DueLaneGrou
 
 /// Counts the taxpayer's due lanes without a lease that are more urgent than the lane with this deadline and key. If
 /// two lanes have the same deadline, the one with the lesser key is more urgent.
-pub async fn count_more_urgent(
+pub async fn count_more_urgent_lanes(
     store: &Store,
     kind: LaneKind,
     taxpayer: i64,

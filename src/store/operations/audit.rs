@@ -64,10 +64,11 @@ impl AuditFilter {
     }
 }
 
-/// Returns a column for a filter. If `is_hidden`, no index on it is used. An empty text is appended to a text column,
-/// because PostgreSQL accepts a plus sign only before a number.
-fn filter_column(column: Column, is_hidden: bool) -> Expr {
-    match (is_hidden, column) {
+/// Returns the SQL expression of a column for a filter. If `is_hidden_from_index`, a plus sign before the column keeps
+/// SQLite from using an index on it. An empty text is appended to a text column instead, because PostgreSQL accepts a
+/// plus sign only before a number.
+fn filter_column(column: Column, is_hidden_from_index: bool) -> Expr {
+    match (is_hidden_from_index, column) {
         (false, _) => Expr::col(column),
         (true, Column::Action) => Expr::cust(format!("{} || ''", column.as_str())),
         (true, _) => Expr::cust(format!("+{}", column.as_str())),
@@ -84,7 +85,7 @@ async fn find_operator_ids_by_email(store: &Store, email: &str) -> Result<Vec<i6
         .into_tuple()
         .all(store.reader())
         .await?;
-    let removed = removed_operators(store).await?.into_iter();
+    let removed = load_removed_operator_emails(store).await?.into_iter();
     ids.extend(
         removed
             .filter(|(_, had)| email_key(had) == keys[0])
@@ -94,7 +95,7 @@ async fn find_operator_ids_by_email(store: &Store, email: &str) -> Result<Vec<i6
 }
 
 /// Loads the ids and emails of removed operators. Only the audit entry of the removal keeps the email.
-async fn removed_operators(store: &Store) -> Result<Vec<(i64, String)>, StoreError> {
+async fn load_removed_operator_emails(store: &Store) -> Result<Vec<(i64, String)>, StoreError> {
     let rows: Vec<(String, Option<String>)> = Entity::find()
         .select_only()
         .columns([Column::Subject, Column::FromState])
@@ -109,7 +110,7 @@ async fn removed_operators(store: &Store) -> Result<Vec<(i64, String)>, StoreErr
     Ok(removed.collect())
 }
 
-/// Appends entries, and adds the notices to the people whose keys or passwords were changed.
+/// Appends entries, and adds the notices that tell people of changes to their keys or passwords.
 pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), StoreError> {
     if entries.is_empty() {
         return Ok(());
@@ -237,7 +238,7 @@ pub async fn operator_emails(
     let emails = rows.into_iter().map(|row| (row.id, row.email));
     let mut emails: HashMap<i64, String> = emails.collect();
     if ids.iter().any(|id| !emails.contains_key(id)) {
-        let removed = removed_operators(store).await?.into_iter();
+        let removed = load_removed_operator_emails(store).await?.into_iter();
         emails.extend(removed.filter(|(id, _)| ids.contains(id)));
     }
     Ok(emails)

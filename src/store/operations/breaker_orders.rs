@@ -27,7 +27,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// The time of an order. The same order given again keeps its time.
+/// The SQL for the time to store with an order: if the stored order is the same, its time stays.
 const ORDERED_AT: &str = "CASE WHEN breaker_orders.kind = excluded.kind THEN breaker_orders.ordered_at \
                           ELSE excluded.ordered_at END";
 

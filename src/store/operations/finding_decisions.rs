@@ -29,7 +29,7 @@ pub enum DecisionOutcome {
 /// which findings were changed.
 pub async fn decide(
     store: &Store,
-    one: &Reconciliation,
+    reconciliation: &Reconciliation,
     numbers: &[u32],
     decision: Option<&OperatorDecision>,
     entry: AuditEntry,
@@ -40,7 +40,7 @@ pub async fn decide(
     // here.
     let locked = Entity::update_many()
         .col_expr(Column::IsLatest, Expr::value(true))
-        .filter(latest_condition(one))
+        .filter(latest_condition(reconciliation))
         .exec(&tx)
         .await?;
     if locked.rows_affected == 0 {
@@ -48,7 +48,7 @@ pub async fn decide(
     }
     let wanted = numbers.len();
     let listed = finding::Entity::find()
-        .filter(findings_condition(one, numbers))
+        .filter(findings_condition(reconciliation, numbers))
         .filter(finding::Column::Action.eq(FindingAction::Listed.as_str()))
         .order_by_asc(finding::Column::Number)
         .all(&tx)
@@ -56,7 +56,7 @@ pub async fn decide(
     if listed.len() < wanted {
         return Ok(DecisionOutcome::NotListed);
     }
-    let reason = decision.map(|one| one.reason.as_str());
+    let reason = decision.map(|made| made.reason.as_str());
     let changed: Vec<_> = listed
         .into_iter()
         .filter(|row| row.decided_because.as_deref() != reason)
@@ -64,7 +64,7 @@ pub async fn decide(
     if changed.is_empty() {
         return Ok(DecisionOutcome::Changed(0));
     }
-    write_decision(&tx, one, &changed, decision).await?;
+    write_decision(&tx, reconciliation, &changed, decision).await?;
     let named = changed
         .iter()
         .map(|row| format!("{} {}", row.kind, row.irn));
@@ -83,19 +83,19 @@ pub async fn decide(
 /// Writes the decision on these findings, and updates the counts of listed and decided findings.
 async fn write_decision(
     tx: &Transaction,
-    one: &Reconciliation,
+    reconciliation: &Reconciliation,
     changed: &[finding::Model],
     decision: Option<&OperatorDecision>,
 ) -> Result<(), StoreError> {
     let numbers = changed.iter().map(|row| row.number.unsigned_abs());
-    let at = decision.map(|one| one.decided_at.as_microsecond());
-    let by = decision.map(|one| one.operator_id);
-    let reason = decision.map(|one| one.reason.as_str());
+    let at = decision.map(|made| made.decided_at.as_microsecond());
+    let by = decision.map(|made| made.operator_id);
+    let reason = decision.map(|made| made.reason.as_str());
     finding::Entity::update_many()
         .col_expr(finding::Column::DecidedAt, Expr::value(at))
         .col_expr(finding::Column::DecidedBy, Expr::value(by))
         .col_expr(finding::Column::DecidedBecause, Expr::value(reason))
-        .filter(findings_condition(one, numbers.collect()))
+        .filter(findings_condition(reconciliation, numbers.collect()))
         .exec(tx)
         .await?;
     let is_decided = decision.is_some();
@@ -107,22 +107,22 @@ async fn write_decision(
     Entity::update_many()
         .col_expr(Column::Listed, Expr::col(Column::Listed).sub(moved))
         .col_expr(Column::Decided, Expr::col(Column::Decided).add(moved))
-        .filter(latest_condition(one))
+        .filter(latest_condition(reconciliation))
         .exec(tx)
         .await?;
     Ok(())
 }
 
-fn latest_condition(one: &Reconciliation) -> Condition {
+fn latest_condition(reconciliation: &Reconciliation) -> Condition {
     Condition::all()
-        .add(Column::TaxpayerId.eq(one.taxpayer_id.0))
-        .add(Column::Id.eq(one.id.to_string()))
+        .add(Column::TaxpayerId.eq(reconciliation.taxpayer_id.0))
+        .add(Column::Id.eq(reconciliation.id.to_string()))
         .add(Column::IsLatest.eq(true))
 }
 
-fn findings_condition(one: &Reconciliation, numbers: BTreeSet<u32>) -> Condition {
+fn findings_condition(reconciliation: &Reconciliation, numbers: BTreeSet<u32>) -> Condition {
     Condition::all()
-        .add(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
-        .add(finding::Column::ReconciliationId.eq(one.id.to_string()))
+        .add(finding::Column::TaxpayerId.eq(reconciliation.taxpayer_id.0))
+        .add(finding::Column::ReconciliationId.eq(reconciliation.id.to_string()))
         .add(finding::Column::Number.is_in(numbers))
 }

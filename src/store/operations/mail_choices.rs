@@ -35,7 +35,7 @@ pub enum MailChoice {
     Never,
 }
 
-/// The stored time of a choice that never ends.
+/// The value of the column `until` for a choice that never ends.
 const FOR_EVER: i64 = i64::MAX;
 
 /// Stores the choices of a person about topics.

@@ -1,8 +1,8 @@
 //! Moves findings between the reconciliations of different days. An invoice with log entries on several days is
 //! compared with the authority's ledger for each of them, but a difference is listed once: on the day that was compared
 //! last. So a comparison removes findings from the latest comparisons of the other days. It removes each difference
-//! that it lists again, and keeps the operator's decision on it. It also removes the undecided findings that it has
-//! repaired, and all other undecided findings about invoices that it has compared.
+//! that it lists again, and keeps the operator's decision on it. It also removes the undecided findings whose
+//! differences it has repaired, and all other undecided findings about invoices that it has compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,17 +19,17 @@ use crate::domain::reconciliation::day::{
 use crate::store::operations::reconciliation_finding_row as finding;
 use crate::store::operations::reconciliation_row::{Column, Entity, IS_LATEST};
 
-/// Removes the findings that this comparison replaces from the latest reconciliations of the taxpayer's other days, and
-/// from their counts. Returns what was removed.
+/// Deletes the findings of the taxpayer's other days that this comparison replaces, and subtracts them from the counts
+/// of their reconciliations. Returns the deleted findings.
 pub(super) async fn take_over_findings(
     tx: &Transaction,
-    one: &Reconciliation,
+    reconciliation: &Reconciliation,
     found: &DayFindings,
 ) -> Result<Vec<RecordedFinding>, StoreError> {
     if found.findings.is_empty() && found.compared_keys.is_empty() {
         return Ok(Vec::new());
     }
-    let before = find_replaced_findings(tx, one, found).await?;
+    let before = find_replaced_findings(tx, reconciliation, found).await?;
     let ids: BTreeSet<String> = before
         .into_iter()
         .map(|row| row.reconciliation_id)
@@ -37,11 +37,11 @@ pub(super) async fn take_over_findings(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    lock_reconciliations(tx, one, &ids).await?;
+    lock_reconciliations(tx, reconciliation, &ids).await?;
     // Reads the findings again: before the lock, an operator may have decided one of them or opened it again.
-    let mut replaced = find_replaced_findings(tx, one, found).await?;
+    let mut replaced = find_replaced_findings(tx, reconciliation, found).await?;
     replaced.retain(|row| ids.contains(&row.reconciliation_id));
-    remove_from_reports(tx, one, &replaced).await?;
+    delete_replaced_findings(tx, reconciliation, &replaced).await?;
     replaced
         .into_iter()
         .map(RecordedFinding::try_from)
@@ -52,25 +52,29 @@ pub(super) async fn take_over_findings(
 /// listed findings of the taxpayer are read, because they are few beside the invoices of a day.
 async fn find_replaced_findings(
     tx: &Transaction,
-    one: &Reconciliation,
+    reconciliation: &Reconciliation,
     found: &DayFindings,
 ) -> Result<Vec<finding::Model>, StoreError> {
-    let mut rows = select_listed_on_other_days(one).all(tx).await?;
+    let mut rows = select_findings_on_other_days(reconciliation)
+        .all(tx)
+        .await?;
     let present = FoundDifferences::new(found);
     rows.retain(|row| present.replaces_finding(row));
     Ok(rows)
 }
 
-fn select_listed_on_other_days(one: &Reconciliation) -> Select<finding::Entity> {
+/// Selects the listed findings of the latest reconciliations of all days of this taxpayer except the day of
+/// `reconciliation`, in the order of reconciliation and number.
+fn select_findings_on_other_days(reconciliation: &Reconciliation) -> Select<finding::Entity> {
     let latest = Entity::find()
         .select_only()
         .column(Column::Id)
-        .filter(Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .filter(Column::TaxpayerId.eq(reconciliation.taxpayer_id.0))
         .filter(Expr::cust(IS_LATEST))
-        .filter(Column::Day.ne(one.day.to_string()))
+        .filter(Column::Day.ne(reconciliation.day.to_string()))
         .into_query();
     finding::Entity::find()
-        .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .filter(finding::Column::TaxpayerId.eq(reconciliation.taxpayer_id.0))
         .filter(finding::Column::Action.eq(FindingAction::Listed.as_str()))
         .filter(finding::Column::ReconciliationId.in_subquery(latest))
         .order_by_asc(finding::Column::ReconciliationId)
@@ -104,6 +108,7 @@ impl<'f> FoundDifferences<'f> {
             && (self.repaired.contains(&difference) || self.has_compared(&row.irn))
     }
 
+    /// True if the invoice with this IRN is one of those that this comparison has compared.
     fn has_compared(&self, irn: &str) -> bool {
         Irn::parse(irn).is_ok_and(|irn| self.compared_keys.contains(&irn.key()))
     }
@@ -121,12 +126,12 @@ fn differences_with(found: &DayFindings, action: FindingAction) -> BTreeSet<(&st
 /// meanwhile.
 async fn lock_reconciliations(
     tx: &Transaction,
-    one: &Reconciliation,
+    reconciliation: &Reconciliation,
     ids: &BTreeSet<String>,
 ) -> Result<(), StoreError> {
     Entity::update_many()
         .col_expr(Column::IsLatest, Expr::value(true))
-        .filter(Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .filter(Column::TaxpayerId.eq(reconciliation.taxpayer_id.0))
         .filter(Column::Id.is_in(ids.iter().map(String::as_str)))
         .filter(Column::IsLatest.eq(true))
         .exec(tx)
@@ -134,9 +139,10 @@ async fn lock_reconciliations(
     Ok(())
 }
 
-async fn remove_from_reports(
+/// Deletes these findings and subtracts them from the counts of their reconciliations.
+async fn delete_replaced_findings(
     tx: &Transaction,
-    one: &Reconciliation,
+    reconciliation: &Reconciliation,
     replaced: &[finding::Model],
 ) -> Result<(), StoreError> {
     let mut by_reconciliation: BTreeMap<&str, Vec<&finding::Model>> = BTreeMap::new();
@@ -147,7 +153,7 @@ async fn remove_from_reports(
     for (id, rows) in by_reconciliation {
         for portion in statement_portions(&rows) {
             finding::Entity::delete_many()
-                .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
+                .filter(finding::Column::TaxpayerId.eq(reconciliation.taxpayer_id.0))
                 .filter(finding::Column::ReconciliationId.eq(id))
                 .filter(finding::Column::Number.is_in(portion.iter().map(|row| row.number)))
                 .exec(tx)
@@ -160,7 +166,7 @@ async fn remove_from_reports(
         Entity::update_many()
             .col_expr(Column::Listed, Expr::col(Column::Listed).sub(open))
             .col_expr(Column::Decided, Expr::col(Column::Decided).sub(decided))
-            .filter(Column::TaxpayerId.eq(one.taxpayer_id.0))
+            .filter(Column::TaxpayerId.eq(reconciliation.taxpayer_id.0))
             .filter(Column::Id.eq(id))
             .exec(tx)
             .await?;
@@ -362,7 +368,7 @@ mod tests {
             let day = "2026-01-15".parse().unwrap();
             let id = clock::new_id();
             let one = Reconciliation::new(id, TaxpayerId(7), day, AskedBy::Timer, at(1));
-            let query = select_listed_on_other_days(&one).build(test.store.backend());
+            let query = select_findings_on_other_days(&one).build(test.store.backend());
             let values = query.values.map(|values| values.0).unwrap_or_default();
             let plan = query_plan(&test.store, &query.sql, values).await;
             let reads = plan.iter().filter(|step| step.contains("SEARCH"));

@@ -79,7 +79,7 @@ fn near_deadlines_statement(
     Statement::from_sql_and_values(backend, sql, values)
 }
 
-pub async fn has_any(
+pub async fn has_near_deadline(
     store: &Store,
     now: Timestamp,
     before: SignedDuration,

@@ -76,9 +76,10 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Queues a notification for each taxpayer that has an endpoint with this event enabled: a lane for each, due now. The
-/// deadline of these lanes is one more than that of all earlier ones. So the notifications of a taxpayer are sent in
-/// the order of the events, even if the clock was set back. The caller must have locked the lane of outages.
+/// Queues a notification for each taxpayer that has an endpoint with this event enabled: one lane for each taxpayer,
+/// due now. The deadline of these lanes is one more than that of all earlier ones. So the notifications of a taxpayer
+/// are sent in the order of the events, even if the clock was set back. The caller must have locked the lane of
+/// outages.
 pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
     let now = dialect(backend).clock();
@@ -102,8 +103,8 @@ pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), S
     Ok(())
 }
 
-/// Returns the queued notifications of the taxpayer of this lane, up to and including that of this lane, earliest
-/// first.
+/// Returns the queued notifications of the taxpayer to whose lane this lease belongs: the notification of this lane and
+/// all earlier ones, earliest first.
 pub async fn queued_notices_up_to(
     store: &Store,
     lease: &Lease,
@@ -144,12 +145,13 @@ pub async fn queued_events(store: &Store) -> Result<HashSet<OutageEvent>, StoreE
         .collect()
 }
 
-/// Parses the part of a lane's key before the taxpayer id.
-fn parse_queued_event(key: &str) -> Result<OutageEvent, StoreError> {
-    let (outage, edge) = key.split_once('/').unwrap_or((key, ""));
+/// Parses the event of a queued notification. The key of its lane is `<outage id>/<started or ended>/<taxpayer id>`,
+/// and `event` is the key without the last slash and the taxpayer id.
+fn parse_queued_event(event: &str) -> Result<OutageEvent, StoreError> {
+    let (outage, edge) = event.split_once('/').unwrap_or((event, ""));
     let at = RowRef {
         table: "lanes",
-        id: key,
+        id: event,
     };
     Ok(OutageEvent {
         outage: at.parse(outage)?,

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use database::StoreError;
-use database::column::{RowRef, contains_text};
+use database::column::{RowRef, contains_pattern_text};
 use database::page::Page;
 use database::sql::SqlOnce;
 use jiff::Timestamp;
@@ -24,6 +24,7 @@ words! {
     TaxpayerNeed {
         Attention = "attention",
         Webhook = "webhook",
+        Incomplete = "incomplete",
         Waiting = "waiting",
         Inactive = "inactive",
     }
@@ -66,6 +67,8 @@ pub struct OwnedTaxpayerTotals {
     pub waiting_invoices: i64,
     /// The number of taxpayers with a webhook endpoint that fails, is parked or is disabled.
     pub webhook: i64,
+    /// The number of taxpayers that are not verified or lack a detail that invoices need.
+    pub incomplete: i64,
     pub inactive: i64,
 }
 
@@ -76,6 +79,7 @@ impl OwnedTaxpayerTotals {
             None => self.taxpayers,
             Some(TaxpayerNeed::Attention) => self.attention,
             Some(TaxpayerNeed::Webhook) => self.webhook,
+            Some(TaxpayerNeed::Incomplete) => self.incomplete,
             Some(TaxpayerNeed::Waiting) => self.waiting,
             Some(TaxpayerNeed::Inactive) => self.inactive,
         }
@@ -88,6 +92,7 @@ impl TaxpayerNeed {
             None => "TRUE",
             Some(Self::Attention) => "attention > 0",
             Some(Self::Webhook) => "trouble > 0",
+            Some(Self::Incomplete) => "incomplete > 0",
             Some(Self::Waiting) => "waiting > 0",
             Some(Self::Inactive) => "subscription = 'inactive'",
         }
@@ -95,7 +100,8 @@ impl TaxpayerNeed {
 }
 
 /// Worst first. If two taxpayers are equal in all other columns, the newer one comes first.
-const ORDER: &str = "attention DESC, COALESCE(trouble, 0) DESC, waiting DESC, id DESC";
+const ORDER: &str =
+    "attention DESC, COALESCE(trouble, 0) DESC, incomplete DESC, waiting DESC, id DESC";
 
 /// The states of an endpoint's health, the best first. The column `trouble` holds an index into this list.
 const BY_TROUBLE: [EndpointHealth; 4] = [
@@ -104,6 +110,11 @@ const BY_TROUBLE: [EndpointHealth; 4] = [
     EndpointHealth::Parked,
     EndpointHealth::Disabled,
 ];
+
+/// True for a taxpayer `t` that is verified and has the details of `Taxpayer::missing_profile_fields`. A detail that was
+/// never given is `NULL`, for which the condition is not true.
+const COMPLETE_CONDITION: &str = "t.verification = 'verified' AND t.city <> '' AND t.state <> '' AND t.country <> '' \
+     AND t.email <> '' AND t.business_id <> '' AND t.service_id <> ''";
 
 /// Returns the SQL query for all taxpayers of the integrator `$1` whose search text matches the pattern `$2`.
 fn matching_taxpayers_sql() -> String {
@@ -114,7 +125,8 @@ fn matching_taxpayers_sql() -> String {
         "SELECT t.id AS id, t.subscription AS subscription, COALESCE(i.attention, 0) AS attention, \
          COALESCE(i.waiting, 0) AS waiting, (SELECT MAX(CASE WHEN NOT is_active THEN 3 \
          WHEN failure_streak IS NULL THEN 0 WHEN failure_streak LIKE '{NEVER_PARKED_PATTERN}' THEN 1 ELSE 2 END) \
-         FROM webhooks WHERE taxpayer_id = t.id OR owner_id = t.id) AS trouble FROM taxpayers t \
+         FROM webhooks WHERE taxpayer_id = t.id OR owner_id = t.id) AS trouble, \
+         CASE WHEN {COMPLETE_CONDITION} THEN 0 ELSE 1 END AS incomplete FROM taxpayers t \
          LEFT JOIN (SELECT taxpayer_id, {} AS attention, {} AS waiting FROM invoices \
          WHERE {UNSETTLED_CONDITION} AND {UNCANCELLED_CONDITION} AND taxpayer_id IN (SELECT id FROM taxpayers WHERE integrator_id = $1) \
          GROUP BY taxpayer_id) i ON i.taxpayer_id = t.id \
@@ -168,7 +180,7 @@ const MEANT: &str = "SELECT id, \
 impl OwnedTaxpayerList {
     /// Returns the LIKE pattern of the searched text. Without a search, it matches every text.
     fn search_pattern(&self) -> String {
-        contains_text(&normal_form::fold_for_search(
+        contains_pattern_text(&normal_form::fold_for_search(
             self.search.as_deref().unwrap_or_default(),
         ))
     }
@@ -207,7 +219,7 @@ impl OwnedTaxpayerList {
         let values = [
             self.integrator.0.into(),
             self.search_pattern().into(),
-            contains_text(&format!("\n{text}\n")).into(),
+            contains_pattern_text(&format!("\n{text}\n")).into(),
         ];
         let statement = Statement::from_sql_and_values(store.backend(), MEANT, values);
         let rows = store.reader().query_all_raw(statement).await?;
@@ -235,6 +247,7 @@ impl OwnedTaxpayerList {
             waiting: number("waiting")?,
             waiting_invoices: number("waiting_invoices")?,
             webhook: number("webhook")?,
+            incomplete: number("incomplete")?,
             inactive: number("inactive")?,
         })
     }
@@ -360,6 +373,7 @@ mod tests {
             for (need, expected) in [
                 (TaxpayerNeed::Attention, vec![3, 2]),
                 (TaxpayerNeed::Webhook, vec![5, 6]),
+                (TaxpayerNeed::Incomplete, order.to_vec()),
                 (TaxpayerNeed::Waiting, vec![2, 4]),
                 (TaxpayerNeed::Inactive, vec![]),
             ] {
@@ -382,6 +396,7 @@ mod tests {
                 waiting: 2,
                 waiting_invoices: 3,
                 webhook: 2,
+                incomplete: 6,
                 inactive: 0,
             };
             assert_eq!(totals, expected);
@@ -393,6 +408,46 @@ mod tests {
             let facts = (page[0].invoices, page[0].webhook, page[0].last_invoice_at);
             let last = Timestamp::from_microsecond(1_000_002).unwrap();
             assert_eq!(facts, (3, Some(EndpointHealth::Working), Some(last)));
+            test.store.close().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_taxpayer_is_incomplete_until_it_is_verified_and_has_all_details() {
+        for test in stores().await {
+            add_taxpayer(&test.store, 1, 7).await;
+            add_taxpayer(&test.store, 2, 7).await;
+            let complete = "UPDATE taxpayers SET verification = 'verified', \
+                            verification_reason = 'confirmed_by_operator', city = 'Lagos', state = 'LA', \
+                            country = 'NG', email = '1', business_id = '1', service_id = '1' WHERE id = 1";
+            for (change, expected) in [
+                (None, vec![2]),
+                (
+                    Some("verification = 'pending', verification_reason = NULL"),
+                    vec![2, 1],
+                ),
+                (Some("city = NULL"), vec![2, 1]),
+                (Some("city = ''"), vec![2, 1]),
+                (Some("state = NULL"), vec![2, 1]),
+                (Some("country = ''"), vec![2, 1]),
+                (Some("email = ''"), vec![2, 1]),
+                (Some("business_id = ''"), vec![2, 1]),
+                (Some("service_id = ''"), vec![2, 1]),
+            ] {
+                execute(&test, complete).await;
+                if let Some(change) = change {
+                    execute(
+                        &test,
+                        &format!("UPDATE taxpayers SET {change} WHERE id = 1"),
+                    )
+                    .await;
+                }
+                let list = list(Some(TaxpayerNeed::Incomplete), None);
+                assert_eq!(ids(&test, &list, 1, 9).await, expected, "{change:?}");
+                let totals = list.totals(&test.store).await.unwrap();
+                let count = i64::try_from(expected.len()).unwrap();
+                assert_eq!(totals.incomplete, count, "{change:?}");
+            }
             test.store.close().await;
         }
     }

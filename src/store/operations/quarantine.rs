@@ -17,8 +17,8 @@ use crate::store::operations::quarantine_row::{Column, Entity, Model};
 /// there are more, the oldest are deleted.
 pub const PER_TAXPAYER_MAX: u64 = 100;
 
-/// Stores a command that was just quarantined, with its contents sealed. Without contents it cannot be replayed. A
-/// command that is stored already is not changed.
+/// Stores a command that was just quarantined, with its contents sealed. A command without contents cannot be replayed.
+/// If the command is stored already, nothing is changed.
 pub async fn put_command(
     store: &Store,
     found: &QuarantinedCommand,

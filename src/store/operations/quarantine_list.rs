@@ -159,7 +159,7 @@ pub async fn page(
             taxpayer: row
                 .try_get::<Option<i64>>("", "taxpayer_id")?
                 .filter(|id| *id > 0)
-                .or_else(|| task_taxpayer(&at.id))
+                .or_else(|| parse_task_taxpayer_id(&at.id))
                 .map(TaxpayerId),
             at: at.moment(row.try_get("", "at")?)?,
             name: row.try_get("", "name")?,
@@ -183,8 +183,9 @@ struct QuarantinedWorkRow {
     crashes: u32,
 }
 
-/// Returns the taxpayer of a task, if the key of its lane is a taxpayer id; otherwise `None`.
-fn task_taxpayer(id: &str) -> Option<i64> {
+/// Returns the taxpayer id in the id of a task (`<kind of lane>/<key of the lane>`); `None` if the keys of such lanes
+/// are no taxpayer ids.
+fn parse_task_taxpayer_id(id: &str) -> Option<i64> {
     let (kind, key) = id.split_once('/')?;
     TAXPAYER_LANE_KINDS
         .iter()

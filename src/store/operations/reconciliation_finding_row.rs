@@ -1,7 +1,7 @@
 //! The table of the findings of reconciliations. The findings of one reconciliation are numbered from 1.
 
 use database::StoreError;
-use database::column::{RowRef, count};
+use database::column::{RowRef, to_count_column};
 use sea_orm::entity::prelude::*;
 
 use crate::domain::reconciliation::day::{
@@ -76,7 +76,7 @@ impl Model {
         Self {
             taxpayer_id: owner.taxpayer_id.0,
             reconciliation_id: owner.id.to_string(),
-            number: count(number),
+            number: to_count_column(number),
             kind: finding.kind.to_string(),
             irn: finding.irn,
             local: finding.local,

@@ -1,7 +1,7 @@
 //! The table of reconciliations, each of one day of one taxpayer. `is_latest` marks the last completed one of a day.
 
 use database::StoreError;
-use database::column::{RowRef, count};
+use database::column::{RowRef, to_count_column};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
@@ -73,7 +73,7 @@ impl TryFrom<Model> for Reconciliation {
 }
 
 impl From<&Reconciliation> for Model {
-    fn from(one: &Reconciliation) -> Self {
+    fn from(reconciliation: &Reconciliation) -> Self {
         let ReconciliationCounts {
             compared,
             agreed,
@@ -81,25 +81,25 @@ impl From<&Reconciliation> for Model {
             repaired,
             listed,
             decided,
-        } = one.counts;
+        } = reconciliation.counts;
         Self {
-            taxpayer_id: one.taxpayer_id.0,
-            id: one.id.to_string(),
-            day: one.day.to_string(),
-            asked_by: one.by.to_string(),
-            state: one.state.to_string(),
-            attempts: count(one.attempts),
-            compared: count(compared),
-            agreed: count(agreed),
-            in_progress: count(in_progress),
-            repaired: count(repaired),
-            listed: count(listed),
-            decided: count(decided),
-            error: one.error.clone(),
+            taxpayer_id: reconciliation.taxpayer_id.0,
+            id: reconciliation.id.to_string(),
+            day: reconciliation.day.to_string(),
+            asked_by: reconciliation.by.to_string(),
+            state: reconciliation.state.to_string(),
+            attempts: to_count_column(reconciliation.attempts),
+            compared: to_count_column(compared),
+            agreed: to_count_column(agreed),
+            in_progress: to_count_column(in_progress),
+            repaired: to_count_column(repaired),
+            listed: to_count_column(listed),
+            decided: to_count_column(decided),
+            error: reconciliation.error.clone(),
             is_latest: false,
-            created_at: one.created_at.as_microsecond(),
-            started_at: one.started_at.map(Timestamp::as_microsecond),
-            ended_at: one.ended_at.map(Timestamp::as_microsecond),
+            created_at: reconciliation.created_at.as_microsecond(),
+            started_at: reconciliation.started_at.map(Timestamp::as_microsecond),
+            ended_at: reconciliation.ended_at.map(Timestamp::as_microsecond),
         }
     }
 }

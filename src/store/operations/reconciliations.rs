@@ -53,8 +53,8 @@ fn is_on_day(taxpayer: TaxpayerId, day: Date) -> Condition {
 }
 
 /// Writes the current state of a reconciliation, new or existing.
-pub async fn save(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
-    Entity::insert(Model::from(one).into_active_model())
+pub async fn save(tx: &Transaction, reconciliation: &Reconciliation) -> Result<(), StoreError> {
+    Entity::insert(Model::from(reconciliation).into_active_model())
         .on_conflict(
             OnConflict::columns([Column::TaxpayerId, Column::Id])
                 .update_columns(CHANGING_COLUMNS)
@@ -84,18 +84,19 @@ const CHANGING_COLUMNS: [Column; 11] = [
 /// reconciliation with its final counts.
 pub async fn finish(
     tx: &Transaction,
-    one: Reconciliation,
+    reconciliation: Reconciliation,
     found: DayFindings,
 ) -> Result<Reconciliation, StoreError> {
-    let mut earlier = supersede_previous(tx, &one).await?;
-    earlier.extend(moved_findings::take_over_findings(tx, &one, &found).await?);
+    let mut earlier = supersede_previous(tx, &reconciliation).await?;
+    earlier.extend(moved_findings::take_over_findings(tx, &reconciliation, &found).await?);
     let recorded = day::assign_finding_numbers(found.findings, &earlier);
     let carried = recorded.iter().filter(|found| found.decision.is_some());
-    let one = one.count_findings_as_decided(u32::try_from(carried.count()).unwrap_or(u32::MAX));
-    save(tx, &one).await?;
+    let reconciliation = reconciliation
+        .count_findings_as_decided(u32::try_from(carried.count()).unwrap_or(u32::MAX));
+    save(tx, &reconciliation).await?;
     let rows: Vec<_> = recorded
         .into_iter()
-        .map(|found| finding::Model::new(&one, found))
+        .map(|found| finding::Model::new(&reconciliation, found))
         .collect();
     for chunk in statement_portions(&rows) {
         let rows = chunk
@@ -108,24 +109,24 @@ pub async fn finish(
     }
     Entity::update_many()
         .col_expr(Column::IsLatest, Expr::value(true))
-        .filter(Column::TaxpayerId.eq(one.taxpayer_id.0))
-        .filter(Column::Id.eq(one.id.to_string()))
+        .filter(Column::TaxpayerId.eq(reconciliation.taxpayer_id.0))
+        .filter(Column::Id.eq(reconciliation.id.to_string()))
         .exec(tx)
         .await?;
-    delete_outdated(tx, &one).await?;
-    Ok(one)
+    delete_outdated_on_day(tx, &reconciliation).await?;
+    Ok(reconciliation)
 }
 
-fn is_same_day(one: &Reconciliation) -> Condition {
-    is_on_day(one.taxpayer_id, one.day)
+fn is_on_same_day(reconciliation: &Reconciliation) -> Condition {
+    is_on_day(reconciliation.taxpayer_id, reconciliation.day)
 }
 
 /// Marks the previous reconciliation of the day as no longer the latest. Returns its decided findings.
 async fn supersede_previous(
     tx: &Transaction,
-    one: &Reconciliation,
+    reconciliation: &Reconciliation,
 ) -> Result<Vec<RecordedFinding>, StoreError> {
-    let latest = is_same_day(one).add(Expr::cust(IS_LATEST));
+    let latest = is_on_same_day(reconciliation).add(Expr::cust(IS_LATEST));
     let ids: Vec<String> = Entity::find()
         .select_only()
         .column(Column::Id)
@@ -141,7 +142,7 @@ async fn supersede_previous(
         .exec(tx)
         .await?;
     let decided = finding::Entity::find()
-        .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .filter(finding::Column::TaxpayerId.eq(reconciliation.taxpayer_id.0))
         .filter(finding::Column::ReconciliationId.is_in(ids))
         .filter(finding::Column::DecidedAt.is_not_null())
         .all(tx)
@@ -149,24 +150,32 @@ async fn supersede_previous(
     decided.into_iter().map(RecordedFinding::try_from).collect()
 }
 
-/// Deletes the earlier reconciliations of the timer that failed, so that a day which fails again and again keeps one
-/// failure. They have no findings.
+/// Deletes the other reconciliations of this day that the timer started and that failed, so that a day which fails
+/// again and again keeps one failure. Failed reconciliations have no findings.
 pub async fn delete_earlier_failures(
     tx: &Transaction,
-    one: &Reconciliation,
+    reconciliation: &Reconciliation,
 ) -> Result<(), StoreError> {
-    let failed = is_in_state_on(one.taxpayer_id, one.day, ReconciliationState::Failed)
-        .add(Column::Id.ne(one.id.to_string()))
-        .add(Column::AskedBy.eq(AskedBy::Timer.as_str()));
+    let failed = is_in_state_on(
+        reconciliation.taxpayer_id,
+        reconciliation.day,
+        ReconciliationState::Failed,
+    )
+    .add(Column::Id.ne(reconciliation.id.to_string()))
+    .add(Column::AskedBy.eq(AskedBy::Timer.as_str()));
     Entity::delete_many().filter(failed).exec(tx).await?;
     Ok(())
 }
 
-async fn delete_outdated(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
+/// Deletes the other reconciliations of this day that the timer started, that have ended and that repaired nothing.
+async fn delete_outdated_on_day(
+    tx: &Transaction,
+    reconciliation: &Reconciliation,
+) -> Result<(), StoreError> {
     let ended =
         [ReconciliationState::Done, ReconciliationState::Failed].map(ReconciliationState::as_str);
-    let outdated = is_same_day(one)
-        .add(Column::Id.ne(one.id.to_string()))
+    let outdated = is_on_same_day(reconciliation)
+        .add(Column::Id.ne(reconciliation.id.to_string()))
         .add(Column::AskedBy.eq(AskedBy::Timer.as_str()))
         .add(Column::State.is_in(ended))
         .add(Column::Repaired.eq(0));
@@ -176,7 +185,7 @@ async fn delete_outdated(tx: &Transaction, one: &Reconciliation) -> Result<(), S
         .filter(outdated.clone())
         .into_query();
     finding::Entity::delete_many()
-        .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .filter(finding::Column::TaxpayerId.eq(reconciliation.taxpayer_id.0))
         .filter(finding::Column::ReconciliationId.in_subquery(ids))
         .exec(tx)
         .await?;
@@ -208,8 +217,8 @@ pub async fn next_open(
 /// The key of the lane of the timer. It is also the `next_step` of the lanes that the timer made due.
 pub const TIMER: &str = "timer";
 
-/// Makes the lane of each taxpayer due that has a run with a change since this time. A lane that already has a due time
-/// or is held is not changed.
+/// For each taxpayer with a run that has changed since this time, makes the taxpayer's lane due. A lane that already
+/// has a due time or is held is not changed.
 pub async fn queue_changed_taxpayers(tx: &Transaction, since: Timestamp) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
     let now = dialect(backend).clock();
@@ -244,7 +253,7 @@ pub async fn last_completed_start(
     Ok(found
         .map(Reconciliation::try_from)
         .transpose()?
-        .and_then(|one| one.started_at))
+        .and_then(|reconciliation| reconciliation.started_at))
 }
 
 /// Loads a reconciliation of any taxpayer. Only operators may see it.
@@ -288,34 +297,41 @@ pub async fn find_superseded(
 ) -> Result<HashSet<uuid::Uuid>, StoreError> {
     let done = found
         .iter()
-        .filter(|one| one.state == ReconciliationState::Done);
-    let owners = done.clone().map(|one| one.taxpayer_id.0);
+        .filter(|reconciliation| reconciliation.state == ReconciliationState::Done);
+    let owners = done
+        .clone()
+        .map(|reconciliation| reconciliation.taxpayer_id.0);
     let latest: Vec<String> = Entity::find()
         .select_only()
         .column(Column::Id)
         .filter(Column::TaxpayerId.is_in(owners))
-        .filter(Column::Id.is_in(done.clone().map(|one| one.id.to_string())))
+        .filter(
+            Column::Id.is_in(
+                done.clone()
+                    .map(|reconciliation| reconciliation.id.to_string()),
+            ),
+        )
         .filter(Expr::cust(IS_LATEST))
         .into_tuple()
         .all(store.reader())
         .await?;
-    let superseded = done.filter(|one| !latest.contains(&one.id.to_string()));
-    Ok(superseded.map(|one| one.id).collect())
+    let superseded = done.filter(|reconciliation| !latest.contains(&reconciliation.id.to_string()));
+    Ok(superseded.map(|reconciliation| reconciliation.id).collect())
 }
 
-fn select_findings(one: &Reconciliation) -> Select<finding::Entity> {
+fn select_findings(reconciliation: &Reconciliation) -> Select<finding::Entity> {
     finding::Entity::find()
-        .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
-        .filter(finding::Column::ReconciliationId.eq(one.id.to_string()))
+        .filter(finding::Column::TaxpayerId.eq(reconciliation.taxpayer_id.0))
+        .filter(finding::Column::ReconciliationId.eq(reconciliation.id.to_string()))
 }
 
 /// Loads one page of the findings of a reconciliation, ordered by their numbers.
 pub async fn findings(
     store: &Store,
-    one: &Reconciliation,
+    reconciliation: &Reconciliation,
     page: Page,
 ) -> Result<Vec<RecordedFinding>, StoreError> {
-    let rows = select_findings(one)
+    let rows = select_findings(reconciliation)
         .order_by_asc(finding::Column::Number)
         .offset(page.offset())
         .limit(page.per_page)
@@ -351,7 +367,7 @@ pub async fn last_completion_time(store: &Store) -> Result<Option<Timestamp>, St
     Ok(found
         .map(Reconciliation::try_from)
         .transpose()?
-        .and_then(|one| one.ended_at))
+        .and_then(|reconciliation| reconciliation.ended_at))
 }
 
 #[cfg(test)]
@@ -477,7 +493,7 @@ mod tests {
         for test in stores().await.into_iter().take(1) {
             let one = new_reconciliation(AskedBy::Timer, 1);
             for condition in [
-                is_same_day(&one).add(Expr::cust(IS_LATEST)),
+                is_on_same_day(&one).add(Expr::cust(IS_LATEST)),
                 is_in_state_on(one.taxpayer_id, one.day, ReconciliationState::Done),
                 is_in_state_on(one.taxpayer_id, one.day, ReconciliationState::Failed),
             ] {

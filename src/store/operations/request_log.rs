@@ -88,8 +88,9 @@ fn path_begins_with(path: &str) -> Expr {
     ExprTrait::eq(Expr::cust(start), path)
 }
 
-/// Returns the condition that a request failed with this code. Only failures have one. The condition on the status must
-/// stay word for word that of the index `request_log_failed`. Without it, all requests of the account would be read.
+/// Returns the condition that a request failed with this code. Only failures have a code. The condition on the status
+/// must stay word for word that of the index `request_log_failed`. Without it, all requests of the account would be
+/// read.
 fn has_failed_with(code: String) -> Condition {
     Condition::all()
         .add(Column::ErrorCode.eq(code))
@@ -110,7 +111,7 @@ pub async fn append(store: &Store, requests: &[LoggedRequest]) -> Result<(), Sto
 }
 
 /// Loads one page of the matching requests, newest first, and the number of all matches.
-pub async fn page_for(
+pub async fn page_for_reader(
     store: &Store,
     reader: LogReader,
     filter: RequestFilter,
@@ -133,7 +134,7 @@ fn select_newest_first(filter: RequestFilter, reader: LogReader) -> Select<Entit
     found.order_by_desc(Expr::cust(order))
 }
 
-pub async fn find_for(
+pub async fn find_for_reader(
     store: &Store,
     reader: LogReader,
     id: Uuid,
@@ -148,7 +149,7 @@ pub async fn find_for(
 
 /// Counts the failures among the newest `COUNTED_MAX` requests by error code, method and route. The group with the
 /// newest failure is first.
-pub async fn error_groups_for(
+pub async fn error_groups_for_reader(
     store: &Store,
     reader: LogReader,
 ) -> Result<Vec<ErrorGroup>, StoreError> {
@@ -254,7 +255,7 @@ mod tests {
             append(&test.store, &requests).await.unwrap();
             append(&test.store, &requests[..1]).await.unwrap();
             let read = async |reader, filter| {
-                let page = page_for(&test.store, reader, filter, ALL).await;
+                let page = page_for_reader(&test.store, reader, filter, ALL).await;
                 page.unwrap().0
             };
             let own = LogReader::Taxpayer(OWN);
@@ -265,8 +266,11 @@ mod tests {
             let other = LogReader::Integrator(IntegratorId(4));
             assert_eq!(read(other, RequestFilter::default()).await, []);
             let foreign = requests[1].id;
-            assert_eq!(find_for(&test.store, own, foreign).await.unwrap(), None);
-            let seen = find_for(&test.store, all, foreign).await.unwrap();
+            assert_eq!(
+                find_for_reader(&test.store, own, foreign).await.unwrap(),
+                None
+            );
+            let seen = find_for_reader(&test.store, all, foreign).await.unwrap();
             assert_eq!(seen.as_ref(), Some(&requests[1]));
             test.store.close().await;
         }
@@ -359,7 +363,8 @@ mod tests {
                 ),
             ] {
                 let said = format!("{filter:?}");
-                let found = page_for(&test.store, LogReader::Taxpayer(OWN), filter, ALL).await;
+                let found =
+                    page_for_reader(&test.store, LogReader::Taxpayer(OWN), filter, ALL).await;
                 assert_eq!(found.unwrap().0, expected, "{said}");
             }
             test.store.close().await;
@@ -376,7 +381,7 @@ mod tests {
             ];
             append(&test.store, &requests).await.unwrap();
             let reader = LogReader::Taxpayer(OWN);
-            let groups = error_groups_for(&test.store, reader).await.unwrap();
+            let groups = error_groups_for_reader(&test.store, reader).await.unwrap();
             let expected = ErrorGroup {
                 error_code: "VALIDATION_FAILED".into(),
                 method: "POST".into(),
@@ -388,7 +393,7 @@ mod tests {
             let before = requests[2].at;
             assert!(sweep(&test.store, before, 1).await.unwrap());
             assert!(!sweep(&test.store, before, 2).await.unwrap());
-            let (left, _) = page_for(&test.store, reader, RequestFilter::default(), ALL)
+            let (left, _) = page_for_reader(&test.store, reader, RequestFilter::default(), ALL)
                 .await
                 .unwrap();
             assert_eq!(left, requests[2..]);

@@ -29,7 +29,7 @@ const CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
 /// through the runs.
 const TRACE_LENGTH: Duration = Duration::from_mins(2);
 
-fn join_newest_taxpayers<E: EntityTrait>(
+fn newest_taxpayers_join_sql<E: EntityTrait>(
     dialect: &dyn Dialect,
     rows: AliasedTable,
     condition: &str,
@@ -45,7 +45,7 @@ static INVOICES: SqlOnce = SqlOnce::new(|dialect| {
         table: "invoices",
         alias: "i",
     };
-    join_newest_taxpayers::<invoice_row::Entity>(
+    newest_taxpayers_join_sql::<invoice_row::Entity>(
         dialect,
         rows,
         "i.taxpayer_id = t.id AND i.invoice_no = $1",
@@ -57,7 +57,7 @@ static EVENTS: SqlOnce = SqlOnce::new(|dialect| {
         table: "events",
         alias: "e",
     };
-    join_newest_taxpayers::<event_row::Entity>(
+    newest_taxpayers_join_sql::<event_row::Entity>(
         dialect,
         rows,
         "e.taxpayer_id = t.id AND e.at BETWEEN $2 AND $3 AND e.id = $1",
@@ -69,7 +69,7 @@ static EVENTS_OF_TRACE: SqlOnce = SqlOnce::new(|dialect| {
         table: "events",
         alias: "e",
     };
-    join_newest_taxpayers::<event_row::Entity>(
+    newest_taxpayers_join_sql::<event_row::Entity>(
         dialect,
         rows,
         "e.taxpayer_id = t.id AND e.at BETWEEN $2 AND $3 AND substr(e.trace, 4, 32) = $1",

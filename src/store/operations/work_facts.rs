@@ -24,16 +24,16 @@ use crate::store::runs::QUARANTINED_CONDITION;
 use crate::store::webhooks::endpoint_list::has_health;
 use crate::store::webhooks::webhook_row;
 
-/// Only refusals within this time before now count.
+/// Refusals that are older than this are left out of the facts.
 const REFUSED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 /// Only runs that were created within this time are searched for refusals. It is longer than `REFUSED_WITHIN`, because
 /// a run may have waited for days, for example in an outage.
 const REFUSABLE_FOR: SignedDuration = SignedDuration::from_hours(72);
 /// The maximum number of groups of refusals, by taxpayer and wording, that are read.
 const REFUSALS_MAX: u64 = 2_000;
-/// Only runs that were created within this time count for the comparison with the authority's ledger.
+/// Only runs that were created within this time show that a comparison with the authority's ledger is needed.
 const COMPARED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
-/// Only deliveries that became dead letters within this time count.
+/// Deliveries that became dead letters longer ago than this are left out of the facts.
 const DEAD_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 /// Only deliveries that were created within this time are searched for dead letters and attempts. It is long: the
 /// attempts of the default schedule take more than three days, and the endpoint may have been parked or disabled
@@ -124,7 +124,7 @@ async fn count_untaken_lanes(
     Ok(untaken)
 }
 
-/// Returns the taxpayers whose documents were refused, most refusals first, `TAXPAYERS_MAX` at most.
+/// Returns up to `TAXPAYERS_MAX` taxpayers whose documents were refused. The taxpayer with the most refusals is first.
 async fn refused_taxpayers(
     store: &Store,
     now: Timestamp,
@@ -134,7 +134,7 @@ async fn refused_taxpayers(
          WHERE state = 'refused' AND {OF_DOCUMENT_CONDITION} AND id >= $1 AND updated_at >= $2 \
          GROUP BY taxpayer_id ORDER BY refusals DESC, taxpayer_id LIMIT {TAXPAYERS_MAX}"
     );
-    let values = created_and_ended_parameters(now, REFUSABLE_FOR, REFUSED_WITHIN);
+    let values = lowest_id_and_earliest_end(now, REFUSABLE_FOR, REFUSED_WITHIN);
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
     let mut refused = Vec::new();
     for row in store.reader().query_all_raw(statement).await? {
@@ -152,7 +152,7 @@ async fn refused_taxpayers(
     Ok(refused)
 }
 
-/// Returns the reasons for which documents were refused, those of most taxpayers first.
+/// Returns the reasons for which documents were refused. The reason that concerns the most taxpayers is first.
 async fn refusal_reasons(store: &Store, now: Timestamp) -> Result<Vec<RefusalReason>, StoreError> {
     let sql = format!(
         "SELECT taxpayer_id, COALESCE(last_error, '') AS reason, COUNT(*) AS documents, MIN(updated_at) AS first, \
@@ -160,7 +160,7 @@ async fn refusal_reasons(store: &Store, now: Timestamp) -> Result<Vec<RefusalRea
          WHERE state = 'refused' AND {OF_DOCUMENT_CONDITION} AND id >= $1 AND updated_at >= $2 \
          GROUP BY taxpayer_id, last_error LIMIT {REFUSALS_MAX}"
     );
-    let values = created_and_ended_parameters(now, REFUSABLE_FOR, REFUSED_WITHIN);
+    let values = lowest_id_and_earliest_end(now, REFUSABLE_FOR, REFUSED_WITHIN);
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
     let mut reasons: HashMap<String, (RefusalReason, HashSet<i64>)> = HashMap::new();
     for row in store.reader().query_all_raw(statement).await? {
@@ -276,14 +276,14 @@ async fn count_dead_letters(store: &Store, now: Timestamp) -> Result<CountAndOld
         "SELECT COUNT(*) AS count, MIN(updated_at) AS since FROM deliveries \
          WHERE state = 'dead' AND id >= $1 AND updated_at >= $2 AND crashes < {CRASHES_MAX}"
     );
-    let values = created_and_ended_parameters(now, ATTEMPTED_FOR, DEAD_WITHIN);
+    let values = lowest_id_and_earliest_end(now, ATTEMPTED_FOR, DEAD_WITHIN);
     query_count_and_oldest(store, sql, values.into()).await
 }
 
 /// Returns the parameters of a query for work that was created within `created` and has ended within `ended` before
 /// `now`. These are the lowest id, which an index finds because ids begin with the time of creation, and the earliest
 /// time of the end in microseconds.
-fn created_and_ended_parameters(
+fn lowest_id_and_earliest_end(
     now: Timestamp,
     created: SignedDuration,
     ended: SignedDuration,

@@ -135,7 +135,7 @@ pub struct StoppedCounts {
     pub waiting: u64,
     /// Paused runs, whose invoices are shown as failed.
     pub paused: u64,
-    /// The number of the paused runs that operators have paused.
+    /// The number of those paused runs (`paused`) that an operator has paused.
     pub held: u64,
     /// Submissions that wait and whose deadline is near.
     pub near: u64,

@@ -94,9 +94,10 @@ impl RunFilter {
     }
 }
 
-/// Returns a column for a filter. If `is_hidden`, the database cannot use an index on the column.
-fn filter_column(column: Column, is_hidden: bool) -> Expr {
-    if is_hidden {
+/// Returns the SQL expression of a column for a filter. If `is_hidden_from_index`, an empty text is appended, so that
+/// the database cannot use an index on the column.
+fn filter_column(column: Column, is_hidden_from_index: bool) -> Expr {
+    if is_hidden_from_index {
         Expr::cust(format!("{} || ''", column.as_str()))
     } else {
         Expr::col(column)

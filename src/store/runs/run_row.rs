@@ -1,7 +1,7 @@
 //! The table of pipeline runs. `document`, `done`, `differences` and `asked_by` are JSON.
 
 use database::StoreError;
-use database::column::{RowRef, count, json};
+use database::column::{RowRef, json, to_count_column};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
@@ -155,7 +155,7 @@ impl From<&Run> for Model {
             digest: run.digest.clone(),
             done: json(&run.done),
             intent: intent.map(|step| step.to_string()),
-            attempt: count(attempt),
+            attempt: to_count_column(attempt),
             failing_since: failing_since.map(Timestamp::as_microsecond),
             next_attempt_at: run.next_attempt_at().map(Timestamp::as_microsecond),
             wait_reason: run.wait_reason().map(|reason| reason.to_string()),
@@ -165,8 +165,8 @@ impl From<&Run> for Model {
             created_at: run.created_at.as_microsecond(),
             updated_at: run.updated_at.as_microsecond(),
             deadline_at: run.deadline_at.as_microsecond(),
-            crashes: count(crash_history.crashes),
-            panics: count(crash_history.panics),
+            crashes: to_count_column(crash_history.crashes),
+            panics: to_count_column(crash_history.panics),
             is_lifted: crash_history.is_lifted,
             trace: run.trace.map(|trace| trace.to_string()),
             asked_by: run.asked_by.as_ref().map(json),

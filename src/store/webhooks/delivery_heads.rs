@@ -208,7 +208,7 @@ mod tests {
             add(&test, &all).await;
             let later = [delivery(ID, 4, "A"), delivery(ID, 5, "C")];
             add(&test, &later).await;
-            let other = EndpointKey::for_added(8);
+            let other = EndpointKey::for_added_endpoint(8);
             add(&test, &[delivery(other, 1, "A")]).await;
             assert_eq!(
                 (first(&test, ID).await, first(&test, other).await),

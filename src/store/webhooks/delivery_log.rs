@@ -64,7 +64,10 @@ pub async fn page_owned_by(
         found = found.filter(Column::State.eq(state.as_str()));
     }
     if let Some(event) = filter.event {
-        found = found.filter(has_kind(stored_event_name(&event), filter.state));
+        found = found.filter(event_kind_condition(
+            stored_event_name(&event),
+            filter.state,
+        ));
     }
     if let Some(irn) = filter.irn {
         let irns = find_irn_spellings(store, taxpayer, irn).await?;
@@ -124,7 +127,7 @@ fn stored_event_name(event: &str) -> &str {
 /// Returns the condition that the event of a delivery is of this kind. `state` is the state that the deliveries must
 /// also have. Few deliveries are pending or dead letters. For these states, the expression keeps SQLite from using the
 /// index of kinds, in which it would read all deliveries of this kind.
-pub(super) fn has_kind(kind: &str, state: Option<DeliveryState>) -> Expr {
+pub(super) fn event_kind_condition(kind: &str, state: Option<DeliveryState>) -> Expr {
     match state {
         Some(DeliveryState::Pending | DeliveryState::Dead) => {
             ExprTrait::eq(Expr::cust("kind || ''"), kind)
@@ -257,7 +260,7 @@ pub struct UndeliveredCounts {
 
 /// Counts the pending deliveries and the dead letters of each endpoint of a taxpayer. Endpoints that have neither are
 /// left out.
-pub async fn count_open_by_endpoint(
+pub async fn count_undelivered_by_endpoint(
     store: &Store,
     taxpayer: TaxpayerId,
 ) -> Result<HashMap<EndpointKey, UndeliveredCounts>, StoreError> {
@@ -403,7 +406,7 @@ mod tests {
                 let query = Entity::find()
                     .filter(Column::EndpointKey.eq(7_i64))
                     .filter(Column::State.eq(state.as_str()))
-                    .filter(has_kind("invoice.created", Some(state)))
+                    .filter(event_kind_condition("invoice.created", Some(state)))
                     .order_by_desc(Column::Sequence)
                     .build(test.store.backend());
                 let values = query.values.map(|values| values.0).unwrap_or_default();

@@ -418,7 +418,7 @@ mod tests {
     async fn each_endpoint_has_its_own_next_and_as_many_as_the_others() {
         for test in stores().await {
             let one = ID;
-            let other = EndpointKey::for_added(1);
+            let other = EndpointKey::for_added_endpoint(1);
             filled_queue(&test, (OWNER, one), &["A", "B", "A", "C"]).await;
             filled_queue(&test, (TaxpayerId(8), other), &["A", "A", "B"]).await;
             let both = [one, other, EndpointKey(9)];

@@ -1,7 +1,7 @@
 //! The table of deliveries. A delivery is an event that is to be sent to an endpoint.
 
 use database::StoreError;
-use database::column::{RowRef, count};
+use database::column::{RowRef, to_count_column};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
@@ -82,13 +82,13 @@ impl Model {
             kind: kind.to_owned(),
             order_key: delivery.order_key.clone(),
             state: delivery.state.to_string(),
-            attempts: count(delivery.attempts),
+            attempts: to_count_column(delivery.attempts),
             next_attempt_at: delivery.next_attempt_at.map(Timestamp::as_microsecond),
             created_at: now.as_microsecond(),
             updated_at: now.as_microsecond(),
-            attempts_before: count(delivery.attempts_before),
+            attempts_before: to_count_column(delivery.attempts_before),
             is_first: false,
-            crashes: count(delivery.crash_history.crashes),
+            crashes: to_count_column(delivery.crash_history.crashes),
             is_lifted: delivery.crash_history.is_lifted,
             owner_id: owner_id(delivery.endpoint, delivery.taxpayer_id),
         }

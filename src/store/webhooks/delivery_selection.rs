@@ -15,7 +15,7 @@ use crate::domain::events::selection::DeliverySelection;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::store::Store;
 use crate::store::webhooks::delivery_log::{
-    LoggedDelivery, has_kind, load_page, select_sequences_about,
+    LoggedDelivery, event_kind_condition, load_page, select_sequences_about,
 };
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
@@ -49,7 +49,7 @@ pub(super) fn is_selected(taxpayer: TaxpayerId, selection: &DeliverySelection) -
         .add_option(
             wanted
                 .event
-                .map(|event| has_kind(event.as_str(), wanted.state)),
+                .map(|event| event_kind_condition(event.as_str(), wanted.state)),
         )
         .add_option(sequences.map(|about| Column::Sequence.in_subquery(about)))
 }

@@ -29,7 +29,7 @@ pub const ATTEMPTS_COUNTED_MAX: i64 = 20_000;
 pub struct DayStats {
     /// The oldest hour is first.
     pub hours: Vec<HourStats>,
-    /// True if as many attempts were read as may be read, so that others may not be counted.
+    /// True if the maximum number of attempts was read, so that further attempts may be missing from the counts.
     pub is_partial: bool,
 }
 
@@ -107,7 +107,7 @@ mod tests {
         for test in stores().await {
             // The ids of the deliveries begin with the present time.
             let now = SystemClock.now();
-            let endpoint = EndpointKey::for_added(3);
+            let endpoint = EndpointKey::for_added_endpoint(3);
             let outcome = |sequence: i64, endpoint, hours_ago, failure: Option<&str>| {
                 let delivery = Delivery {
                     id: clock::new_id(),

@@ -103,7 +103,7 @@ pub async fn find_owned_by_name(
 ) -> Result<Option<EndpointWithStreak>, StoreError> {
     let key = match parse_id(name) {
         _ if name == DEFAULT_ENDPOINT => taxpayer.into(),
-        Some(id) => EndpointKey::for_added(id),
+        Some(id) => EndpointKey::for_added_endpoint(id),
         None => return Ok(None),
     };
     let found = find_by_key_with_streak(connection, key).await?;
@@ -384,7 +384,7 @@ mod tests {
 
     async fn add(test: &TestStore, id: i64, owner: TaxpayerId) -> Endpoint {
         let url = format!("https://added.example/{id}");
-        let endpoint = Endpoint::new_beside_default(id, owner, url, Timestamp::UNIX_EPOCH);
+        let endpoint = Endpoint::new_added_endpoint(id, owner, url, Timestamp::UNIX_EPOCH);
         let tx = test.store.begin().await.unwrap();
         save(&test.store, &tx, &endpoint, "whsec_new")
             .await

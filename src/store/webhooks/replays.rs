@@ -321,7 +321,7 @@ async fn add_missing_deliveries(
 }
 
 /// Returns those of these IRNs about which the replay still has events to queue. Newer events about these IRNs must
-/// wait for it.
+/// wait until the replay has queued them.
 pub async fn irns_still_to_queue(
     connection: &impl ConnectionTrait,
     replay: &Replay,

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use einvoice::app::{self, KeyKind, KeyOwner};
-use einvoice::internals::{ContactId, KeyTerms, OperatorRole, TaxpayerId, form_patterns};
+use einvoice::internals::{
+    ContactId, KeyTerms, OperatorRole, TaxpayerId, once_and_repeatable_form_patterns,
+};
 use futures_util::future::join_all;
 use testkit::documents::number;
 use testkit::{each_database, on_sqlite};
@@ -467,7 +469,7 @@ async fn asking_forms(person: &Visitor, start: &str, taxpayer: i64) -> BTreeSet<
         ("reason", "none"),
     ];
     let mut asking = BTreeSet::new();
-    let (once, _) = form_patterns();
+    let (once, _) = once_and_repeatable_form_patterns();
     for pattern in once
         .into_iter()
         .filter(|pattern| pattern.starts_with(start))

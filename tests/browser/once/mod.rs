@@ -6,7 +6,7 @@ mod cases;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use einvoice::internals::{OperatorRole, form_patterns};
+use einvoice::internals::{OperatorRole, once_and_repeatable_form_patterns};
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::patience::eventually;
@@ -290,7 +290,7 @@ fn each_form_that_is_sent_again_has_one_effect() {
                 }
             });
             let sent: BTreeSet<_> = sent.chain(FORMS_BESIDE_CASES.map(str::to_owned)).collect();
-            let (once, _) = form_patterns();
+            let (once, _) = once_and_repeatable_form_patterns();
             let once: BTreeSet<_> = once.into_iter().map(str::to_owned).collect();
             assert_eq!(sent, once, "every form is sent");
         })

@@ -105,7 +105,7 @@ pub(crate) struct CallCounters {
 
 impl Default for CallCounters {
     fn default() -> Self {
-        let durations = Histograms::new_with_constructor(histograms::for_calls);
+        let durations = Histograms::new_with_constructor(histograms::for_call_durations);
         Self {
             sums: Default::default(),
             causes: Default::default(),

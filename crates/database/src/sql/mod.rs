@@ -81,8 +81,8 @@ pub trait Dialect: Sync {
     /// Returns the SQL that joins each row on the left with the first rows of a table, as `first` describes them.
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String;
 
-    /// Returns the SQL that joins each row on the left with the rows that fit it, and locks these in the order of the
-    /// rows on the left.
+    /// Returns the SQL that joins each row on the left with the rows that meet the condition, and locks the joined rows
+    /// in the order of the rows on the left.
     fn lateral_lock(&self, rows: LockedRows, lock: &str, condition: &str) -> String;
 
     /// Returns the clause at the end of a query that locks its rows against changes. The clause is empty on SQLite,

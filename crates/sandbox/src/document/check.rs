@@ -47,7 +47,10 @@ pub(crate) fn check(document: &Value) -> Result<SignedValues, Fault> {
     let tax = taxes::check(&root)?;
     let lines = totals::check(&root.at("legal_monetary_total"), tax)?;
     lines::check(&root, lines)?;
-    let payment_status = root.at("payment_status").text_if_any()?.map(str::to_owned);
+    let payment_status = root
+        .at("payment_status")
+        .text_if_present()?
+        .map(str::to_owned);
     Ok(SignedValues {
         business_id,
         irn,
@@ -70,12 +73,13 @@ pub(crate) fn check_irn<'a>(node: &Node<'a>) -> Result<&'a str, Fault> {
 fn check_dates(root: &Node<'_>) -> Result<(String, Option<String>), Fault> {
     let issue = root.at("issue_date").date()?;
     let due = root.at("due_date");
-    let due_date = due.if_any(Node::date)?;
+    let due_date = due.check_if_present(Node::date)?;
     if due_date.is_some_and(|due_date| due_date < issue) {
         return Err(due.fault("must not be before issue_date"));
     }
-    root.at("tax_point_date").if_any(Node::date)?;
-    root.at("actual_delivery_date").if_any(Node::date)?;
+    root.at("tax_point_date").check_if_present(Node::date)?;
+    root.at("actual_delivery_date")
+        .check_if_present(Node::date)?;
     Ok((issue.to_string(), due_date.map(|date| date.to_string())))
 }
 
@@ -84,9 +88,9 @@ fn check_currencies_and_statuses(root: &Node<'_>) -> Result<(), Fault> {
         .code_in(&lists::CURRENCIES)?;
     root.at("tax_currency_code").code_in(&lists::CURRENCIES)?;
     root.at("payment_status")
-        .if_any(|node| node.word_in(&PAYMENT_STATUSES))?;
+        .check_if_present(|node| node.word_in(&PAYMENT_STATUSES))?;
     root.at("invoice_kind")
-        .if_any(|node| node.word_in(&INVOICE_KINDS))?;
+        .check_if_present(|node| node.word_in(&INVOICE_KINDS))?;
     Ok(())
 }
 
@@ -95,7 +99,7 @@ fn check_references(root: &Node<'_>, invoice_type_code: &str) -> Result<(), Faul
     if CORRECTING_TYPES.contains(&invoice_type_code) {
         node.items()?;
     }
-    for reference in node.items_if_any()? {
+    for reference in node.items_if_present()? {
         check_irn(&reference.at("irn"))?;
         reference.at("issue_date").date()?;
     }
@@ -103,11 +107,11 @@ fn check_references(root: &Node<'_>, invoice_type_code: &str) -> Result<(), Faul
 }
 
 fn check_payment_means(root: &Node<'_>) -> Result<(), Fault> {
-    for means in root.at("payment_means").items_if_any()? {
+    for means in root.at("payment_means").items_if_present()? {
         means
             .at("payment_means_code")
             .code_in(&lists::PAYMENT_MEANS)?;
-        means.at("payment_due_date").if_any(Node::date)?;
+        means.at("payment_due_date").check_if_present(Node::date)?;
     }
     Ok(())
 }

@@ -20,10 +20,10 @@ fn check_line(line: &Node<'_>) -> Result<Decimal, Fault> {
     check_either(line, "product_category", "service_category")?;
     line.at("invoiced_quantity").amount_above_zero()?;
     for rate in ["discount_rate", "fee_rate"] {
-        line.at(rate).if_any(check_percentage)?;
+        line.at(rate).check_if_present(check_percentage)?;
     }
     for amount in ["discount_amount", "fee_amount"] {
-        line.at(amount).if_any(Node::amount_from_zero)?;
+        line.at(amount).check_if_present(Node::amount_from_zero)?;
     }
     let item = line.at("item");
     item.check_object()?;

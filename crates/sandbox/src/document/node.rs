@@ -45,7 +45,8 @@ impl<'a> Node<'a> {
         self.value.is_null() || self.value == ""
     }
 
-    pub(crate) fn if_any<T>(
+    /// Returns the result of `check`; `None` if the value is absent, which is no fault.
+    pub(crate) fn check_if_present<T>(
         &self,
         check: impl FnOnce(&Self) -> Result<T, Fault>,
     ) -> Result<Option<T>, Fault> {
@@ -85,8 +86,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(crate) fn text_if_any(&self) -> Result<Option<&'a str>, Fault> {
-        self.if_any(Self::text)
+    pub(crate) fn text_if_present(&self) -> Result<Option<&'a str>, Fault> {
+        self.check_if_present(Self::text)
     }
 
     pub(crate) fn uuid(&self) -> Result<&'a str, Fault> {
@@ -162,8 +163,8 @@ impl<'a> Node<'a> {
         Ok(self.number_items(items))
     }
 
-    pub(crate) fn items_if_any(&self) -> Result<Vec<Self>, Fault> {
-        let items = self.if_any(|node| {
+    pub(crate) fn items_if_present(&self) -> Result<Vec<Self>, Fault> {
+        let items = self.check_if_present(|node| {
             node.value
                 .as_array()
                 .ok_or_else(|| node.fault("must be an array"))

@@ -16,16 +16,16 @@ pub(super) fn check(party: &Node<'_>) -> Result<NamedParty, Fault> {
     if !email.text()?.contains('@') {
         return Err(email.fault("must be a valid email"));
     }
-    party.at("telephone").if_any(check_telephone)?;
+    party.at("telephone").check_if_present(check_telephone)?;
     check_address(&party.at("postal_address"))?;
     Ok(NamedParty { tin, name })
 }
 
 pub(super) fn check_customer(root: &Node<'_>) -> Result<Option<NamedParty>, Fault> {
     let customer = root.at("accounting_customer_party");
-    match root.at("invoice_kind").text_if_any()? {
+    match root.at("invoice_kind").text_if_present()? {
         Some("B2B" | "B2G") => check(&customer).map(Some),
-        _ => customer.if_any(check),
+        _ => customer.check_if_present(check),
     }
 }
 
@@ -43,7 +43,7 @@ fn check_address(address: &Node<'_>) -> Result<(), Fault> {
     address.check_object()?;
     address.at("street_name").text()?;
     address.at("city_name").text()?;
-    address.at("postal_zone").text_if_any()?;
+    address.at("postal_zone").text_if_present()?;
     let country = address.at("country");
     let code = country.text()?;
     if code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase()) {

@@ -42,7 +42,7 @@ fn check(root: &Node<'_>) -> Result<(), String> {
     for name in NUMBER_FIELDS {
         check_number(&root.at(name))?;
     }
-    root.at("other_taxes").if_any(check_number)?;
+    root.at("other_taxes").check_if_present(check_number)?;
     root.at("transaction_date").date()?;
     root.at("vat_status").word_in(&VAT_STATUSES)?;
     Ok(())

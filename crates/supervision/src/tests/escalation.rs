@@ -211,7 +211,7 @@ impl Handler<Touch> for Brittle {
 fn brittle(panics_left: u32) -> (Tree, Node, actix::Addr<Brittle>) {
     install_hook();
     let tree = Tree::new(Arc::new(SystemClock), &KINDS);
-    let node = tree.node(ON_DEMAND, 0, "brittle");
+    let node = tree.add_node(ON_DEMAND, 0, "brittle");
     let inner = node.clone();
     let address = supervise(
         &actix::Arbiter::current(),
@@ -257,7 +257,7 @@ async fn a_panic_while_restarting_counts_against_the_budget() {
 async fn an_actor_that_cannot_be_built_fails() {
     install_hook();
     let tree = Tree::new(Arc::new(SystemClock), &KINDS);
-    let node = tree.node(PERMANENT, 0, "lists");
+    let node = tree.add_node(PERMANENT, 0, "lists");
     let address = supervise::<Brittle>(&actix::Arbiter::current(), node.clone(), quick(), |_| {
         panic!("no file")
     });

@@ -97,7 +97,7 @@ async fn an_actor_is_stuck_if_two_scans_find_the_same_batch_beyond_its_limit() {
     ];
     for (name, scans, next_batch_at, expected) in cases {
         let tree = Tree::new(Arc::new(SystemClock), &KINDS);
-        let node = tree.node(ON_DEMAND, 0, "t");
+        let node = tree.add_node(ON_DEMAND, 0, "t");
         node.mark_running();
         node.mark_batch_started("Long", 1, Duration::ZERO);
         let begun = Instant::now();
@@ -145,7 +145,7 @@ async fn work_that_panics_does_not_end_a_periodic_actor() {
 #[actix::test]
 async fn a_restarting_actor_shows_the_text_of_its_panic_cut_to_its_limit() {
     let tree = Tree::new(Arc::new(SystemClock), &KINDS);
-    let node = tree.node(ON_DEMAND, 0, "t");
+    let node = tree.add_node(ON_DEMAND, 0, "t");
     node.record_panic(&"ü".repeat(500));
     assert_eq!(node.state(), NodeState::Restarting);
     assert_eq!(
@@ -302,7 +302,7 @@ async fn the_snapshot_lists_the_actor_first_whose_queue_is_in_trouble_whatever_i
 #[actix::test]
 async fn the_batch_after_a_long_one_is_not_long_yet() {
     let tree = Tree::new(Arc::new(SystemClock), &KINDS);
-    let node = tree.node(ON_DEMAND, 0, "t");
+    let node = tree.add_node(ON_DEMAND, 0, "t");
     node.mark_running();
     node.mark_batch_started("First", 1, Duration::ZERO);
     for second in [11, 13] {

@@ -117,5 +117,5 @@ fn sign_next_document(uow: &mut UnitOfWork, correction: Correction, payable: Amo
     if let (Some(credit_note), Some(original)) = (credit_note, original) {
         mark_fully_credited(uow, &original, &credit_note.invoice_no);
     }
-    correction.record_signature(payable, uow.now)
+    correction.mark_next_signed(payable, uow.now)
 }

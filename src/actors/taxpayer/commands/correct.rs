@@ -55,7 +55,7 @@ impl From<&Invoice> for CorrectedInvoiceIdentifiers {
         Self {
             id: invoice.id,
             irn: invoice.irn.clone(),
-            references: invoice.possible_reference_texts().to_vec(),
+            references: invoice.incoming_reference_texts().to_vec(),
         }
     }
 }

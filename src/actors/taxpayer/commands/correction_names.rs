@@ -47,7 +47,7 @@ pub(super) struct FreeIdentifiers {
     pub(super) irn: Irn,
 }
 
-/// Adds the invoices that already have a number or an IRN that the new document might get.
+/// Adds to `wanted` the invoices that already have a number or an IRN that the new document might get.
 pub(super) fn add_identifier_reads(
     wanted: &mut ReadSet,
     context: &ReadContext<'_>,

@@ -10,7 +10,7 @@ use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::batch::Duplicate;
-use crate::domain::invoice::irn::{Irn, is_submittable};
+use crate::domain::invoice::irn::{Irn, is_submittable_number};
 use crate::domain::invoice::item::Item;
 use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line, provisional_qr_code};
 use crate::domain::kernel::codes::Category;
@@ -59,14 +59,15 @@ impl TaxpayerCommand for CreateInvoice {
     }
 }
 
-/// Adds one id each for the invoice, for its customer and for the item of each line, because all of them may be new.
+/// Adds to `wanted` one id each for the invoice, for its customer and for the item of each line, because all of them
+/// may be new.
 pub(super) fn add_wanted_ids(draft: &Draft, wanted: &mut WantedIdCounts) {
     wanted.add(IdKind::Invoice, 1);
     wanted.add(IdKind::Customer, 1);
     wanted.add(IdKind::Item, draft.lines.len());
 }
 
-/// Adds the rows that are needed to create an invoice: its duplicates, its customer and its items.
+/// Adds to `wanted` the rows that are needed to create an invoice: its duplicates, its customer and its items.
 pub(super) fn add_draft_reads(draft: &Draft, wanted: &mut ReadSet, context: &ReadContext<'_>) {
     wanted.add_invoice_no(&draft.invoice_no);
     let taxpayer = context.cached.taxpayer.as_ref();
@@ -220,7 +221,7 @@ pub(super) fn irn_taken_refusal(irn: &Irn, existing_no: &str) -> Refusal {
 
 /// Refuses a new invoice whose number the authority would refuse, if the account is strict about numbers.
 pub(super) fn check_number(taxpayer: &Taxpayer, draft: &Draft, irn: &Irn) -> Result<(), Refusal> {
-    if taxpayer.settings.strict_numbers && !is_submittable(irn.invoice_no()) {
+    if taxpayer.settings.strict_numbers && !is_submittable_number(irn.invoice_no()) {
         return Err(unsubmittable_refusal(draft));
     }
     Ok(())

@@ -75,7 +75,7 @@ impl TaxpayerCommand for AddEndpoint {
             description: self.description.clone(),
             retry_schedule: self.retry_schedule.clone().apply_to(None),
             public_key: self.secret.public_key(),
-            ..Endpoint::new_beside_default(id, uow.id, self.url.clone(), uow.now)
+            ..Endpoint::new_added_endpoint(id, uow.id, self.url.clone(), uow.now)
         };
         let secret = (endpoint.key, self.secret.clone());
         uow.writes.first_secrets.push(secret);

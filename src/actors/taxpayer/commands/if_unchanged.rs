@@ -26,7 +26,7 @@ pub trait SeenData: Send + Sync + 'static {
 /// An invoice as somebody has read it.
 pub struct SeenInvoice {
     pub invoice: InvoiceRef,
-    /// The time of its last change.
+    /// The time of the last change of the invoice.
     pub updated_at: Timestamp,
 }
 
@@ -99,8 +99,8 @@ impl<C: TaxpayerCommand, S: SeenData> TaxpayerCommand for IfUnchanged<C, S> {
         self.command.run_lease()
     }
 
-    /// Returns `None` for a command that depends on what its sender has seen: it must not be replayed, because
-    /// that may have changed by then.
+    /// Returns `None` for a command with `seen`: the data may have changed before a replay, so the command must not be
+    /// replayed.
     fn contents(&self) -> Option<String> {
         if self.seen.is_some() {
             None

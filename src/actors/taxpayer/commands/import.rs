@@ -219,7 +219,7 @@ impl TaxpayerCommand for PreviewImport {
             .invoices
             .candidates
             .iter()
-            .map(|candidate| planned.result(uow, candidate));
+            .map(|candidate| planned.plan_candidate(uow, candidate));
         let import = Import::new(&self.invoices.file, None, results);
         Ok((import, planned))
     }
@@ -254,10 +254,10 @@ impl PlannedInvoice {
 }
 
 impl PlannedInvoices {
-    fn result(&mut self, uow: &UnitOfWork, candidate: &BatchCandidate) -> DocumentResult {
+    fn plan_candidate(&mut self, uow: &UnitOfWork, candidate: &BatchCandidate) -> DocumentResult {
         let invoice_no = candidate.invoice_no.clone();
         let planned = match &candidate.draft {
-            Ok(draft) => self.plan(uow, draft).map_err(item_faults),
+            Ok(draft) => self.plan_draft(uow, draft).map_err(item_faults),
             Err(faults) => Err(faults.clone()),
         };
         match planned {
@@ -273,7 +273,7 @@ impl PlannedInvoices {
     }
 
     /// Decides as the create command does, without adding the invoice.
-    fn plan(&mut self, uow: &UnitOfWork, draft: &Draft) -> Result<BatchItem, Refusal> {
+    fn plan_draft(&mut self, uow: &UnitOfWork, draft: &Draft) -> Result<BatchItem, Refusal> {
         let irn = determine_irn(draft, uow.taxpayer()?)?;
         if let Some(existing) = find_existing(uow, draft, &irn) {
             if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {

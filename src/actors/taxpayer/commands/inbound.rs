@@ -247,7 +247,8 @@ fn record_receipt(uow: &mut UnitOfWork, irn: &Irn) {
         return;
     }
     uow.acknowledged.push(irn.clone());
-    // All events about an IRN have the same spelling of it, because notifications are in order per spelling.
+    // All events about an invoice spell its IRN in the same way, because the order of notifications is kept only among
+    // events with the same spelling.
     let first_run = runs.iter().flatten().next();
     let irn = &first_run.map_or(irn, |run| &run.irn).clone();
     if let Some(mut run) = runs.into_iter().flatten().next() {

@@ -141,11 +141,11 @@ fn origin_to_store(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<O
     })
 }
 
-/// Returns the refusal for absent secrets whose stored values may not be kept. `other` is the origin of the stored
-/// values, if it differs from the new origin.
-fn missing_secrets_refusal(names: &[&'static str], other: Option<&Origin>) -> Refusal {
-    let why = other
-        .map(|other| format!(": the stored one is for {other}"))
+/// Returns the refusal for absent secrets whose stored values may not be kept. `stored_origin` is the origin of the
+/// stored values, if it differs from the new origin.
+fn missing_secrets_refusal(names: &[&'static str], stored_origin: Option<&Origin>) -> Refusal {
+    let why = stored_origin
+        .map(|origin| format!(": the stored one is for {origin}"))
         .unwrap_or_default();
     let faults = names.iter().map(|name| {
         let path = format!("auth.{name}");

@@ -200,7 +200,8 @@ pub(super) fn mark_fully_credited(uow: &mut UnitOfWork, invoice: &Invoice, credi
     let _ = post_payment_change(uow, invoice.clone(), PaymentChange::Rejected, note);
 }
 
-/// Checks that the invoice could take over the relayed payment status, unless it already has this status.
+/// Refuses a relayed payment status that the invoice could not take over. A status that the invoice already has is not
+/// refused.
 pub(super) fn check_preconditions(
     uow: &UnitOfWork,
     relayed: &RelayedPayment,

@@ -60,7 +60,7 @@ impl TaxpayerCommand for OpenRun {
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_invoice_with_runs(&self.0.irn);
-        wanted.add_held_runs();
+        wanted.add_paused_runs();
         let relayed = self.0.payload.payment();
         if relayed.is_some_and(|relayed| relayed.payment_status == RelayedPaymentStatus::Paid) {
             wanted.add_credit_notes();
@@ -79,7 +79,9 @@ impl TaxpayerCommand for OpenRun {
                 fresh.with_deadline(run_deadline(uow, request))
             }
             Some(run) if payment::is_payment_final(uow, &run, request) => return Ok(run),
-            Some(run) if is_held(uow, &run) => return keep_held(uow, run, request),
+            Some(run) if is_paused_by_operator(uow, &run) => {
+                return keep_run_paused(uow, run, request);
+            }
             Some(run)
                 if run.operation().is_repeatable()
                     && !run.state().is_open()
@@ -108,20 +110,20 @@ impl TaxpayerCommand for OpenRun {
 }
 
 /// True if an operator has paused the run: the last audit entry about it is a pause.
-fn is_held(uow: &UnitOfWork, run: &Run) -> bool {
+fn is_paused_by_operator(uow: &UnitOfWork, run: &Run) -> bool {
     let subject = run.id.to_string();
     let mut written = uow.writes.audit.iter().rev();
     let last = written.find(|entry| entry.subject == subject);
     let is_last_a_pause = last.map_or_else(
-        || uow.held_runs.contains(&run.id),
+        || uow.paused_runs.contains(&run.id),
         |entry| entry.action == AuditAction::PauseRun,
     );
     run.state() == RunState::Paused && is_last_a_pause
 }
 
-/// Leaves a run paused that an operator has paused. New content replaces the old, so that the operator does not resume
-/// what the taxpayer has replaced.
-fn keep_held(uow: &mut UnitOfWork, run: Run, request: &RunRequest) -> Result<Run, Refusal> {
+/// Leaves a run paused that an operator has paused. If the request has other content, the run takes it over, so that
+/// the operator does not resume a run with content that the taxpayer has replaced.
+fn keep_run_paused(uow: &mut UnitOfWork, run: Run, request: &RunRequest) -> Result<Run, Refusal> {
     if run.digest == request.digest() {
         return Ok(run);
     }

@@ -43,10 +43,10 @@ pub(super) fn set_off(
     }
     for SetOffPart { note, amount } in parts {
         if is_each_posted {
-            let entry = posting_note_naming(&note);
+            let entry = posting_note_about(&note);
             invoice = post_payment_change(uow, invoice, PaymentChange::Partial(amount), entry)?;
         }
-        use_credit_note(uow, note, amount, posting_note_naming(&invoice))?;
+        use_credit_note(uow, note, amount, posting_note_about(&invoice))?;
     }
     Ok(invoice)
 }
@@ -75,10 +75,10 @@ fn may_post_each(invoice: &Invoice, count: usize) -> bool {
     text.len().saturating_mul(count) <= EVENTS_BYTES_MAX
 }
 
-/// Returns the texts for a ledger entry that names the other document.
-fn posting_note_naming(other: &Invoice) -> PostingNote {
+/// Returns the texts for a ledger entry that names this document, which is the other side of the set-off.
+fn posting_note_about(document: &Invoice) -> PostingNote {
     PostingNote {
-        reference: Some(other.invoice_no.clone()),
+        reference: Some(document.invoice_no.clone()),
         remark: Some(SET_OFF_REMARK.to_owned()),
     }
 }

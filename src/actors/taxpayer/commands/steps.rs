@@ -176,7 +176,7 @@ fn run_after_step(uow: &mut UnitOfWork, run: Run, outcome: &StepOutcome, is_paus
     if is_paused && run.state().is_open() {
         run = run.pause(uow.now);
     }
-    match apply_outcome(uow, &run, outcome) {
+    match apply_outcome_to_invoice(uow, &run, outcome) {
         Err(Refusal::InvalidTransition { .. }) => run.cancel(uow.now),
         _ => run,
     }
@@ -214,7 +214,11 @@ fn release_lease(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
 }
 
 /// Applies the outcome of the step to the invoice and emits the events of the outcome.
-fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
+fn apply_outcome_to_invoice(
+    uow: &mut UnitOfWork,
+    run: &Run,
+    outcome: &StepOutcome,
+) -> Result<(), Refusal> {
     if run.operation() == Operation::Payment {
         // The events of a payment name the actor that reported it, not the authority, which only takes note of it.
         uow.act_on_behalf(run.asked_by.as_ref(), |uow| {

@@ -74,7 +74,7 @@ impl TaxpayerCommand for SetStatus {
         }
         if let Some(submission) = &self.submission {
             wanted.add_invoice_with_runs(&submission.request.irn);
-            wanted.add_held_runs();
+            wanted.add_paused_runs();
         }
     }
 
@@ -108,7 +108,7 @@ impl TaxpayerCommand for SetStatus {
         let Some(submission) = &self.submission else {
             return Ok(invoice);
         };
-        // A refusal is ignored: another submission of this invoice is in progress already, and goes on.
+        // A refusal is ignored: another submission of this invoice is in progress already, and continues.
         let _ = OpenRun(submission.request.clone()).execute(uow);
         uow.invoice(&self.invoice).cloned()
     }

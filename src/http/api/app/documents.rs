@@ -254,7 +254,7 @@ async fn prepare_submission(
     ));
     form.warnings.extend_from_slice(body.warnings());
     if calculation.is_some() {
-        let warning = full_sums::document_fraction_warning(body.fields(), &catalog);
+        let warning = full_sums::document_surplus_digits_warning(body.fields(), &catalog);
         form.warnings.extend(warning);
     }
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;

@@ -32,12 +32,15 @@ const RELAY_ERROR_CODES: [ErrorCode; 2] =
     [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    update_paths().into_iter().chain(read_paths()).collect()
+    paths_for_updates()
+        .into_iter()
+        .chain(paths_for_reads())
+        .collect()
 }
 
 /// Returns the paths of the two calls that change what is stored of an invoice: Confirm Receipt and Update Payment
 /// Status.
-fn update_paths() -> Vec<Path> {
+fn paths_for_updates() -> Vec<Path> {
     vec![
         path("/v1/app/invoices/transmit/{irn}/confirm-receipt")
             .waits_for_other_systems()
@@ -74,7 +77,7 @@ fn update_paths() -> Vec<Path> {
     ]
 }
 
-fn read_paths() -> Vec<Path> {
+fn paths_for_reads() -> Vec<Path> {
     vec![
         path("/v1/app/invoices/{irn}/confirm")
             .never_writes()

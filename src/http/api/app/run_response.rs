@@ -7,7 +7,7 @@ use authority_client::{AuthorityFailure, encode_path_segment};
 use jiff::Timestamp;
 
 use crate::domain::kernel::codes::{AuthorityStatus, UniqueNoType};
-use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, is_signed_otherwise};
+use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, has_other_signed_document};
 use crate::domain::pipeline::waiting::RunHold;
 use crate::domain::pipeline::{NO_CUSTOMER_MESSAGE, Operation, Run, RunState, Step, WaitReason};
 use crate::http::explain::authority;
@@ -27,7 +27,8 @@ use crate::store::runs::step_log;
 /// The longest `Retry-After` in the response for a run that has not ended.
 const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
-/// Returns the response of Submit. A success has the result under `message` and a sentence under `data`.
+/// Returns the response of Submit. A success has the result under `message` and a sentence under `data`. A run in
+/// progress gets 202 if the caller prefers not to wait. Otherwise a run that has not ended gets 503.
 pub(crate) async fn submission_response(
     state: &ApiState,
     run: &Run,
@@ -44,9 +45,9 @@ pub(crate) async fn submission_response(
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error = ApiError::new(
                 ErrorCode::AuthorityUnavailable,
-                unfinished_message(state, run),
+                unfinished_run_message(state, run),
             );
-            Err(pending_error(
+            Err(add_retry_delay_and_queue(
                 state,
                 run,
                 error.with_status(StatusCode::SERVICE_UNAVAILABLE),
@@ -54,11 +55,12 @@ pub(crate) async fn submission_response(
             .await?)
         }
         RunState::Refused => Err(refusal_error(run)),
-        RunState::Cancelled => Err(cancellation_error()),
+        RunState::Cancelled => Err(cancelled_run_error()),
     }
 }
 
-/// Returns the response of Transmit. The status is 500 if the run was refused or has not ended.
+/// Returns the response of Transmit. A run in progress gets 202 if the caller prefers not to wait. Otherwise a run that
+/// has not ended, or was refused, gets 500.
 pub(crate) async fn transmission_response(
     state: &ApiState,
     run: &Run,
@@ -73,21 +75,22 @@ pub(crate) async fn transmission_response(
             accepted_response(state, run).await
         }
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = failure_error(
+            let error = error_with_status_500(
                 wait_error_code(run.wait_reason()),
-                unfinished_message(state, run),
+                unfinished_run_message(state, run),
             )
             .with_retryable(true);
-            Err(pending_error(state, run, error).await?)
+            Err(add_retry_delay_and_queue(state, run, error).await?)
         }
         RunState::Refused => Err(refusal_error(run)
             .with_status(StatusCode::INTERNAL_SERVER_ERROR)
             .with_retryable(false)),
-        RunState::Cancelled => Err(cancellation_error()),
+        RunState::Cancelled => Err(cancelled_run_error()),
     }
 }
 
-/// Returns the response of Report. The status is 500 if the run was refused or has not ended.
+/// Returns the response of Report. A run in progress gets 202 if the caller prefers not to wait. Otherwise a run that
+/// has not ended, or was refused, gets 500.
 pub(crate) async fn report_response(
     state: &ApiState,
     run: &Run,
@@ -102,12 +105,12 @@ pub(crate) async fn report_response(
             accepted_response(state, run).await
         }
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = failure_error(
+            let error = error_with_status_500(
                 ErrorCode::AuthorityUnavailable,
-                unfinished_message(state, run),
+                unfinished_run_message(state, run),
             )
             .with_retryable(true);
-            Err(pending_error(state, run, error).await?)
+            Err(add_retry_delay_and_queue(state, run, error).await?)
         }
         RunState::Refused => {
             let refused = ApiError {
@@ -118,7 +121,7 @@ pub(crate) async fn report_response(
                 .with_status(StatusCode::INTERNAL_SERVER_ERROR)
                 .with_retryable(false))
         }
-        RunState::Cancelled => Err(cancellation_error()),
+        RunState::Cancelled => Err(cancelled_run_error()),
     }
 }
 
@@ -139,9 +142,9 @@ pub(crate) async fn payment_response(
         RunState::Running | RunState::Waiting | RunState::Paused => {
             let error = ApiError::new(
                 ErrorCode::AuthorityUnavailable,
-                unfinished_message(state, run),
+                unfinished_run_message(state, run),
             );
-            Err(pending_error(
+            Err(add_retry_delay_and_queue(
                 state,
                 run,
                 error.with_status(StatusCode::SERVICE_UNAVAILABLE),
@@ -149,7 +152,7 @@ pub(crate) async fn payment_response(
             .await?)
         }
         RunState::Refused => Err(refusal_error(run)),
-        RunState::Cancelled => Err(cancellation_error()),
+        RunState::Cancelled => Err(cancelled_run_error()),
     }
 }
 
@@ -173,7 +176,7 @@ pub(crate) async fn queue_view(state: &ApiState, run: &Run) -> Result<Option<Que
 
 /// Adds two things to the error for an unfinished run: how long to wait before asking again, and the run's position in
 /// the queue.
-async fn pending_error(
+async fn add_retry_delay_and_queue(
     state: &ApiState,
     run: &Run,
     mut error: ApiError,
@@ -182,7 +185,7 @@ async fn pending_error(
     Ok(error.with_retry_after(retry_delay(run, state.now())))
 }
 
-/// Returns the path that shows the run. The IRN is encoded as a path segment.
+/// Returns the path at which callers can read the run. Special characters of the IRN are percent-encoded.
 fn run_path(run: &Run) -> String {
     let irn = encode_path_segment(run.irn.as_str()).unwrap_or_default();
     // Without `?operation=`, the path shows the run of Submit or Transmit.
@@ -193,17 +196,17 @@ fn run_path(run: &Run) -> String {
     format!("/v1/app/invoices/{irn}/run{query}")
 }
 
-fn failure_error(code: ErrorCode, message: String) -> ApiError {
+fn error_with_status_500(code: ErrorCode, message: String) -> ApiError {
     ApiError::new(code, message).with_status(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-fn cancellation_error() -> ApiError {
+fn cancelled_run_error() -> ApiError {
     ApiError::new(ErrorCode::InvalidTransition, "The run was cancelled")
 }
 
 /// Returns the error for a refused run: the reason, and faults with the field names of the caller's document.
 fn refusal_error(run: &Run) -> ApiError {
-    if is_signed_otherwise(run) {
+    if has_other_signed_document(run) {
         return ApiError::new(
             ErrorCode::IrnContentChanged,
             capitalize(SIGNED_OTHERWISE_MESSAGE),
@@ -223,7 +226,7 @@ fn refusal_error(run: &Run) -> ApiError {
     refused
 }
 
-fn unfinished_message(state: &ApiState, run: &Run) -> String {
+fn unfinished_run_message(state: &ApiState, run: &Run) -> String {
     if run.state().is_open() && state.authority.is_paused() {
         return format!(
             "The run has not ended: {}; it goes on when the service is started without it",

@@ -59,9 +59,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// The parameter `explain=patch`, which requests a patch that corrects the body.
-struct ExplainMode;
+struct ExplainWithPatch;
 
-impl ExplainMode {
+impl ExplainWithPatch {
     const WORD: &str = "patch";
 
     fn parse(word: &str) -> Option<Self> {
@@ -80,7 +80,11 @@ async fn validate(
     query: Query,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let asked = query.word("explain", ExplainMode::parse, ExplainMode::allowed_words);
+    let asked = query.word(
+        "explain",
+        ExplainWithPatch::parse,
+        ExplainWithPatch::allowed_words,
+    );
     let asked = asked.and_then(|explain| Ok((explain, query.flag("calculate")?)));
     let answer = match asked {
         Ok((explain, calculates)) => {
@@ -100,7 +104,7 @@ async fn validate(
 
 /// The options in the query string.
 struct ValidateOptions {
-    explain: Option<ExplainMode>,
+    explain: Option<ExplainWithPatch>,
     /// True if the amounts that the document leaves out are computed.
     calculates: bool,
 }
@@ -133,7 +137,7 @@ async fn validate_body(
     let form = calculated::combine_results(body.sent_fields(), form, outcome);
     let mut form = form.map_err(|faults| Rejection::Invalid(body.refusal_error(faults, &catalog)));
     if let Ok((form, Some(_))) = &mut form {
-        let warning = full_sums::document_fraction_warning(body.fields(), &catalog);
+        let warning = full_sums::document_surplus_digits_warning(body.fields(), &catalog);
         form.warnings.extend(warning);
     }
     if let (Ok((form, _)), Some(taxpayer)) = (&mut form, &taxpayer) {
@@ -145,8 +149,9 @@ async fn validate_body(
             form.warnings.push(compared.differences.to_string());
         }
     }
-    // Keeps the body only if a patch was requested. Otherwise its memory is freed before the call to the authority.
-    let mended = options.explain.map(|ExplainMode| body);
+    // Keeps the body only if a patch was requested. Otherwise the memory of the body is freed before the authority is
+    // called.
+    let mended = options.explain.map(|ExplainWithPatch| body);
     let mut refused = match validate_form(state, taxpayer.as_ref(), form).await {
         Ok(valid) => return Ok(valid),
         Err(Rejection::NotChecked(error)) => return Err(error),

@@ -125,7 +125,7 @@ async fn disable_integrator(
         AccessChangeOutcome::AlreadySo => "Integrator was already disabled",
         _ => "Integrator disabled successfully",
     };
-    let data = RevokedKeys::new(owner.id, to_revocation(outcome, owner)?);
+    let data = RevokedKeys::new(owner.id, ended_keys_and_sessions(outcome, owner)?);
     Ok(ApiResponse::ok(message, data).warn(&form.warnings))
 }
 
@@ -149,7 +149,7 @@ async fn disable_operator(
         AccessChangeOutcome::AlreadySo => "Operator was already disabled",
         _ => "Operator disabled successfully",
     };
-    let data = RevokedKeys::new(owner.id, to_revocation(outcome, owner)?);
+    let data = RevokedKeys::new(owner.id, ended_keys_and_sessions(outcome, owner)?);
     Ok(ApiResponse::ok(message, data).warn(&form.warnings))
 }
 
@@ -169,7 +169,7 @@ async fn remove_operator(
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let change = account_change(&state, operator, address, owner, form.value.0);
     let outcome = access::remove_operator(&state.store, change).await?;
-    let data = RevokedKeys::new(owner.id, to_revocation(outcome, owner)?);
+    let data = RevokedKeys::new(owner.id, ended_keys_and_sessions(outcome, owner)?);
     Ok(ApiResponse::ok("Operator removed successfully", data).warn(&form.warnings))
 }
 
@@ -190,7 +190,7 @@ async fn set_operator_role(
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let change = account_change(&state, operator, address, owner, reason);
     let outcome = access::set_operator_role(&state.store, change, role).await?;
-    to_revocation(outcome, owner)?;
+    ended_keys_and_sessions(outcome, owner)?;
     let message = match outcome {
         AccessChangeOutcome::AlreadySo => "Operator already had this role",
         _ => "Operator role changed successfully",
@@ -237,7 +237,7 @@ async fn enable_account(
     )?;
     let change = account_change(state, operator, address, owner, form.value.0);
     let outcome = access::enable_account(&state.store, change).await?;
-    to_revocation(outcome, owner)?;
+    ended_keys_and_sessions(outcome, owner)?;
     let is_change = outcome != AccessChangeOutcome::AlreadySo;
     let message = match (owner.kind, is_change) {
         (KeyKind::Operator, true) => "Operator enabled successfully",
@@ -265,7 +265,7 @@ fn account_change(
 }
 
 /// Returns how many keys and sessions a change ended. Fails if the change was refused.
-pub(crate) fn to_revocation(
+pub(crate) fn ended_keys_and_sessions(
     outcome: AccessChangeOutcome,
     owner: KeyOwner,
 ) -> Result<Revocation, ApiError> {

@@ -33,11 +33,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .with_paging("100 at most")
         }),
         path("/ops/integrators/{id}/api-key/rotate").post(rotate_integrator_key, || {
-            rotation_doc("rotate_integrator_key", "Give an integrator a new key")
+            key_rotation_doc("rotate_integrator_key", "Give an integrator a new key")
                 .fails(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/integrators/{id}/api-key/revoke").post(revoke_integrator_keys, || {
-            revocation_doc(
+            key_revocation_doc(
                 "revoke_integrator_keys",
                 "Revoke an integrator's keys and end its sessions",
             )
@@ -49,11 +49,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .with_paging("100 at most")
         }),
         path("/ops/operators/{id}/api-key/rotate").post(rotate_operator_key, || {
-            rotation_doc("rotate_operator_key", "Give an operator a new key")
+            key_rotation_doc("rotate_operator_key", "Give an operator a new key")
                 .fails(&[ErrorCode::OperatorNotFound])
         }),
         path("/ops/operators/{id}/api-key/revoke").post(revoke_operator_keys, || {
-            revocation_doc(
+            key_revocation_doc(
                 "revoke_operator_keys",
                 "Revoke an operator's keys and end its sessions",
             )
@@ -62,7 +62,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-fn rotation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
+fn key_rotation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc(name, summary)
         .with_note("The new key is shown only here. Keys that it replaces end at once, or after `overlap_s`.")
         .may_take(key_terms::read_rotation, example!("rotate_account_key"))
@@ -70,7 +70,7 @@ fn rotation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
         .fails(&[ErrorCode::InvalidTransition])
 }
 
-fn revocation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
+fn key_revocation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc(name, summary)
         .with_note(
             "With `taxpayer_keys` an integrator's taxpayers lose theirs too. Whoever knows the password can sign in \

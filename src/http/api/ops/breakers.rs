@@ -66,7 +66,7 @@ async fn trip_breaker(
     operation: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    give_breaker_order(&state, operator, &operation, body, BreakerOrderKind::Trip).await
+    trip_or_reset(&state, operator, &operation, body, BreakerOrderKind::Trip).await
 }
 
 /// POST /ops/breakers/{operation}/reset: lets the calls of an operation pass again on all replicas.
@@ -76,10 +76,10 @@ async fn reset_breaker(
     operation: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    give_breaker_order(&state, operator, &operation, body, BreakerOrderKind::Reset).await
+    trip_or_reset(&state, operator, &operation, body, BreakerOrderKind::Reset).await
 }
 
-async fn give_breaker_order(
+async fn trip_or_reset(
     state: &ApiState,
     OpsOperator(operator_id): OpsOperator,
     operation: &str,

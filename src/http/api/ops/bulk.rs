@@ -22,13 +22,13 @@ pub(crate) struct BulkOutcome {
     /// The ids of the objects to which the action was applied.
     pub(crate) moved: Vec<String>,
     pub(crate) refusals: Vec<BulkRefusal>,
-    /// The failure that ended the action before it came to its end; `None` if there was none. Objects that were moved
-    /// before the failure stay moved.
+    /// The failure that stopped the action early; `None` if there was none. Objects that were moved before the failure
+    /// stay moved.
     pub(crate) failure: Option<ApiError>,
 }
 
-/// The description of a bulk action in the audit log.
-pub(crate) struct BulkAct<'a> {
+/// The facts about a bulk action that its entry in the audit log shows.
+pub(crate) struct BulkActionEntry<'a> {
     pub(crate) action: AuditAction,
     /// The name of the action, such as `retry`. It is the subject of the audit entry.
     pub(crate) word: &'a str,
@@ -62,7 +62,7 @@ impl BulkOutcome {
     pub(crate) async fn record_in_audit(
         &self,
         state: &ApiState,
-        act: BulkAct<'_>,
+        act: BulkActionEntry<'_>,
         by: &OperatorRequest,
     ) -> Result<(), ApiError> {
         let moved = self.moved.len();

@@ -29,28 +29,28 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .fails(&[ErrorCode::TaxpayerNotFound])
         }),
         path("/ops/taxpayers/{id}/contacts/{contact_id}/disable").post(disable_contact, || {
-            change_doc(
+            contact_change_doc(
                 "disable_contact",
                 "Disable a contact person",
                 "Contact disabled successfully",
             )
         }),
         path("/ops/taxpayers/{id}/contacts/{contact_id}/enable").post(enable_contact, || {
-            change_doc(
+            contact_change_doc(
                 "enable_contact",
                 "Enable a disabled contact person",
                 "Contact enabled successfully",
             )
         }),
         path("/ops/taxpayers/{id}/contacts/{contact_id}/remove").post(remove_contact, || {
-            change_doc(
+            contact_change_doc(
                 "remove_contact",
                 "Remove a contact person",
                 "Contact removed successfully",
             )
         }),
         path("/ops/taxpayers/{id}/contacts/{contact_id}/role").post(set_contact_role, || {
-            change_doc(
+            contact_change_doc(
                 "set_contact_role",
                 "Give a contact person another role",
                 "Contact role changed successfully",
@@ -60,7 +60,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-fn change_doc(name: &'static str, summary: &'static str, message: &'static str) -> OperationDoc {
+fn contact_change_doc(
+    name: &'static str,
+    summary: &'static str,
+    message: &'static str,
+) -> OperationDoc {
     doc(name, summary)
         .with_note("What the person had opened ends at once. A taxpayer keeps an enabled owner.")
         .gives::<ChangedContact>(200, message)
@@ -83,7 +87,8 @@ async fn list_contacts(
     Ok(ApiResponse::ok("Contacts retrieved successfully", views))
 }
 
-/// The contact person in the path, and who changes the person: the operator, the taxpayer of the person, and the time.
+/// The id of the contact person to change, and the facts about the change: the taxpayer of the person, the operator who
+/// makes the change, and the time.
 struct ContactTarget {
     change: ContactChange,
     id: ContactId,
@@ -116,7 +121,7 @@ macro_rules! changes {
         ) -> Result<ApiResponse, ApiError> {
             let ContactTarget { change, id } = find_contact_target(&state, operator, &ids).await?;
             let done = $change(&state.store, change, id).await?;
-            Ok(ApiResponse::ok($message, to_changed_contact(change.taxpayer, id, done)?))
+            Ok(ApiResponse::ok($message, changed_contact_or_refusal(change.taxpayer, id, done)?))
         }
     )+};
 }
@@ -141,11 +146,11 @@ async fn set_contact_role(
     )?;
     let ContactTarget { change, id } = find_contact_target(&state, operator, &ids).await?;
     let done = contacts::set_role(&state.store, change, id, form.value).await?;
-    let data = to_changed_contact(change.taxpayer, id, done)?;
+    let data = changed_contact_or_refusal(change.taxpayer, id, done)?;
     Ok(ApiResponse::ok("Contact role changed successfully", data).warn(&form.warnings))
 }
 
-fn to_changed_contact(
+fn changed_contact_or_refusal(
     taxpayer_id: TaxpayerId,
     id: ContactId,
     done: ContactChangeResult,

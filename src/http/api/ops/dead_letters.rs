@@ -14,7 +14,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
-use crate::http::forms::dead_letters::DeadLetters;
+use crate::http::forms::dead_letters::DeadLetterReplay;
 use crate::http::forms::query::Query;
 use crate::http::forms::{dead_letters, reader, reason};
 use crate::http::openapi::{doc, example};
@@ -142,7 +142,7 @@ async fn replay_dead_letters(
         &state.catalog.get(),
         dead_letters::read,
     )?;
-    let DeadLetters {
+    let DeadLetterReplay {
         taxpayer_id,
         since,
         reason,
@@ -184,7 +184,8 @@ pub(crate) async fn replay_all(
     let active = all.clone().filter(|one| one.is_active);
     let mut keys: Vec<EndpointKey> = active.map(|one| one.key).collect();
     if keys.is_empty() {
-        // Without an active endpoint, one command is sent all the same, so that its refusal becomes the response.
+        // Without an active endpoint, the command is still sent once: the actor refuses it, and the refusal becomes the
+        // response.
         let first = all.map(|one| one.key).next();
         keys.push(first.unwrap_or_else(|| taxpayer.into()));
     }

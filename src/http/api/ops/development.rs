@@ -82,6 +82,6 @@ pub(crate) async fn order_panics(
     let entry = entry.for_taxpayer(id);
     let entry = entry.with_states(None, Some(format!("{panics} ordered")));
     audit::record(&state.store, &[entry]).await?;
-    orders.order(id, panics);
+    orders.order_panics(id, panics);
     Ok(())
 }

@@ -117,13 +117,13 @@ async fn replay_command(
         reason: form.value.0,
     };
     let replayed = replay_by_reference(&state, &reference, &by).await?;
-    let message = replayed_message(replayed.state);
+    let message = replay_result_message(replayed.state);
     let work = QuarantinedWork::from(replayed);
     Ok(ApiResponse::ok(message, QuarantinedWorkView::from(&work)).warn(&form.warnings))
 }
 
 /// Returns the message about a replay that left the command in the state `after`.
-fn replayed_message(after: QuarantineState) -> &'static str {
+fn replay_result_message(after: QuarantineState) -> &'static str {
     match after {
         QuarantineState::Kept => "The replay changed nothing; the command stays in the quarantine",
         QuarantineState::Replayed | QuarantineState::Dropped => "Command replayed successfully",
@@ -205,7 +205,7 @@ mod tests {
             (QuarantineState::Kept, false),
             (QuarantineState::Replayed, true),
         ] {
-            let message = replayed_message(after);
+            let message = replay_result_message(after);
             assert_eq!(message.contains("successfully"), is_success, "{message}");
         }
     }

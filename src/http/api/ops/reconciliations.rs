@@ -233,7 +233,9 @@ async fn change_decisions(
         &state.catalog.get(),
         reconciliation::read_decision,
     )?;
-    let changed = act.apply(state, &one, operator_id, form.value).await?;
+    let changed = act
+        .apply_to_findings(state, &one, operator_id, form.value)
+        .await?;
     let one = find_reconciliation(state, id).await?;
     let findings = load_first_findings(state, &one).await?;
     let said = match (act, changed) {
@@ -256,7 +258,7 @@ pub(crate) enum FindingAct {
 impl FindingAct {
     /// Decides or reopens findings. Returns how many were changed. Only findings of the latest finished comparison of a
     /// day can be changed.
-    pub(crate) async fn apply(
+    pub(crate) async fn apply_to_findings(
         self,
         state: &ApiState,
         one: &Reconciliation,

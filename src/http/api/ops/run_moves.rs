@@ -9,7 +9,7 @@ use crate::domain::access::caller::OpsOperator;
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::{OperatorAction, RunState};
-use crate::http::api::ops::bulk::{BulkAct, BulkOutcome, BulkRefusal, SUBJECTS_MAX};
+use crate::http::api::ops::bulk::{BulkActionEntry, BulkOutcome, BulkRefusal, SUBJECTS_MAX};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::reader;
@@ -26,7 +26,7 @@ const RUNS_PER_CHUNK: usize = 50;
 /// The number of runs that are moved at the same time: enough for several moves to share a commit, and few enough to
 /// leave room for other requests.
 const CONCURRENT_MOVES_MAX: usize = 16;
-/// The maximum number of refused runs that the response names.
+/// The maximum number of refused runs that the response lists. Further refused runs are only counted.
 const REFUSALS_SHOWN_MAX: usize = 20;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -67,7 +67,7 @@ async fn move_runs(
         preview_moves(&state, &found.ids, action).await?
     } else {
         let outcome = apply_moves(&state, &found.ids, action, &by).await;
-        let act = BulkAct {
+        let act = BulkActionEntry {
             action: AuditAction::MoveRuns,
             word: action.as_str(),
             selection: run_filter::describe_filter(&filter),
@@ -104,7 +104,7 @@ pub(crate) struct MatchingRuns {
     pub(crate) matching: u64,
 }
 
-/// Finds the matching runs in a state that allows the action.
+/// Finds the runs that match the filter and are in a state that allows the action.
 pub(crate) async fn find_movable_runs(
     state: &ApiState,
     filter: &RunFilter,

@@ -54,23 +54,23 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::RunNotFound])
         }),
         path("/ops/pipeline/runs/{id}/pause")
-            .post(pause_run, || action_doc("pause_run", "Hold a run")),
+            .post(pause_run, || run_action_doc("pause_run", "Hold a run")),
         path("/ops/pipeline/runs/{id}/resume").post(resume_run, || {
-            action_doc("resume_run", "Let a run that was held go on")
+            run_action_doc("resume_run", "Let a run that was held go on")
         }),
         path("/ops/pipeline/runs/{id}/retry").post(retry_run, || {
-            action_doc(
+            run_action_doc(
                 "retry_run",
                 "Let a run go on now, and from its start if it has ended",
             )
         }),
         path("/ops/pipeline/runs/{id}/cancel").post(cancel_run, || {
-            action_doc("cancel_run", "End a run that has taken no effect")
+            run_action_doc("cancel_run", "End a run that has taken no effect")
         }),
     ]
 }
 
-fn action_doc(name: &'static str, summary: &'static str) -> OperationDoc {
+fn run_action_doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc(name, summary)
         .may_take(reason::read, example!("reason"))
         .gives::<OperatedRunWithSteps<'_>>(

@@ -12,7 +12,7 @@ use crate::http::search::{self, FoundObject};
 use crate::http::state::ApiState;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/ops/search").get(find, || {
+    vec![path("/ops/search").get(search_objects, || {
         doc("search", "What a text names, with where it is shown")
             .with_note(
                 "Write a taxpayer's id or tax number before an invoice number or an event's id to look there only. \
@@ -24,8 +24,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// GET /ops/search?q=: lists the objects that the text names. Without a text, the list is empty.
-async fn find(
+/// GET /ops/search?q=: lists the objects, such as taxpayers, invoices and runs, that the text `q` identifies. Without a
+/// text, the list is empty.
+async fn search_objects(
     state: web::Data<ApiState>,
     _: OpsViewer,
     query: Query,

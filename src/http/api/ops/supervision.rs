@@ -1,4 +1,5 @@
-//! The actors: the tree of the process that answers, and the worst actors of all replicas.
+//! The actors: the tree of actors of the process that answers, and the worst actors of all replicas, by a measure that
+//! the query chooses.
 
 use std::future::ready;
 
@@ -47,7 +48,7 @@ const WORST_MAX: usize = 20;
 
 #[derive(Serialize)]
 struct Supervision {
-    /// The replica that answers.
+    /// The name of the replica that answers.
     answered_by: String,
     worst: Vec<ReplicaActor>,
     paused_taxpayers: Vec<TaxpayerPauseView>,
@@ -71,7 +72,7 @@ fn supervision_response(state: &ApiState, query: &Query) -> Result<ApiResponse, 
         by: query
             .word("by", parse_measure, allowed_measures)?
             .unwrap_or_default(),
-        window: read_window(query)?,
+        window: read_time_window(query)?,
     };
     let replica = query.trimmed_text("replica");
     let own = state.tree.snapshot(ACTORS_MAX);
@@ -102,7 +103,7 @@ fn paused_taxpayers(state: &ApiState) -> Vec<TaxpayerPauseView> {
 }
 
 /// Reads the time window from the parameter `minutes`. Returns the default if it is absent.
-pub(super) fn read_window(query: &Query) -> Result<Window, ApiError> {
+pub(super) fn read_time_window(query: &Query) -> Result<Window, ApiError> {
     let window = query.word("minutes", parse_window, allowed_windows)?;
     Ok(window.unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! The load that taxpayers cause: the taxpayers that use most of this replica, and the pause of one taxpayer on all
+//! The load that taxpayers cause: lists the taxpayers that load this replica most, and pauses one taxpayer on all
 //! replicas.
 
 use actix_web::web;
@@ -9,7 +9,7 @@ use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::http::api::ops::supervision::read_window;
+use crate::http::api::ops::supervision::read_time_window;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
@@ -61,7 +61,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /ops/top-taxpayers: lists the taxpayers that use most of this replica.
+/// GET /ops/top-taxpayers: lists the taxpayers that load this replica most, by a measure that the query chooses.
 async fn list_top_taxpayers(
     state: web::Data<ApiState>,
     _: OpsViewer,
@@ -69,8 +69,8 @@ async fn list_top_taxpayers(
 ) -> Result<ApiResponse, ApiError> {
     let by = query.word("by", UsageMeasure::parse, UsageMeasure::allowed_words)?;
     let by = by.unwrap_or(UsageMeasure::Writes);
-    let window = read_window(&query)?;
-    let top = top_taxpayers(&state, by, window).await;
+    let window = read_time_window(&query)?;
+    let top = load_top_taxpayers(&state, by, window).await;
     let listed = TopTaxpayers {
         answered_by: state.replicas.identity().name.clone(),
         since: precise_time(state.replicas.started_at()),
@@ -86,7 +86,7 @@ async fn list_top_taxpayers(
 
 /// Returns up to `TOP_MAX` taxpayers with the highest values of a measure, highest first. If the database fails, the
 /// names are `None`.
-pub(crate) async fn top_taxpayers(
+pub(crate) async fn load_top_taxpayers(
     state: &ApiState,
     by: UsageMeasure,
     window: Window,

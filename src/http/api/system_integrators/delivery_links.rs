@@ -44,7 +44,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 fn read_lifetime_s(reader: &mut Reader<'_>) -> Option<u32> {
-    delivery_link::read(reader, VALID_FOR_S_MAX, VALID_FOR_S_DEFAULT)
+    delivery_link::read_lifetime_s(reader, VALID_FOR_S_MAX, VALID_FOR_S_DEFAULT)
 }
 
 /// POST `…/webhook/deliveries/{delivery_id}/link`: makes a link to a delivery to any endpoint of the taxpayer. Only
@@ -64,7 +64,7 @@ async fn share_delivery(
     )?;
     let by = Actor::Integrator(integrator);
     let NewDeliveryLink { link, record } = make_link(&state, &delivery, form.value, by).await?;
-    IdempotentRequest::find_in(&request)
+    IdempotentRequest::from_extensions(&request)
         .send(&state.taxpayers, delivery.taxpayer_id, record)
         .await?;
     let origin = state.origin(&request).unwrap_or_default();

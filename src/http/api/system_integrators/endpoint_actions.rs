@@ -109,8 +109,8 @@ fn replay_path() -> Path {
         })
 }
 
-/// POST `…/{endpoint_id}/test`: sends a test delivery and returns the endpoint's answer. With `grade=true` it sends
-/// several.
+/// POST `…/{endpoint_id}/test`: sends a test delivery and returns the endpoint's answer. With `grade=true`, sends
+/// several test deliveries and returns a grade of the answers.
 async fn test_one_endpoint(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

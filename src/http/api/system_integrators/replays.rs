@@ -232,8 +232,8 @@ async fn find_owned_replay(
     Ok(found.ok_or(Refusal::ReplayNotFound)?)
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel: stops a replay. May be repeated. A
-/// replay that has ended cannot be cancelled.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel: stops a replay. The call may be
+/// repeated. A replay that has ended cannot be cancelled.
 async fn cancel_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

@@ -33,14 +33,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
         "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/deliveries/replay";
     vec![
         path(of_default).post(replay_selected, || {
-            describe_replay(doc(
+            describe_selected_replay(doc(
                 "replay_selected_deliveries",
                 "Send chosen deliveries again, or all that match",
             ))
             .fails(&[ErrorCode::WebhookNotConfigured])
         }),
         path(of_one).post(replay_selected_for_endpoint, || {
-            describe_replay(doc(
+            describe_selected_replay(doc(
                 "replay_selected_endpoint_deliveries",
                 "Send chosen deliveries to an endpoint again, or all that match",
             ))
@@ -49,7 +49,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-fn describe_replay(doc: OperationDoc) -> OperationDoc {
+fn describe_selected_replay(doc: OperationDoc) -> OperationDoc {
     doc.with_note(
         "Either `delivery_ids`, or `matching` with the filters of the list; `{}` matches every delivery. The answer is 202 at \
          once, and the replay goes on by itself, also after a restart. Its progress is under `webhook/replays/{replay_id}`.",

@@ -79,7 +79,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             },
         ),
         profile_path(),
-        rotation_path(),
+        key_rotation_path(),
     ]
 }
 
@@ -110,7 +110,7 @@ fn profile_path() -> Path {
         })
 }
 
-fn rotation_path() -> Path {
+fn key_rotation_path() -> Path {
     let rotates = [Method::POST, Method::PUT, Method::PATCH];
     path("/v1/system-integrators/taxpayers/{id}/api-key/rotate")
         .with_rate_limit(SensitiveOperation::Rotation)
@@ -254,7 +254,7 @@ async fn update_profile(
     invoice_files::check_logo(&state, taxpayer.id, &change.settings.logo).await?;
     let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
     let by = Actor::Integrator(integrator);
-    let counted = onboarding::integrator_to_count(&taxpayer, &change);
+    let counted = onboarding::integrator_with_email_limit(&taxpayer, &change);
     let changed = idempotent.answer_once(
         &state.taxpayers,
         taxpayer.id,
@@ -268,14 +268,14 @@ async fn update_profile(
 }
 
 /// A request to rotate a key. The query has the terms of the new key. The body is read only to refuse terms in it.
-struct RotationRequest {
+struct KeyRotationRequest {
     query: Query,
     body: Body,
 }
 
-impl NeedsRole for RotationRequest {}
+impl NeedsRole for KeyRotationRequest {}
 
-impl FromRequest for RotationRequest {
+impl FromRequest for KeyRotationRequest {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
@@ -293,13 +293,13 @@ async fn rotate_api_key(
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
     id: web::Path<String>,
-    RotationRequest { query, body }: RotationRequest,
+    KeyRotationRequest { query, body }: KeyRotationRequest,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let body = body.object_or_empty().await?;
     let warnings = key_terms::refuse_terms_in_body(&body, &state.catalog.get())?;
     let terms = key_terms::read_key_terms(&query)?;
-    let name = key_terms::read_name(&query)?;
+    let name = key_terms::read_key_name(&query)?;
     key_terms::check_expiry(&terms, state.now())?;
     let key = key_generation::generate_key(KeyKind::Taxpayer)?;
     let by = Actor::Integrator(integrator);

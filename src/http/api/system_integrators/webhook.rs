@@ -237,7 +237,7 @@ pub(super) async fn rotate_secret(
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/test (also GET): sends a test delivery and returns the endpoint's
-/// answer. With `grade=true` it sends several and returns how well the endpoint handled them.
+/// answer. With `grade=true`, sends several test deliveries and returns a grade of the answers.
 async fn test_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

@@ -42,8 +42,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 const PER_PAGE_DEFAULT: u64 = 25;
 
-/// GET /v1/tax-payers/requests: returns a page of the log. What this process holds in memory is written
-/// first; other replicas write theirs within a second.
+/// GET /v1/tax-payers/requests: returns a page of the log. Entries that this process still holds in memory are written
+/// to the log first; entries of other replicas may be missing for up to a second.
 async fn list_requests(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -53,7 +53,7 @@ async fn list_requests(
     let filter = read_filter(&query)?;
     let reader = LogReader::Taxpayer(id);
     state.request_log.write_for_reader(&state.store).await;
-    let (found, total) = request_log::page_for(&state.store, reader, filter, page).await?;
+    let (found, total) = request_log::page_for_reader(&state.store, reader, filter, page).await?;
     let items = found.iter().map(RequestView::from).collect();
     Ok(ApiResponse::ok(
         "Requests retrieved successfully",

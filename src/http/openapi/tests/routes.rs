@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{operations, parse_document};
 use crate::domain::events::event::EventKind;
-use crate::http::table;
+use crate::http::endpoint_table;
 
 /// A path that leads elsewhere. The document does not describe it.
 const REDIRECT: &str = "/";
@@ -18,7 +18,7 @@ fn every_route_stands_in_the_document_and_nothing_else() {
         .into_iter()
         .map(|(path, method, _)| format!("{method} {path}"))
         .collect();
-    let paths = table();
+    let paths = endpoint_table();
     let routed: BTreeSet<_> = paths
         .iter()
         .filter(|path| path.pattern != REDIRECT)

@@ -63,7 +63,10 @@ async fn all_drafts_are_approved_and_submitted_and_what_cannot_be_is_told(world:
     );
     let query = "act=approve-submit&all=true&filter=status%3Ddraft";
     let (preview, result) = preview_and_go(&account, query).await;
-    assert_shows(&preview, &["Approve and submit: 12 invoices"]);
+    assert_shows(
+        &preview,
+        &["Approve and submit: 12 invoices", "Together NGN "],
+    );
     assert_shows(
         &result,
         &[
@@ -100,7 +103,7 @@ async fn ticked_invoices_are_approved_and_no_others(world: &World) {
         foreign["id"]
     );
     let (preview, result) = preview_and_go(&account, &query).await;
-    assert_shows(&preview, &["Approve: 1 invoice", "1 no draft"]);
+    assert_shows(&preview, &["Approve: 1 invoice", "1 not a draft"]);
     assert_shows(&result, &["Approve: 1 done"]);
     let status = async |account: &Account, id: &Value| {
         let shown = account.taxpayer.get_invoice(id).await.expect_status(200);

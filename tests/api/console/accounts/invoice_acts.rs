@@ -343,6 +343,10 @@ async fn an_invoice_that_an_operator_has_paused_is_left_to_the_operator(world: &
     operator.move_run(id, "pause").await.expect_status(200);
     let page = account.page(&path).await;
     assert!(!page.contains("Try now"), "{page}");
+    assert_shows(
+        &page,
+        &["Submission: An operator of this service holds it back."],
+    );
     // The page that was open before still has the button.
     let refused = account.post(&format!("{path}/retry"), &[]).await;
     let refused = refused.expect(409);

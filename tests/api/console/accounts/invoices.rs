@@ -99,7 +99,7 @@ async fn the_list_is_filtered_by_currency_with_its_totals_its_file_and_its_views
                 "{code}: {page}"
             );
         }
-        let total = format!("> invoices · {code} 1,075.00, of which");
+        let total = format!("> invoice · {code} 1,075.00, of which");
         assert_shows(
             &list,
             &[&total, &format!("name=\"currency\" value=\"{code}\"")],
@@ -217,6 +217,9 @@ async fn an_accountant_approves_and_records_a_payment(world: &World) {
             "value=\"x\"",
         ],
     );
+    let page = account.page(&path).await;
+    assert_shows(&page, &["It can be paid once it is approved."]);
+    assert!(!page.contains("Record a payment"), "{page}");
     let early = [("payment_status", "paid"), ("remark", "all of it")];
     let refused = account
         .post(&format!("{path}/payment"), &early)
@@ -270,7 +273,7 @@ async fn an_accountant_approves_and_records_a_payment(world: &World) {
             "75.5",
             "R-1",
             "999.50",
-            "A payment of 75.5 was recorded",
+            "A payment of NGN 75.50 was recorded",
         ],
     );
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Each form has its effect once, however often the browser sends it, and the same payment is not recorded twice by
 //! mistake.
 
-use einvoice::internals::form_patterns;
+use einvoice::internals::once_and_repeatable_form_patterns;
 use serde_json::{Value, json};
 use testkit::documents::{self, number};
 use testkit::receiver::Receiver;
@@ -292,7 +292,7 @@ async fn a_payment_in_full_takes_no_amount_and_nothing_is_preselected(world: &Wo
 async fn no_form_counts_without_its_token(world: &World) {
     let account = Account::new(world).await;
     let csrf = account.owner.get("/account/password").await.csrf();
-    let (once, repeatable) = form_patterns();
+    let (once, repeatable) = once_and_repeatable_form_patterns();
     let harmless = [
         "/sign-in",
         "/sign-in/forgotten",

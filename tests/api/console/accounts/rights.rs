@@ -174,6 +174,7 @@ async fn who_only_looks_may_not_act_and_an_accountant_may_not_own(world: &World)
             "only the sign-out: {page}"
         );
         assert!(!page.contains("API keys</a>"), "an owner's page: {page}");
+        assert!(!page.contains(">Import</a>"), "{page}");
     }
     for page in OWNERS_PAGES {
         let refused = account.owner.get(&account.path(page)).await.expect(403);

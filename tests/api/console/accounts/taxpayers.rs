@@ -47,6 +47,7 @@ async fn the_worst_taxpayer_is_first_and_each_part_of_the_list_has_its_own(world
     for (need, shown, hidden) in [
         ("attention", Some(&troubled), Some(&calm)),
         ("webhook", None, Some(&calm)),
+        ("incomplete", Some(&calm), None),
         ("waiting", None, Some(&troubled)),
         ("inactive", None, Some(&calm)),
     ] {
@@ -278,7 +279,8 @@ async fn the_webhooks_of_many_are_set_at_once_and_those_of_others_stay(world: &W
         .await
         .expect(200)
         .shows("1 done, 1 not");
-    assert_shows(&mine[0].page("/webhooks").await, &["Healthy"]);
+    let page = mine[0].page("/webhooks").await;
+    assert_shows(&page, &["Idle", "No event was sent in the last 24 hours."]);
 }
 
 #[on_sqlite]

@@ -35,7 +35,7 @@ async fn an_owner_sets_a_webhook_up_and_sees_what_was_sent(world: &World) {
     let secret = set_up(&account, &receiver).await;
     assert!(secret.starts_with("whsec_"), "{secret}");
     let page = account.page("/webhooks").await;
-    assert_shows(&page, &["Healthy", "value=\"invoice.created\" checked"]);
+    assert_shows(&page, &["Idle", "value=\"invoice.created\" checked"]);
     assert!(!page.contains(&secret), "{page}");
     let test = account.post("/webhooks/test", &[]).await.expect(200).html;
     assert_shows(&test, &["Your endpoint took the message."]);

@@ -15,9 +15,9 @@ use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::api::tax_payers::invoices::create::PRECONDITION_ERROR_CODES;
-use crate::http::api::tax_payers::invoices::update::check_if_match;
+use crate::http::api::tax_payers::invoices::update::check_if_match_header;
 use crate::http::corrections::{
-    ComparedOriginal, Undo, UndoAct, correct_command, read_body, read_standard_body,
+    ComparedOriginal, Undo, UndoAct, make_correction_command, read_body, read_standard_wish,
     undo_batch_invoices, with_received_amount,
 };
 use crate::http::endpoint::{Path, path};
@@ -55,7 +55,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                      background; the Location of the 202 tells the progress.",
                 )
                 .query("preview", PREVIEW)
-                .takes(read_standard_body, example!("create_invoice"))
+                .takes(read_standard_wish, example!("create_invoice"))
                 .may_omit_all_but("cancel", WISH)
                 .gives::<CorrectionView<'_>>(202, "Correction started")
                 .gives::<CorrectionView<'_>>(200, "Correction previewed successfully")
@@ -95,16 +95,16 @@ pub(super) fn endpoints() -> Vec<Path> {
 }
 
 /// The parts of a request for a correction, besides its body. With `is_preview` the caller only wants the plan.
-struct CorrectRequest {
+struct CorrectionRequest {
     invoice: InvoiceId,
     is_preview: bool,
     /// The whole request. The handler reads the header `If-Match` from it.
     request: HttpRequest,
 }
 
-impl NeedsRole for CorrectRequest {}
+impl NeedsRole for CorrectionRequest {}
 
-impl FromRequest for CorrectRequest {
+impl FromRequest for CorrectionRequest {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
@@ -127,11 +127,11 @@ async fn correct_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
-    CorrectRequest {
+    CorrectionRequest {
         invoice,
         is_preview,
         request,
-    }: CorrectRequest,
+    }: CorrectionRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let found = invoices::find_owned_by_id(&state.store, id, invoice).await?;
@@ -147,8 +147,8 @@ async fn correct_invoice(
         text: invoice.to_string(),
     };
     let command = IfUnchanged {
-        seen: check_if_match(&state, &request, id, &which).await?,
-        command: correct_command(&state, &original, form.value, is_preview).await?,
+        seen: check_if_match_header(&state, &request, id, &which).await?,
+        command: make_correction_command(&state, &original, form.value, is_preview).await?,
     };
     let warnings = form.warnings;
     if is_preview {
@@ -211,7 +211,12 @@ async fn undo_batch(
     if is_preview {
         return Ok(ApiResponse::ok("Undo previewed successfully", view));
     }
-    let message = "The batch is being undone";
+    let is_left = done.left > 0 || done.items.iter().any(|item| item.act != UndoAct::None);
+    let message = if is_left {
+        "The batch is being undone"
+    } else {
+        "Nothing of the batch is left to undo"
+    };
     Ok(ApiResponse::with_status(
         StatusCode::ACCEPTED,
         message,

@@ -242,7 +242,7 @@ fn batch_response(batch: &Batch) -> ApiResponse {
 
 /// Returns a warning if existing invoices differ from what was sent: the sender may believe that they were changed.
 fn differing_invoices_warning(batch: &Batch) -> Option<String> {
-    let count = batch.count_different();
+    let count = batch.count_different_duplicates();
     (count > 0).then(|| {
         format!(
             "{count} of the invoices exist with other contents, which stay as they are: the batch names them"
@@ -256,7 +256,7 @@ fn read_batch(text: &[u8], catalog: &Catalog) -> Result<BatchForm, ApiError> {
     let body = json::parse_batch(text)?;
     let mut read = reader::read(&body.object, catalog, batch::read);
     if let Ok(form) = &mut read {
-        batch::fail_items(&mut form.value, body.key_faults);
+        batch::refuse_items_with_key_faults(&mut form.value, body.key_faults);
     }
     Ok(read)
 }
@@ -285,8 +285,8 @@ async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpaye
 /// `different`.
 const DUPLICATE_HEADER: HeaderName = HeaderName::from_static("x-duplicate");
 
-/// Returns 201 with the new invoice, or 200 with the existing invoice and with `exists` as the message.
-fn create_response(created: &CreatedInvoice, exists: &'static str) -> ApiResponse {
+/// Returns 201 with the new invoice, or 200 with the existing invoice and with `exists_message` as the message.
+fn create_response(created: &CreatedInvoice, exists_message: &'static str) -> ApiResponse {
     let invoice = InvoiceObject::from(&created.invoice);
     let Some(duplicate) = created.duplicate else {
         return ApiResponse::with_status(
@@ -295,5 +295,5 @@ fn create_response(created: &CreatedInvoice, exists: &'static str) -> ApiRespons
             invoice,
         );
     };
-    ApiResponse::ok(exists, invoice).with_header(DUPLICATE_HEADER, duplicate.as_str())
+    ApiResponse::ok(exists_message, invoice).with_header(DUPLICATE_HEADER, duplicate.as_str())
 }

@@ -90,7 +90,7 @@ pub(super) fn list_doc() -> OperationDoc {
             "where to go on: the x-next-cursor of the page before, with the same sort",
         )
         .gives_page::<InvoiceObject<'_>>("Invoice retrieved successfully")
-        .also_as_file(&TableFormat::MEDIA_TYPES)
+        .may_give_files(&TableFormat::MEDIA_TYPES)
         .fails(&[ErrorCode::ValidationFailed])
 }
 
@@ -241,7 +241,7 @@ impl UnsentInvoices {
         let Some(bytes) = self.long.get(&invoice.id) else {
             return AnswerPart::new(&invoice, separator, None);
         };
-        self.right.require().await?;
+        self.right.require_still_held().await?;
         let room = self.state.answers.reserve(self.holder, *bytes).await;
         let room = room.ok_or_else(|| ApiError::internal("no memory for a part of a list"))?;
         let _turn = self.state.answers.wait_for_rendering_turn().await;

@@ -37,7 +37,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                      type of XLSX, the answer is a file.",
                 )
                 .gives::<BatchView<'_>>(200, "Batch retrieved successfully")
-                .also_as_file(&TableFormat::MEDIA_TYPES)
+                .may_give_files(&TableFormat::MEDIA_TYPES)
                 .fails(&[ErrorCode::BatchNotFound])
         }),
         path("/v1/tax-payers/invoices/get-by-unique-no")

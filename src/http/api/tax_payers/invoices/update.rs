@@ -111,11 +111,11 @@ pub(super) async fn update_invoice(
     let (body, read) = body.object_and_form(read).await?;
     let form = match read {
         Ok(form) => form,
-        Err(faults) => return Err(locked_or_faults_error(&state, id, &body, faults).await),
+        Err(faults) => return Err(not_editable_or_faults_error(&state, id, &body, faults).await),
     };
     drop(body);
     let which = path_ids::check_invoice_ref(form.value.invoice)?;
-    let seen = check_if_match(&state, &request, id, &which).await?;
+    let seen = check_if_match_header(&state, &request, id, &which).await?;
     let command = ReviseInvoice {
         invoice: which,
         revision: form.value.revision,
@@ -176,7 +176,7 @@ fn payment_due_dates_warning(dates: Vec<Date>) -> Option<String> {
 }
 
 /// Returns the error for a body with faults. If the invoice can no longer be edited, the error says only that.
-async fn locked_or_faults_error(
+async fn not_editable_or_faults_error(
     state: &ApiState,
     id: TaxpayerId,
     body: &Map<String, Value>,
@@ -215,7 +215,7 @@ pub(super) async fn update_status(
     )?;
     let update = form.value;
     let which = path_ids::check_invoice_ref(update.invoice)?;
-    let seen = check_if_match(&state, &request, id, &which).await?;
+    let seen = check_if_match_header(&state, &request, id, &which).await?;
     let approval = approval::prepare_approval(&state, id, &which, update.status).await?;
     let mut warnings = form.warnings;
     warnings.extend(approval.warnings);
@@ -256,7 +256,7 @@ pub(super) async fn update_payment_status(
         invoice: path_ids::check_invoice_ref(form.value.invoice)?,
         ..form.value
     };
-    let seen = check_if_match(&state, &request, id, &update.invoice).await?;
+    let seen = check_if_match_header(&state, &request, id, &update.invoice).await?;
     let amount = match update.change {
         PaymentChange::Partial(amount) => Some(amount),
         _ => None,
@@ -279,7 +279,7 @@ pub(super) async fn update_payment_status(
         .await
 }
 
-/// Returns a warning if an amount has more digits after the point than its currency.
+/// Returns a warning if an amount has more digits after the point than its currency has.
 fn surplus_digits_warning(amount: Amount, invoice: &Invoice, catalog: &Catalog) -> Option<String> {
     let currency = &invoice.currency;
     let digits = catalog.currency_digits(currency);
@@ -295,7 +295,7 @@ fn payment_response(paid: &PaidInvoice) -> ApiResponse {
 
 /// Returns the version of the invoice that the header `If-Match` demands; `None` without the header. Fails if the
 /// stored invoice is another version.
-pub(super) async fn check_if_match(
+pub(super) async fn check_if_match_header(
     state: &ApiState,
     request: &HttpRequest,
     id: TaxpayerId,
