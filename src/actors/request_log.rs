@@ -3,9 +3,9 @@
 //! requests that it kept since the last batch.
 //!
 //! Good requests are those that did not fail. In each second, many failed requests of an account are kept, but only a
-//! few good ones. The number per hour is limited, too, so that no client fills the disk. When the memory is full, the
-//! oldest good request is dropped or, if there is none, the oldest failed one. Dropped good requests and dropped failed
-//! ones are counted separately (`dropped_counts`).
+//! few good ones. The numbers of failed requests and of kept bodies are also limited per hour, so that no client fills
+//! the disk. When the memory is full, the oldest good request is dropped or, if there is none, the oldest failed one.
+//! Dropped good requests and dropped failed ones are counted separately (`dropped_counts`).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

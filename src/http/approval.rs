@@ -17,7 +17,7 @@ use crate::http::stored_invoice::{StoredInvoice, drop_refused_telephones};
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 
-/// What has to happen with an approval besides the new status: a submission, if any, and warnings.
+/// The effects of an approval besides the new status: a submission, if any, and warnings.
 #[derive(Debug, Default)]
 pub(crate) struct PreparedApproval {
     pub(crate) submission: Option<SubmissionAfterApproval>,

@@ -51,8 +51,8 @@ pub(crate) struct InvitationRequest {
     pub(crate) claim: Option<IdempotencyClaim>,
 }
 
-/// Makes an invitation, which ends an earlier one of the same person. `None` if there is no such person or the account
-/// is disabled.
+/// Makes an invitation, which ends an earlier one of the same person. `None` if there is no such person, if the account
+/// is disabled, or if the maker has meanwhile lost the right to make links.
 pub(crate) async fn make_invitation(
     state: &ApiState,
     request: &HttpRequest,

@@ -314,8 +314,7 @@ pub(crate) async fn public_page_url(
     request: &HttpRequest,
     invoice: &Invoice,
 ) -> Result<Option<String>, ApiError> {
-    let origin = state.origin(request).filter(|_| invoice.authority.signed);
-    let Some(origin) = origin else {
+    let Some(origin) = state.origin(request).filter(|_| invoice.authority.signed) else {
         return Ok(None);
     };
     let token = verify_links::load_or_draw_token(&state.store, invoice).await?;

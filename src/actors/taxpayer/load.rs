@@ -65,7 +65,8 @@ pub(super) async fn load(
     for start in starts {
         let id = start.id;
         let runs = rows.runs.take(id);
-        let paused_runs = find_paused_runs(tx, &start.wanted, &runs).await?;
+        let runs_paused_by_operator =
+            find_runs_paused_by_operator(tx, &start.wanted, &runs).await?;
         let rare = RareRows::load(start.wanted, &deps.store, tx, id, now).await?;
         let CachedState {
             version,
@@ -90,7 +91,7 @@ pub(super) async fn load(
             items: rows.items.take(id).into_iter().collect(),
             customers: rows.customers.take(id).into_iter().collect(),
             runs: runs.into_iter().map(Tracked::from_stored).collect(),
-            paused_runs,
+            runs_paused_by_operator,
             supplier_invoices: rare.supplier_invoices,
             acknowledged: rare.acknowledged,
             last_postings: rare.last_postings,
@@ -206,14 +207,14 @@ async fn load_correcting(
 }
 
 /// Returns those of the loaded runs that an operator has paused; none if no command asks for them.
-async fn find_paused_runs(
+async fn find_runs_paused_by_operator(
     tx: &Transaction,
     wanted: &ReadSet,
     runs: &[Run],
 ) -> Result<HashSet<RunId>, StoreError> {
     let paused = runs.iter().filter(|run| run.state() == RunState::Paused);
     let ids: Vec<_> = paused
-        .filter(|_| wanted.paused_runs)
+        .filter(|_| wanted.runs_paused_by_operator)
         .map(|run| run.id)
         .collect();
     audit::find_paused_by_operator(tx, &ids).await

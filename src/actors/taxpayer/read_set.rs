@@ -22,7 +22,7 @@ pub struct ReadSet {
     pub(super) items: ItemIdentifiers,
     pub(super) run_irn_keys: Vec<String>,
     /// True if the ids of those runs that an operator has paused are read, too.
-    pub(super) paused_runs: bool,
+    pub(super) runs_paused_by_operator: bool,
     pub(super) supplier_irn_keys: Vec<String>,
     /// IRNs of invoices whose receipt a command may record.
     pub(super) receipts: Vec<String>,
@@ -93,8 +93,8 @@ impl ReadSet {
     }
 
     /// Asks which of the runs an operator has paused.
-    pub(crate) fn add_paused_runs(&mut self) {
-        self.paused_runs = true;
+    pub(crate) fn add_runs_paused_by_operator(&mut self) {
+        self.runs_paused_by_operator = true;
     }
 
     /// Adds the rows that `check_preconditions` needs for a run that is to continue. They include the signed credit

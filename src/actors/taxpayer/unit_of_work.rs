@@ -69,7 +69,7 @@ pub struct UnitOfWork {
     pub(crate) items: Items,
     pub(crate) runs: Vec<Tracked<Run>>,
     /// The runs that an operator had paused when the batch started. Loaded only if a command asks for them.
-    pub(crate) paused_runs: HashSet<RunId>,
+    pub(crate) runs_paused_by_operator: HashSet<RunId>,
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
     /// The IRNs, among those that the batch needs, whose receipt is already in the event log.
     pub(crate) acknowledged: Vec<Irn>,

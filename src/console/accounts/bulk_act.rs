@@ -104,7 +104,7 @@ impl VersionToSubmit {
     /// Returns the version to submit after an approval. A later edit is not submitted, because the approver has not
     /// seen it. If the approval itself has started a submission, the document of that submission is used: unlike the
     /// invoice, it cannot change any more.
-    fn version_after_approval(approved: &Invoice, submission: Option<RunRequest>) -> Self {
+    fn after_approval(approved: &Invoice, submission: Option<RunRequest>) -> Self {
         submission.map_or_else(|| Self::Seen(SeenInvoice::from(approved)), Self::Made)
     }
 }
@@ -143,7 +143,7 @@ async fn approve_invoice(
     let approved = state.taxpayers.send(session.taxpayer, command).await?;
     Ok(ApprovedInvoice {
         text,
-        version: VersionToSubmit::version_after_approval(&approved, submission),
+        version: VersionToSubmit::after_approval(&approved, submission),
     })
 }
 
@@ -209,7 +209,7 @@ mod tests {
         let made = RunRequest::sample(approved.irn.as_str(), Operation::Submit);
         for submission in [None, Some(made)] {
             let is_made = submission.is_some();
-            match VersionToSubmit::version_after_approval(&approved, submission) {
+            match VersionToSubmit::after_approval(&approved, submission) {
                 VersionToSubmit::Seen(seen) => {
                     assert!(!is_made);
                     let expected = SeenInvoice::from(&approved);

@@ -15,7 +15,7 @@ use crate::http::corrections::refund_sentence;
 
 /// An act that has its own button in the head of the page. The first button is the main one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HeaderButton {
+pub(super) struct HeadButton {
     /// The path that the button's form is sent to, below the path of the invoice.
     pub(super) path: &'static str,
     pub(super) label: &'static str,
@@ -45,40 +45,40 @@ pub(super) enum AcceptedPayments {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InvoiceActs {
-    pub(super) in_head: Vec<HeaderButton>,
+    pub(super) in_head: Vec<HeadButton>,
     pub(super) payments: AcceptedPayments,
     pub(super) is_editable: bool,
     pub(super) is_creditable: bool,
     pub(super) statuses: Vec<StatusAct>,
 }
 
-const APPROVE: HeaderButton = HeaderButton {
+const APPROVE: HeadButton = HeadButton {
     path: "status",
     label: "Approve",
     status: "approved",
     effect: "The invoice can then be submitted and paid.",
 };
-const APPROVE_AND_SUBMIT: HeaderButton = HeaderButton {
+const APPROVE_AND_SUBMIT: HeadButton = HeadButton {
     effect: "The invoice is approved, and the account submits what is approved: it goes to the authority to be signed.",
     ..APPROVE
 };
-const SUBMIT: HeaderButton = HeaderButton {
+const SUBMIT: HeadButton = HeadButton {
     path: "submit",
     label: "Submit",
     status: "",
     effect: "The stored invoice goes to the authority to be signed.",
 };
-const SEND_AGAIN: HeaderButton = HeaderButton {
+const SEND_AGAIN: HeadButton = HeadButton {
     label: "Send again",
     ..SUBMIT
 };
-const TRY_NOW: HeaderButton = HeaderButton {
+const TRY_NOW: HeadButton = HeadButton {
     path: "retry",
     label: "Try now",
     status: "",
     effect: "The authority is called at once instead of at the next attempt.",
 };
-const TRANSMIT: HeaderButton = HeaderButton {
+const TRANSMIT: HeadButton = HeadButton {
     path: "transmit",
     label: "Transmit",
     status: "",
@@ -202,7 +202,7 @@ fn first_acts(
     invoice: &Invoice,
     submission: Option<RunState>,
     submits_after_approval: bool,
-) -> Vec<HeaderButton> {
+) -> Vec<HeadButton> {
     let is_approvable = invoice.status == WorkflowStatus::Draft && !is_run_unfinished(submission);
     let approval = is_approvable.then_some(if submits_after_approval {
         APPROVE_AND_SUBMIT
@@ -220,7 +220,7 @@ fn first_acts(
 
 /// Returns the act that submits the invoice. A draft must be approved first, unless the authority has rejected it
 /// already. An invoice that the authority has validated but not signed is sent again.
-fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeaderButton> {
+fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeadButton> {
     let is_settable = SettableStatus::parse(invoice.status.as_str()).is_some()
         || matches!(
             invoice.status,

@@ -302,15 +302,15 @@
     delete form.dataset.sent;
     form.querySelectorAll("button").forEach((button) => { button.disabled = false; });
   }));
-  // The acts of a list need a ticked row. Where nothing can be ticked they stay.
-  const showActs = () => document.querySelectorAll("form.bulk").forEach((bar) => {
+  // The acts of a list need a ticked row.
+  const enableActs = () => document.querySelectorAll("form.bulk").forEach((bar) => {
     const boxes = [...bar.elements].filter(({ type, name }) => type === "checkbox" && ["id", "all"].includes(name));
-    const isIdle = boxes.length > 0 && !boxes.some((box) => box.checked);
+    const isIdle = !boxes.some((box) => box.checked);
     bar.querySelectorAll("button").forEach((button) => { button.disabled = isIdle || bar.dataset.sent === "true"; });
   });
-  document.addEventListener("change", showActs);
-  window.addEventListener("pageshow", showActs);
-  showActs();
+  document.addEventListener("change", enableActs);
+  window.addEventListener("pageshow", enableActs);
+  enableActs();
   document.querySelector("[data-focus]")?.focus();
   // On a phone the navigation is a strip: it is moved so that the current page is in view.
   document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

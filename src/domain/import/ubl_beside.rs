@@ -4,7 +4,7 @@
 use trade_document::TradeDocument;
 use ubl::UnmappedPart;
 
-use crate::domain::invoice::ubl_parts::{UblParts, is_about_taxpayer};
+use crate::domain::invoice::ubl_parts::{UblParts, is_replaced_by_profile};
 
 /// The maximum number of parts that a warning names.
 const SHOWN_MAX: usize = 10;
@@ -34,8 +34,8 @@ pub(super) fn keep_fitting_parts(
     let (fitting, mut lost): (Vec<_>, Vec<_>) = beside.into_iter().partition(|part| {
         let is_about_tax = part.root_child() == "cac:TaxTotal";
         let fits_charges = has_same_charges || !is_about_charge(part);
-        let is_own_number = is_about_taxpayer(part, &stages.read.document_type.code);
-        fits_charges && !is_own_number && (!stages.has_charges_after_tax || !is_about_tax)
+        let is_replaced = is_replaced_by_profile(part, &stages.read.document_type.code);
+        fits_charges && !is_replaced && (!stages.has_charges_after_tax || !is_about_tax)
     });
     let taken = parts_warning(&fitting, |names| {
         format!("No field takes {names}: kept for the UBL of the invoice.")

@@ -54,7 +54,9 @@ pub struct WorkFacts {
     pub paused: CountAndOldest,
     /// The submissions that have missed their deadlines. `since` is the earliest of these deadlines.
     pub overdue: CountAndOldest,
+    /// The submissions whose deadlines are near.
     pub due_soon: u64,
+    /// The earliest of the deadlines of these submissions; `None` if there are none.
     pub next_deadline: Option<Timestamp>,
     /// The due lanes of runs and of endpoints that no replica holds, by kind, without the runs of paused taxpayers.
     /// `since` is the earliest due time, or the time at which a replica last held a lane of this kind if that is later.

@@ -118,7 +118,7 @@ pub fn tax_currency_warning(tax_currency: Option<&str>, ubl: &str) -> Option<Str
 /// True if the part is a number of the taxpayer, the code of its trade, or an attribute such as the scheme of a number.
 /// Such parts are left out, because the data of the taxpayer's profile is used instead. In a self-billed document the
 /// taxpayer is the customer.
-pub fn is_about_taxpayer(part: &UnmappedPart, type_code: &str) -> bool {
+pub fn is_replaced_by_profile(part: &UnmappedPart, type_code: &str) -> bool {
     let taxpayer = if is_self_billed(type_code) {
         CUSTOMER
     } else {
@@ -188,7 +188,7 @@ impl<'a> FitCriteria<'a> {
             && !self.belongs_to_old_address(part)
             && !self.is_old_description(part)
             && !self.unfit.contains(&child)
-            && !is_about_taxpayer(part, self.type_code)
+            && !is_replaced_by_profile(part, self.type_code)
     }
 
     fn belongs_to_old_address(&self, part: &UnmappedPart) -> bool {

@@ -87,16 +87,7 @@ pub(crate) fn read_with_context(
         invoice_no.as_deref(),
         dates.issued,
     );
-    if dates.issued.is_some_and(|issued| issued > account.today) {
-        reader.report_fault(
-            "issue_date",
-            FieldRule::with_expected(
-                "before_or_equal",
-                "must not be in the future",
-                "today or an earlier day",
-            ),
-        );
-    }
+    refuse_future_issue_date(reader, dates.issued, account.today);
     let invoice_type = reader
         .required("invoice_type_code")
         .code(ReferenceList::InvoiceTypes);
@@ -140,6 +131,19 @@ pub(crate) fn read_with_context(
         extras: Map::new(),
         batch_no: None,
     })
+}
+
+fn refuse_future_issue_date(reader: &mut Reader<'_>, issued: Option<Date>, today: Date) {
+    if issued.is_some_and(|issued| issued > today) {
+        reader.report_fault(
+            "issue_date",
+            FieldRule::with_expected(
+                "before_or_equal",
+                "must not be in the future",
+                "today or an earlier day",
+            ),
+        );
+    }
 }
 
 /// Reports a fault if the IRN does not have the account's service id. Warns if the number or the date in the IRN

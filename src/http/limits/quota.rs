@@ -14,7 +14,7 @@ pub(crate) struct Quota {
     interval: i64,
 }
 
-/// What is left of a quota, as the response headers show it.
+/// The rest of a quota, as the response headers show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allowance {
     pub(crate) limit: u32,

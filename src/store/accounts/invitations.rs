@@ -131,7 +131,7 @@ async fn lock_invited_person(
     accounts.sort_by_key(|account| (account.kind().as_str(), account.id()));
     let mut invited = None;
     for account in accounts {
-        let Some(locked) = owners::lock_account(tx, account).await? else {
+        let Some(locked) = owners::lock_person(tx, account).await? else {
             return Ok(None);
         };
         if maker == Some(account) && !locked.may_invite() {
@@ -204,7 +204,7 @@ pub async fn accept(
     };
     let owner = row.owner()?;
     // Locks the person's row before deleting the link. `add` locks in the same order, so the two cannot deadlock.
-    if owners::lock_account(&tx, owner).await?.is_none() {
+    if owners::lock_person(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     let used =

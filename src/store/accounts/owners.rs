@@ -83,7 +83,7 @@ impl LockedAccount {
 }
 
 /// Locks the account of a person for the rest of the transaction. `None` if the account does not exist.
-pub(super) async fn lock_account(
+pub(super) async fn lock_person(
     tx: &Transaction,
     owner: SessionOwner,
 ) -> Result<Option<LockedAccount>, StoreError> {

@@ -39,9 +39,12 @@ pub async fn find_accounts_by_email(
     let contact = contact_row::Entity::find()
         .filter(contact_row::Column::EmailKey.is_in(&keys))
         .order_by_asc(contact_row::Column::Id);
-    let operator = operator_row::Entity::find().filter(operator_row::Column::EmailKey.is_in(&keys));
-    let integrator =
-        integrator_row::Entity::find().filter(integrator_row::Column::EmailKey.is_in(&keys));
+    let operator = operator_row::Entity::find()
+        .filter(operator_row::Column::EmailKey.is_in(&keys))
+        .order_by_asc(operator_row::Column::Id);
+    let integrator = integrator_row::Entity::find()
+        .filter(integrator_row::Column::EmailKey.is_in(&keys))
+        .order_by_asc(integrator_row::Column::Id);
     let mut found = Vec::new();
     if let Some(row) = contact.one(store.reader()).await?
         && let Some(password_hash) = row.password_hash.clone()
@@ -149,7 +152,7 @@ pub async fn set_password(
         by,
     } = change;
     let tx = store.begin().await?;
-    let Some(account) = owners::lock_account(&tx, owner).await? else {
+    let Some(account) = owners::lock_person(&tx, owner).await? else {
         return Ok(None);
     };
     let may_change = replaces.is_none_or(|entered| account.is_enabled_with_password(entered));
@@ -250,7 +253,36 @@ mod tests {
                 let found = find_accounts_by_email(store, typed).await.unwrap();
                 assert_eq!(!found.is_empty(), is_found, "{stored:?} {typed:?}");
             }
+            add_namesake(store, "\u{e9}@example.com", "e\u{301}@example.com").await;
+            for typed in ["\u{e9}@example.com", "e\u{301}@example.com"] {
+                let found = find_accounts_by_email(store, typed).await.unwrap();
+                assert_eq!(found[0].password_hash, "first", "the older one: {typed:?}");
+            }
         }
+    }
+
+    /// Stores the address of the only operator as `own_key`, and adds an operator whose address is `new_key`.
+    async fn add_namesake(store: &Store, own_key: &str, new_key: &str) {
+        let new = NewOperator {
+            email: "second@example.com".into(),
+            password_hash: "second".into(),
+            role: OperatorRole::Viewer,
+            key: NewKey::from(SecretString::from("opk_2")),
+        };
+        let added = add_operator(store, &new, Timestamp::UNIX_EPOCH).await;
+        let added = added.unwrap();
+        let tx = store.begin().await.unwrap();
+        for (is_added, key) in [(false, own_key), (true, new_key)] {
+            let id = operator_row::Column::Id;
+            let chosen = if is_added { id.eq(added) } else { id.ne(added) };
+            operator_row::Entity::update_many()
+                .col_expr(operator_row::Column::EmailKey, Expr::value(key))
+                .filter(chosen)
+                .exec(&tx)
+                .await
+                .unwrap();
+        }
+        tx.commit().await.unwrap();
     }
 
     #[tokio::test]

@@ -70,7 +70,7 @@ pub async fn save(
 ) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
     // The lock prevents that two calls at the same time count the same views and together exceed the limit.
-    if owners::lock_account(&tx, owner.person).await?.is_none() {
+    if owners::lock_person(&tx, owner.person).await?.is_none() {
         return Ok(false);
     }
     let others = owner.select_views().filter(Column::Name.ne(name));

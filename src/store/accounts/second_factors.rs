@@ -141,7 +141,7 @@ pub async fn begin_setup(
     let key = person_key(owner);
     let sealed = store.vault().seal(&key, &secret.text())?;
     let tx = store.begin().await?;
-    if owners::lock_account(&tx, owner).await?.is_none() {
+    if owners::lock_person(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     Entity::delete_many()
@@ -192,7 +192,7 @@ pub async fn confirm_setup(
         now,
     } = confirmation;
     let tx = store.begin().await?;
-    if owners::lock_account(&tx, owner).await?.is_none()
+    if owners::lock_person(&tx, owner).await?.is_none()
         || !has_secret(store, &tx, owner, secret).await?
     {
         return Ok(None);
@@ -365,7 +365,7 @@ pub async fn remove(store: &Store, removal: FactorRemoval) -> Result<Option<bool
         now,
     } = removal;
     let tx = store.begin().await?;
-    if owners::lock_account(&tx, owner).await?.is_none() {
+    if owners::lock_person(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     let row = Entity::find_by_id(person_key(owner)).one(&tx).await?;

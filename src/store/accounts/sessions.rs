@@ -56,7 +56,7 @@ async fn insert(
     awaits_code: bool,
     now: Timestamp,
 ) -> Result<Option<()>, StoreError> {
-    if !owners::lock_account(tx, new.owner)
+    if !owners::lock_person(tx, new.owner)
         .await?
         .is_some_and(|account| account.is_enabled_with_password(new.password_hash))
     {

@@ -60,7 +60,7 @@ impl TaxpayerCommand for OpenRun {
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_invoice_with_runs(&self.0.irn);
-        wanted.add_paused_runs();
+        wanted.add_runs_paused_by_operator();
         let relayed = self.0.payload.payment();
         if relayed.is_some_and(|relayed| relayed.payment_status == RelayedPaymentStatus::Paid) {
             wanted.add_credit_notes();
@@ -111,14 +111,15 @@ impl TaxpayerCommand for OpenRun {
 
 /// True if an operator has paused the run: the last audit entry about it is a pause.
 fn is_paused_by_operator(uow: &UnitOfWork, run: &Run) -> bool {
+    if run.state() != RunState::Paused {
+        return false;
+    }
     let subject = run.id.to_string();
     let mut written = uow.writes.audit.iter().rev();
-    let last = written.find(|entry| entry.subject == subject);
-    let is_last_a_pause = last.map_or_else(
-        || uow.paused_runs.contains(&run.id),
+    written.find(|entry| entry.subject == subject).map_or_else(
+        || uow.runs_paused_by_operator.contains(&run.id),
         |entry| entry.action == AuditAction::PauseRun,
-    );
-    run.state() == RunState::Paused && is_last_a_pause
+    )
 }
 
 /// Leaves a run paused that an operator has paused. If the request has other content, the run takes it over, so that

@@ -74,7 +74,7 @@ impl TaxpayerCommand for SetStatus {
         }
         if let Some(submission) = &self.submission {
             wanted.add_invoice_with_runs(&submission.request.irn);
-            wanted.add_paused_runs();
+            wanted.add_runs_paused_by_operator();
         }
     }
 

@@ -77,7 +77,7 @@ pub(super) const CASES: &[Case] = &[
         situation.replicas = replica_list(REPLICA_STARTED, ReplicaFigures::default());
         situation.replicas.replicas[0].seen_at = situation.now - SignedDuration::from_secs(4);
     }),
-    // What only a process that sends can do is not missed.
+    // A paused process does not miss the periodic work that only a sending process does.
     ("service-paused", |situation| {
         situation.process.is_paused = true;
         situation.reconciliation = Some(repeated(situation, 1_801));
