@@ -17,10 +17,12 @@ require_typos() { require_tool typos "$TYPOS" "$TYPOS_HASH" typos typos-cli; }
 # Puts a program on PATH: its name, its version, the hash of its wheel, its name on PyPI and on crates.io.
 require_tool() {
     local name=$1 version=$2 hash=$3 package=$4 crate=$5
-    local home=${CARGO_TARGET_DIR:-$PWD/target}/tools/$name-$version
+    local home=${CARGO_TARGET_DIR:-target}/tools/$name-$version
+    mkdir -p "$home/bin"
+    # Absolute, because PATH and the link below are also used from other directories.
+    home=$(cd "$home" && pwd)
     export PATH="$home/bin:$PATH"
     [ -x "$home/bin/$name" ] && return
-    mkdir -p "$home/bin"
     echo "scripts: installing $name $version"
     if python3 -m venv "$home/python" >/dev/null 2>&1 &&
         echo "$package==$version --hash=$hash" >"$home/requirements.txt" &&
