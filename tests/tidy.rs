@@ -95,6 +95,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "http::approval",
         "http::document_body",
+        "http::draft_warnings",
         "http::delivery_links",
         "http::delivery_selection",
     ],

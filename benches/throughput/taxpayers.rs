@@ -20,7 +20,7 @@ use secrecy::SecretString;
 use tokio::time::{Instant as Due, sleep, sleep_until};
 
 use crate::direct;
-use crate::sink::{Sink, remark};
+use crate::sink::{Sink, event_remark};
 
 /// The number of taxpayers that are created concurrently.
 const AT_ONCE: usize = 64;

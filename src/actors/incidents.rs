@@ -194,7 +194,7 @@ mod tests {
         let incidents = Incidents::default();
         let now = Timestamp::UNIX_EPOCH;
         let begun = run().begin_attempt(Step::IrnCheck, now);
-        let paused = begun.clone().after(
+        let paused = begun.clone().after_step(
             Step::IrnCheck,
             &StepResult::Pause {
                 error: "down".into(),

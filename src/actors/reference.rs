@@ -28,8 +28,9 @@ impl ReferenceRefresher {
     /// authority (the simulator in this process) is asked at once. A remote authority is asked after the start, so that
     /// it does not delay the start.
     pub async fn load(&self, is_embedded: bool) -> Result<Duration, StoreError> {
-        let (catalog, oldest) = reference_lists::load(&self.store).await?;
-        self.catalog.set(catalog);
+        let stored = reference_lists::load(&self.store).await?;
+        let oldest = stored.oldest_fetched_at;
+        self.catalog.set(stored.catalog);
         if !is_embedded {
             return Ok(Duration::ZERO);
         }

@@ -378,7 +378,7 @@ mod tests {
     use crate::domain::access::caller::KeyKind;
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::domain::request_log::{BODY_BYTES_MAX, LoggedBody, RequestOwner};
-    use crate::store::operations::request_log::{LogReader, RequestFilter, page_for_reader};
+    use crate::store::operations::request_log::{ReadingAccount, RequestFilter, page_for_reader};
     use crate::store::testing::stores;
 
     const OWN: TaxpayerId = TaxpayerId(7);
@@ -503,7 +503,8 @@ mod tests {
                 per_page: 1,
             };
             let filter = RequestFilter::default();
-            let found = page_for_reader(&test.store, LogReader::Taxpayer(OWN), filter, page).await;
+            let found =
+                page_for_reader(&test.store, ReadingAccount::Taxpayer(OWN), filter, page).await;
             assert_eq!(found.unwrap().1, 2);
             assert_eq!(log.dropped_counts(), [("good", 0), ("failed", 0)]);
             test.store.close().await;
@@ -525,7 +526,7 @@ mod tests {
                 number: 1,
                 per_page: 1,
             };
-            let reader = LogReader::Taxpayer(OWN);
+            let reader = ReadingAccount::Taxpayer(OWN);
             let (_, total) = page_for_reader(&test.store, reader, RequestFilter::default(), page)
                 .await
                 .unwrap();

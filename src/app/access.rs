@@ -14,7 +14,7 @@ use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::http::views::account::{ChangedContact, ChangedRole, EnabledAccount, RevokedKeys};
 use crate::store::accounts::access::{self, AccessChangeOutcome};
 use crate::store::accounts::contacts::{self, ContactChange, ContactChangeResult};
-use crate::store::accounts::{AccountChange, Revocation};
+use crate::store::accounts::{AccountChange, RevokedCounts};
 
 /// A change of the access of an operator or an integrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub async fn change_access(
         (_, AccessAct::Enable) => Ok(json!(EnabledAccount { id: owner.id })),
         (_, AccessAct::Role(role)) => Ok(json!(ChangedRole { id: owner.id, role })),
         (AccessChangeOutcome::AlreadySo, _) => {
-            Ok(json!(RevokedKeys::new(owner.id, Revocation::default())))
+            Ok(json!(RevokedKeys::new(owner.id, RevokedCounts::default())))
         }
         (AccessChangeOutcome::Done(ended), _) => Ok(json!(RevokedKeys::new(owner.id, ended))),
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::app::build_context::deadline_policy;
 use crate::app::composition::App;
 use crate::app::mails::{mail_links, sends_mails};
 use crate::config::{self, Settings};
@@ -89,12 +90,14 @@ fn api_settings(app: &App, settings: &Settings) -> http::state::ApiSettings {
         idempotency_keep: Duration::from_secs(settings.http.idempotency_keep_s),
         body_timeout: Duration::from_secs(settings.http.body_timeout_s),
         utc_offset: settings.authority.utc_offset,
+        deadlines: deadline_policy(settings),
         verification: settings.accounts.verification,
         taxpayers_per_integrator_max: settings.accounts.taxpayers_per_integrator_max,
         keys_per_taxpayer_max: settings.accounts.keys_per_taxpayer_max,
         erp_systems: settings.options.erp_systems.clone(),
         notification_token: settings.authority.notification_token.clone(),
         metrics_public: settings.metrics.public,
+        irn_chars_max: app.irn_chars_max,
         is_sandbox: settings.authority.mode == config::authority::AuthorityMode::Sandbox,
         mails: http::state::MailSettings {
             are_sent: sends_mails(settings),

@@ -21,6 +21,8 @@ pub(super) struct AuthorityConnection {
     pub(super) authority: Authority,
     /// The keys that encrypt QR codes. Without them an invoice keeps its provisional QR code.
     pub(super) keys: Option<CryptoKeys>,
+    /// The length of the longest IRN that fits into a QR code; `None` without keys.
+    pub(super) irn_chars_max: Option<usize>,
     pub(super) sandbox: Option<Sandbox>,
 }
 
@@ -38,9 +40,11 @@ impl AuthorityConnection {
         };
         let authority = build_client(settings, sandbox.as_ref(), mode, clock)?;
         let keys = load_crypto_keys(settings, sandbox.as_ref())?;
+        let irn_chars_max = keys.as_ref().map(longest_irn).transpose()?;
         Ok(Self {
             authority,
             keys,
+            irn_chars_max,
             sandbox,
         })
     }
@@ -131,6 +135,14 @@ fn load_crypto_keys(
     CryptoKeys::parse(&file)
         .map(Some)
         .map_err(|source| StartError::CryptoKeys { from, source })
+}
+
+fn longest_irn(keys: &CryptoKeys) -> Result<usize, StartError> {
+    keys.irn_bytes_max()
+        .map_err(|source| StartError::CryptoKeys {
+            from: "authority.crypto_keys_file".to_owned(),
+            source,
+        })
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, StartError> {

@@ -160,12 +160,17 @@ impl BuildContext<'_> {
         }
     }
 
-    pub(super) fn correction_worker(&self, catalog: &SharedCatalog) -> CorrectionWorker {
+    pub(super) fn correction_worker(
+        &self,
+        catalog: &SharedCatalog,
+        irn_chars_max: Option<usize>,
+    ) -> CorrectionWorker {
         CorrectionWorker {
             store: self.store.clone(),
             taxpayers: Arc::clone(&self.taxpayers),
             catalog: catalog.clone(),
             clock: self.clock.clone(),
+            irn_chars_max,
         }
     }
 
@@ -233,7 +238,7 @@ pub(super) fn taxpayer_deps(
     }
 }
 
-fn deadline_policy(settings: &Settings) -> DeadlinePolicy {
+pub(super) fn deadline_policy(settings: &Settings) -> DeadlinePolicy {
     let given = &settings.deadlines;
     DeadlinePolicy {
         b2b: Duration::from_hours(given.b2b_h),

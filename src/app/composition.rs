@@ -37,6 +37,8 @@ use crate::store::operations::{replicas, taxpayer_pauses};
 pub struct App {
     pub store: Store,
     pub authority: Authority,
+    /// The length of the longest IRN that fits into a QR code; `None` if this process makes no QR codes.
+    pub(super) irn_chars_max: Option<usize>,
     pub catalog: SharedCatalog,
     pub clock: SharedClock,
     pub tree: Tree,
@@ -71,14 +73,14 @@ impl App {
         let AuthorityConnection {
             authority,
             keys,
+            irn_chars_max,
             sandbox,
         } = AuthorityConnection::connect(settings, mode, &clock).await?;
         let context = BuildContext::start(settings, store, clock, authority, owner);
         let pauses = taxpayer_pauses::list(&context.store).await?;
         context.taxpayers.paused_taxpayers().set(pauses);
         let pipeline = context.pipeline();
-        let catalog = context.catalog.clone();
-        let reference_refresher = context.reference_refresher(&catalog);
+        let reference_refresher = context.reference_refresher(&context.catalog);
         let asks_at_once = sandbox.is_some() && mode == ServeMode::Normal;
         let reference_fresh_for = reference_refresher.load(asks_at_once).await?;
         let webhook_urls = webhook_addresses(settings);
@@ -102,14 +104,15 @@ impl App {
             delivery: Arc::clone(&delivery),
             outgoing: outgoing.schedule_unless_paused(mode).await?,
             checkpointer,
-            imports: context.import_worker(&catalog),
-            corrections: context.correction_worker(&catalog),
+            imports: context.import_worker(&context.catalog),
+            corrections: context.correction_worker(&context.catalog, irn_chars_max),
         };
         let background = BackgroundActors::start(&context, work);
         Ok(Self {
             store: context.store,
             authority: context.authority,
-            catalog,
+            irn_chars_max,
+            catalog: context.catalog,
             clock: context.clock,
             tree: context.tree,
             taxpayers: context.taxpayers,

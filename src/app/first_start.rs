@@ -101,7 +101,7 @@ async fn create_missing_accounts(
     let integrator_key = new_key(KeyKind::Integrator, clock::system_rng().random());
     let key: NewKey = integrator_key.clone().into();
     let integrator = if let Some(id) = integrator {
-        accounts::replace_integrator_key(store, id, &key, now)
+        accounts::rotate_integrator_key(store, id, &key, now)
             .await
             .map(|()| id)?
     } else {
@@ -233,6 +233,7 @@ fn demo_profile() -> ProfileChange {
 pub(super) fn welcome_text(
     app: &App,
     address: SocketAddr,
+    ops_address: Option<SocketAddr>,
     accounts: Option<&DemoAccounts>,
 ) -> String {
     let mut lines = vec![format!("einvoice is listening on http://{address}")];
@@ -265,19 +266,8 @@ pub(super) fn welcome_text(
                 operator.key.expose_secret()
             ));
         }
-        lines.extend([
-            String::new(),
-            format!("Sign in at http://{address}/ with one of these:"),
-        ]);
-        if let Some(operator) = &accounts.operator {
-            lines.push(format!(
-                "  {OPERATOR_EMAIL}   {}",
-                operator.password.expose_secret()
-            ));
-        }
-        if let Some(password) = &accounts.contact_password {
-            lines.push(format!("  {CONTACT_EMAIL}    {}", password.expose_secret()));
-        }
+        lines.push(String::new());
+        lines.extend(sign_in_lines(address, ops_address, accounts));
         lines.extend([
             format!("The documentation is at http://{address}/docs/"),
             String::new(),
@@ -287,6 +277,27 @@ pub(super) fn welcome_text(
         ]);
     }
     lines.join("\n") + "\n"
+}
+
+/// Returns the lines that say who can sign in, and where.
+fn sign_in_lines(
+    address: SocketAddr,
+    ops_address: Option<SocketAddr>,
+    accounts: &DemoAccounts,
+) -> Vec<String> {
+    let mut lines = vec![format!("Sign in at http://{address}/ with one of these:")];
+    if let Some(operator) = &accounts.operator {
+        let password = operator.password.expose_secret();
+        // Operators who have a listener of their own can sign in only there.
+        let place = ops_address.map_or_else(String::new, |address| {
+            format!("   at http://{address}/sign-in")
+        });
+        lines.push(format!("  {OPERATOR_EMAIL}   {password}{place}"));
+    }
+    if let Some(password) = &accounts.contact_password {
+        lines.push(format!("  {CONTACT_EMAIL}    {}", password.expose_secret()));
+    }
+    lines
 }
 
 fn curl_example(address: SocketAddr, key: &SecretString) -> String {
@@ -316,4 +327,40 @@ pub(crate) fn demo_invoice(invoice_no: &str) -> serde_json::Value {
             "price_unit": "EA", "tax_category": "STANDARD_VAT", "product_category": "8471.30",
         }],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_is_sent_to_the_listener_where_it_can_sign_in() {
+        let accounts = DemoAccounts {
+            integrator_key: "i".into(),
+            taxpayer_id: TaxpayerId(1),
+            taxpayer_key: "t".into(),
+            contact_password: Some("four".into()),
+            operator: Some(DemoOperator {
+                password: "five".into(),
+                key: "o".into(),
+            }),
+        };
+        let address: SocketAddr = "127.0.0.1:8080".parse().unwrap();
+        for (ops_address, place) in [
+            (None, ""),
+            (
+                Some("127.0.0.1:9090"),
+                "   at http://127.0.0.1:9090/sign-in",
+            ),
+        ] {
+            let ops_address = ops_address.map(|text| text.parse().unwrap());
+            let lines = sign_in_lines(address, ops_address, &accounts);
+            let expected = [
+                "Sign in at http://127.0.0.1:8080/ with one of these:".to_owned(),
+                format!("  operator@demo.example   five{place}"),
+                "  ada.obi@demo.example    four".to_owned(),
+            ];
+            assert_eq!(lines, expected);
+        }
+    }
 }

@@ -54,6 +54,6 @@ async fn make_invitation(
     let made = invitations::add(&store, new).await;
     store.close().await;
     Ok(made?.map(
-        |expires_at| json!({ "id": owner.id(), "path": token.path(), "expires_at": expires_at.to_string() }),
+        |expires_at| json!({ "id": owner.id(), "path": token.page_path(), "expires_at": expires_at.to_string() }),
     ))
 }

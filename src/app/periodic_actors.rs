@@ -107,6 +107,7 @@ impl BuildContext<'_> {
             clock: self.clock.clone(),
             started_at: self.clock.now(),
             lift_after: SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX),
+            last_run: Arc::default(),
         };
         let every = after.min(quarantine_lift::LOOK_EVERY);
         let period = Period::new(kinds::JANITOR, "quarantine-lift", every);

@@ -243,8 +243,12 @@ pub async fn serve(settings: Settings, mode: ServeMode) -> Result<(), StartError
         }
     };
     let accounts = first_start::create_accounts(&application.app, &settings).await?;
-    let welcome =
-        first_start::welcome_text(&application.app, application.address, accounts.as_ref());
+    let welcome = first_start::welcome_text(
+        &application.app,
+        application.address,
+        application.ops_address,
+        accounts.as_ref(),
+    );
     announce(&welcome);
     if let Some(address) = application.ops_address() {
         announce(&format!(

@@ -145,7 +145,7 @@ pub struct ImportArguments {
     /// The create request whose fields the invoices have: standard, or full for UBL and JSON.
     #[arg(long, value_name = "FORM", default_value_t = ImportForm::Standard)]
     pub form: ImportForm,
-    /// Imports without a question.
+    /// Imports without asking for confirmation first.
     #[arg(long)]
     pub yes: bool,
     /// The address of the service.

@@ -13,9 +13,11 @@ use super::fault::{ConfigFault, SettingFault};
 use super::strength::{is_guessable, is_patterned};
 use super::{Environment, Settings};
 
-/// The shortest API key or secret of the authority in production. Anything shorter is taken for a placeholder.
+/// The minimum length of the authority's API key and API secret in production. A shorter one is taken for a
+/// placeholder, and the settings are refused.
 const KEY_CHARS_MIN: usize = 8;
-/// The shortest notification token that production accepts. Outsiders may try to guess it, because it is part of a URL.
+/// The minimum length of the notification token in production. With a shorter one, the settings are refused: the token
+/// is part of a URL that outsiders may try to guess.
 const TOKEN_CHARS_MIN: usize = 16;
 
 pub(super) fn check(settings: &Settings) -> Result<(), ConfigFault> {

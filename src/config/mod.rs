@@ -4,6 +4,23 @@
 //! Every field has the name of its key in the file, including the unit. The sections `http`,
 //! `database` and `authority` have files of their own. `config/limits.rs` holds the allowed values,
 //! `config/deployment.rs` the rules that concern several settings.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `allowed` | the values that a setting may have: a flag, a number in a range, one of some words, or text that passes a check |
+//! | `authority` | the settings of the section `authority`: where the authority is, and the secrets that it knows the service by |
+//! | `database` | the settings of the section `database`, and the database that they name: the one at `database.url`, or a SQLite file in `data_dir` |
+//! | `deployment` | checks the settings as a whole |
+//! | `environment` | the environment that a process runs in: development or production |
+//! | `fault` | faults of settings, as sentences for the person who starts the program |
+//! | `form` | reads and writes values of the settings file |
+//! | `http` | the settings of the section `http`: where the service listens, and how much it takes from its callers |
+//! | `layers` | merges defaults, settings file and environment |
+//! | `limits` | the allowed values of each setting, in one table, and the settings that are secret |
+//! | `local` | secrets that a development machine creates for itself, once, in files of `data_dir` |
+//! | `strength` | detects keys and passwords that an attacker would try first, such as `changeme` |
+//! | `text_rules` | the rules for settings that are text, such as an address or a URL |
+//! | `warnings` | warnings about risky settings |
 
 mod allowed;
 pub(crate) mod authority;

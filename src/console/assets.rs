@@ -4,7 +4,7 @@
 use std::future::{self, Ready};
 use std::sync::LazyLock;
 
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::{HttpResponse, web};
 use sha2::{Digest, Sha256};
 
@@ -72,6 +72,5 @@ fn serve_asset(names: web::Path<(String, String)>) -> Ready<Result<HttpResponse,
     future::ready(Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, asset.media_type))
         .insert_header((CACHE_CONTROL, "public, max-age=31536000, immutable"))
-        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .body(asset.content)))
 }

@@ -96,7 +96,7 @@ async fn confirm_password(
         return render(&signed_in, next, Some(REFUSAL_TEXT));
     }
     if let Some(token) = session::session_token(&request) {
-        sessions::record_confirmation(&state.store, &token, state.now()).await?;
+        sessions::record_identity_confirmation(&state.store, &token, state.now()).await?;
     }
     let next = if is_page_path(&next) {
         next

@@ -72,7 +72,7 @@ async fn ask_for_link(
     check_mails_are_sent(&state)?;
     let counted = state
         .limits
-        .count_failed_authentication(client_address(&request), state.now());
+        .count_forgotten_password(client_address(&request), state.now());
     counted.map_err(limits::limit_error)?;
     let email = form.0.email.trim();
     if is_email(email) {

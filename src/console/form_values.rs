@@ -11,6 +11,8 @@ use crate::http::forms::query::Query;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
+/// The reason of a refusal while the account is paused. The frame of the page says what a pause means.
+const PAUSED: &str = "Nothing was changed, because this account is paused.";
 /// The name of the hidden field with the values that the form had when its page was rendered.
 const BEFORE: &str = "before";
 
@@ -163,8 +165,16 @@ impl FormState {
         if !is_refusal || error.status == StatusCode::NOT_FOUND {
             return Err(error);
         }
-        let whole = Fault::new("", error.code.as_str(), error.message);
+        let whole = if error.is_about_pause() {
+            Fault::new("", error.code.as_str(), PAUSED)
+        } else {
+            Fault::new("", error.code.as_str(), error.message)
+        };
         Ok(Self::with_faults(values, whole.into()))
+    }
+
+    pub(crate) fn values(&self) -> &FormValues {
+        &self.values
     }
 
     pub(crate) fn value(&self, name: &str) -> &str {
@@ -245,6 +255,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::actors::taxpayer::handle::TaxpayerError;
 
     fn sample_values() -> FormValues {
         FormValues::from([
@@ -340,6 +351,12 @@ mod tests {
         assert_eq!(fields(form.summary()), ["events", "city", "other"]);
         let shown = unlink_unshown_fields(form.summary().into_iter(), |field| field != "other");
         assert_eq!(fields(shown), ["events", "city", ""]);
+    }
+
+    #[test]
+    fn a_form_does_not_repeat_what_the_frame_says_of_a_pause() {
+        let refused = FormState::from_refusal(TaxpayerError::Paused.into(), sample_values());
+        assert_eq!(refused.unwrap().fault("").as_deref(), Some(PAUSED));
     }
 
     #[test]

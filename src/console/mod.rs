@@ -14,6 +14,8 @@
 //! | `session_start` | the opening of a session for a person whose password was right |
 //! | `password_change` | the change of a password |
 //! | `invitation` | the choice of a password with a one-time link |
+//! | `forgotten` | the page for people who forgot their password |
+//! | `mail_choices` | the mails that a person wants |
 //! | `sessions` | where a person is signed in |
 //! | `second_factor` | the code of an authenticator app at sign-in, and how a person sets it up |
 //! | `confirm` | the page that asks for password and code again before a change of who may get in |
@@ -22,6 +24,8 @@
 //! | `page` | the answers of handlers: a page, a redirect, the page of a failure |
 //! | `list_pages` | the pages of a list: the links between them, and a page after the last |
 //! | `kept_filters` | the filters of a list that no field of its form shows |
+//! | `form_values` | the fields of a submitted form, and its faults |
+//! | `hidden_path` | the answers of receivers without the path of a webhook's URL, which may hold a secret |
 //! | `frame` | the frame of each page: title, navigation, notice |
 //! | `chart` | a small chart as SVG |
 //! | `badges` | states with their colours |

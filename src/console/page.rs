@@ -6,8 +6,8 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ContentType, HeaderName, REFERRER_POLICY, RETRY_AFTER,
-    X_CONTENT_TYPE_OPTIONS,
+    Accept, CACHE_CONTROL, CONTENT_SECURITY_POLICY, ContentType, Header as _, HeaderName,
+    REFERRER_POLICY, RETRY_AFTER,
 };
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, web};
@@ -15,7 +15,7 @@ use askama::Template;
 use serde::de::DeserializeOwned;
 
 use crate::console::frame::Frame;
-use crate::console::session::{self, NoticeRead, Refusal, accounts};
+use crate::console::session::{self, CheckedSession, NoticeRead, Refusal, accounts};
 use crate::http::extract::form;
 use crate::http::extract::role::NeedsRole;
 use crate::http::middleware::access_log::MatchedRoute;
@@ -50,7 +50,6 @@ pub(crate) fn show_with_status(status: StatusCode, page: &impl Template) -> Answ
         .content_type(ContentType::html())
         .insert_header((CONTENT_SECURITY_POLICY, CONTENT_POLICY))
         .insert_header((REFERRER_POLICY, "same-origin"))
-        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((OPENER_POLICY, "same-origin"))
         .insert_header((PERMISSIONS_POLICY, PERMISSIONS))
@@ -172,8 +171,13 @@ fn remove_read_notice(mut response: ServiceResponse<BoxBody>) -> ServiceResponse
 
 /// True for the request of a page. The matched route decides this, because the path itself may be encoded.
 fn is_page_request(request: &HttpRequest) -> bool {
-    let matched = request.extensions().get::<MatchedRoute>().copied();
-    let path = matched.map_or_else(|| request.path(), |matched| matched.0);
+    match request.extensions().get::<MatchedRoute>() {
+        Some(matched) => is_page_path(matched.0),
+        None => is_page_path(request.path()) || is_browser_outside_api(request),
+    }
+}
+
+fn is_page_path(path: &str) -> bool {
     let starts = [
         "/console",
         "/dashboard",
@@ -186,18 +190,49 @@ fn is_page_request(request: &HttpRequest) -> bool {
     starts.iter().any(|start| path.starts_with(start))
 }
 
+/// True for a request by which a person asks for something outside of the API: an address that was typed or linked.
+fn is_browser_outside_api(request: &HttpRequest) -> bool {
+    let starts = ["/v1", "/ops"];
+    let is_of_api = starts.iter().any(|start| {
+        let rest = request.path().strip_prefix(start);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
+    let Ok(accepted) = Accept::parse(request) else {
+        return false;
+    };
+    let accepts = |kind: &str| {
+        accepted
+            .iter()
+            .any(|range| range.item.essence_str() == kind)
+    };
+    !is_of_api && accepts("text/html") && !accepts("application/json")
+}
+
 /// Returns the explanation for an operator if a page cannot be shown because the database does not answer.
 fn database_message(error: &ApiError, request: &HttpRequest) -> Option<String> {
     let state = request.app_data::<web::Data<ApiState>>()?;
     let is_about_database = error.code == ErrorCode::Overloaded
         && request.path().starts_with("/console")
         && state.health.database_fault().is_some();
-    is_about_database.then(|| DATABASE_SILENT.to_owned())
+    is_about_database.then(|| silence_explanation(request).to_owned())
+}
+
+/// Returns the explanation for an operator whose request needs the database while it does not answer.
+fn silence_explanation(request: &HttpRequest) -> &'static str {
+    if request.extensions().contains::<CheckedSession>() {
+        DATABASE_SILENT
+    } else {
+        SESSION_UNKNOWN
+    }
 }
 
 /// The explanation on an operator's page that needs the database while it does not answer.
 const DATABASE_SILENT: &str = "The database does not answer, so this page cannot be shown. The overview, Supervision and \
      Breakers show what this process knows, and the overview says since when.";
+
+/// The explanation if the session cannot be checked either, so that no page can be shown.
+const SESSION_UNKNOWN: &str = "Your session cannot be checked while the database does not answer. A replica on which you \
+     were active within ten minutes still shows what it knows, and so does /metrics of each replica (einvoice_incident).";
 
 /// Returns the page that says that the person has no right, or that a form does not come from a page of the session.
 async fn show_missing_right(message: String, request: &HttpRequest) -> HttpResponse {
@@ -294,7 +329,48 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    use super::home_label;
+    use actix_web::HttpMessage as _;
+    use actix_web::http::header::ACCEPT;
+    use actix_web::test::TestRequest;
+
+    use super::{
+        CheckedSession, DATABASE_SILENT, MatchedRoute, SESSION_UNKNOWN, home_label,
+        is_page_request, silence_explanation,
+    };
+
+    const BROWSER: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
+
+    #[test]
+    fn a_person_at_an_unknown_address_is_told_apart_from_a_program() {
+        for (path, accept, is_page) in [
+            ("/nowhere", BROWSER, true),
+            ("/", BROWSER, true),
+            ("/v10", BROWSER, true),
+            ("/dashboard/nowhere", "*/*", true),
+            ("/nowhere", "*/*", false),
+            ("/nowhere", "", false),
+            ("/nowhere", "application/json", false),
+            ("/nowhere", "text/html, application/json", false),
+            ("/v1", BROWSER, false),
+            ("/v1/nowhere", BROWSER, false),
+            ("/ops/nowhere", BROWSER, false),
+        ] {
+            let request = TestRequest::with_uri(path).insert_header((ACCEPT, accept));
+            let request = request.to_http_request();
+            assert_eq!(is_page_request(&request), is_page, "{path} for {accept}");
+            // A known path is what its route is, whoever asks.
+            request.extensions_mut().insert(MatchedRoute("/metrics"));
+            assert!(!is_page_request(&request), "{path} for {accept}");
+        }
+    }
+
+    #[test]
+    fn an_operator_whose_session_cannot_be_checked_is_sent_to_no_page() {
+        let request = TestRequest::with_uri("/console").to_http_request();
+        assert_eq!(silence_explanation(&request), SESSION_UNKNOWN);
+        request.extensions_mut().insert(CheckedSession);
+        assert_eq!(silence_explanation(&request), DATABASE_SILENT);
+    }
 
     #[test]
     fn a_failure_leads_operators_to_the_console_and_others_to_their_dashboard() {
@@ -320,6 +396,36 @@ mod tests {
                 }
             })
             .collect()
+    }
+
+    /// The names, addresses and remarks that people type may run from right to left.
+    #[test]
+    fn each_field_for_words_takes_the_direction_of_its_words() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/console/templates");
+        let words = [
+            "type=\"search\"",
+            "type=\"{{ kind }}\"",
+            "name=\"name\" ",
+            "name=\"remark\"",
+            "name=\"reason\"",
+        ];
+        let mut fields = 0;
+        for path in templates(&directory) {
+            let text = fs::read_to_string(&path).unwrap();
+            for field in text.split('<').filter(|part| {
+                let is_input = part.starts_with("input ") && !part.contains("type=\"hidden\"");
+                part.starts_with("textarea ")
+                    || is_input && words.iter().any(|word| part.contains(word))
+            }) {
+                assert!(
+                    field.contains("dir=\"auto\""),
+                    "{}: {field}",
+                    path.display()
+                );
+                fields += 1;
+            }
+        }
+        assert!(fields > 25, "{fields}");
     }
 
     /// Only forms that are sent before there is a session have no tokens, and may be repeated.

@@ -5,12 +5,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::kernel::codes::words;
+use crate::domain::kernel::upstream::UpstreamCause;
 
 words! {
     /// An instruction of an operator about the calls of an operation.
     BreakerOrderKind {
         /// Make no call until the breaker is reset.
         Trip = "trip",
+        /// Close the breaker and make calls again.
         Reset = "reset",
     }
 }
@@ -20,9 +22,9 @@ words! {
 pub struct BreakerOrder {
     pub operation: String,
     pub kind: BreakerOrderKind,
-    /// Grows with each order about the operation.
+    /// The number of this instruction. It grows with each instruction about the operation.
     pub number: i64,
-    /// The time of the order. Giving the same order again does not change this time.
+    /// The time of the instruction. Giving the same instruction again does not change this time.
     pub ordered_at: Timestamp,
 }
 
@@ -77,13 +79,13 @@ pub struct BreakerFigures {
     pub lasting_limit: u32,
     pub in_flight: u32,
     pub waiting: u64,
-    /// The end of the pause that the authority asked for.
+    /// The end of the pause that the authority asked for; `None` if it asked for none.
     pub held_until: Option<Timestamp>,
 }
 
-/// The breakers of one operation on all replicas.
+/// The breakers of one operation on all replicas, merged into one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedBreaker {
+pub struct MergedBreaker {
     /// The sums of the figures of all replicas. Figures that cannot be added, such as the state, are those of the
     /// replica whose breaker is in the gravest state.
     pub figures: BreakerFigures,
@@ -94,8 +96,8 @@ pub struct SharedBreaker {
 /// Returns the breakers of all replicas by operation, in the order in which the first replica lists them.
 pub fn merge_breakers<'a>(
     replicas: impl IntoIterator<Item = (&'a str, &'a [BreakerFigures])>,
-) -> Vec<SharedBreaker> {
-    let mut merged: Vec<SharedBreaker> = Vec::new();
+) -> Vec<MergedBreaker> {
+    let mut merged: Vec<MergedBreaker> = Vec::new();
     for (name, breakers) in replicas {
         for breaker in breakers {
             let known = merged
@@ -103,8 +105,10 @@ pub fn merge_breakers<'a>(
                 .find(|shared| shared.figures.operation == breaker.operation);
             match known {
                 Some(shared) => shared.add_replica(name, breaker),
-                None => merged.push(SharedBreaker {
-                    held_on: name_if_not_closed(name, breaker),
+                None => merged.push(MergedBreaker {
+                    held_on: replica_name_unless_closed(name, breaker)
+                        .into_iter()
+                        .collect(),
                     figures: breaker.clone(),
                 }),
             }
@@ -113,19 +117,19 @@ pub fn merge_breakers<'a>(
     merged
 }
 
-fn name_if_not_closed(replica: &str, breaker: &BreakerFigures) -> Vec<String> {
-    let is_held = breaker.state != BreakerCondition::Closed;
-    is_held.then(|| replica.to_owned()).into_iter().collect()
+fn replica_name_unless_closed(replica: &str, breaker: &BreakerFigures) -> Option<String> {
+    (breaker.state != BreakerCondition::Closed).then(|| replica.to_owned())
 }
 
-impl SharedBreaker {
+impl MergedBreaker {
     fn add_replica(&mut self, replica: &str, breaker: &BreakerFigures) {
-        self.held_on.extend(name_if_not_closed(replica, breaker));
-        let sum = &self.figures;
-        let gravest = if breaker.severity() > sum.severity() {
+        self.held_on
+            .extend(replica_name_unless_closed(replica, breaker));
+        let sum = self.figures.clone();
+        let gravest = if breaker.severity_key() > sum.severity_key() {
             breaker
         } else {
-            sum
+            &sum
         };
         self.figures = BreakerFigures {
             calls: sum.calls.saturating_add(breaker.calls),
@@ -136,19 +140,33 @@ impl SharedBreaker {
             in_flight: sum.in_flight.saturating_add(breaker.in_flight),
             waiting: sum.waiting.saturating_add(breaker.waiting),
             held_until: sum.held_until.max(breaker.held_until),
+            cause: [gravest, &sum, breaker]
+                .into_iter()
+                .find_map(|figures| figures.cause.clone()),
             ..gravest.clone()
         };
     }
 }
 
 impl BreakerFigures {
-    /// True if the breaker is closed, no recent call failed, and no call waits.
+    /// True if the breaker is closed, no recent call failed, no call waits, and the calls meet no fault of ours.
     pub fn needs_no_attention(&self) -> bool {
         let is_held = self.waiting > 0 || self.held_until.is_some();
-        self.state == BreakerCondition::Closed && !is_held && self.failures == 0
+        let has_fault = self.failures > 0 || self.own_fault().is_some();
+        self.state == BreakerCondition::Closed && !is_held && !has_fault
     }
 
-    fn severity(&self) -> (bool, BreakerCondition, bool, u64) {
+    /// Returns the fault of ours that the calls meet; `None` if they meet none.
+    pub fn own_fault(&self) -> Option<UpstreamCause> {
+        match self.cause.as_deref() {
+            Some("key_refused") => Some(UpstreamCause::Credentials),
+            Some("untrusted") => Some(UpstreamCause::Tls),
+            _ => None,
+        }
+    }
+
+    /// Returns a key whose order is the order of severity, the gravest last.
+    fn severity_key(&self) -> (bool, BreakerCondition, bool, u64) {
         (
             self.is_tripped,
             self.state,
@@ -178,6 +196,39 @@ mod tests {
     }
 
     #[test]
+    fn a_breaker_whose_calls_meet_a_fault_of_ours_needs_attention() {
+        for (cause, failures, fault, is_calm) in [
+            (None, 0, None, true),
+            (Some("down"), 0, None, true),
+            (Some("down"), 1, None, false),
+            (
+                Some("key_refused"),
+                0,
+                Some(UpstreamCause::Credentials),
+                false,
+            ),
+            (Some("untrusted"), 0, Some(UpstreamCause::Tls), false),
+        ] {
+            let figures = BreakerFigures {
+                cause: cause.map(str::to_owned),
+                failures,
+                ..BreakerFigures::default()
+            };
+            assert_eq!(figures.own_fault(), fault, "{cause:?}");
+            assert_eq!(figures.needs_no_attention(), is_calm, "{cause:?}");
+            // The cause that one replica reports is not hidden by another that made no call.
+            let idle = [BreakerFigures::default()];
+            let calling = [figures];
+            for replicas in [
+                [("a", &idle[..]), ("b", &calling[..])],
+                [("b", &calling[..]), ("a", &idle[..])],
+            ] {
+                assert_eq!(merge_breakers(replicas)[0].figures.own_fault(), fault);
+            }
+        }
+    }
+
+    #[test]
     fn figures_are_added_and_the_gravest_state_counts() {
         let open = BreakerFigures {
             cause: Some("timed_out".into()),
@@ -194,7 +245,7 @@ mod tests {
         ] {
             let merged = merge_breakers(replicas);
             assert_eq!(merged.len(), 2);
-            let expected = SharedBreaker {
+            let expected = MergedBreaker {
                 held_on: vec!["b".to_owned()],
                 figures: BreakerFigures {
                     calls: 6,

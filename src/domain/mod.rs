@@ -16,6 +16,7 @@
 //! | work that was put aside after repeated panics or crashes | `quarantine` |
 //! | the comparison of our ledger with the authority's ledger, day by day | `reconciliation` |
 //! | the authority's reference lists | `reference` |
+//! | situations that an operator may have to know about or act on | `incident` |
 //! | an outage of the authority; the breakers of its calls on all replicas | `outage`, `breaker` |
 //! | the notices that people get by mail, and the links in mails | `notice`, `mail_links` |
 //! | the processes that serve the deployment | `replica` |

@@ -132,7 +132,12 @@ impl Amount {
 
     /// Writes the amount for people: with at least two digits after the decimal point, and commas between thousands.
     pub fn to_grouped_text(self) -> String {
-        group_digits(&self.with_digits(2).to_string())
+        self.to_currency_text(2)
+    }
+
+    /// Writes the amount for people: with at least the digits of its currency, and commas between thousands.
+    pub fn to_currency_text(self, digits: u32) -> String {
+        group_digits(&self.with_digits(digits).to_string())
     }
 
     /// Returns the smallest amount with this number of digits after the decimal point: 0.01 for two.

@@ -47,6 +47,12 @@ pub struct OperationCalls {
     pub answered_at: Option<Timestamp>,
 }
 
+/// The opening of a breaker, from which an outage may start.
+struct BreakerOpening {
+    opened_at: Timestamp,
+    affected: AffectedOperation,
+}
+
 /// The latest known state of an operation, with the time of the call that shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OperationHealth {
@@ -83,12 +89,9 @@ impl OperationCalls {
         }
     }
 
-    /// Returns the time when the breaker opened, and the affected operation. `None` if the breaker is closed, or if no
-    /// call has failed after `end`, the end of the last outage.
-    fn breaker_opening_after(
-        &self,
-        end: Option<Timestamp>,
-    ) -> Option<(Timestamp, AffectedOperation)> {
+    /// Returns the opening of the operation's breaker. `None` if the breaker is closed, or if no call has failed after
+    /// `end`, the end of the last outage.
+    fn breaker_opening_after(&self, end: Option<Timestamp>) -> Option<BreakerOpening> {
         let held_since = self.held_since?;
         let failed_at = self.failed_at?;
         let affected = AffectedOperation {
@@ -96,8 +99,11 @@ impl OperationCalls {
             failed_at,
             answered_at: None,
         };
-        end.is_none_or(|end| failed_at > end)
-            .then_some((held_since, affected))
+        let opening = BreakerOpening {
+            opened_at: held_since,
+            affected,
+        };
+        end.is_none_or(|end| failed_at > end).then_some(opening)
     }
 }
 
@@ -154,6 +160,7 @@ pub struct Observation<'a> {
     pub now: Timestamp,
     /// An outage ends only after no operation has failed for this long.
     pub quiet: SignedDuration,
+    /// The last calls to each operation, as this process observed them.
     pub sightings: &'a [OperationCalls],
     /// The result of a health probe, if one was made.
     pub is_alive: Option<bool>,
@@ -216,10 +223,10 @@ impl Observation<'_> {
             .calls_without_future_times()
             .filter_map(|seen| seen.breaker_opening_after(last_end))
             .collect();
-        let first = opened.iter().map(|(since, _)| *since).min()?;
+        let first = opened.iter().map(|opening| opening.opened_at).min()?;
         Some(Outage {
             id: self.id,
-            affected: opened.into_iter().map(|(_, affected)| affected).collect(),
+            affected: opened.into_iter().map(|opening| opening.affected).collect(),
             started_at: last_end.map_or(first, |end| first.max(end)),
             ended_at: None,
         })
@@ -235,9 +242,8 @@ impl Observation<'_> {
                 seen.health(self.now, self.quiet)
                     .into_iter()
                     .for_each(|health| affected.record_health(health));
-            } else if let Some((_, affected)) = seen.breaker_opening_after(Some(outage.started_at))
-            {
-                outage.affected.push(affected);
+            } else if let Some(opening) = seen.breaker_opening_after(Some(outage.started_at)) {
+                outage.affected.push(opening.affected);
             }
         }
         let silence_max = self.silence_max(&outage);

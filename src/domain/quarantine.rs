@@ -86,8 +86,8 @@ impl From<Run> for QuarantinedWork {
             about: Some(run.irn.to_string()),
             at: run.updated_at,
             cause: match step {
-                Some(step) => format!("{}, at the step {step}", history.cause()),
-                None => history.cause(),
+                Some(step) => format!("{}, at the step {step}", history.cause_in_words()),
+                None => history.cause_in_words(),
             },
             state: QuarantineState::Kept,
             moved_at: None,
@@ -111,7 +111,7 @@ impl QuarantinedWork {
             taxpayer_id: Some(delivery.taxpayer_id),
             about: Some(delivery.order_key),
             at,
-            cause: history.cause(),
+            cause: history.cause_in_words(),
             state: QuarantineState::Kept,
             moved_at: None,
             result: None,
@@ -140,7 +140,7 @@ impl QuarantinedWork {
                 crashes,
                 ..CrashHistory::default()
             }
-            .cause(),
+            .cause_in_words(),
             state: QuarantineState::Kept,
             moved_at: None,
             result: None,
@@ -157,10 +157,22 @@ impl QuarantinedWork {
 fn retry_outlook(history: CrashHistory) -> &'static str {
     if history.may_lift_quarantine() {
         "It is tried once more, alone, when a process has lived for a while."
-    } else if history.release().must_run_alone() {
-        "It is tried again only when it is released. It then goes alone, and its next crash puts it aside again."
     } else {
-        "It is tried again only when it is released. Its next panic then puts it aside again."
+        let released = history.release();
+        match (
+            released.after_crash().is_quarantined(),
+            released.after_panic().is_quarantined(),
+        ) {
+            (true, false) => {
+                "It is tried again only when it is released. It then goes alone, and its next crash puts it aside again."
+            }
+            (true, true) => {
+                "It is tried again only when it is released. It then goes alone, and its next crash or panic puts it aside again."
+            }
+            (false, _) => {
+                "It is tried again only when it is released. Its next panic then puts it aside again."
+            }
+        }
     }
 }
 
@@ -208,7 +220,7 @@ impl QuarantinedCommand {
             (QuarantineState::Kept, "record-steps" | "open-run" | "recheck-run" | "lift-run") => {
                 "It cannot be replayed: the run keeps its own state and goes on from there, or its sender submits again."
             }
-            (QuarantineState::Kept, "pay") => {
+            (QuarantineState::Kept, "pay" | "take-payment-back") => {
                 "It cannot be replayed: the sender may have reported the payment again, and it must not count twice."
             }
             (QuarantineState::Kept, _) => {
@@ -281,7 +293,8 @@ mod tests {
         for (run, may_drop) in [(crashed(&run), true), (crashed(&begun), false)] {
             let error = run.progress.crash_history.quarantine_message().to_owned();
             let pause = StepResult::Pause { error };
-            let work = QuarantinedWork::from(run.after(Step::Sign, &pause, Timestamp::UNIX_EPOCH));
+            let work =
+                QuarantinedWork::from(run.after_step(Step::Sign, &pause, Timestamp::UNIX_EPOCH));
             assert_eq!(
                 (work.may_replay, work.may_drop),
                 (true, may_drop),
@@ -307,7 +320,8 @@ mod tests {
         for (counted, said) in [
             (history(3, 0, false), "by itself"),
             (history(3, 0, true), "its next crash puts"),
-            (history(3, 1, false), "its next crash puts"),
+            (history(3, 1, false), "its next crash or panic puts"),
+            (history(2, 2, false), "its next crash or panic puts"),
             (history(0, 2, false), "Its next panic then puts"),
             (history(1, 2, false), "Its next panic then puts"),
         ] {
@@ -321,6 +335,11 @@ mod tests {
             let again = counted.release();
             if outlook.contains("its next crash") {
                 assert!(again.after_crash().is_quarantined(), "{counted:?}");
+                assert_eq!(
+                    outlook.contains("crash or panic"),
+                    again.after_panic().is_quarantined(),
+                    "{counted:?}"
+                );
             } else if outlook.contains("Its next panic") {
                 assert!(
                     again.after_panic().is_quarantined() && !again.after_crash().is_quarantined()

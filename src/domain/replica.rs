@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::domain::breaker::BreakerFigures;
 
-/// A replica whose last heartbeat is older than this is missing. It has then left out three heartbeats.
+/// A replica whose last heartbeat is older than this counts as missing. It has then left out about three heartbeats.
 pub const MISSING_AFTER: SignedDuration = SignedDuration::from_secs(3);
 /// A replica that has announced its stop may give no heartbeat for this long before it counts as missing. It finishes
 /// its work first, which takes some ten seconds.
@@ -64,6 +64,8 @@ pub struct ReplicaFigures {
     pub runs_ended: u64,
     pub delivery_attempts: u64,
     pub actors: ActorTotals,
+    /// The incidents that the replica finds in what it alone knows.
+    pub incidents: Vec<ReplicaIncident>,
     /// The worst actors by each measure, as the JSON objects of the replica that reports them. Fields with default
     /// values are left out of them.
     pub worst_actors: Vec<Value>,
@@ -94,6 +96,20 @@ impl Replica {
             && self.refused_key().is_none()
             && breakers.any(|one| one.calls > one.failures)
     }
+}
+
+/// An incident that a replica finds in what it alone knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplicaIncident {
+    /// The name of the kind of the incident. A replica of another version may name a kind that this one does not know.
+    pub kind: String,
+    pub cause: String,
+    pub summary: String,
+    pub count: u64,
+    /// The time at which the incident began, or was first seen, by the replica's own clock.
+    pub since: Timestamp,
+    pub is_since_first_sight: bool,
 }
 
 /// The refusal of a replica's key by the authority.

@@ -13,7 +13,7 @@ use crate::http::forms::reader::AcceptedForm;
 use crate::http::forms::submission::{self, DocumentSource};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::stored_invoice::{StoredInvoice, drop_refused_telephones};
+use crate::http::stored_invoice::{StoredInvoice, drop_refused_telephones, to_stored_faults};
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 
@@ -51,17 +51,15 @@ pub(crate) async fn prepare_approval(
         return Ok(PreparedApproval::without_submission(&refusal.to_string()));
     }
     let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
+    let read = read_submission(&stored, &state.catalog.get())?
+        .and_then(|form| submission::check_signing_terms(form, state.signing_terms()));
     let AcceptedForm {
         value: form,
-        mut warnings,
-    } = match read_submission(&stored, &state.catalog.get())? {
+        warnings,
+    } = match read {
         Ok(form) => form,
         Err(faults) => return Ok(PreparedApproval::without_submission(&faults.summary())),
     };
-    warnings.extend(submission::future_issue_date_warning(
-        &form,
-        state.latest_day(),
-    ));
     Ok(PreparedApproval {
         submission: Some(SubmissionAfterApproval {
             request: submission_request(form),
@@ -71,8 +69,8 @@ pub(crate) async fn prepare_approval(
     })
 }
 
-/// Reads the document of a stored invoice with the form of Submit. The inner `Result` has the faults of the document.
-/// The warnings name the telephone numbers that are left out of the document.
+/// Reads the document of a stored invoice with the form of Submit. The inner `Result` has the faults of the document,
+/// which name the fields of the invoice. The warnings name the telephone numbers that are left out of the document.
 pub(crate) fn read_submission(
     stored: &StoredInvoice,
     catalog: &Catalog,
@@ -81,7 +79,9 @@ pub(crate) fn read_submission(
     let warnings = drop_refused_telephones(&mut fields);
     let source = DocumentSource::StoredInvoice;
     let form = submission::read(source, &fields, Some(&stored.supplier), catalog);
-    Ok(form.map(|form| AcceptedForm { warnings, ..form }))
+    Ok(form
+        .map(|form| AcceptedForm { warnings, ..form })
+        .map_err(|faults| to_stored_faults(&stored.invoice, catalog, faults)))
 }
 
 /// Returns the request that submits this document.

@@ -1,8 +1,6 @@
 //! The body of Validate, Submit and Report. A body with only an IRN stands for the document of the stored invoice. Any
 //! other body is itself the document, and is compared with the stored invoice of the same IRN.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::SeenInvoice;
@@ -11,7 +9,6 @@ use crate::domain::invoice::calculation::{Calculation, DocumentForm};
 use crate::domain::invoice::document_difference::Differences;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::report_body::report_body;
-use crate::domain::invoice::stored_document::stored_path;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::Taxpayer;
@@ -25,7 +22,7 @@ use crate::http::forms::submission::DocumentSource;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::stored_invoice::{StoredInvoice, drop_refused_telephones};
+use crate::http::stored_invoice::{StoredInvoice, drop_refused_telephones, to_stored_faults};
 use crate::store::runs;
 
 /// The calls that accept an IRN in place of a document.
@@ -145,14 +142,30 @@ impl DocumentBody {
     /// the fields of that invoice.
     pub(crate) fn refusal_error(&self, faults: Faults, catalog: &Catalog) -> ApiError {
         let Some(invoice) = self.stored_invoice() else {
-            let unknown = self
-                .is_unknown
-                .then(|| Fault::field("irn", not_stored_rule()));
-            let faults = unknown.into_iter().chain(faults.iter().cloned()).collect();
-            return local_faults::refusal_error(faults, self.fields());
+            return local_faults::refusal_error(self.faults_to_report(faults), self.fields());
         };
-        let faults = faults.rename_fields(|path| stored_path(invoice, catalog, path));
+        let faults = to_stored_faults(invoice, catalog, faults);
         local_faults::refusal_error(faults, &self.sent)
+    }
+
+    /// Returns the faults of the fields that were sent, if the body has only an IRN: its caller did not begin to write a
+    /// document, so the fields that are missing in it do not matter.
+    fn faults_to_report(&self, faults: Faults) -> Faults {
+        if self.meant.is_some() || !has_only_irn(&self.sent) {
+            return faults;
+        }
+        let sent = faults
+            .iter()
+            .filter(|fault| self.sent.contains_key(&fault.path));
+        let mut reported: Faults = sent.cloned().collect();
+        if self.is_unknown && !reported.iter().any(|fault| fault.path == "irn") {
+            reported.push(Fault::field("irn", not_stored_rule()));
+        }
+        if reported.is_empty() {
+            faults
+        } else {
+            reported
+        }
     }
 
     /// Compares a document that the caller sent with the stored invoice of the same IRN, if there is one. `sent` is the
@@ -260,9 +273,13 @@ fn not_stored_rule() -> FieldRule {
 
 /// Returns the IRN of a body that has no other field except, optionally, the business id of its taxpayer.
 pub(crate) fn lone_irn(fields: &Map<String, Value>) -> Option<&str> {
-    let names: BTreeSet<_> = fields.keys().map(String::as_str).collect();
-    let is_alone = names.is_subset(&BTreeSet::from(["irn", "business_id"]));
-    fields.get("irn").filter(|_| is_alone)?.as_str()
+    let irn = fields.get("irn").filter(|_| has_only_irn(fields));
+    irn?.as_str()
+}
+
+fn has_only_irn(fields: &Map<String, Value>) -> bool {
+    let mut names = fields.keys().map(String::as_str);
+    fields.contains_key("irn") && names.all(|name| ["irn", "business_id"].contains(&name))
 }
 
 /// Returns the document of an earlier submission of this IRN, unless that submission was refused or cancelled.
@@ -285,6 +302,53 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::http::forms::submission;
+    use crate::http::forms::testing::{catalog, object};
+
+    #[test]
+    fn of_a_body_with_only_an_irn_the_faults_of_its_fields_are_reported() {
+        let irn = "INV001-94AD90FB-20261121";
+        for (sent, is_unknown, reported) in [
+            (json!({ "irn": "INV001" }), false, vec!["irn_malformed"]),
+            (json!({ "irn": 7 }), false, vec!["type"]),
+            (json!({ "irn": irn }), true, vec!["stored"]),
+            (
+                json!({ "irn": "INV001", "business_id": "b" }),
+                false,
+                vec!["irn_malformed", "uuid"],
+            ),
+            (
+                json!({ "irn": irn, "business_id": "b" }),
+                true,
+                vec!["stored", "uuid"],
+            ),
+        ] {
+            let fields = object(sent.clone());
+            let faults = submission::read(DocumentSource::Caller, &fields, None, &catalog());
+            let body = DocumentBody {
+                call: DocumentCall::Submit,
+                sent: fields.into(),
+                meant: None,
+                completed: None,
+                is_unknown,
+            };
+            let told = body.faults_to_report(faults.unwrap_err());
+            let mut rules: Vec<_> = told.iter().map(Fault::rule).collect();
+            rules.sort_unstable();
+            assert_eq!(rules, reported, "{sent}");
+        }
+        let fields = object(json!({ "irn": "INV001", "note": "x" }));
+        let faults = submission::read(DocumentSource::Caller, &fields, None, &catalog());
+        let faults = faults.unwrap_err();
+        let body = DocumentBody {
+            call: DocumentCall::Submit,
+            sent: fields.into(),
+            meant: None,
+            completed: None,
+            is_unknown: false,
+        };
+        assert_eq!(body.faults_to_report(faults.clone()), faults);
+    }
 
     #[test]
     fn only_a_body_that_says_nothing_else_means_the_stored_invoice() {

@@ -27,6 +27,7 @@ use crate::http::forms::run_filter;
 use crate::http::forms::standard_invoice;
 use crate::http::forms::submission;
 use crate::http::forms::supplier_irn;
+use crate::http::forms::take_back;
 use crate::http::forms::taxpayer;
 use crate::http::forms::transmit;
 use crate::http::forms::unique_no;
@@ -54,6 +55,7 @@ pub fn read_forms(text: &[u8]) {
     read_form(body, catalog, taxpayer::read);
     read_form(body, catalog, profile::read);
     read_form(body, catalog, payment_update::read);
+    read_form(body, catalog, take_back::read);
     read_form(body, catalog, relayed_payment::read);
     read_form(body, catalog, update_status::read);
     read_form(body, catalog, |reader| {

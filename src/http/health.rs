@@ -7,7 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use authority_client::Authority;
-use database::StoreError;
 use serde::Serialize;
 use supervision::Tree;
 use tokio::time::{sleep, timeout};
@@ -169,7 +168,7 @@ impl Health {
             Ok(Ok(())) => None,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the database does not answer or takes no write");
-                Some(fault_from_error(&error))
+                Some(fault_from_code(error.code().as_deref()))
             }
             Err(_) => {
                 tracing::warn!("the database did not answer within {DATABASE_PROBE_TIMEOUT:?}");
@@ -314,8 +313,10 @@ fn fault_words(fault: DatabaseFault) -> &'static str {
     }
 }
 
-fn fault_from_error(error: &StoreError) -> DatabaseFault {
-    match error.code().as_deref() {
+/// Returns the fault that a code of the database means. An error without a code comes from a database that does not
+/// answer.
+fn fault_from_code(code: Option<&str>) -> DatabaseFault {
+    match code {
         Some(DISK_FULL_SQLITE | DISK_FULL_POSTGRES) => DatabaseFault::DiskFull,
         Some(READ_ONLY_SQLITE | READ_ONLY_POSTGRES) => DatabaseFault::ReadOnly,
         Some(_) => DatabaseFault::Failing,
@@ -386,6 +387,24 @@ mod tests {
             *health.lock_last_issue() = gravest_issue(issues).cloned();
             assert_eq!(health.last_reason_not_ready().as_deref(), not_ready);
             assert_eq!(health.last_reason_degraded().as_deref(), ill);
+        }
+    }
+
+    #[test]
+    fn the_code_of_the_database_says_what_is_wrong_with_it() {
+        for (code, fault) in [
+            (None, DatabaseFault::Silent),
+            (Some("53100"), DatabaseFault::DiskFull),
+            (Some("13"), DatabaseFault::DiskFull),
+            (Some("25006"), DatabaseFault::ReadOnly),
+            (Some("8"), DatabaseFault::ReadOnly),
+            (Some("53000"), DatabaseFault::Failing),
+            (Some("53200"), DatabaseFault::Failing),
+            (Some("53300"), DatabaseFault::Failing),
+            (Some("58030"), DatabaseFault::Failing),
+            (Some("10"), DatabaseFault::Failing),
+        ] {
+            assert_eq!(fault_from_code(code), fault, "{code:?}");
         }
     }
 

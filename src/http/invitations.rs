@@ -1,6 +1,8 @@
-//! Makes the one-time links with which people choose a password, for pages and for the API. The calling handler checks
-//! the right to make one. Nobody may make a link for themselves, because a session or a key alone must not be enough to
-//! set a password.
+//! Makes the one-time links with which people choose a password, for pages and for the API, or has them mailed. The
+//! calling handler checks the right to make one. Nobody may make a link for themselves, because a session or a key
+//! alone must not be enough to set a password.
+
+use std::time::Duration;
 
 use actix_web::HttpRequest;
 use database::StoreError;
@@ -10,16 +12,23 @@ use timing::clock;
 
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::invitation::InvitationToken;
-use crate::domain::access::session::SessionOwner;
+use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::notice::NoticeKind;
 use crate::http::listener::Listener;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::invitation::InvitationView;
 use crate::store::accounts::invitations::{self, NewInvitation};
-use crate::store::accounts::owners;
+use crate::store::accounts::{owners, taxpayers};
+use crate::store::operations::mails;
+
+/// The `Retry-After` for an email address that got the maximum number of links of a day. The first of these links may
+/// be nearly a day old, so another link may be allowed soon.
+const LINK_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 /// An invitation that was just made. Its link is shown once.
 #[derive(Debug)]
@@ -86,13 +95,44 @@ pub(crate) async fn make_invitation(
         Err(StoreError::Duplicate(_)) => return Err(ApiError::idempotency_in_progress()),
         Err(error) => return Err(error.into()),
     };
-    let link = page_url(state, request, owner, token.path());
+    let link = page_url(state, request, owner, token.page_path());
     Ok(Some(Invitation {
         owner,
         email: person.email,
         link,
         expires_at,
     }))
+}
+
+/// Has a link mailed to a contact person of this account. Refuses it if the address, the account or its integrator got
+/// as many such mails in a day as it may.
+pub(crate) async fn mail_invitation(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    person: &Person,
+    by: Actor,
+) -> Result<(), ApiError> {
+    let store = &state.store;
+    let now = state.now();
+    if !mails::may_get_link_mail(store, &person.email, NoticeKind::Invited, now).await? {
+        let message = "No mail was sent: this address got as many links in a day as it may. Show the link instead, or \
+                       try again tomorrow.";
+        return Err(
+            ApiError::new(ErrorCode::RateLimited, message).with_retry_after(LINK_RETRY_AFTER)
+        );
+    }
+    let integrator = taxpayers::load_payer(store, taxpayer).await?;
+    let next = invitations::find_next_mail_time(store, taxpayer, integrator, now).await?;
+    if let Some(next) = next {
+        let message = format!(
+            "No mail was sent: in a day so many people may be invited by mail, and no more. The next mail may be sent \
+             at {}. Show the link instead, and hand it over yourself.",
+            next.strftime("%Y-%m-%d %H:%M:%S UTC")
+        );
+        let wait = next.duration_since(now).unsigned_abs();
+        return Err(ApiError::new(ErrorCode::RateLimited, message).with_retry_after(wait));
+    }
+    Ok(invitations::add_mail(store, person.owner, by, integrator, now).await?)
 }
 
 /// Returns the full URL of a page, with the host of this request. Returns only the path if the owner of the link signs

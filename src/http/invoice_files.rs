@@ -23,7 +23,7 @@ use crate::domain::pipeline::{Operation, RunState};
 use crate::http::forms::account_settings::unusable_logo_rule;
 use crate::http::paper_texts;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::file::{Disposition, FileAnswer};
+use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::{StoredInvoice, drop_refused_telephones};
 use crate::store::accounts::{logos, taxpayers};
@@ -139,7 +139,6 @@ pub(crate) async fn make_file(
     Ok(FileAnswer {
         media_type: file.media_type(),
         name: file.saved_name(&stored.invoice.invoice_no),
-        disposition: Disposition::Inline,
         bytes,
         warnings,
     })
@@ -277,7 +276,6 @@ pub(crate) async fn make_received_file(
     Ok(FileAnswer {
         media_type: file.media_type(),
         name: file.saved_name(irn.invoice_no()),
-        disposition: Disposition::Inline,
         bytes,
         warnings,
     })
@@ -317,7 +315,7 @@ pub(crate) async fn public_page_url(
     let Some(origin) = state.origin(request).filter(|_| invoice.authority.signed) else {
         return Ok(None);
     };
-    let token = verify_links::load_or_draw_token(&state.store, invoice).await?;
+    let token = verify_links::load_or_create_token(&state.store, invoice).await?;
     Ok(Some(format!("{origin}/verify/{token}")))
 }
 

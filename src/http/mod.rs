@@ -18,9 +18,12 @@
 //! | `import_files` | files of invoices, read for the API and the dashboard |
 //! | `corrections` | corrections of signed invoices, for the API and the dashboard, and their worker |
 //! | `approval` | the submission that begins with an approval |
+//! | `draft_warnings` | the warnings about a new invoice, for the API and the dashboard |
 //! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
+//! | `delivery_links`, `delivery_selection` | links to one delivery, for support; the deliveries that were chosen to be sent again |
 //! | `document_body`, `stored_invoice` | the document that the body of a call stands for; a stored invoice and its document |
 //! | `invoice_page` | the reservation of memory for a page of invoices |
+//! | `paper_texts` | the words of an invoice's paper, and the texts that it cannot show |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `invitations` | one-time links with which people choose a password |
 //! | `onboarding` | the accounts of new taxpayers |
@@ -43,6 +46,7 @@ pub(crate) mod corrections;
 pub(crate) mod delivery_links;
 pub(crate) mod delivery_selection;
 pub(crate) mod document_body;
+pub(crate) mod draft_warnings;
 pub(crate) mod endpoint;
 pub(crate) mod explain;
 pub(crate) mod exports;
@@ -65,7 +69,7 @@ pub(crate) mod metrics;
 pub(crate) mod middleware;
 pub(crate) mod onboarding;
 mod openapi;
-mod paper_texts;
+pub(crate) mod paper_texts;
 pub(crate) mod password;
 pub(crate) mod remembered_operators;
 pub(crate) mod replicas;

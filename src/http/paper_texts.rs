@@ -1,10 +1,23 @@
-//! The texts that a file of an invoice cannot show. The PDF shows a mark in the place of each letter that none of its
-//! fonts has, and the caller gets a warning. A text with a character that XML forbids is refused, with its path.
+//! The words of an invoice's paper: the name of a tax, and the texts that a file of an invoice cannot show. The PDF
+//! shows a mark in the place of each letter that none of its fonts has, and the caller gets a warning. A text with a
+//! character that XML forbids is refused, with its path.
 
 use serde_json::Value;
-use trade_document::{Party, TradeDocument};
+use trade_document::{Party, Tax, TradeDocument};
 
 use crate::domain::invoice::Draft;
+use crate::domain::invoice::trade::find_tax;
+use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
+
+/// Returns the tax of a category in words, such as "VAT 7.5 %". Without a percent, it is that of the authority's list.
+pub(crate) fn tax_words(category: &str, percent: Option<Amount>, catalog: &Catalog) -> String {
+    let listed = find_tax(category, &[], catalog);
+    invoice_pdf::tax_label(&Tax {
+        percent: percent.map(Into::into).or(listed.percent),
+        ..listed
+    })
+}
 
 /// Returns the paths of the texts that cannot be printed, with the field names of the authority's document.
 pub(crate) fn unprintable_paths(document: &TradeDocument) -> Vec<String> {

@@ -26,8 +26,10 @@ use crate::domain::access::session::SessionLimits;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::mail_links::MailLinks;
 use crate::domain::party::verification::VerificationPolicy;
+use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reconciliation::day::day_at;
 use crate::domain::reference::catalog::SharedCatalog;
+use crate::http::forms::submission::SigningTerms;
 use crate::http::health::Health;
 use crate::http::idempotency::in_progress::InProgressRequests;
 use crate::http::incidents::log::IncidentLog;
@@ -109,6 +111,8 @@ pub struct ApiSettings {
     pub body_timeout: Duration,
     /// The offset of the authority's time zone from UTC.
     pub utc_offset: Offset,
+    /// The legal deadlines by category of invoice (settings `deadlines.*`).
+    pub deadlines: DeadlinePolicy,
     /// Decides what a taxpayer may do before its identity is confirmed (setting `accounts.verification`).
     pub verification: VerificationPolicy,
     /// The maximum number of taxpayers of one integrator; 0 means no limit.
@@ -120,6 +124,9 @@ pub struct ApiSettings {
     pub erp_systems: Vec<String>,
     /// The token that authorizes notices of the authority (setting `authority.notification_token`).
     pub notification_token: SecretString,
+    /// The length of the longest IRN, in characters, that fits into the QR code of a signature. `None` if this service
+    /// has no keys to make QR codes, so that no IRN is too long.
+    pub irn_chars_max: Option<usize>,
     /// True if the authority is the simulator in this process, so that nothing is sent to the real authority.
     pub is_sandbox: bool,
     /// True if `/metrics` needs no operator key.
@@ -183,6 +190,14 @@ impl ApiState {
     /// up to this day.
     pub(crate) fn latest_day(&self) -> Date {
         later_current_date(self.clock.now(), self.settings.utc_offset)
+    }
+
+    /// Returns the terms that a document must meet to be signed, beside the rules of its form.
+    pub(crate) fn signing_terms(&self) -> SigningTerms {
+        SigningTerms {
+            latest_day: self.latest_day(),
+            irn_chars_max: self.settings.irn_chars_max,
+        }
     }
 
     /// Returns the policy for this taxpayer's webhook URLs. It allows public addresses, the networks in the settings

@@ -7,16 +7,21 @@ use trade_document::{Address, TradeDocument};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::stored_document::{
-    CorrectedInvoice, DocumentSources, stated_customer, submission_body,
+    CorrectedInvoice, DocumentSources, stated_customer, stored_path, submission_body,
 };
 use crate::domain::invoice::trade::{find_tax, read_party};
 use crate::domain::kernel::codes::{UniqueNoType, is_self_billed};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::reference::catalog::{Catalog, letters_and_digits};
 use crate::http::forms::document::is_telephone;
 use crate::http::respond::error::ApiError;
 use crate::store::Store;
 use crate::store::invoices::{self, customers};
+
+/// The field of an invoice that names the invoice that it corrects.
+const REFERENCE_FIELD: &str = "original_invoice_reference";
 
 #[derive(Debug)]
 pub(crate) struct StoredInvoice {
@@ -150,7 +155,7 @@ async fn find_corrected_invoice(
     invoice: &Invoice,
 ) -> Result<Option<CorrectedInvoice>, ApiError> {
     let text = |name: &str| invoice.extras.get(name).and_then(Value::as_str);
-    let Some(reference) = text("original_invoice_reference") else {
+    let Some(reference) = text(REFERENCE_FIELD) else {
         return Ok(None);
     };
     let kind = text("original_invoice_reference_type").and_then(UniqueNoType::parse);
@@ -166,6 +171,29 @@ async fn find_corrected_invoice(
         issue_date: irn.date(),
         irn,
     }))
+}
+
+/// Returns the faults of the document of a stored invoice as faults of the invoice: with the names of its fields, and
+/// with a rule of its own if the document names no original because the reference of the invoice leads to none.
+pub(crate) fn to_stored_faults(invoice: &Invoice, catalog: &Catalog, faults: Faults) -> Faults {
+    let has_reference = invoice.extras.contains_key(REFERENCE_FIELD);
+    faults
+        .rename_fields(|path| stored_path(invoice, catalog, path))
+        .map(|fault| {
+            if has_reference && fault.path == REFERENCE_FIELD && fault.rule() == "required" {
+                Fault::field(REFERENCE_FIELD, unknown_original_rule())
+            } else {
+                fault
+            }
+        })
+}
+
+fn unknown_original_rule() -> FieldRule {
+    FieldRule::with_expected(
+        "exists",
+        "names no invoice of this account: send the whole document with billing_reference",
+        "an invoice of this account, or an IRN",
+    )
 }
 
 /// Removes telephone numbers that the authority would refuse; the authority requires none. Returns a warning for each

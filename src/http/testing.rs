@@ -101,11 +101,13 @@ fn settings() -> ApiSettings {
         idempotency_keep: Duration::from_hours(24),
         body_timeout: Duration::from_millis(300),
         utc_offset: Offset::constant(1),
+        deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
         taxpayers_per_integrator_max: 0,
         keys_per_taxpayer_max: 5,
         notification_token: NOTIFICATION_TOKEN.into(),
         erp_systems: vec!["sap".into(), "custom".into()],
+        irn_chars_max: None,
         is_sandbox: false,
         metrics_public: false,
         mails: MailSettings {

@@ -66,7 +66,7 @@ pub async fn find(
         table: "idempotency_keys",
         id: row.id,
     };
-    let answer = sealed.map(|text| at.json(&text)).transpose()?;
+    let answer = sealed.map(|text| at.parse_json(&text)).transpose()?;
     Ok(Some(StoredKey {
         fingerprint: row.fingerprint,
         answer,
@@ -175,8 +175,8 @@ pub async fn release(store: &Store, claim: &IdempotencyClaim) -> Result<(), Stor
     tx.commit().await
 }
 
-/// True if one of these commands stored one of the claimed keys. Its transaction was then committed, even if the
-/// response to the commit was lost.
+/// True if one of these commands stored one of the claimed keys. The transaction of the commands was then committed,
+/// even if the response to the commit was lost.
 pub(crate) async fn has_stored_claim(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],

@@ -48,7 +48,7 @@ pub struct KeyCache {
     generation: AtomicI64,
     opened: Instant,
     /// The end of the lease, in microseconds since `opened`.
-    trusted_until: AtomicU64,
+    lease_end: AtomicU64,
     is_used: AtomicBool,
     wanted: Notify,
 }
@@ -60,7 +60,7 @@ impl KeyCache {
             keys: DashMap::new(),
             generation: AtomicI64::new(0),
             opened: Instant::now(),
-            trusted_until: AtomicU64::new(0),
+            lease_end: AtomicU64::new(0),
             is_used: AtomicBool::new(false),
             wanted: Notify::new(),
         }
@@ -77,7 +77,7 @@ impl KeyCache {
         if !self.is_used.load(Ordering::Relaxed) {
             self.is_used.store(true, Ordering::Relaxed);
         }
-        if !self.is_trusted() {
+        if !self.has_lease() {
             self.wanted.notify_one();
             return None;
         }
@@ -108,21 +108,21 @@ impl KeyCache {
         self.generation.fetch_max(current, Ordering::SeqCst) < current
     }
 
-    pub(crate) fn trust_until(&self, end: Instant) {
+    pub(crate) fn set_lease_end(&self, end: Instant) {
         let end = micros(end.saturating_duration_since(self.opened));
-        self.trusted_until.store(end, Ordering::SeqCst);
+        self.lease_end.store(end, Ordering::SeqCst);
     }
 
-    pub(crate) fn distrust(&self) {
-        self.trusted_until.store(0, Ordering::SeqCst);
+    pub(crate) fn end_lease(&self) {
+        self.lease_end.store(0, Ordering::SeqCst);
     }
 
-    fn is_trusted(&self) -> bool {
-        micros(self.opened.elapsed()) < self.trusted_until.load(Ordering::SeqCst)
+    fn has_lease(&self) -> bool {
+        micros(self.opened.elapsed()) < self.lease_end.load(Ordering::SeqCst)
     }
 
     /// Waits until a request needs a cached key while there is no lease.
-    pub(crate) async fn wait_until_wanted(&self) {
+    pub(crate) async fn wait_until_lease_needed(&self) {
         self.wanted.notified().await;
     }
 
@@ -167,7 +167,7 @@ mod tests {
         );
         cache.keep([1; 32], key(7));
         assert!(cache.find(&[1; 32]).is_none(), "without a lease");
-        cache.trust_until(Instant::now() + Duration::from_mins(1));
+        cache.set_lease_end(Instant::now() + Duration::from_mins(1));
         assert!(cache.find(&[1; 32]).is_some() && cache.find(&[2; 32]).is_none());
         assert!(cache.record_generation_if_newer(8));
         assert!(cache.find(&[1; 32]).is_none(), "in a newer generation");
@@ -178,7 +178,7 @@ mod tests {
         );
         cache.keep([1; 32], key(8));
         assert!(cache.find(&[1; 32]).is_some());
-        cache.distrust();
+        cache.end_lease();
         assert!(cache.find(&[1; 32]).is_none(), "after the end of the lease");
     }
 

@@ -45,16 +45,16 @@ pub(crate) fn lookup_sql<E: EntityTrait>(
 pub(crate) struct LookupValues<N>(Vec<(i64, N)>);
 
 impl<N: Serialize> LookupValues<N> {
-    pub(crate) fn extend(&mut self, taxpayer: TaxpayerId, names: impl IntoIterator<Item = N>) {
+    pub(crate) fn extend(&mut self, taxpayer: TaxpayerId, values: impl IntoIterator<Item = N>) {
         self.0
-            .extend(names.into_iter().map(|name| (taxpayer.0, name)));
+            .extend(values.into_iter().map(|value| (taxpayer.0, value)));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn json(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         json(&self.0)
     }
 }

@@ -47,8 +47,9 @@ use std::thread::available_parallelism;
 use database::vault::Vault;
 use database::{Database, PoolSettings, StoreError};
 use migration::{Migrator, MigratorTrait};
-use sea_orm::sea_query::{Expr, ExprTrait, InsertStatement, OnConflict, Query};
+use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, InsertStatement, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend};
+use timing::clock;
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::store::ids::Ids;
@@ -59,6 +60,11 @@ use crate::store::payers::PayerCache;
 const LOCK_MIGRATION: &str = "SELECT pg_advisory_xact_lock(7295871046)";
 /// The name of the row in `counters` that the health check updates.
 const HEALTH_ROW: &str = "health";
+/// The rows in `counters` that need new pages: the beginning of their names, their number, and the length of their
+/// names. A page of PostgreSQL has room for four of them. A longer name would be compressed.
+const PAGE_ROW_PREFIX: &str = "health-page-";
+const PAGE_ROWS: usize = 64;
+const PAGE_ROW_NAME_LEN: usize = 1_900;
 
 /// The database of the service, with what this process keeps in memory beside it.
 #[derive(Clone)]
@@ -184,11 +190,27 @@ impl Store {
         }
     }
 
-    /// Checks that the database commits a write, because a database with a full disk still answers queries.
+    /// Checks that the database commits a write, because a database with a full disk still answers queries. If a write
+    /// has met a full disk, also checks that there is room for new pages again: the update of one row needs none.
     pub async fn check_writes(&self) -> Result<(), StoreError> {
         self.execute_and_commit(self.backend().build(&health_write()))
             .await?;
+        if self.has_met_full_disk() {
+            self.write_new_pages().await?;
+            self.forget_full_disk();
+        }
         self.reader().check().await?;
+        Ok(())
+    }
+
+    /// Commits rows that need new pages, and deletes them again. They are committed because SQLite writes nothing to
+    /// the disk before.
+    async fn write_new_pages(&self) -> Result<(), StoreError> {
+        let backend = self.backend();
+        self.execute_and_commit(backend.build(&insert_page_rows()))
+            .await?;
+        self.execute_and_commit(backend.build(&delete_page_rows()))
+            .await?;
         Ok(())
     }
 
@@ -212,6 +234,27 @@ fn health_write() -> InsertStatement {
         .to_owned()
 }
 
+/// Returns the insert of rows that need new pages. Their names are new, so that replicas do not wait for each other.
+fn insert_page_rows() -> InsertStatement {
+    let id = clock::new_id().simple();
+    let mut insert = Query::insert();
+    insert.into_table("counters").columns(["name", "next"]);
+    for number in 0..PAGE_ROWS {
+        let name = format!("{PAGE_ROW_PREFIX}{id}-{number}-");
+        let name = format!("{name:x<PAGE_ROW_NAME_LEN$}");
+        insert.values_panic([name.into(), 1_i64.into()]);
+    }
+    insert
+}
+
+/// Returns the deletion of all such rows, also of those that an earlier check could not delete.
+fn delete_page_rows() -> DeleteStatement {
+    Query::delete()
+        .from_table("counters")
+        .and_where(Expr::col("name").like(format!("{PAGE_ROW_PREFIX}%")))
+        .to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use database::sql::{AliasedTable, Join, dialect};
@@ -231,6 +274,65 @@ mod tests {
             tx.commit().await.unwrap();
             let refused = test.store.migrate().await.unwrap_err().to_string();
             assert!(refused.contains("m9999_newer"), "{refused}");
+        }
+    }
+
+    /// Returns the size of the table of the check, in bytes; of SQLite, that of all pages in use.
+    async fn check_table_size(store: &Store) -> i64 {
+        let backend = store.backend();
+        let sql = match backend {
+            DbBackend::Postgres => "SELECT pg_relation_size('counters') AS size",
+            _ => {
+                "SELECT (page_count - freelist_count) * page_size AS size \
+                 FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()"
+            }
+        };
+        let statement = Statement::from_string(backend, sql);
+        let row = store.reader().query_one_raw(statement).await.unwrap();
+        row.unwrap().try_get("", "size").unwrap()
+    }
+
+    async fn count_page_rows(store: &Store) -> i64 {
+        let sql =
+            format!("SELECT count(*) AS found FROM counters WHERE name LIKE '{PAGE_ROW_PREFIX}%'");
+        let statement = Statement::from_string(store.backend(), sql);
+        let row = store.reader().query_one_raw(statement).await.unwrap();
+        row.unwrap().try_get("", "found").unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_check_for_room_needs_new_pages_and_leaves_no_row() {
+        for test in stores().await {
+            let store = &test.store;
+            let size_before = check_table_size(store).await;
+            let insert = store.backend().build(&insert_page_rows());
+            store.execute_and_commit(insert).await.unwrap();
+            assert_eq!(
+                count_page_rows(store).await,
+                i64::try_from(PAGE_ROWS).unwrap()
+            );
+            let grown = check_table_size(store).await - size_before;
+            assert!(grown >= 100_000, "{grown} bytes");
+            store.write_new_pages().await.unwrap();
+            assert_eq!(count_page_rows(store).await, 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_forgotten_when_there_is_room_for_new_pages() {
+        for test in stores().await {
+            let store = &test.store;
+            if store.backend() != DbBackend::Postgres {
+                continue;
+            }
+            let tx = store.begin().await.unwrap();
+            let full = "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '53100'; END $$";
+            tx.execute_unprepared(full).await.unwrap_err();
+            tx.rollback().await.unwrap();
+            assert!(store.has_met_full_disk());
+            store.check_writes().await.unwrap();
+            assert!(!store.has_met_full_disk());
+            assert_eq!(count_page_rows(store).await, 0);
         }
     }
 

@@ -34,7 +34,7 @@ pub(super) async fn delete_selected<E: EntityTrait>(
     if first.one(store.reader()).await?.is_none() {
         return Ok(false);
     }
-    // Another replica may be deleting the same rows.
+    // Skips rows that are locked, because another replica may be deleting the same rows.
     let oldest = QueryTrait::query(&mut oldest)
         .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
         .to_owned();

@@ -186,7 +186,7 @@ impl SealedColumn {
         let mut passes = 0;
         loop {
             passes += 1;
-            let mut pass = self.reseal_once(store).await?;
+            let mut pass = self.run_reseal_pass(store).await?;
             resealed += pass.resealed;
             if pass.left == 0 || passes == PASSES_MAX {
                 pass.resealed = resealed;
@@ -196,7 +196,7 @@ impl SealedColumn {
     }
 
     /// Reads all rows of the table once and reseals the texts that another key sealed.
-    async fn reseal_once(&self, store: &Store) -> Result<ResealCounts, StoreError> {
+    async fn run_reseal_pass(&self, store: &Store) -> Result<ResealCounts, StoreError> {
         let mut report = ResealCounts {
             kind: self.name,
             read: 0,

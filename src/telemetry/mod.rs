@@ -15,8 +15,10 @@ const FILTER_VARIABLE: &str = "RUST_LOG";
 
 /// At the level `info` these crates log only warnings, because they have many routine messages.
 const QUIET_DIRECTIVES: [&str; 3] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn"];
-/// Switches off the log of `actix_http`, which reports every malformed request of a stranger as an error.
-const SILENT_DIRECTIVE: &str = "actix_http=off";
+/// Switches off the log of `actix_http`, which reports every malformed request of a stranger as an error, and that of
+/// `rustls_platform_verifier`, which reports every failed handshake as one. Our own log tells a certificate that is not
+/// accepted once.
+const SILENT_DIRECTIVES: [&str; 2] = ["actix_http=off", "rustls_platform_verifier=off"];
 
 /// Starts logging. Further calls, as in tests, change nothing.
 pub fn init(log: &LogSettings) {
@@ -63,11 +65,11 @@ fn log_filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
 fn level_filter(level: LogLevel) -> EnvFilter {
     let ours = EnvFilter::default().add_directive(level_threshold(level).into());
     let quiet: Vec<_> = match level {
-        LogLevel::Info => [SILENT_DIRECTIVE]
+        LogLevel::Info => SILENT_DIRECTIVES
             .into_iter()
             .chain(QUIET_DIRECTIVES)
             .collect(),
-        LogLevel::Warn | LogLevel::Error => vec![SILENT_DIRECTIVE],
+        LogLevel::Warn | LogLevel::Error => SILENT_DIRECTIVES.to_vec(),
         LogLevel::Off | LogLevel::Debug | LogLevel::Trace => Vec::new(),
     };
     let directives = quiet.iter().filter_map(|directive| directive.parse().ok());
@@ -89,12 +91,12 @@ fn level_threshold(level: LogLevel) -> LevelFilter {
 mod tests {
     use super::*;
 
+    /// The filter for the level `warn`, with the longest target first.
+    const SILENT_AT_WARN: &str = "rustls_platform_verifier=off,actix_http=off,warn";
+
     #[test]
     fn the_setting_decides_and_rust_log_wins() {
-        assert_eq!(
-            log_filter(LogLevel::Warn, "").0.to_string(),
-            "actix_http=off,warn"
-        );
+        assert_eq!(log_filter(LogLevel::Warn, "").0.to_string(), SILENT_AT_WARN);
         assert_eq!(
             log_filter(LogLevel::Warn, "einvoice=debug").0.to_string(),
             "einvoice=debug"
@@ -112,7 +114,9 @@ mod tests {
         );
         assert!(quiet.contains("info"), "{quiet}");
         assert!(
-            quiet.contains("actix_http=off"),
+            SILENT_DIRECTIVES
+                .iter()
+                .all(|directive| quiet.contains(directive)),
             "anybody could fill the log: {quiet}"
         );
         assert_eq!(log_filter(LogLevel::Off, "").0.to_string(), "off");
@@ -122,7 +126,7 @@ mod tests {
     #[test]
     fn an_invalid_rust_log_is_reported_and_not_used() {
         let (filter, complaint) = log_filter(LogLevel::Warn, "einvoice=loud");
-        assert_eq!(filter.to_string(), "actix_http=off,warn");
+        assert_eq!(filter.to_string(), SILENT_AT_WARN);
         assert!(complaint.is_some());
     }
 

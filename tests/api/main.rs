@@ -8,6 +8,7 @@ mod answer_examples;
 mod app;
 mod authority;
 mod console;
+mod content_policy;
 mod core;
 mod docs;
 mod errors;

@@ -131,6 +131,36 @@ async fn a_misspelt_field_is_answered_with_the_field_that_was_meant(world: &Worl
 }
 
 #[on_sqlite]
+async fn an_unknown_word_of_a_filter_is_answered_with_a_warning(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let operator = world.new_operator().await;
+    let deliveries = format!(
+        "{TAXPAYERS}/{}/webhook/deliveries?event=invoice.craeted",
+        taxpayer.id
+    );
+    for (answer, warning) in [
+        (
+            integrator.get(&deliveries).await,
+            "unknown event: invoice.craeted (did you mean invoice.created?)",
+        ),
+        (
+            taxpayer
+                .get("/v1/tax-payers/requests?error_code=NOPE")
+                .await,
+            "unknown error_code: NOPE",
+        ),
+        (
+            operator.get("/ops/supervision?kind=taxpayers").await,
+            "unknown kind: taxpayers (did you mean taxpayer?)",
+        ),
+    ] {
+        let warnings = answer.expect_status(200).warnings();
+        assert!(warnings.contains(warning), "{warnings}");
+    }
+}
+
+#[on_sqlite]
 async fn a_misspelt_code_is_answered_with_the_code_that_was_meant(world: &World) {
     let taxpayer = world.taxpayer().await;
     for (path, value, words) in [

@@ -82,6 +82,8 @@ const STORY: &[(&str, u16)] = &[
     ("import_invoices", 201),
     ("get_import", 200),
     ("get_import_errors", 200),
+    // A small file is imported at once.
+    ("cancel_import", 409),
     ("list_invoices", 200),
     ("get_summary", 200),
     ("get_by_unique_no", 200),
@@ -89,6 +91,7 @@ const STORY: &[(&str, u16)] = &[
     ("update_invoice", 200),
     ("update_status", 200),
     ("update_payment_status", 200),
+    ("take_payment_back", 200),
     ("validate", 200),
     ("submit", 200),
     ("transmit", 200),

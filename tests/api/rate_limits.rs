@@ -8,6 +8,7 @@ use testkit::documents;
 use testkit::on_sqlite;
 use testkit::roles::{INVOICES, TAXPAYERS, VALIDATE};
 
+use crate::support::account::Account;
 use crate::support::world::World;
 
 #[track_caller]
@@ -136,6 +137,24 @@ async fn rotations_are_limited_for_each_taxpayer(world: &World) {
         odd.expect_refusal(404, "TAXPAYER_NOT_FOUND");
     }
     integrator.rotate_api_key(other.id).await.expect_status(200);
+}
+
+#[on_sqlite(&[("RATE_LIMIT__ROTATE_PER_MIN", "3")])]
+async fn a_taxpayer_has_one_allowance_by_the_api_and_on_pages(world: &World) {
+    let integrator = world.integrator();
+    // The account was given its key by a first rotation.
+    let account = Account::new(world).await;
+    let id = account.taxpayer.id;
+    let key = [
+        ("name", "Till"),
+        ("scope", "read_only"),
+        ("expires_in_days", "90"),
+        ("overlap_s", "3600"),
+    ];
+    account.post("/keys/rotate", &key).await.expect(200);
+    integrator.rotate_api_key(id).await.expect_status(200);
+    account.post("/keys/rotate", &key).await.expect(422);
+    expect_refused(integrator.rotate_api_key(id).await, "3");
 }
 
 #[on_sqlite(&[("RATE_LIMIT__FAILED_AUTH_PER_MIN", "5")])]

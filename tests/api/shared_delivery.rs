@@ -7,7 +7,7 @@ use testkit::receiver::{Receiver, Reply};
 use testkit::roles::{Integrator, Taxpayer, webhook};
 use testkit::{each_database, on_sqlite};
 
-use crate::support::account::Account;
+use crate::support::account::{Account, PASSWORD, choose, link_path, signed_in};
 use crate::support::visitor::Visitor;
 use crate::support::world::World;
 
@@ -34,6 +34,22 @@ async fn with_deliveries(world: &World) -> (Taxpayer, Integrator, Receiver, Vec<
     };
     let items = eventually("two deliveries", delivered).await;
     (taxpayer, integrator, receiver, items)
+}
+
+/// Gives an account a webhook and an event, and returns its delivery.
+async fn first_delivery(account: &Account, integrator: &Integrator, receiver: &Receiver) -> Value {
+    let id = account.taxpayer.id;
+    integrator
+        .set_webhook(id, &receiver.url(), &[CREATED])
+        .await
+        .expect_status(200);
+    account.taxpayer.invoice(&documents::invoice()).await;
+    let delivered = async || {
+        let log = integrator.deliveries(id, "?state=delivered").await;
+        let log = log.expect_status(200);
+        log.data()["data"].get(0).cloned()
+    };
+    eventually("a delivery", delivered).await
 }
 
 /// Makes a link and returns its path.
@@ -131,7 +147,7 @@ async fn a_link_that_was_changed_or_has_ended_shows_nothing(world: &World) {
     visitor.get(&link).await.expect(200);
     let (start, token) = link.rsplit_once('/').unwrap();
     let other = other.rsplit_once('/').unwrap().1;
-    // The first 43 characters are the delivery and the end of the link, the others are the signature.
+    // The first 43 characters are the delivery and the end of the link, the others are its maker and the signature.
     let mixed = format!("{}{}", &token[..43], &other[43..]);
     for token in [&token[..80], &mixed, "x", "%00", &"x".repeat(2_000)] {
         let page = visitor.get(&format!("{start}/{token}")).await.expect(404);
@@ -193,4 +209,96 @@ async fn an_owner_makes_a_link_on_the_page_of_a_delivery(world: &World) {
         .await
         .expect(200)
         .shows(CREATED);
+}
+
+/// The fields of the form that adds a person with this email as an owner.
+fn owner_fields(email: &str) -> [(&str, &str); 4] {
+    [
+        ("first_name", "Bola"),
+        ("last_name", "Ade"),
+        ("email", email),
+        ("role", "owner"),
+    ]
+}
+
+#[each_database]
+async fn all_that_an_owner_made_for_others_ends_with_the_owner(world: &World) {
+    for (way, fields, status) in [
+        ("remove", vec![], 303),
+        ("disable", vec![], 303),
+        ("role", vec![("role", "accountant")], 403),
+    ] {
+        let account = Account::new(world).await;
+        let receiver = Receiver::start();
+        let delivery = first_delivery(&account, &world.integrator(), &receiver).await;
+        let email = format!("second.{}", account.email);
+        let added = account.post("/contacts", &owner_fields(&email)).await;
+        let visitor = Visitor::new(world);
+        let own = link_path(&added.expect(200).html);
+        choose(&visitor, &own, PASSWORD).await.expect(303);
+        let second = signed_in(world, &email, PASSWORD).await;
+        let third = format!("third.{}", account.email);
+        let people = account.path("/contacts");
+        let invited = second.submit(&people, &owner_fields(&third)).await;
+        let invited = invited.expect(200);
+        let invitation = link_path(&invited.html);
+        let id = delivery["id"].as_str().unwrap();
+        let form = account.path(&format!("/webhooks/deliveries/{id}/link"));
+        let made = second.submit(&form, &[("valid_for_s", "86400")]).await;
+        let made = made.expect(200).html;
+        let (_, shared) = made.split_once("id=\"link\">").unwrap();
+        let shared = shared.split('<').next().unwrap();
+        let shared = shared.strip_prefix(&world.root()).unwrap();
+        for link in [shared, &invitation] {
+            visitor.get(link).await.expect(200);
+        }
+        second.get(&people).await.expect(200);
+        let id = format!("SELECT id FROM contacts WHERE email = '{email}'");
+        let id = world.number(&id).await;
+        let change = format!("/contacts/{id}/{way}");
+        account.post(&change, &fields).await.expect(303);
+        for link in [shared, &invitation] {
+            visitor.get(link).await.expect(404);
+        }
+        second.get(&people).await.expect(status);
+        let activity = account.taxpayer.get("/v1/tax-payers/activity").await;
+        let activity = activity.expect_status(200);
+        let entries = activity.data()["entries"].as_array().unwrap();
+        let own = entries
+            .iter()
+            .filter(|entry| entry["actor"]["kind"] == "contact")
+            .filter(|entry| entry["actor"]["id"] == json!(id.to_string()));
+        let names: Vec<_> = own.map(|entry| &entry["actor"]["name"]).collect();
+        assert!(!names.is_empty(), "{way}: {}", activity.text);
+        for name in names {
+            assert_eq!(name, "Bola Ade", "{way}: {}", activity.text);
+        }
+    }
+}
+
+#[each_database]
+async fn a_link_ends_with_the_access_of_its_integrator(world: &World) {
+    for way in ["disable", "api-key/revoke"] {
+        let (integrator, email, _) = world.new_integrator_person().await;
+        let account = Account::newcomer(world, &integrator).await;
+        let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
+        integrator
+            .change_profile(account.taxpayer.id, &profile)
+            .await
+            .expect_status(200);
+        let receiver = Receiver::start();
+        let delivery = first_delivery(&account, &integrator, &receiver).await;
+        let link = share(world, &integrator, &account.taxpayer, &delivery).await;
+        let visitor = Visitor::new(world);
+        visitor.get(&link).await.expect(200);
+        let id = format!("SELECT id FROM integrators WHERE email = '{email}'");
+        let id = world.number(&id).await;
+        let change = format!("/ops/integrators/{id}/{way}");
+        let operator = world.new_operator().await;
+        let changed = operator.send("POST", &change, &json!({})).await;
+        changed.expect_status(200);
+        visitor.get(&link).await.expect(404);
+        let log = integrator.deliveries(account.taxpayer.id, "").await;
+        log.expect_status(401);
+    }
 }

@@ -1,5 +1,6 @@
 //! Callers that are answered before their body was read to its end: they are hung up on, whatever they go on to
-//! send and however they send it. What little is left of a short body is read, so that its connection stays.
+//! send and however they send it. What little is left of a short body is read, so that its connection stays. Who writes
+//! a whole long body before reading anything reads the answer after it.
 
 use std::time::Duration;
 
@@ -13,8 +14,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::support::world::World;
 
-/// More than the buffers of both sides hold, and far less than a caller can send who is not stopped.
-const TAKEN_MAX: usize = 32 << 20;
+/// More than the service drops and the buffers of both sides hold, and far less than a caller can send who is not
+/// stopped.
+const TAKEN_MAX: usize = 64 << 20;
 const PATIENCE: Duration = Duration::from_mins(1);
 const SHORT_PAUSE: Duration = Duration::from_millis(50);
 const CHUNKED: &str = "transfer-encoding: chunked";
@@ -148,6 +150,45 @@ async fn a_body_that_is_too_large_is_read_no_further(world: &World) {
             let answer = send_for_ever(world, &what, framing, None).await;
             assert!(answer.starts_with("HTTP/1.1 413 "), "{framing}: {answer:?}");
         }
+    }
+}
+
+/// Many clients, such as Python's urllib, read nothing before they have written everything.
+#[on_sqlite]
+async fn who_reads_only_after_the_whole_body_reads_the_refusal(world: &World) {
+    let key = format!("x-api-key: {}", world.taxpayer().await.key());
+    let keyed = [key.clone(), "idempotency-key: late".to_owned()];
+    let wrong = ["x-api-key: tpk_nobody".to_owned()];
+    let text = [key.clone(), "content-type: text/plain".to_owned()];
+    for (what, length) in [
+        (refused(401, "POST", INVOICES, &[]), 6_000_000),
+        (refused(401, "POST", INVOICES, &wrong), 6_000_000),
+        (refused(401, "POST", TAXPAYERS, &keyed), 6_000_000),
+        (refused(404, "POST", "/nowhere", &keyed), 6_000_000),
+        (refused(405, "DELETE", INVOICES, &keyed), 6_000_000),
+        (refused(413, "POST", INVOICES, &keyed), 6_000_000),
+        (refused(413, "POST", BULK, &keyed), 10_485_761),
+        (refused(415, "POST", INVOICES, &text), 6_000_000),
+    ] {
+        let mut stream = connect(world).await;
+        let lines = [
+            &[what.line.clone(), "host: x".to_owned()],
+            what.headers.as_slice(),
+            &[format!("content-length: {length}")],
+        ];
+        let mut request = (lines.concat().join("\r\n") + "\r\n\r\n").into_bytes();
+        request.resize(request.len() + length, b' ');
+        stream.write_all(&request).await.unwrap_or_else(|error| {
+            panic!("{} is hung up on while it writes: {error}", what.line);
+        });
+        let mut answer = Vec::new();
+        timeout(PATIENCE, stream.read_to_end(&mut answer))
+            .await
+            .unwrap()
+            .unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        let status = format!("HTTP/1.1 {} ", what.status);
+        assert!(answer.starts_with(&status), "{}: {answer}", what.line);
     }
 }
 

@@ -25,8 +25,10 @@ const PAGE_BYTES_MAX: u64 = 100_000;
 
 /// Paths that answer GET and are no page: files, parts of a page, what leads to a page, and the form for a code, which is
 /// there only between the password and the code.
-const PATHS_WITHOUT_PAGE: [&str; 18] = [
+const PATHS_WITHOUT_PAGE: [&str; 20] = [
     "/dashboard/{taxpayer}/live/overview",
+    "/dashboard/{taxpayer}/import/template.csv",
+    "/dashboard/{taxpayer}/imports/{import_no}/errors.csv",
     "/dashboard/{taxpayer}/batches/{batch_no}/files/{file}",
     "/dashboard/{taxpayer}/invoices/files/{file}",
     "/dashboard/{taxpayer}/profile/picture",
@@ -59,9 +61,11 @@ const OWNER_PAGES: [&str; 8] = [
 ];
 
 /// Pages that those who only read may not see.
-const ACTING_PAGES: [&str; 6] = [
+const ACTING_PAGES: [&str; 8] = [
     "/dashboard/{taxpayer}/webhooks/deliveries/bulk",
     "/dashboard/{taxpayer}/batches/{batch_no}/undo",
+    "/dashboard/{taxpayer}/invoices/new",
+    "/dashboard/{taxpayer}/invoices/{id}/credit-note",
     "/dashboard/{taxpayer}/invoices/{id}/correct",
     "/dashboard/{taxpayer}/invoices/{id}/correct/preview",
     "/dashboard/{taxpayer}/invoices/bulk",

@@ -506,6 +506,14 @@ impl Facts {
                 format!("/batches/{batch}/undo"),
             ),
             (
+                "/dashboard/{taxpayer}/invoices/new",
+                "/invoices/new".to_owned(),
+            ),
+            (
+                "/dashboard/{taxpayer}/invoices/{id}/credit-note",
+                format!("/invoices/{invoice}/credit-note"),
+            ),
+            (
                 "/dashboard/{taxpayer}/invoices/{id}/correct",
                 format!("/invoices/{invoice}/correct"),
             ),

@@ -1,5 +1,5 @@
-//! Logs an error once for each statement that fails in a way that a retry cannot fix. Its sender may retry for ever and
-//! would otherwise flood the log.
+//! Logs the permanent errors of statements: those that a retry cannot fix. The same error of the same statement is
+//! logged once only, because a caller that retries for ever would otherwise flood the log.
 
 use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -8,12 +8,12 @@ use sea_orm::DbErr;
 
 use crate::error::is_permanent;
 
-/// The maximum number of different errors that are logged, because each logged error is kept in memory.
+/// The maximum number of different errors that a process logs. Each logged error is kept in memory, to recognise it.
 const LOGGED_MAX: usize = 1_000;
 
 static LOGGED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
 
-/// Logs the error of a statement, the first time that this statement fails in this way.
+/// Logs the error if it is permanent and was not logged before for this kind of statement (`statement_name`).
 pub(super) fn log_permanent_error_once(sql: &str, error: &DbErr) {
     if !is_permanent(error) {
         return;
@@ -25,7 +25,7 @@ pub(super) fn log_permanent_error_once(sql: &str, error: &DbErr) {
     }
 }
 
-/// Returns the verb and the first table of a statement.
+/// Returns the verb and the first table of a statement, such as `INSERT invoices`.
 fn statement_name(sql: &str) -> String {
     let mut words = sql.split_whitespace();
     let verb = words.next().unwrap_or_default();

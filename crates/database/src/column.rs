@@ -44,16 +44,17 @@ impl<I: Display> RowRef<I> {
         micros.map(|micros| self.moment(micros)).transpose()
     }
 
-    pub fn json<T: DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
+    pub fn parse_json<T: DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
         strict_json::from_trusted(text).map_err(|fault| self.corrupt(fault))
     }
 
-    pub fn count(&self, number: i32) -> Result<u32, StoreError> {
+    pub fn to_count(&self, number: i32) -> Result<u32, StoreError> {
         u32::try_from(number).map_err(|fault| self.corrupt(fault))
     }
 }
 
-/// Returns the value as JSON text. Only for values that always serialise, such as texts, numbers and lists.
+/// Returns the value as JSON text. Use it only for values that always serialise, such as texts, numbers and lists: the
+/// text of any other value may be empty.
 pub fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
@@ -79,8 +80,8 @@ pub fn fold_case(text: &str) -> String {
     text.trim().to_lowercase()
 }
 
-/// The maximum length of a pattern in bytes. No searched column holds a longer text, and SQLite refuses patterns of
-/// more than 50,000 bytes.
+/// The maximum length in bytes of the searched text in a pattern; the rest of the text is cut off. No searched column
+/// holds a longer text, and SQLite refuses patterns of more than 50,000 bytes.
 const PATTERN_BYTES_MAX: usize = 8_192;
 
 /// Returns a LIKE pattern that matches every text that contains this text. Wildcards in the text are escaped.

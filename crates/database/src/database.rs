@@ -15,12 +15,12 @@ use tokio::time::timeout;
 
 use crate::broken::log_permanent_error_once;
 use crate::column::RowRef;
-use crate::deadline::{Deadlines, DroppedInRuntime};
-use crate::error::{StoreError, is_rolled_back};
+use crate::deadline::{CallGuard, Deadlines, DroppedInRuntime};
+use crate::error::{StoreError, proves_rollback};
 use crate::group_commit::{CommitGroup, Sharing, TransactionKind, WriterPool};
-use crate::log_copies::LogCopies;
+use crate::log_copies::LogCopyTask;
 use crate::metrics::StoreMetrics;
-use crate::pool::{CallGuard, Pool, WITHOUT_LIMITS};
+use crate::pool::{Pool, WITHOUT_LIMITS};
 use crate::pool_settings::PoolSettings;
 use crate::readers::Readers;
 use crate::sql::dialect;
@@ -31,7 +31,7 @@ pub struct Database {
     writer: WriterPool,
     readers: Readers,
     /// `None` on PostgreSQL.
-    log_copies: Option<LogCopies>,
+    log_copies: Option<LogCopyTask>,
     lock_timeout: Duration,
 }
 
@@ -61,14 +61,14 @@ impl Database {
     ) -> Result<Self, StoreError> {
         let (writer, readers) = Pool::open(url, settings, is_created).await?;
         let metrics = StoreMetrics {
-            read_waits: readers.main.waits().clone(),
+            read_waits: readers.main.read_waits().clone(),
             ..StoreMetrics::default()
         };
         let writer = WriterPool::new(writer, settings.busy_wait, metrics);
         let log_copies = match writer.turns() {
             Some(turns) => {
                 let pool = Pool::open_for_log_copies(url, settings).await?;
-                Some(LogCopies::begin(pool, turns.clone()))
+                Some(LogCopyTask::start(pool, turns.clone()))
             }
             None => None,
         };
@@ -85,8 +85,7 @@ impl Database {
         self.begin_with_sharing(Sharing::Shared).await
     }
 
-    /// Begins a transaction that never shares its commit with others. On SQLite, other concurrent transactions share a
-    /// commit.
+    /// Begins a transaction that has a commit of its own. On SQLite, concurrent transactions of `begin` share a commit.
     pub async fn begin_unshared(&self) -> Result<Transaction, StoreError> {
         self.begin_with_sharing(Sharing::Apart).await
     }
@@ -107,8 +106,8 @@ impl Database {
 
     /// Begins a transaction that reads the database as it is now. On SQLite it neither waits for the writer nor delays
     /// the writer. End the transaction with `rollback`.
-    pub async fn snapshot(&self) -> Result<Transaction, StoreError> {
-        Transaction::snapshot(&self.readers.snapshots).await
+    pub async fn begin_snapshot(&self) -> Result<Transaction, StoreError> {
+        Transaction::begin_snapshot(&self.readers.snapshots).await
     }
 
     /// Returns the time that the clock of the database shows.
@@ -127,8 +126,9 @@ impl Database {
         .moment(present)
     }
 
-    /// Executes one statement and commits it, without a separate commit on PostgreSQL. Only for a statement that may be
-    /// executed twice: after an error it may have been committed.
+    /// Executes and commits one statement, and returns its first row, if it returns rows. Use this only for a statement
+    /// that may be executed twice: after an error, the statement may have been committed. On PostgreSQL this needs one
+    /// request, because the statement is its own transaction.
     pub async fn execute_and_commit(
         &self,
         statement: Statement,
@@ -142,10 +142,21 @@ impl Database {
         Ok(row)
     }
 
-    /// Replaces the write connections of PostgreSQL. Call this after the end of a thread with its own runtime:
-    /// connections that were opened in that runtime may have ended with it.
+    /// Replaces the write connections of PostgreSQL; does nothing on SQLite. Call this after the end of a thread with
+    /// its own runtime: connections that were opened in that runtime may have ended with it.
     pub async fn replace_write_connections(&self) -> Result<(), StoreError> {
-        self.writer.renew().await
+        self.writer.replace_connections().await
+    }
+
+    /// True if a write has failed because the disk is full, and `forget_full_disk` was not called since. Other writes
+    /// may have succeeded meanwhile: a write that needs no new page succeeds on a full disk, too.
+    pub fn has_met_full_disk(&self) -> bool {
+        self.writer.pool().has_met_full_disk()
+    }
+
+    /// Forgets that the disk was full. Call this after a write that needed new pages has succeeded.
+    pub fn forget_full_disk(&self) {
+        self.writer.pool().forget_full_disk();
     }
 
     pub fn metrics(&self) -> &StoreMetrics {
@@ -212,7 +223,7 @@ impl Transaction {
     }
 
     /// Begins a transaction that reads what was committed until now, and nothing that is committed later.
-    async fn snapshot(pool: &Pool) -> Result<Self, StoreError> {
+    async fn begin_snapshot(pool: &Pool) -> Result<Self, StoreError> {
         let mut options = TransactionOptions::default();
         if pool.backend() == DbBackend::Postgres {
             options.isolation_level = Some(IsolationLevel::RepeatableRead);
@@ -256,7 +267,7 @@ impl Transaction {
                 .await
                 .map_err(commit_error),
             Some(TransactionKind::Grouped(mut group)) => {
-                group.keep_member();
+                group.keep_member_changes();
                 self.wait_for_commit(group).await
             }
             None => Err(StoreError::Unsettled),
@@ -291,7 +302,9 @@ impl Transaction {
         settled.clone().unwrap_or(Err(StoreError::Unsettled))
     }
 
-    fn database(&self) -> Result<&DatabaseTransaction, DbErr> {
+    /// Returns the driver's transaction, whose own calls have no deadlines. Migrations need this type. Fails if this
+    /// transaction has ended.
+    pub fn driver_transaction(&self) -> Result<&DatabaseTransaction, DbErr> {
         match self.kind.get() {
             Some(TransactionKind::Dedicated(own)) => Ok(own),
             Some(TransactionKind::Grouped(group)) => Ok(&group.whole),
@@ -299,12 +312,10 @@ impl Transaction {
         }
     }
 
-    /// Returns the driver's transaction, which has no deadlines. Migrations need this type.
-    pub fn driver_transaction(&self) -> Result<&DatabaseTransaction, DbErr> {
-        self.database()
-    }
-
-    async fn call<T>(&self, call: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
+    async fn call_with_deadline<T>(
+        &self,
+        call: impl Future<Output = Result<T, DbErr>>,
+    ) -> Result<T, DbErr> {
         let left = self.ends_at.saturating_duration_since(Instant::now());
         let result = if left.is_zero() {
             Err(given_up_error("the transaction takes too long"))
@@ -326,27 +337,27 @@ impl ConnectionTrait for Transaction {
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
         let sql = statement.sql.clone();
-        self.call(self.database()?.execute_raw(statement))
+        self.call_with_deadline(self.driver_transaction()?.execute_raw(statement))
             .await
             .inspect_err(|error| log_permanent_error_once(&sql, error))
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
-        self.call(self.database()?.execute_unprepared(sql))
+        self.call_with_deadline(self.driver_transaction()?.execute_unprepared(sql))
             .await
             .inspect_err(|error| log_permanent_error_once(sql, error))
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
         let sql = statement.sql.clone();
-        self.call(self.database()?.query_one_raw(statement))
+        self.call_with_deadline(self.driver_transaction()?.query_one_raw(statement))
             .await
             .inspect_err(|error| log_permanent_error_once(&sql, error))
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
         let sql = statement.sql.clone();
-        self.call(self.database()?.query_all_raw(statement))
+        self.call_with_deadline(self.driver_transaction()?.query_all_raw(statement))
             .await
             .inspect_err(|error| log_permanent_error_once(&sql, error))
     }
@@ -356,9 +367,10 @@ fn given_up_error(reason: &str) -> DbErr {
     DbErr::Custom(reason.to_owned())
 }
 
-/// Converts the error of a failed commit. Unless the error proves a rollback, the commit may have happened.
+/// Converts the error of a failed commit. Returns `Unsettled` unless the error proves a rollback, because the commit
+/// may have happened.
 fn commit_error(error: DbErr) -> StoreError {
-    if is_rolled_back(&error) {
+    if proves_rollback(&error) {
         return error.into();
     }
     tracing::warn!(%error, "the outcome of a commit is unknown");

@@ -1,10 +1,13 @@
 //! Deadlines on our side of the connection: over a dead connection no answer arrives, not even the error of
 //! PostgreSQL's own timeout.
 //!
+//! The same place sees each error of the database, so it remembers that the disk was full.
+//!
 //! A value of the driver may need a runtime when it is dropped, to return its connection to the pool. An actor's thread
 //! drops its last values after its own runtime has ended, so `DroppedInRuntime` drops them in the pool's runtime.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -13,6 +16,8 @@ use sea_orm::sqlx::Error as SqlxError;
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
+
+use crate::error::is_disk_full;
 
 /// For this long after a call was abandoned, each connection that is returned to the pool is tested.
 const DOUBTED_FOR: Duration = Duration::from_mins(1);
@@ -72,9 +77,13 @@ impl<F: Future> Future for DroppedInRuntime<Pin<Box<F>>> {
 pub(crate) struct Liveness {
     opened: Instant,
     is_silent: AtomicBool,
-    /// The times of the last answer and of the last abandoned call, in milliseconds since `opened`.
+    /// The time of the last answer, in milliseconds since `opened`.
     answered_at: AtomicU64,
+    /// The time at which the last call was abandoned, in milliseconds since `opened`; `u64::MAX` if none was abandoned.
     doubted_at: AtomicU64,
+    /// True if a call was answered with the error of a full disk (`is_disk_full`), and `forget_full_disk` was not called
+    /// since.
+    has_met_full_disk: AtomicBool,
 }
 
 impl Liveness {
@@ -85,6 +94,23 @@ impl Liveness {
             is_silent: AtomicBool::new(false),
             answered_at: AtomicU64::new(0),
             doubted_at,
+            has_met_full_disk: AtomicBool::new(false),
+        }
+    }
+
+    /// True if a write has failed because the disk is full. Later writes may have succeeded: many need no new page.
+    pub(crate) fn has_met_full_disk(&self) -> bool {
+        self.has_met_full_disk.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn forget_full_disk(&self) {
+        self.has_met_full_disk.store(false, Ordering::Relaxed);
+    }
+
+    /// Remembers an error of the database if it says that the disk is full.
+    pub(crate) fn record_error(&self, error: &DbErr) {
+        if is_disk_full(error) {
+            self.has_met_full_disk.store(true, Ordering::Relaxed);
         }
     }
 
@@ -124,7 +150,7 @@ impl Liveness {
 
     /// Awaits a call of the driver. Fails if no answer comes within `limit.duration`. The pool then counts as dead if
     /// `limit.tells_silence` is true.
-    pub(crate) fn watch<T>(
+    pub(crate) fn watch_call<T>(
         &self,
         limit: CallLimit,
         runtime: &Handle,
@@ -156,10 +182,47 @@ impl Liveness {
             let text = format!("the database did not answer within {:?}", limit.duration);
             return Err(DbErr::Conn(RuntimeErr::Internal(text)));
         };
-        if result.as_ref().map_or_else(is_answer, |_| true) {
+        if result.as_ref().map_or_else(is_database_answer, |_| true) {
             self.record_answer();
         }
-        result
+        result.inspect_err(|error| self.record_error(error))
+    }
+}
+
+/// Runs the calls on a connection with deadlines, and records in `liveness` whether they were answered.
+#[derive(Clone)]
+pub(crate) struct CallGuard {
+    pub(crate) liveness: Arc<Liveness>,
+    pub(crate) runtime: Handle,
+    pub(crate) deadlines: Deadlines,
+}
+
+impl CallGuard {
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Awaits a call on the connection until `most` or the usual deadline has passed, whichever is earlier.
+    pub(crate) fn call<T>(
+        &self,
+        most: Duration,
+        call: impl Future<Output = Result<T, DbErr>>,
+    ) -> impl Future<Output = Result<T, DbErr>> {
+        let duration = most.min(self.deadlines.call);
+        let limit = CallLimit {
+            duration,
+            tells_silence: duration == self.deadlines.call,
+        };
+        self.liveness.watch_call(limit, &self.runtime, call)
+    }
+
+    /// Remembers an error of a call that was made without `call`.
+    pub(crate) fn record_error(&self, error: &DbErr) {
+        self.liveness.record_error(error);
+    }
+
+    pub(crate) fn with_deadlines(self, deadlines: Deadlines) -> Self {
+        Self { deadlines, ..self }
     }
 }
 
@@ -185,7 +248,7 @@ impl Drop for AbandonGuard<'_> {
 }
 
 /// True if the error comes from the database itself, which shows that the connection works.
-fn is_answer(error: &DbErr) -> bool {
+fn is_database_answer(error: &DbErr) -> bool {
     let (DbErr::Conn(cause) | DbErr::Exec(cause) | DbErr::Query(cause)) = error else {
         return false;
     };
@@ -193,7 +256,7 @@ fn is_answer(error: &DbErr) -> bool {
 }
 
 /// True if a call failed because no connection of the pool became free before the timeout.
-pub(crate) fn is_exhausted(error: &DbErr) -> bool {
+pub(crate) fn is_pool_exhausted(error: &DbErr) -> bool {
     matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
 }
 
@@ -221,13 +284,13 @@ mod tests {
         let runtime = Handle::current();
         assert_eq!(
             liveness
-                .watch(limit(1_000), &runtime, async { Ok(7) })
+                .watch_call(limit(1_000), &runtime, async { Ok(7) })
                 .await,
             Ok(7)
         );
         assert!(!liveness.is_doubted() && !liveness.is_silent());
         let error = liveness
-            .watch(limit(1), &runtime, pending::<Result<(), _>>())
+            .watch_call(limit(1), &runtime, pending::<Result<(), _>>())
             .await
             .unwrap_err();
         assert_eq!(
@@ -241,7 +304,7 @@ mod tests {
     async fn a_call_that_its_caller_drops_makes_the_pool_doubted() {
         let liveness = Liveness::new();
         let runtime = Handle::current();
-        let call = liveness.watch(limit(60_000), &runtime, pending::<Result<(), _>>());
+        let call = liveness.watch_call(limit(60_000), &runtime, pending::<Result<(), _>>());
         assert!(timeout(Duration::from_millis(1), call).await.is_err());
         assert!(liveness.is_doubted() && !liveness.is_silent());
     }

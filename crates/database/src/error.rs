@@ -90,6 +90,10 @@ impl StoreError {
 const TIMEOUT_CODES: [&str; 2] = ["55P03", "57014"];
 /// The SQLSTATE of a session that PostgreSQL has ended.
 const SESSION_END_CODE: &str = "57P01";
+/// The SQLSTATE of a disk that is full, and SQLite's code. The other codes of class 53 mean that memory, connections or
+/// a configured limit are used up.
+const DISK_FULL_CODE: &str = "53100";
+const SQLITE_FULL: u32 = 13;
 /// The SQLSTATE classes of errors after which PostgreSQL has rolled back the transaction.
 const ROLLED_BACK_CLASSES: [&str; 3] = ["23", "25", "40"];
 /// The beginnings of the SQLSTATE codes that concern the whole server: the connection, a refused login, resources such
@@ -101,7 +105,7 @@ const WHOLE_SERVER_CODES: [&str; 9] = [
 ];
 /// SQLite's codes for a database that is locked, out of memory, read-only, failing or full, or that cannot be opened.
 /// An extended result code holds its basic code in the lowest byte.
-const SQLITE_WHOLE_FILE_CODES: [u32; 8] = [SQLITE_BUSY, 6, 7, 8, 10, 13, 14, 26];
+const SQLITE_WHOLE_FILE_CODES: [u32; 8] = [SQLITE_BUSY, 6, 7, 8, 10, SQLITE_FULL, 14, 26];
 const SQLITE_BUSY: u32 = 5;
 /// The SQLSTATE classes of errors that a statement or a row causes by itself: a feature that does not exist, the number
 /// or the contents of values, a constraint, the syntax, a view's condition, a raised exception, damaged data.
@@ -165,7 +169,7 @@ fn is_code_permanent(code: &str) -> bool {
             .iter()
             .any(|class| code.starts_with(class));
     }
-    sqlite_code(code).is_some_and(|code| SQLITE_PERMANENT_CODES.contains(&code))
+    basic_sqlite_code(code).is_some_and(|code| SQLITE_PERMANENT_CODES.contains(&code))
 }
 
 /// True if the database answered, and if the answer is about a statement or a row and not about the whole database. An
@@ -187,16 +191,16 @@ fn is_about_database(code: &str) -> bool {
             .iter()
             .any(|beginning| code.starts_with(beginning));
     }
-    sqlite_code(code).is_some_and(|code| SQLITE_WHOLE_FILE_CODES.contains(&code))
+    basic_sqlite_code(code).is_some_and(|code| SQLITE_WHOLE_FILE_CODES.contains(&code))
 }
 
 /// Returns the basic code of an extended result code of SQLite.
-fn sqlite_code(code: &str) -> Option<u32> {
+fn basic_sqlite_code(code: &str) -> Option<u32> {
     code.parse::<u32>().ok().map(|code| code & 0xff)
 }
 
 /// True if this error of a commit proves that the transaction was rolled back.
-pub(crate) fn is_rolled_back(error: &DbErr) -> bool {
+pub(crate) fn proves_rollback(error: &DbErr) -> bool {
     code(error).is_some_and(|code| {
         ROLLED_BACK_CLASSES
             .iter()
@@ -204,9 +208,21 @@ pub(crate) fn is_rolled_back(error: &DbErr) -> bool {
     })
 }
 
+/// True if a statement or a commit failed because the disk is full.
+pub(crate) fn is_disk_full(error: &DbErr) -> bool {
+    code(error).is_some_and(|code| means_disk_full(&code))
+}
+
+fn means_disk_full(code: &str) -> bool {
+    if code.len() == SQLSTATE_LEN {
+        return code == DISK_FULL_CODE;
+    }
+    basic_sqlite_code(code) == Some(SQLITE_FULL)
+}
+
 /// True if a statement failed because another connection has locked the SQLite database.
 pub(crate) fn is_busy(error: &DbErr) -> bool {
-    code(error).and_then(|code| sqlite_code(&code)) == Some(SQLITE_BUSY)
+    code(error).and_then(|code| basic_sqlite_code(&code)) == Some(SQLITE_BUSY)
 }
 
 #[cfg(test)]
@@ -234,6 +250,49 @@ mod tests {
         }
         for code in one {
             assert!(!is_about_database(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn only_the_code_of_a_full_disk_means_one() {
+        for (code, is_full) in [
+            ("53100", true),
+            ("53000", false),
+            ("53200", false),
+            ("53300", false),
+            ("53400", false),
+            ("58030", false),
+            ("13", true),
+            ("7", false),
+            ("10", false),
+            ("778", false),
+        ] {
+            assert_eq!(means_disk_full(code), is_full, "{code}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_meets_a_full_disk_is_remembered_until_it_is_forgotten() {
+        for test in stores().await {
+            let store = &test.store;
+            assert!(!store.has_met_full_disk());
+            let is_postgres = store.backend() == DbBackend::Postgres;
+            let tx = store.begin().await.unwrap();
+            let failing = if is_postgres {
+                "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '53100'; END $$".to_owned()
+            } else {
+                tx.execute_unprepared("PRAGMA max_page_count = 1")
+                    .await
+                    .unwrap();
+                let name = "x".repeat(1_000_000);
+                format!("INSERT INTO counters (name, next) VALUES ('{name}', 1)")
+            };
+            let error = tx.execute_unprepared(&failing).await.unwrap_err();
+            drop(tx.rollback().await);
+            assert!(is_disk_full(&error), "{error}");
+            assert!(store.has_met_full_disk());
+            store.forget_full_disk();
+            assert!(!store.has_met_full_disk());
         }
     }
 

@@ -14,9 +14,10 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, watch};
 use tokio::time::timeout;
 
+use crate::deadline::CallGuard;
 use crate::error::{StoreError, is_busy};
 use crate::metrics::StoreMetrics;
-use crate::pool::{CallGuard, Pool};
+use crate::pool::Pool;
 use crate::pool_settings::BUSY_WAIT;
 
 /// The time for which a commit group accepts new members. Without this limit, the group might never commit.
@@ -157,8 +158,8 @@ impl WriterPool {
         self.pool.backend()
     }
 
-    pub(crate) async fn renew(&self) -> Result<(), StoreError> {
-        Ok(self.pool.renew().await?)
+    pub(crate) async fn replace_connections(&self) -> Result<(), StoreError> {
+        Ok(self.pool.replace_connections().await?)
     }
 
     /// Commits the open group and closes the connections.
@@ -213,7 +214,7 @@ impl CommitGroup {
     }
 
     /// Keeps the changes of the current member. They become durable when the group commits.
-    pub(super) fn keep_member(&mut self) {
+    pub(super) fn keep_member_changes(&mut self) {
         self.open = None;
     }
 
@@ -235,7 +236,10 @@ impl CommitGroup {
     /// Commits the group and tells its members the result.
     async fn commit_and_notify(mut self) {
         let result = match self.release_savepoints().await {
-            Ok(()) => self.whole.commit().await.map_err(StoreError::from),
+            Ok(()) => self.whole.commit().await.map_err(|error| {
+                self.watch.record_error(&error);
+                StoreError::from(error)
+            }),
             Err(error) => Err(error),
         };
         self.outcome.send_replace(Some(result));
@@ -262,7 +266,7 @@ impl WriteTurns {
     }
 
     /// Returns a receiver that changes with each commit from now on.
-    pub(crate) fn commits(&self) -> watch::Receiver<()> {
+    pub(crate) fn subscribe_to_commits(&self) -> watch::Receiver<()> {
         self.commits.subscribe()
     }
 

@@ -208,7 +208,7 @@ fn column_arrays<E: EntityTrait>(rows: Vec<E::ActiveModel>) -> Vec<Value> {
     arrays
 }
 
-/// Returns the clause that, if a row with this key exists already, updates these columns.
+/// Returns the `ON CONFLICT` clause that updates these columns of a row with this key, if the row exists already.
 pub fn update_on_conflict<C: ColumnTrait>(key: &[C], columns: &[C]) -> String {
     let key: Vec<_> = key.iter().map(IdenStatic::as_str).collect();
     let set: Vec<_> = columns

@@ -6,7 +6,7 @@
 //! | `pool`, `pool_settings` | connection pools; a pool whose connections are dead is replaced |
 //! | `single_connection` | one connection without a pool, whose error names the cause |
 //! | `readers` | the pools for queries: the main one, one for pages, one for snapshots |
-//! | `kept` | connections that stay open between queries |
+//! | `kept_connections` | connections that stay open between queries |
 //! | `deadline` | a deadline for each call, kept on our side of the connection |
 //! | `group_commit` | SQLite: concurrent transactions share a commit |
 //! | `log_copies` | SQLite: the write-ahead log is copied into the database file beside the writer |
@@ -23,7 +23,7 @@ mod deadline;
 mod error;
 mod group_commit;
 pub mod insert;
-mod kept;
+mod kept_connections;
 mod log_copies;
 mod metrics;
 pub mod page;

@@ -47,14 +47,14 @@ const COPY_AND_BEGIN_ANEW: &str = "PRAGMA wal_checkpoint(RESTART)";
 
 /// The task that copies the log. It ends when the last clone is dropped.
 #[derive(Clone)]
-pub(crate) struct LogCopies {
+pub(crate) struct LogCopyTask {
     pool: Pool,
     task: Arc<AbortOnDropHandle<()>>,
 }
 
-impl LogCopies {
+impl LogCopyTask {
     /// Starts the task. `turns` notifies it of each commit.
-    pub(crate) fn begin(pool: Pool, turns: WriteTurns) -> Self {
+    pub(crate) fn start(pool: Pool, turns: WriteTurns) -> Self {
         let copier = LogCopier {
             pool: pool.clone(),
             turns,
@@ -93,11 +93,11 @@ impl LogPages {
 
 impl LogCopier {
     async fn run(self) {
-        let mut commits = self.turns.commits();
+        let mut commits = self.turns.subscribe_to_commits();
         let mut seen = 0;
         // `changed` never fails, because `turns` keeps the sender of the commits alive.
         while commits.changed().await.is_ok() {
-            match self.copy_if_long(seen).await {
+            match self.copy_if_grown(seen).await {
                 Ok(pages) => {
                     seen = pages;
                     sleep(LOOK_EVERY).await;
@@ -112,7 +112,7 @@ impl LogCopier {
 
     /// Copies the log if it has grown enough since it had `seen` pages. Returns the `seen` of the next call: the number
     /// of pages after the copying, which is not zero if a long transaction still reads from the log.
-    async fn copy_if_long(&self, seen: u32) -> Result<u32, StoreError> {
+    async fn copy_if_grown(&self, seen: u32) -> Result<u32, StoreError> {
         let log = self.run_log_pragma(LOOK).await?;
         // A shorter log than before means that SQLite has overwritten it from its start.
         let counted_from = if log.pages < seen { 0 } else { seen };
@@ -136,7 +136,7 @@ impl LogCopier {
                 break;
             }
             left_before = left;
-            drop(timeout(COMMIT_WAIT, self.turns.commits().changed()).await);
+            drop(timeout(COMMIT_WAIT, self.turns.subscribe_to_commits().changed()).await);
             self.run_log_pragma(COPY).await?;
             log = self.run_log_pragma(LOOK).await?;
         }
@@ -213,7 +213,7 @@ mod tests {
     #[tokio::test]
     async fn a_long_read_delays_no_write_and_the_log_is_begun_anew_after_it() {
         let test = sqlite().await;
-        let read = test.store.snapshot().await.unwrap();
+        let read = test.store.begin_snapshot().await.unwrap();
         let sql = "SELECT count(*) FROM counters";
         let select = Statement::from_string(test.store.backend(), sql);
         read.query_one_raw(select.clone()).await.unwrap();

@@ -44,7 +44,8 @@ pub struct StoreMetrics {
     pub write_waits: Histogram,
     /// The number of write transactions that share a commit. On PostgreSQL each has a commit of its own.
     pub group_sizes: Histogram,
-    /// The number of commands that one transaction executes, as its caller counts them.
+    /// The number of commands that share one transaction. This crate knows no commands: the code that executes them
+    /// records the number.
     pub transaction_commands: Histogram,
 }
 

@@ -19,8 +19,8 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::broken::log_permanent_error_once;
-use crate::deadline::{CallLimit, Deadlines, DroppedInRuntime, Liveness, is_exhausted};
-use crate::kept::{KeptConnections, keep_connections};
+use crate::deadline::{CallGuard, Deadlines, DroppedInRuntime, Liveness, is_pool_exhausted};
+use crate::kept_connections::{KeptConnections, keep_connections};
 use crate::metrics::ReadWaits;
 use crate::pool_settings::{
     BUSY_WAIT, PoolSettings, SqlitePurpose, postgres_options, sqlite_options,
@@ -49,7 +49,7 @@ pub struct Pool(Arc<PoolInner>);
 
 struct PoolInner {
     options: OptionsFactory,
-    /// True if the pool only runs queries. Its connections are then kept for the next query (`kept`).
+    /// True if the pool only runs queries. Its connections are then kept for the next query (`kept_connections`).
     keeps_connections: bool,
     backend: DbBackend,
     deadlines: Deadlines,
@@ -60,8 +60,8 @@ struct PoolInner {
     replacing: Mutex<()>,
 }
 
-/// The present connections. When all of them are given up, a new generation replaces them. `liveness` records whether
-/// they still answer.
+/// The connections that a pool uses now. If they count as dead, a new generation replaces all of them. `liveness`
+/// records whether they still answer.
 #[derive(Clone)]
 struct PoolGeneration {
     connections: DatabaseConnection,
@@ -79,38 +79,6 @@ impl PoolGeneration {
         // does not test them.
         let kept = async { self.kept_connections().map(KeptConnections::close) };
         tokio::join!(self.connections.clone().close(), kept).0
-    }
-}
-
-/// Runs the calls on a connection with deadlines, and records in `liveness` if they were answered.
-#[derive(Clone)]
-pub(crate) struct CallGuard {
-    liveness: Arc<Liveness>,
-    runtime: Handle,
-    pub(crate) deadlines: Deadlines,
-}
-
-impl CallGuard {
-    pub(crate) fn runtime(&self) -> &Handle {
-        &self.runtime
-    }
-
-    /// Awaits a call on the connection until `most` or the usual deadline has passed, whichever is earlier.
-    pub(crate) fn call<T>(
-        &self,
-        most: Duration,
-        call: impl Future<Output = Result<T, DbErr>>,
-    ) -> impl Future<Output = Result<T, DbErr>> {
-        let duration = most.min(self.deadlines.call);
-        let limit = CallLimit {
-            duration,
-            tells_silence: duration == self.deadlines.call,
-        };
-        self.liveness.watch(limit, &self.runtime, call)
-    }
-
-    pub(crate) fn with_deadlines(self, deadlines: Deadlines) -> Self {
-        Self { deadlines, ..self }
     }
 }
 
@@ -223,17 +191,25 @@ impl Pool {
         Ok(Self(Arc::new(inner)))
     }
 
-    pub(crate) fn waits(&self) -> &ReadWaits {
+    pub(crate) fn read_waits(&self) -> &ReadWaits {
         &self.0.waits
+    }
+
+    pub(crate) fn has_met_full_disk(&self) -> bool {
+        self.current_generation().liveness.has_met_full_disk()
+    }
+
+    pub(crate) fn forget_full_disk(&self) {
+        self.current_generation().liveness.forget_full_disk();
     }
 
     pub(crate) async fn begin(
         &self,
         options: TransactionOptions,
     ) -> Result<(DatabaseTransaction, CallGuard), DbErr> {
-        let (PoolGeneration { connections, .. }, watch) = self.connections().await?;
+        let (PoolGeneration { connections, .. }, watch) = self.usable_connections().await?;
         let begun = Box::pin(async { connections.begin_with_options(options).await });
-        let begun = self.mark_if_silent(&watch, watch.call(Duration::MAX, begun).await)?;
+        let begun = self.mark_silent_if_stuck(&watch, watch.call(Duration::MAX, begun).await)?;
         Ok((begun, watch))
     }
 
@@ -241,14 +217,18 @@ impl Pool {
     where
         F: Future<Output = Result<T, DbErr>> + Send,
     {
-        let (current, watch) = self.connections().await?;
-        self.mark_if_silent(&watch, watch.call(Duration::MAX, call(current)).await)
+        let (current, watch) = self.usable_connections().await?;
+        self.mark_silent_if_stuck(&watch, watch.call(Duration::MAX, call(current)).await)
     }
 
     /// Returns `result` unchanged. If the pool had no free connection and answered no call for `BUSY_WAIT`, marks it as
     /// silent, so that its connections are replaced.
-    fn mark_if_silent<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
-        let is_stuck = result.as_ref().err().is_some_and(is_exhausted)
+    fn mark_silent_if_stuck<T>(
+        &self,
+        watch: &CallGuard,
+        result: Result<T, DbErr>,
+    ) -> Result<T, DbErr> {
+        let is_stuck = result.as_ref().err().is_some_and(is_pool_exhausted)
             && watch.liveness.is_unanswered_for(BUSY_WAIT);
         if is_stuck && self.0.backend == DbBackend::Postgres {
             watch.liveness.mark_silent();
@@ -260,7 +240,11 @@ impl Pool {
     /// answered. Other queries may take all connections, so that this one waits although the database works.
     pub async fn check(&self) -> Result<(), DbErr> {
         let mut query = pin!(self.execute_unprepared("SELECT 1"));
-        while self.generation().liveness.is_unanswered_for(BUSY_WAIT) {
+        while self
+            .current_generation()
+            .liveness
+            .is_unanswered_for(BUSY_WAIT)
+        {
             if let Ok(answer) = timeout(ANSWER_LOOK_EVERY, &mut query).await {
                 return answer.map(drop);
             }
@@ -268,11 +252,11 @@ impl Pool {
         Ok(())
     }
 
-    async fn connections(&self) -> Result<(PoolGeneration, CallGuard), DbErr> {
-        let mut current = self.generation();
+    async fn usable_connections(&self) -> Result<(PoolGeneration, CallGuard), DbErr> {
+        let mut current = self.current_generation();
         if current.liveness.is_silent() && self.0.backend == DbBackend::Postgres {
             tracing::warn!("database connections do not answer; replacing the pool");
-            current = Box::pin(self.replace_silent()).await?;
+            current = Box::pin(self.replace_silent_connections()).await?;
         }
         let liveness = Arc::clone(&current.liveness);
         let watch = CallGuard {
@@ -283,7 +267,7 @@ impl Pool {
         Ok((current, watch))
     }
 
-    fn generation(&self) -> PoolGeneration {
+    fn current_generation(&self) -> PoolGeneration {
         self.0
             .current
             .read()
@@ -292,9 +276,9 @@ impl Pool {
     }
 
     /// Replaces the connections if they are marked as silent. Closes the old connections in the background.
-    async fn replace_silent(&self) -> Result<PoolGeneration, DbErr> {
+    async fn replace_silent_connections(&self) -> Result<PoolGeneration, DbErr> {
         let _one = self.0.replacing.lock().await;
-        let old = self.generation();
+        let old = self.current_generation();
         if !old.liveness.is_silent() {
             return Ok(old);
         }
@@ -322,10 +306,10 @@ impl Pool {
     }
 
     /// Replaces the PostgreSQL connections. Call this after the runtime in which they were opened has ended.
-    pub(crate) async fn renew(&self) -> Result<(), DbErr> {
+    pub(crate) async fn replace_connections(&self) -> Result<(), DbErr> {
         if self.0.backend == DbBackend::Postgres {
-            self.generation().liveness.mark_silent();
-            self.replace_silent().await?;
+            self.current_generation().liveness.mark_silent();
+            self.replace_silent_connections().await?;
         }
         Ok(())
     }
@@ -336,7 +320,7 @@ impl Pool {
 
     /// Closes the connections. Returns an error if some connections did not close in time and were dropped.
     pub(crate) async fn close(&self) -> Result<(), DbErr> {
-        let closed = timeout(CLOSE_WAIT, self.generation().close()).await;
+        let closed = timeout(CLOSE_WAIT, self.current_generation().close()).await;
         closed.unwrap_or_else(|_| {
             Err(DbErr::Custom(format!(
                 "connections were not closed within {CLOSE_WAIT:?}"

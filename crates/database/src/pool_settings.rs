@@ -116,7 +116,7 @@ impl SqlitePurpose {
         }
     }
 
-    /// Returns how long to wait for a locked database.
+    /// Returns how long a statement waits while another connection has locked the database.
     fn busy_wait(self) -> Duration {
         match self {
             Self::Transactions | Self::Queries => BUSY_WAIT,

@@ -2,8 +2,8 @@
 //! strangers who try to, never make a call of the API wait for a connection. A third pool is for transactions that only
 //! read (snapshots).
 //!
-//! A task says once that it makes a page. All its queries then use the pool of pages, also in functions that the API
-//! shares.
+//! A task that makes a page says so once (`run_with_page_pool`). All its queries then use the pool for pages, even in
+//! functions that the API calls, too.
 
 use tokio::task_local;
 
@@ -22,7 +22,7 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// Returns the pool of pages if the current task makes a page, otherwise the main pool.
+    /// Returns the pool for pages if the current task makes a page, otherwise the main pool.
     pub(crate) fn pool(&self) -> &Pool {
         if MAKES_PAGE.try_with(|()| ()).is_ok() {
             &self.pages
@@ -32,12 +32,12 @@ impl Readers {
     }
 }
 
-/// Runs a future that makes a page: its queries use the pool of pages.
+/// Runs a future that makes a page: its queries use the pool for pages.
 pub async fn run_with_page_pool<F: Future>(page: F) -> F::Output {
     MAKES_PAGE.scope((), page).await
 }
 
-/// Polls the body of a page that is rendered while it is sent: its queries use the pool of pages, too.
+/// Polls the body of a page that is rendered while it is sent: its queries use the pool for pages, too.
 pub fn poll_with_page_pool<T>(poll: impl FnOnce() -> T) -> T {
     MAKES_PAGE.sync_scope((), poll)
 }

@@ -73,7 +73,7 @@ impl Columns {
         }
     }
 
-    pub fn item_room(&self) -> TextSpace {
+    pub fn item_space(&self) -> TextSpace {
         TextSpace {
             characters_max: 1_000,
             word_max: self.item,
@@ -82,18 +82,18 @@ impl Columns {
 }
 
 /// The space for a unit or a tax.
-pub const WORD_ROOM: TextSpace = TextSpace {
+pub const WORD_SPACE: TextSpace = TextSpace {
     characters_max: 60,
     word_max: WORD_MAX,
 };
 
 /// Returns a figure with marks at which it may break if it is wider than its column.
 pub fn printable_figure(figure: &str) -> String {
-    let room = TextSpace {
+    let space = TextSpace {
         characters_max: usize::MAX,
         word_max: FIGURE_MAX,
     };
-    printable_text(figure, room)
+    printable_text(figure, space)
 }
 
 /// Returns the width of the text area of a page in thousandths of an em of the table: A4 without the template's

@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use trade_document::{Line, Party, TaxSubtotal};
 
-use crate::columns::{Columns, WORD_ROOM, printable_figure};
+use crate::columns::{Columns, WORD_SPACE, printable_figure};
 use crate::facts::{SENTENCE, document_title, list_corrected_invoices, list_facts};
 use crate::figures::{write_amount, write_number};
 use crate::labelled::LabelledText;
@@ -118,7 +118,7 @@ impl Content {
         let file_title = format!("{title} {}", document.number);
         let lines = document.lines.iter().enumerate();
         let lines = lines.map(|(index, line)| {
-            LineContent::from_line(index + 1, line, currency, columns.item_room())
+            LineContent::from_line(index + 1, line, currency, columns.item_space())
         });
         let taxes = document.taxes.iter();
         let notes = document.notes.iter();
@@ -151,7 +151,7 @@ impl Content {
             facts: list_facts(document),
             supplier: PartyContent::from_party(&document.supplier),
             customer: PartyContent::from_party(&document.customer),
-            currency: printable_text(currency, WORD_ROOM),
+            currency: printable_text(currency, WORD_SPACE),
             lines: lines.collect(),
             columns,
             taxes: taxes
@@ -200,7 +200,7 @@ fn join_present(fields: [&Option<String>; 2], between: &str) -> String {
 }
 
 impl LineContent {
-    fn from_line(position: usize, line: &Line, currency: &str, room: TextSpace) -> Self {
+    fn from_line(position: usize, line: &Line, currency: &str, space: TextSpace) -> Self {
         let codes = [
             ("Item no. ", &line.item_number),
             ("Classification ", &line.classification),
@@ -211,12 +211,12 @@ impl LineContent {
             .collect();
         let description = line.description.as_deref().unwrap_or_default();
         let mut details = vec![
-            printable_text(description, room),
-            printable_text(&codes.join(" · "), room),
+            printable_text(description, space),
+            printable_text(&codes.join(" · "), space),
         ];
         details.extend(line.charges.iter().map(|charge| {
             let amount = write_amount(signed_amount(charge), currency);
-            printable_text(&format!("{}: {amount}", charge_label(charge)), room)
+            printable_text(&format!("{}: {amount}", charge_label(charge)), space)
         }));
         details.retain(|detail| !detail.is_empty());
         let detail_bytes: usize = details.iter().map(String::len).sum();
@@ -226,13 +226,13 @@ impl LineContent {
         Self {
             is_short: length <= SHORT_BYTES_MAX,
             position: position.to_string(),
-            name: printable_text(&line.name, room),
+            name: printable_text(&line.name, space),
             details,
             quantity: printable_figure(&write_number(line.quantity)),
-            unit: printable_text(code_label(&line.unit), WORD_ROOM),
+            unit: printable_text(code_label(&line.unit), WORD_SPACE),
             price: printable_figure(&write_amount(line.price, currency)),
             per: per.unwrap_or_default(),
-            tax: printable_text(&tax_label(&line.tax), WORD_ROOM),
+            tax: printable_text(&tax_label(&line.tax), WORD_SPACE),
             amount: printable_figure(&write_amount(line.amount, currency)),
         }
     }

@@ -12,10 +12,10 @@ pub struct LabelledText {
 
 impl LabelledText {
     /// Returns a text with its label; `None` if the text has no visible character.
-    pub fn new(label: &str, text: &str, room: TextSpace) -> Option<Self> {
-        let text = printable_text(text, room);
+    pub fn new(label: &str, text: &str, space: TextSpace) -> Option<Self> {
+        let text = printable_text(text, space);
         (!text.is_empty()).then(|| Self {
-            label: printable_text(label, room),
+            label: printable_text(label, space),
             text,
         })
     }

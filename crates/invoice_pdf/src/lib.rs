@@ -38,6 +38,7 @@ pub use error::PdfError;
 pub use logo::{LOGO_BYTES_MAX, LOGO_PIXELS_MAX, Logo, LogoKind};
 pub use look::{Colour, Look, Template};
 pub use qr::can_print_qr;
+pub use sums::tax_label;
 pub use text::can_print;
 
 /// The maximum number of lines of a document.

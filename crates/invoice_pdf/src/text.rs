@@ -31,16 +31,16 @@ pub struct TextSpace {
 
 /// Returns a text ready for a page: cut to the space, with marks at which lines may end, and marked if it runs from
 /// right to left.
-pub fn printable_text(text: &str, room: TextSpace) -> String {
+pub fn printable_text(text: &str, space: TextSpace) -> String {
     let mut printed = String::with_capacity(text.len() + 3);
     if is_right_to_left(text) {
         printed.push(RIGHT_TO_LEFT);
     }
-    for (position, word) in fit_text(text, room.characters_max).split(' ').enumerate() {
+    for (position, word) in fit_text(text, space.characters_max).split(' ').enumerate() {
         if position > 0 {
             printed.push(' ');
         }
-        push_word(&mut printed, word, room.word_max);
+        push_word(&mut printed, word, space.word_max);
     }
     printed
 }
@@ -68,11 +68,11 @@ fn push_word(printed: &mut String, word: &str, width_max: u32) {
 
 /// Returns the lines of a text with line breaks of its own, such as a note, each ready for a page. An ellipsis stands
 /// for the lines beyond the maximum number.
-pub fn printable_lines(text: &str, room: TextSpace, lines_max: usize) -> Vec<String> {
+pub fn printable_lines(text: &str, space: TextSpace, lines_max: usize) -> Vec<String> {
     let lines = text.split([
         '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
     ]);
-    let printed = lines.map(|line| printable_text(line, room));
+    let printed = lines.map(|line| printable_text(line, space));
     let mut visible = printed.filter(|line| !line.is_empty());
     let mut kept: Vec<_> = visible.by_ref().take(lines_max).collect();
     kept.extend(visible.next().map(|_| "…".to_owned()));
@@ -161,7 +161,7 @@ fn is_right_to_left(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    const ROOM: TextSpace = TextSpace {
+    const SPACE: TextSpace = TextSpace {
         characters_max: 21,
         word_max: 6_000,
     };
@@ -191,7 +191,7 @@ mod tests {
             ("", ""),
             ("\u{200b}", ""),
         ] {
-            assert_eq!(printable_text(text, ROOM), printed, "{text:?}");
+            assert_eq!(printable_text(text, SPACE), printed, "{text:?}");
         }
     }
 
@@ -202,7 +202,7 @@ mod tests {
             ("a\r\n\nb\u{2028}c\nd\ne", &["a", "b", "c", "…"]),
             ("\n", &[]),
         ] {
-            assert_eq!(printable_lines(text, ROOM, 3), printed, "{text:?}");
+            assert_eq!(printable_lines(text, SPACE, 3), printed, "{text:?}");
         }
     }
 

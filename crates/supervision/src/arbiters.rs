@@ -33,7 +33,7 @@ impl Arbiters {
         }
     }
 
-    /// Returns the arbiter for the actor of a key with this hash, and the arbiter's index.
+    /// Returns the index and the handle of the arbiter for an actor whose key has this hash.
     pub fn for_key(&self, hash: u64) -> (usize, &ArbiterHandle) {
         let shards = u64::try_from(self.shards.len()).unwrap_or(u64::MAX);
         let shard = usize::try_from(hash % shards).unwrap_or(0);

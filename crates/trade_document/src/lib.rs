@@ -153,6 +153,14 @@ pub struct Tax {
     pub percent: Option<Decimal>,
 }
 
+impl Tax {
+    /// Returns the category code and the percent. Taxes with the same key are the same tax.
+    pub fn code_and_percent(&self) -> (&str, Decimal) {
+        let percent = self.percent.unwrap_or_default();
+        (self.category.code.as_str(), percent)
+    }
+}
+
 /// The tax of one category.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaxSubtotal {

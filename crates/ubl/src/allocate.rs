@@ -85,7 +85,8 @@ fn allocation_weight(document: &TradeDocument, charge: &Charge) -> usize {
 /// True if the line may get a part of this discount or fee.
 fn can_share_charge(line: &Line, charge: &Charge) -> bool {
     let tax = charge.tax.as_ref();
-    !line.amount.is_zero() && tax.is_none_or(|tax| is_same_tax(tax, &line.tax))
+    !line.amount.is_zero()
+        && tax.is_none_or(|tax| tax.code_and_percent() == line.tax.code_and_percent())
 }
 
 fn allocate_charge(document: &mut TradeDocument, charge: &Charge) -> Result<String, String> {
@@ -148,11 +149,6 @@ fn allocate_charge(document: &mut TradeDocument, charge: &Charge) -> Result<Stri
         "The {word} of {} ({reason}) was divided among {count} lines.",
         charge.amount
     ))
-}
-
-pub(crate) fn is_same_tax(one: &Tax, other: &Tax) -> bool {
-    one.category.code == other.category.code
-        && one.percent.unwrap_or_default() == other.percent.unwrap_or_default()
 }
 
 fn fee_line(name: &str, amount: Decimal, tax: &Tax) -> Line {
@@ -253,7 +249,7 @@ fn is_simple_line(line: &Line) -> bool {
 }
 
 fn simplify_line(line: &mut Line) {
-    let price = exact_price(line).unwrap_or_else(|| {
+    let price = price_covering_amount(line).unwrap_or_else(|| {
         line.quantity = Decimal::ONE;
         line.amount
     });
@@ -272,10 +268,10 @@ fn simplify_line(line: &mut Line) {
     }
 }
 
-/// Returns a price with six decimal digits at which quantity × price is at least the amount: the present price if it
-/// suffices, otherwise the lowest possible. `None` if there is none, or if the discount would have more than six
-/// decimal digits.
-fn exact_price(line: &Line) -> Option<Decimal> {
+/// Returns a price with six decimal digits at which quantity × price is at least the amount of the line: the present
+/// price if it suffices, otherwise the lowest possible one. `None` if there is none, or if the discount that makes up
+/// for the difference would have more than six decimal digits.
+fn price_covering_amount(line: &Line) -> Option<Decimal> {
     let round_up =
         |value: Decimal| value.round_dp_with_strategy(PRICE_DIGITS, RoundingStrategy::AwayFromZero);
     let present = round_up(line.price.checked_div(line.base_quantity)?);

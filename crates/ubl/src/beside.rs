@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
+use crate::active_content::{is_active, remove_active_content};
 use crate::element::{Attribute, Element, number_repeated_names, path_step};
 use crate::fixed_texts::{IRN_DESCRIPTION, TAX_CURRENCY_DESCRIPTION};
 use crate::order;
@@ -40,16 +41,17 @@ impl UnmappedPart {
     }
 }
 
-/// Returns everything in the tree that was not read into a field. Parts inside of elements that were read come first.
+/// Returns everything in the tree that was not read into a field, without what is active. Parts inside of elements that
+/// were read come first.
 pub(crate) fn collect_unmapped_parts(root: &Element) -> Vec<UnmappedPart> {
     let mut all = Vec::new();
-    collect_in(root, &format!("/{}", root.name), &mut all);
+    collect_parts_in(root, &format!("/{}", root.name), &mut all);
     all
 }
 
-fn collect_in(element: &Element, path: &str, parts: &mut Vec<UnmappedPart>) {
+fn collect_parts_in(element: &Element, path: &str, parts: &mut Vec<UnmappedPart>) {
     let attributes = element.attributes.iter();
-    for attribute in attributes.filter(|one| !one.is_read.get()) {
+    for attribute in attributes.filter(|one| !one.is_read.get() && !is_active(&one.name)) {
         parts.push(UnmappedPart {
             path: format!("{path}/@{}", attribute.name),
             value: attribute.value.clone(),
@@ -58,23 +60,27 @@ fn collect_in(element: &Element, path: &str, parts: &mut Vec<UnmappedPart>) {
     let children = element
         .children
         .iter()
-        .filter(|child| !child.is_converted());
+        .filter(|child| !child.is_converted() && !is_active(&child.name));
     let touched = children
         .clone()
         .filter(|child| is_mapped(child) && !is_writer_reference(child));
     let touched: Vec<_> = touched.collect();
     let all = number_repeated_names(touched.iter().map(|child| &*child.name));
     for (child, number) in touched.into_iter().zip(all) {
-        collect_in(
+        collect_parts_in(
             child,
             &format!("{path}/{}", path_step(&child.name, number)),
             parts,
         );
     }
-    for child in children.filter(|child| !is_mapped(child) && has_content(child)) {
+    for child in children.filter(|child| !is_mapped(child) && child.has_content()) {
+        let mut kept = child.clone();
+        if remove_active_content(&mut kept) && !kept.has_content() {
+            continue;
+        }
         parts.push(UnmappedPart {
             path: path.to_owned(),
-            value: serialize_fragment(child),
+            value: serialize_fragment(&kept),
         });
     }
 }
@@ -83,26 +89,17 @@ fn is_mapped(element: &Element) -> bool {
     element.is_read() || element.is_converted() || element.children.iter().any(is_mapped)
 }
 
-/// True if the element holds information. A basic element of UBL (`cbc`) without a text holds none, even if it has
-/// attributes.
-fn has_content(element: &Element) -> bool {
-    let is_basic = element.name.starts_with("cbc:");
-    !element.text.trim().is_empty()
-        || !(is_basic || element.attributes.is_empty())
-        || element.children.iter().any(has_content)
-}
-
 /// Puts the parts back into a tree that the writer made. A part that has no place there is left out: an element that
-/// the document has itself, a child of an element that no longer exists, or an element that this kind of document does
-/// not allow.
+/// the writer has already written from a field, a child of an element that no longer exists, or an element that this
+/// kind of document does not allow.
 pub(crate) fn merge_parts(root: &mut Element, parts: &[UnmappedPart]) {
     // The reader did not count the reference that holds the IRN, so it is taken out while paths with numbers are
     // resolved.
     let irn = root.children.iter().position(is_writer_reference);
     let irn = irn.map(|place| (place, root.children.remove(place)));
     let mut parts: Vec<_> = parts.iter().collect();
-    // Numbers in paths count only elements that were read, so whole elements are added last. The deepest parts come
-    // first.
+    // The numbers in paths count only elements that were read, so they would be wrong after whole elements are added to
+    // the same parent. The deepest parts are therefore added first.
     parts.sort_by_key(|part| Reverse(part.path.matches('/').count()));
     let children = root.children.iter().enumerate();
     let lines: Vec<_> = children
@@ -218,7 +215,8 @@ fn is_line(name: &str) -> bool {
     matches!(name, "cac:InvoiceLine" | "cac:CreditNoteLine")
 }
 
-/// Translates the names that differ between an invoice and a credit note.
+/// Returns the name that an element of this name has in this kind of document: an invoice and a credit note have other
+/// names for some elements.
 fn translate_name(name: &str, is_credit_note: bool) -> String {
     let pairs = [
         ("cac:InvoiceLine", "cac:CreditNoteLine"),
@@ -263,7 +261,8 @@ fn add_element(parent: &mut Element, element: Element) -> Option<()> {
         .find(|child| child.name == element.name);
     match same {
         Some(child) if child.is_default || repeats_code_name(child, &element) => *child = element,
-        // The writer has made the element for other fields, so it gets the children of this one.
+        // The writer has already made this element for a field, and it may occur only once. So the children of the part
+        // are added to it.
         Some(child) if !repeats => {
             for part in element.children {
                 add_element(child, part);
@@ -274,7 +273,7 @@ fn add_element(parent: &mut Element, element: Element) -> Option<()> {
     Some(())
 }
 
-/// True if the writer's text is the name of this code, from which the reader took it.
+/// True if `text`, which the writer made, only repeats the name of `code`, from which the reader took it.
 fn repeats_code_name(text: &Element, code: &Element) -> bool {
     let mut attributes = code.attributes.iter();
     code.name == "cbc:IndustryClassificationCode"

@@ -45,43 +45,50 @@ const SELF_BILLED_CREDITS: [&str; 2] = ["261", "502"];
 
 /// Returns the UBL code of the credit note that cancels a document of this authority's type. The credit note for a
 /// self-billed document is self-billed, too.
-pub(crate) fn credit_note_code(own: &str) -> &'static str {
-    let is_self_billed =
-        ubl_document_type(own).is_some_and(|(_, code)| SELF_BILLED_INVOICES.contains(&code));
+pub(crate) fn credit_note_code(authority_code: &str) -> &'static str {
+    let is_self_billed = ubl_document_type(authority_code)
+        .is_some_and(|(_, code)| SELF_BILLED_INVOICES.contains(&code));
     if is_self_billed { "261" } else { "381" }
 }
 
 /// Returns the root element and the UBL code of one of the authority's document types.
-pub(crate) fn ubl_document_type(code: &str) -> Option<(RootKind, &'static str)> {
+pub(crate) fn ubl_document_type(authority_code: &str) -> Option<(RootKind, &'static str)> {
     DOCUMENT_TYPES
         .iter()
-        .find(|(own, ..)| *own == code)
+        .find(|(own, ..)| *own == authority_code)
         .map(|(_, _, root, foreign)| (*root, *foreign))
 }
 
-/// Returns the authority's document type for a UBL code, and true if both mean the same. `name` is the attribute with
-/// that name: the writer stores the type's name there, because two types may have the same code.
+/// The authority's code for a code of UBL.
+pub(crate) struct ReadCode<T> {
+    pub value: T,
+    /// True if both codes mean the same; false if the authority's code only has the nearest meaning.
+    pub is_exact: bool,
+}
+
+/// Returns the authority's document type for a UBL code. `name` is the attribute of the code with that name: our writer
+/// stores the name of the type there, because two types may have the same code.
 pub(crate) fn read_document_type(
     root: RootKind,
-    foreign: &str,
+    ubl_code: &str,
     name: Option<&str>,
-) -> (CodeAndName, bool) {
-    let same = |row: &&(&str, &str, RootKind, &str)| row.2 == root && row.3 == foreign;
+) -> ReadCode<CodeAndName> {
+    let same = |row: &&(&str, &str, RootKind, &str)| row.2 == root && row.3 == ubl_code;
     let by_name = DOCUMENT_TYPES
         .iter()
         .filter(same)
         .find(|row| Some(row.1) == name);
     let exact = by_name.or_else(|| DOCUMENT_TYPES.iter().find(same));
     let is_charge = root == RootKind::Invoice;
-    let is_self_billed = SELF_BILLED_INVOICES.contains(&foreign);
+    let is_self_billed = SELF_BILLED_INVOICES.contains(&ubl_code);
     let (own, title) = match (exact, root) {
         (Some(row), _) => (row.0, row.1),
         (None, _) if is_self_billed && is_charge => ("394", "Self-billed Invoice"),
-        (None, _) if is_self_billed || SELF_BILLED_CREDITS.contains(&foreign) => {
+        (None, _) if is_self_billed || SELF_BILLED_CREDITS.contains(&ubl_code) => {
             ("393", "Self-billed Credit Note")
         }
-        (None, RootKind::Invoice) if DEBIT_CODES.contains(&foreign) => ("384", "Debit Note"),
-        (None, RootKind::Invoice) if !CREDIT_CODES.contains(&foreign) => {
+        (None, RootKind::Invoice) if DEBIT_CODES.contains(&ubl_code) => ("384", "Debit Note"),
+        (None, RootKind::Invoice) if !CREDIT_CODES.contains(&ubl_code) => {
             ("381", "Commercial Invoice")
         }
         (None, _) => ("380", "Credit Note"),
@@ -90,20 +97,20 @@ pub(crate) fn read_document_type(
         (Some(_), Some(name)) => name,
         _ => title,
     };
-    (
-        CodeAndName {
+    ReadCode {
+        value: CodeAndName {
             code: own.to_owned(),
             name: name.to_owned(),
         },
-        exact.is_some(),
-    )
+        is_exact: exact.is_some(),
+    }
 }
 
 /// Returns the name of the authority's document type; empty for a type that UBL does not have.
-pub(crate) fn document_type_name(own: &str) -> &'static str {
+pub(crate) fn document_type_name(authority_code: &str) -> &'static str {
     DOCUMENT_TYPES
         .iter()
-        .find(|row| row.0 == own)
+        .find(|row| row.0 == authority_code)
         .map_or("", |row| row.1)
 }
 
@@ -159,8 +166,8 @@ pub(crate) struct UblTax {
 }
 
 /// Returns the tax category of UBL for one of the authority's.
-pub(crate) fn ubl_tax_category(own: &str, percent: Option<Decimal>) -> Option<UblTax> {
-    let (_, category, scheme) = TAX_CATEGORIES.iter().find(|row| row.0 == own)?;
+pub(crate) fn ubl_tax_category(authority_code: &str, percent: Option<Decimal>) -> Option<UblTax> {
+    let (_, category, scheme) = TAX_CATEGORIES.iter().find(|row| row.0 == authority_code)?;
     let at_rate = if percent.unwrap_or_default().is_zero() {
         "Z"
     } else {
@@ -169,26 +176,32 @@ pub(crate) fn ubl_tax_category(own: &str, percent: Option<Decimal>) -> Option<Ub
     Some(UblTax {
         category: category.unwrap_or(at_rate),
         scheme,
-        is_ambiguous: !PLAIN_TAX_CATEGORIES.contains(&own),
+        is_ambiguous: !PLAIN_TAX_CATEGORIES.contains(&authority_code),
     })
 }
 
-/// Returns the authority's tax category for UBL codes, and true if both mean the same. `own` is the authority's code
-/// that our writer may have added; empty if there is none.
+/// Returns the authority's tax category for UBL codes. `own` is the authority's code that our writer may have added;
+/// empty if there is none.
 pub(crate) fn read_tax_category(
     category: &str,
     scheme: &str,
     own: &str,
     percent: Option<Decimal>,
-) -> (&'static str, bool) {
+) -> ReadCode<&'static str> {
     if let Some(row) = TAX_CATEGORIES.iter().find(|row| row.0 == own) {
-        return (row.0, true);
+        return ReadCode {
+            value: row.0,
+            is_exact: true,
+        };
     }
     let exact = TAX_CATEGORIES
         .iter()
         .find(|row| row.1 == Some(category) && row.2 == scheme);
     if let Some(row) = exact {
-        return (row.0, true);
+        return ReadCode {
+            value: row.0,
+            is_exact: true,
+        };
     }
     let is_zero = percent.unwrap_or_default().is_zero();
     let own = match (category, scheme) {
@@ -202,7 +215,10 @@ pub(crate) fn read_tax_category(
         _ if is_zero => "ZERO_VAT",
         _ => "STANDARD_VAT",
     };
-    (own, false)
+    ReadCode {
+        value: own,
+        is_exact: false,
+    }
 }
 
 /// The reason that EN 16931 requires with the category E (BR-E-10).
@@ -231,25 +247,28 @@ const NEAR_PAYMENT_MEANS: [(&str, &str); 8] = [
     ("68", "97"),
 ];
 
-/// Returns the code of UNTDID 4461 for one of the authority's payment means. A code that is in no table is returned
-/// unchanged.
-pub(crate) fn ubl_payment_means(own: &str) -> &str {
+/// Returns the code of UNTDID 4461 for one of the authority's payment means. A code that is not in `PAYMENT_MEANS` is
+/// returned unchanged: it has the same meaning in both lists or is unknown.
+pub(crate) fn ubl_payment_means(authority_code: &str) -> &str {
     PAYMENT_MEANS
         .iter()
-        .find(|row| row.0 == own)
-        .map_or(own, |row| row.1)
+        .find(|row| row.0 == authority_code)
+        .map_or(authority_code, |row| row.1)
 }
 
-/// Returns the authority's payment means for a code of UNTDID 4461, and true if both mean the same.
-pub(crate) fn read_payment_means(foreign: &str) -> (&'static str, bool) {
-    if let Some(row) = PAYMENT_MEANS.iter().find(|row| row.1 == foreign) {
-        return (row.0, true);
+/// Returns the authority's payment means for a code of UNTDID 4461; 97, which is none in particular, if there is not
+/// even a similar one.
+pub(crate) fn read_payment_means(ubl_code: &str) -> ReadCode<&'static str> {
+    let with_other_code = PAYMENT_MEANS.iter().find(|row| row.1 == ubl_code);
+    let mut with_same_code = SAME_PAYMENT_MEANS.into_iter();
+    let same = with_other_code
+        .map(|row| row.0)
+        .or_else(|| with_same_code.find(|code| *code == ubl_code));
+    let near = NEAR_PAYMENT_MEANS.iter().find(|row| row.0 == ubl_code);
+    ReadCode {
+        value: same.unwrap_or_else(|| near.map_or("97", |row| row.1)),
+        is_exact: same.is_some(),
     }
-    if let Some(same) = SAME_PAYMENT_MEANS.iter().find(|code| **code == foreign) {
-        return (same, true);
-    }
-    let near = NEAR_PAYMENT_MEANS.iter().find(|row| row.0 == foreign);
-    (near.map_or("97", |row| row.1), false)
 }
 
 /// The unit of everything that is counted in pieces.
@@ -359,8 +378,12 @@ mod tests {
     fn every_document_type_comes_back() {
         for (own, name, ..) in DOCUMENT_TYPES {
             let (root, foreign) = ubl_document_type(own).unwrap();
-            let (coded, is_exact) = read_document_type(root, foreign, Some(name));
-            assert_eq!((&*coded.code, &*coded.name, is_exact), (own, name, true));
+            let read = read_document_type(root, foreign, Some(name));
+            let coded = &read.value;
+            assert_eq!(
+                (&*coded.code, &*coded.name, read.is_exact),
+                (own, name, true)
+            );
         }
         assert_eq!(ubl_document_type("399"), None);
     }
@@ -376,10 +399,10 @@ mod tests {
 
     #[test]
     fn a_credit_code_in_an_invoice_means_a_credit_note() {
-        let (coded, is_exact) = read_document_type(RootKind::Invoice, "381", None);
-        assert_eq!((&*coded.code, is_exact), ("380", false));
-        let (coded, is_exact) = read_document_type(RootKind::Invoice, "386", None);
-        assert_eq!((&*coded.code, is_exact), ("381", false));
+        for (foreign, own) in [("381", "380"), ("386", "381")] {
+            let read = read_document_type(RootKind::Invoice, foreign, None);
+            assert_eq!((&*read.value.code, read.is_exact), (own, false));
+        }
     }
 
     #[test]
@@ -393,7 +416,7 @@ mod tests {
             (RootKind::CreditNote, "389", "393"),
         ] {
             assert_eq!(
-                read_document_type(root, foreign, None).0.code,
+                read_document_type(root, foreign, None).value.code,
                 own,
                 "{foreign}"
             );
@@ -415,22 +438,22 @@ mod tests {
                 let ubl = ubl_tax_category(own, percent).unwrap();
                 let beside = if ubl.is_ambiguous { own } else { "" };
                 let read = read_tax_category(ubl.category, ubl.scheme, beside, percent);
-                assert_eq!(read, (own, true));
+                assert_eq!((read.value, read.is_exact), (own, true));
             }
         }
-        assert_eq!(
-            read_tax_category("AE", "VAT", "", None),
-            ("EXEMPTED", false)
-        );
+        let read = read_tax_category("AE", "VAT", "", None);
+        assert_eq!((read.value, read.is_exact), ("EXEMPTED", false));
     }
 
     #[test]
     fn every_payment_means_comes_back() {
         let own = PAYMENT_MEANS.iter().map(|row| row.0);
         for own in own.chain(SAME_PAYMENT_MEANS) {
-            assert_eq!(read_payment_means(ubl_payment_means(own)), (own, true));
+            let read = read_payment_means(ubl_payment_means(own));
+            assert_eq!((read.value, read.is_exact), (own, true));
         }
         // In UNTDID 4461, 58 is a transfer and no draft.
-        assert_eq!(read_payment_means("58"), ("30", false));
+        let read = read_payment_means("58");
+        assert_eq!((read.value, read.is_exact), ("30", false));
     }
 }

@@ -78,6 +78,15 @@ impl Element {
         }
     }
 
+    /// True if the element holds information. A basic element of UBL (`cbc`) without a text holds none, even if it has
+    /// attributes.
+    pub fn has_content(&self) -> bool {
+        let is_basic = self.name.starts_with("cbc:");
+        !self.text.trim().is_empty()
+            || !(is_basic || self.attributes.is_empty())
+            || self.children.iter().any(Self::has_content)
+    }
+
     pub fn with_default_mark(mut self) -> Self {
         self.is_default = true;
         self
@@ -96,14 +105,13 @@ impl Element {
             .try_fold(self, |element, name| element.children_named(name).next())
     }
 
-    /// Returns the text at a path with its white space folded, and marks it as read. `None` if
-    /// there is no text.
+    /// Returns the text at a path with its white space folded, and marks it as read. `None` if there is no text.
     pub fn text_at(&self, path: &str) -> Option<String> {
         self.at(path)?.folded_text()
     }
 
-    /// Returns the text with its white space folded, and marks it as read. `None` if there is no
-    /// text: then it is not marked, because no field holds it, and the writer does not write it again.
+    /// Returns the text with its white space folded, and marks it as read. `None` if there is no text. The element is
+    /// then not marked, because no field of the document holds it.
     pub fn folded_text(&self) -> Option<String> {
         let text = fold_spaces(&self.text);
         let text = Some(text).filter(|text| !text.is_empty())?;
@@ -120,15 +128,14 @@ impl Element {
         Some(text)
     }
 
-    /// Returns the text at a path with its white space folded, without marking it.
+    /// Returns the text at a path with its white space folded, without marking it as read; empty if there is none.
     pub fn peek_at(&self, path: &str) -> String {
         self.at(path)
             .map(|element| fold_spaces(&element.text))
             .unwrap_or_default()
     }
 
-    /// Returns an attribute, without white space at its ends, and marks it as read. `None` if it
-    /// has no text.
+    /// Returns an attribute, without white space at its ends, and marks it as read. `None` if it has no text.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         let attribute = self.attributes.iter().find(|one| one.name == name)?;
         attribute.is_read.set(true);

@@ -36,6 +36,8 @@ pub enum Cause {
     DueDate,
     /// A discount or fee of the document was moved to its lines.
     Allocation,
+    /// A part on which a browser would act was left out.
+    ActiveContent,
 }
 
 impl Cause {
@@ -63,6 +65,7 @@ impl Cause {
             Self::Classification => "classification",
             Self::DueDate => "due_date",
             Self::Allocation => "allocation",
+            Self::ActiveContent => "active_content",
         }
     }
 

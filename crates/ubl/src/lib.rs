@@ -6,6 +6,7 @@
 //! trade document is reported in one sentence (`Change`). This crate does not judge a document: for example, it also
 //! reads an invoice without a tax number.
 
+mod active_content;
 mod allocate;
 mod beside;
 mod codes;

@@ -15,13 +15,13 @@ pub(crate) fn negate_amounts(parts: &mut [UnmappedPart]) {
             continue;
         }
         if let Some(mut element) = parse_fragment(&part.value) {
-            negate_in(&mut element);
+            negate_amounts_in(&mut element);
             part.value = serialize_fragment(&element);
         }
     }
 }
 
-fn negate_in(element: &mut Element) {
+fn negate_amounts_in(element: &mut Element) {
     if matches!(&*element.name, "cac:Price" | "cac:BillingReference") {
         return;
     }
@@ -29,7 +29,7 @@ fn negate_in(element: &mut Element) {
     if is_amount && element.name != "cbc:PriceAmount" {
         element.text = negated(element.text.trim());
     }
-    element.children.iter_mut().for_each(negate_in);
+    element.children.iter_mut().for_each(negate_amounts_in);
 }
 
 fn negated(number: &str) -> String {

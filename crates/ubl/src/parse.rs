@@ -174,7 +174,11 @@ impl Parser<'_> {
                     fault(Cause::Xml, format!("An attribute is malformed: {error}."))
                 })?;
             let name = match &namespace {
-                ResolveResult::Unbound => check_length(local.as_ref())?.to_owned(),
+                ResolveResult::Unbound => check_name(local.as_ref())?.to_owned(),
+                // Without its namespace it would be another attribute, such as the declaration `xmlns`.
+                ResolveResult::Bound(Namespace(root @ (INVOICE | CREDIT_NOTE))) => {
+                    format!("{{{root}}}{}", check_name(local.as_ref())?)
+                }
                 namespace => canonical_name(namespace, local.as_ref())?,
             };
             element = element.with_attribute(&name, &value);
@@ -225,7 +229,7 @@ impl Parser<'_> {
 
 /// Returns the name with the prefix that this crate uses for the namespace.
 fn canonical_name(namespace: &ResolveResult, local: &str) -> Result<String, Fault> {
-    let local = check_length(local)?;
+    let local = check_name(local)?;
     Ok(match namespace {
         ResolveResult::Bound(Namespace(CBC)) => format!("cbc:{local}"),
         ResolveResult::Bound(Namespace(CAC)) => format!("cac:{local}"),
@@ -238,6 +242,26 @@ fn canonical_name(namespace: &ResolveResult, local: &str) -> Result<String, Faul
             return Err(fault(Cause::Xml, sentence));
         }
     })
+}
+
+/// Refuses a name that Namespaces in XML does not allow (section 3), such as one with two colons. The writer would turn
+/// what stands before the second one into a prefix, which may mean anything.
+fn check_name(local: &str) -> Result<&str, Fault> {
+    if !local.is_empty() && local.chars().all(may_stand_in_name) {
+        return check_length(local);
+    }
+    let shown: String = local.chars().take(NAME_BYTES_MAX).collect();
+    let sentence = format!("{shown:?} is not the name of an element or attribute.");
+    Err(fault(Cause::Xml, sentence))
+}
+
+/// True for the letters, digits and signs of names. Of other alphabets, only white space is excluded.
+fn may_stand_in_name(letter: char) -> bool {
+    if letter.is_ascii() {
+        letter.is_ascii_alphanumeric() || "-_.".contains(letter)
+    } else {
+        !letter.is_whitespace()
+    }
 }
 
 fn check_length(name: &str) -> Result<&str, Fault> {

@@ -90,7 +90,7 @@ fn write_attribute(xml: &mut String, name: &str, value: &str) {
 }
 
 /// Splits a name such as `{urn:x}name` into namespace and name.
-fn split_namespace(name: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_namespace(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix('{')?.rsplit_once('}')
 }
 

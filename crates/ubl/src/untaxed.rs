@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rust_decimal::Decimal;
-use trade_document::{Charge, Tax, TradeDocument};
+use trade_document::{Charge, TradeDocument};
 
 use crate::read::net_charges;
 
@@ -21,40 +21,35 @@ pub fn split_untaxed_charges(mut document: TradeDocument) -> SplitCharges {
     let charges = std::mem::take(&mut document.charges);
     // A document may have many charges, taxes and lines, so they are not compared each with each.
     let lines = document.lines.iter();
-    let lines: HashSet<_> = lines.map(|line| tax_key(&line.tax)).collect();
+    let lines: HashSet<_> = lines.map(|line| line.tax.code_and_percent()).collect();
     let (after_tax, rest): (Vec<_>, Vec<_>) = charges.into_iter().partition(|charge| {
         charge.tax.as_ref().is_some_and(|tax| {
             let is_zero = tax.percent.unwrap_or_default().is_zero();
-            is_zero && !lines.contains(&tax_key(tax))
+            is_zero && !lines.contains(&tax.code_and_percent())
         })
     });
     document.charges = rest;
     let added = net_charges(&after_tax);
     document.totals.tax_exclusive -= added;
     document.totals.tax_inclusive -= added;
-    let mut bases: HashMap<TaxKey, Decimal> = HashMap::new();
+    let mut bases: HashMap<_, Decimal> = HashMap::new();
     for charge in &after_tax {
-        let tax = charge.tax.clone().unwrap_or_default();
-        *bases.entry(tax_key(&tax)).or_default() += net_charges(std::slice::from_ref(charge));
+        if let Some(tax) = &charge.tax {
+            *bases.entry(tax.code_and_percent()).or_default() +=
+                net_charges(std::slice::from_ref(charge));
+        }
     }
     // The first of several subtotals with the same tax takes all charges.
     for subtotal in &mut document.taxes {
-        let base = bases.remove(&tax_key(&subtotal.tax));
+        let base = bases.remove(&subtotal.tax.code_and_percent());
         subtotal.base -= base.unwrap_or_default();
     }
     document.taxes.retain(|subtotal| {
         let is_empty = subtotal.base.is_zero() && subtotal.amount == Decimal::ZERO;
-        !is_empty || lines.contains(&tax_key(&subtotal.tax))
+        !is_empty || lines.contains(&subtotal.tax.code_and_percent())
     });
     SplitCharges {
         document,
         after_tax,
     }
-}
-
-/// The category code and the percent of a tax. Taxes with the same key are the same tax.
-type TaxKey = (String, Decimal);
-
-fn tax_key(tax: &Tax) -> TaxKey {
-    (tax.category.code.clone(), tax.percent.unwrap_or_default())
 }

@@ -104,7 +104,7 @@ impl DeliveryDeps {
             at,
             keep_bytes,
         } = outgoing;
-        let notification = event.notification();
+        let notification = event.notification_json();
         let id = event.id.to_string();
         let format = body_format(&to.integration.format);
         let request = FormattedRequest::new(format, &id, &notification);

@@ -26,7 +26,7 @@ pub(super) trait BatchWork: Send + Sync + 'static {
     /// The maximum number of requests in one batch.
     const BATCH_MAX: usize;
 
-    /// Returns one result for each request, in the order of `requests`.
+    /// Returns one result for each request, in the order of `requests`. The outer error concerns the whole batch.
     async fn run(
         &self,
         requests: &[&Self::Request],

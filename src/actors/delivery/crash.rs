@@ -15,7 +15,7 @@ use crate::actors::incidents::DeadLetterCause;
 use crate::domain::kernel::ids::EndpointKey;
 use crate::store::lanes::leases::{self, LaneNote};
 use crate::store::lanes::{IfLocked, Lease, LeasedLane};
-use crate::store::webhooks::crashed_deliveries::{self, CrashedEndpoint};
+use crate::store::webhooks::crashed_deliveries::{self, InterruptedEndpoint};
 
 /// After the first crash nobody knows which deliveries were in flight, so the crash is counted for those that have been
 /// due for the longest time: for up to this many times the maximum number in flight. The factor is needed because some
@@ -59,9 +59,9 @@ impl DeliveryDeps {
             .collect())
     }
 
-    fn crashed_endpoint(&self, lane: &LeasedLane) -> Option<CrashedEndpoint> {
+    fn crashed_endpoint(&self, lane: &LeasedLane) -> Option<InterruptedEndpoint> {
         let recorded = lane.working_on.as_deref().unwrap_or_default();
-        Some(CrashedEndpoint {
+        Some(InterruptedEndpoint {
             key: EndpointKey(lane.lease.key.parse().ok()?),
             recorded: recorded.split_whitespace().map(str::to_owned).collect(),
             others_max: max_in_flight(self.max_concurrent).saturating_mul(CRASH_COUNT_FACTOR),

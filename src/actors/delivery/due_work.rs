@@ -28,7 +28,7 @@ const LOADED_WORK_MAX_AGE: Duration = Duration::from_millis(100);
 pub(super) struct DueWork {
     pub(super) recipient: webhooks::LoadedEndpoint,
     /// The due deliveries, including deliveries in flight. The delivery that has been due for the longest time is
-    /// first.
+    /// first. If an endpoint may get a probe and nothing is due, this is the delivery that is due next.
     pub(super) next: VecDeque<(Delivery, Event)>,
     /// The time at which the deliveries were queried.
     pub(super) at: Timestamp,
@@ -61,6 +61,17 @@ impl BatchWork for DueWorkReader {
                 max_in_flight(self.0.max_concurrent)
             )
         )?;
+        let idle: Vec<_> = keys
+            .iter()
+            .copied()
+            .filter(|key| !next.contains_key(key))
+            .filter(|key| recipients.get(key).is_some_and(|to| awaits_probe(to, at)))
+            .collect();
+        if !idle.is_empty() {
+            let probes =
+                delivery_queue::load_due_by_endpoint(store, &idle, Timestamp::MAX, 1).await?;
+            next.extend(probes);
+        }
         let found = keys.iter().map(|key| {
             let recipient = recipients.remove(key)?;
             Some(DueWork {
@@ -73,17 +84,27 @@ impl BatchWork for DueWorkReader {
     }
 }
 
+/// True if one delivery may be sent to this endpoint now, as a probe, even if none is due.
+fn awaits_probe(recipient: &webhooks::LoadedEndpoint, at: Timestamp) -> bool {
+    let streak = recipient.failure_streak.as_ref();
+    // A replay queues deliveries that are due at once. One of them is the probe.
+    recipient.endpoint.is_active
+        && !recipient.is_replaying
+        && streak.is_some_and(|streak| streak.circuit_state(at) == CircuitState::Probe)
+}
+
 /// An endpoint with its state, and its loaded deliveries that have not started yet.
 pub(super) struct LoadedWork {
     pub(super) to: Arc<DeliveryTarget>,
     pub(super) failure_streak: Option<FailureStreak>,
-    pub(super) circuit_state: CircuitState,
     /// The number of attempts that may run concurrently.
     pub(super) slots: usize,
     pub(super) next: VecDeque<(Delivery, Event)>,
-    /// False if deliveries may be due that `next` does not contain, other than deliveries of large events, which were
-    /// left out to save memory.
+    /// True if all due deliveries were loaded, apart from those of large events, which are left out to save memory.
+    /// Also true without slots, because then nothing may start. False if more deliveries may be due.
     pub(super) has_all_due: bool,
+    /// The time at which the deliveries were queried.
+    at: Timestamp,
     loaded_at: Instant,
 }
 
@@ -121,12 +142,19 @@ impl LoadedWork {
         Ok(Self {
             to,
             failure_streak,
-            circuit_state,
             slots,
             next,
             has_all_due,
+            at,
             loaded_at,
         })
+    }
+
+    /// True if the endpoint's lane must name this delivery before an attempt at it starts, so that a crash of the
+    /// process is counted for it: the delivery was in flight at an earlier crash, or it is not due yet. Otherwise a
+    /// crash is counted for the deliveries that are due.
+    pub(super) fn must_be_recorded(&self, delivery: &Delivery) -> bool {
+        delivery.is_crash_suspect() || delivery.is_scheduled_after(self.at)
     }
 
     pub(super) fn must_be_reloaded(&self) -> bool {

@@ -193,7 +193,7 @@ impl EndpointWorker {
     }
 
     /// Starts as many due deliveries as there are free slots. First records in the endpoint's lane those that were in
-    /// flight at an earlier crash, so that another crash is counted for them.
+    /// flight at an earlier crash or are not due yet, so that another crash is counted for them.
     async fn start_attempts(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let mut starting = Vec::new();
         while self.in_flight.free_slots(work.slots) > starting.len() {
@@ -210,16 +210,16 @@ impl EndpointWorker {
             }
             starting.push(next);
         }
-        let suspects: HashSet<_> = starting
+        let recorded: HashSet<_> = starting
             .iter()
-            .filter(|(delivery, _)| delivery.is_crash_suspect())
+            .filter(|(delivery, _)| work.must_be_recorded(delivery))
             .map(|(one, _)| one.id)
             .collect();
-        if !suspects.is_empty() {
+        if !recorded.is_empty() {
             self.deps
                 .record_deliveries_in_flight(
                     &self.lease,
-                    &(&suspects | self.in_flight.crash_suspects()),
+                    &(&recorded | self.in_flight.recorded_deliveries()),
                 )
                 .await?;
         }
@@ -239,6 +239,12 @@ impl EndpointWorker {
         let Some(next) = work.next.pop_front() else {
             return Ok(());
         };
+        // The last try of a delivery begins only when no other isolated delivery is under way, so that a crash is
+        // counted for good only for a delivery that was alone.
+        if next.0.crash_history.is_last_try() && !turn.is_alone() {
+            work.next.push_front(next);
+            return Ok(());
+        }
         self.deps
             .record_deliveries_in_flight(&self.lease, &HashSet::from([next.0.id]))
             .await?;
@@ -254,8 +260,8 @@ impl EndpointWorker {
     ) {
         let (delivery, event) = next;
         self.poll_after = POLL_INITIAL;
-        if delivery.is_crash_suspect() {
-            self.in_flight.mark_crash_suspect(&delivery);
+        if work.must_be_recorded(&delivery) {
+            self.in_flight.mark_recorded(&delivery);
         }
         let deps = Arc::clone(&self.deps);
         let to = Arc::clone(&work.to);
@@ -264,7 +270,7 @@ impl EndpointWorker {
                 let at = deps.clock.now();
                 let attempt =
                     deps.attempt_delivery(&to, &event, at, PostRequest::KEEP_BYTES_FOR_LOG);
-                let attempt = Box::pin(run_in_turn(turn, attempt)).await;
+                let attempt = Box::pin(run_in_turn(turn, delivery.crash_history, attempt)).await;
                 deps.durations
                     .record_attempt(attempt.outcome.name(), attempt.duration);
                 deps.taxpayers
@@ -311,20 +317,22 @@ impl EndpointWorker {
     ) -> Result<WorkStatus, DeliveryError> {
         let completed = self.in_flight.take_completed();
         let endpoint = &work.to.endpoint;
-        let has_all_due = work.has_all_due && work.next.is_empty() && !self.in_flight.has_running();
-        let idle_state = has_all_due.then_some(work.circuit_state);
-        if completed.is_empty() && idle_state.is_none() {
+        let is_idle = work.has_all_due && work.next.is_empty() && !self.in_flight.has_running();
+        if completed.is_empty() && !is_idle {
             return Ok(WorkStatus::More);
         }
         let deps = Arc::clone(&self.deps);
         let health = HealthChange::new(&deps, endpoint, work.failure_streak.clone(), &completed);
         let as_of = endpoint.updated_at;
         let ids: Vec<_> = completed.iter().map(|one| one.delivery.id).collect();
-        let has_suspect = completed.iter().any(|one| one.delivery.is_crash_suspect());
-        let still_recorded = has_suspect.then(|| {
-            let recorded = self.in_flight.crash_suspects().iter().copied();
+        let in_lane = self.in_flight.recorded_deliveries();
+        let has_recorded = ids.iter().any(|id| in_lane.contains(id));
+        let still_recorded = has_recorded.then(|| {
+            let recorded = in_lane.iter().copied();
             recorded.filter(|id| !ids.contains(id)).collect()
         });
+        // The state after these attempts: a probe that failed has parked the endpoint again.
+        let idle_state = is_idle.then(|| health.circuit_state(deps.clock.now()));
         let report = OutcomeReport {
             lease: self.lease.clone(),
             endpoint: self.endpoint,
@@ -340,10 +348,9 @@ impl EndpointWorker {
                 .then(|| (endpoint.clone(), health.after.clone())),
             idle_state,
         };
-        // A report about suspects (deliveries that were in flight at an earlier crash) changes the deliveries that the
-        // lane records. It is not written in the background, because attempts that start meanwhile would change this
-        // record, too.
-        if health.is_healthy() && idle_state.is_none() && !work.to.is_replaying && !has_suspect {
+        // A report about deliveries that the lane records changes this record. It is not written in the background,
+        // because attempts that start meanwhile would change the record, too.
+        if health.is_healthy() && !is_idle && !work.to.is_replaying && !has_recorded {
             let shared = Arc::clone(&self.shared);
             self.in_flight.start_write(
                 ids,

@@ -46,8 +46,8 @@ pub(super) struct DeliveriesInFlight {
     is_writing: bool,
     /// The ids of all deliveries in flight, each with the sequence number of its event.
     held: HashMap<Uuid, i64>,
-    /// The ids of those deliveries in flight that were also in flight at an earlier crash.
-    suspects: HashSet<Uuid>,
+    /// The ids of those deliveries in flight that the endpoint's lane records.
+    recorded: HashSet<Uuid>,
     /// True while a delivery that must run alone is in flight. No other delivery starts during that time.
     is_isolated: bool,
 }
@@ -109,15 +109,15 @@ impl DeliveriesInFlight {
         self.running.insert(task.id(), id);
     }
 
-    /// Records that a delivery, which is in flight now, was already in flight at an earlier crash. If it was in flight
-    /// at two crashes, it must run alone: no other delivery starts until its outcome is written.
-    pub(super) fn mark_crash_suspect(&mut self, delivery: &Delivery) {
-        self.suspects.insert(delivery.id);
+    /// Marks a delivery in flight as one that the endpoint's lane records. If it was in flight at two crashes, it must
+    /// run alone: no other delivery starts until its outcome is written.
+    pub(super) fn mark_recorded(&mut self, delivery: &Delivery) {
+        self.recorded.insert(delivery.id);
         self.is_isolated |= delivery.must_run_alone();
     }
 
-    pub(super) fn crash_suspects(&self) -> &HashSet<Uuid> {
-        &self.suspects
+    pub(super) fn recorded_deliveries(&self) -> &HashSet<Uuid> {
+        &self.recorded
     }
 
     /// Returns the finished attempts and removes them from `completed`. Their deliveries still count as in flight until
@@ -141,7 +141,7 @@ impl DeliveriesInFlight {
     pub(super) fn remove_deliveries(&mut self, ids: &[Uuid]) {
         for id in ids {
             self.held.remove(id);
-            self.suspects.remove(id);
+            self.recorded.remove(id);
         }
         self.is_isolated &= !self.held.is_empty();
     }

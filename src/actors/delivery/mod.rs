@@ -7,7 +7,7 @@
 //! | one endpoint: loads due deliveries, starts attempts in order and collects their outcomes | `endpoint_worker` |
 //! | the due deliveries, and those that a round has loaded; attempts in flight: running, finished or being written | `due_work`, `in_flight` |
 //! | the next state of delivery and endpoint after an attempt | `outcome` |
-//! | batched reads and writes for all endpoints | `batches`, `due_work`, `outcome_writer` |
+//! | batched reads and writes for all endpoints | `batches`, `outcome_writer` |
 //! | the settings and handles that all parts share; the errors that stop deliveries | `deps`, `error` |
 //! | deliveries that were in flight at a crash of the process | `crash` |
 //! | replays, queued in parts | `replay` |

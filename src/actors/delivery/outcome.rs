@@ -14,13 +14,14 @@ use crate::domain::events::delivery::{
     AttemptHeaders, Delivery, DeliveryAttempt, DeliveryState, PhaseDurations,
 };
 use crate::domain::events::endpoint::Endpoint;
-use crate::domain::events::endpoint_health::{self, FailureStreak};
+use crate::domain::events::endpoint_health::{self, CircuitState, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 
 impl DeliveryDeps {
     /// Returns the endpoint's failure streak after these attempts, which must be in the order in which they ended.
+    /// `None` means that the endpoint is not failing.
     pub(super) fn failure_streak_after<'a>(
         &self,
         before: Option<FailureStreak>,
@@ -44,12 +45,13 @@ impl DeliveryDeps {
                 failure,
                 status: attempt.status,
             };
-            Some(FailureStreak::after(before, failure, &self.circuit))
+            Some(FailureStreak::after_failure(before, failure, &self.circuit))
         })
     }
 
     /// Returns the delivery after the attempt (delivered, due for a retry, or a dead letter), the kind of its event and
-    /// the entry for the log of attempts.
+    /// the entry for the log of attempts. A failed probe that was sent before its time leaves the retry schedule as it
+    /// was.
     pub(super) fn apply_attempt(
         &self,
         completed: CompletedAttempt,
@@ -62,14 +64,18 @@ impl DeliveryDeps {
             at,
             ..
         } = completed;
+        let is_early = delivery.is_scheduled_after(at);
+        let planned = delivery.next_attempt_at.take();
         delivery.attempts += 1;
-        delivery.next_attempt_at = None;
+        delivery.attempts_before += u32::from(is_early);
         // The attempt has ended without a crash, so the delivery did not cause the earlier crashes.
         delivery.crash_history = CrashHistory::default();
-        match (
-            attempt.outcome,
-            self.next_attempt(&delivery, &attempt, endpoint),
-        ) {
+        let next_time = if is_early {
+            planned
+        } else {
+            self.next_attempt_time(&delivery, &attempt, endpoint)
+        };
+        match (attempt.outcome, next_time) {
             (AttemptOutcome::Delivered, _) => delivery.state = DeliveryState::Delivered,
             (AttemptOutcome::Aborted(_), _) | (_, None) => delivery.state = DeliveryState::Dead,
             (_, Some(next)) => delivery.next_attempt_at = Some(next),
@@ -77,7 +83,8 @@ impl DeliveryDeps {
         (delivery, kind, log_entry(&attempt, at))
     }
 
-    fn next_attempt(
+    /// Returns the time of the next attempt after a failed one; `None` if the retry schedule has ended.
+    fn next_attempt_time(
         &self,
         delivery: &Delivery,
         attempt: &webhook_client::AttemptResult,
@@ -118,6 +125,7 @@ fn to_phase_durations(phases: webhook_client::PhaseTimes) -> PhaseDurations {
     }
 }
 
+/// The failure streak of an endpoint before and after finished attempts; `None` for an endpoint that is not failing.
 pub(super) struct HealthChange {
     before: Option<FailureStreak>,
     pub(super) after: Option<FailureStreak>,
@@ -157,6 +165,13 @@ impl HealthChange {
     /// True if the endpoint was healthy and still is.
     pub(super) fn is_healthy(&self) -> bool {
         self.before.is_none() && self.after.is_none() && !self.is_gone
+    }
+
+    /// Returns the state of the endpoint's circuit after these attempts.
+    pub(super) fn circuit_state(&self, now: Timestamp) -> CircuitState {
+        self.after
+            .as_ref()
+            .map_or(CircuitState::Closed, |streak| streak.circuit_state(now))
     }
 
     pub(super) fn has_changed(&self) -> bool {

@@ -47,11 +47,13 @@ const LANE_WAIT_MAX: Duration = Duration::from_secs(10);
 pub(super) struct OutcomeReport {
     pub(super) lease: Lease,
     pub(super) endpoint: EndpointKey,
+    /// The state of each delivery after its attempt, the kind of its event and the entry for the log of attempts.
     pub(super) outcomes: Vec<(Delivery, EventKind, DeliveryAttempt)>,
     /// The deliveries in flight that stay recorded in the lane. `None` leaves the record as it is, because no attempt
     /// of a recorded delivery has ended.
     pub(super) still_recorded: Option<HashSet<Uuid>>,
-    /// The endpoint and its new failure streak; `None` if the streak has not changed.
+    /// The endpoint and its new failure streak, which is `None` if the endpoint works again. The whole field is `None`
+    /// if the streak has not changed.
     pub(super) failure_streak: Option<(Endpoint, Option<FailureStreak>)>,
     /// True if the endpoint has recovered, so that deliveries that wait for a retry are made due at once.
     pub(super) has_recovered: bool,
@@ -103,6 +105,7 @@ impl OutcomeWriter {
         }
     }
 
+    /// Counts and logs the delivery if it has become a dead letter.
     fn warn_about_dead_letter(
         &self,
         delivery: &Delivery,
@@ -218,20 +221,20 @@ async fn idle_lane_releases(
         return Ok(Vec::new());
     }
     let keys: Vec<_> = resting.iter().map(|(report, _)| report.endpoint).collect();
-    let loaded_as_parked = resting
+    let reported_as_failing = resting
         .iter()
-        .filter(|(_, state)| matches!(state, CircuitState::Parked(_)));
-    let parked: Vec<_> = loaded_as_parked
+        .filter(|(_, state)| *state != CircuitState::Closed);
+    let failing: Vec<_> = reported_as_failing
         .map(|(report, _)| report.endpoint)
         .collect();
-    let still_failing = webhooks::find_keys_with_failure_streak(tx, &parked).await?;
-    let is_replaying = delivery_queue::has_replay_by_active_endpoint(tx, &keys).await?;
+    let still_failing = webhooks::find_keys_with_failure_streak(tx, &failing).await?;
+    let is_replaying = delivery_queue::replay_flags_by_active_endpoint(tx, &keys).await?;
     let due = delivery_queue::next_due_by_endpoint(tx, &keys).await?;
-    let releases = resting.into_iter().filter_map(|(report, loaded_state)| {
+    let releases = resting.into_iter().filter_map(|(report, reported_state)| {
         // The endpoint may have recovered, or may have been enabled, since it was loaded. Then it is not parked any
         // more.
         let circuit_state = if still_failing.contains(&report.endpoint) {
-            loaded_state
+            reported_state
         } else {
             CircuitState::Closed
         };
@@ -250,7 +253,8 @@ async fn idle_lane_releases(
 
 /// Returns the delay until the endpoint's next delivery is due; `None` if the endpoint is not active or has no pending
 /// delivery. During a replay, the next delivery is due now. If the endpoint is parked, returns the delay until its next
-/// probe instead, because deliveries that are due earlier must wait for the probe.
+/// probe instead: deliveries that are due earlier must wait for the probe, and if none is due by then, the next one is
+/// sent as the probe before its time.
 fn delay_until_due(
     endpoint: EndpointKey,
     circuit_state: CircuitState,
@@ -265,7 +269,8 @@ fn delay_until_due(
     }?;
     let next = match circuit_state {
         CircuitState::Parked(until) => until,
-        CircuitState::Closed | CircuitState::Probe => next,
+        CircuitState::Probe => now,
+        CircuitState::Closed => next,
     };
     Some(Duration::try_from(next.duration_since(now)).unwrap_or_default())
 }
@@ -432,11 +437,16 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_rests_until_a_delivery_is_due() {
-        for circuit_state in [CircuitState::Closed, CircuitState::Probe] {
-            assert_eq!(rests(circuit_state, Some(130)), Some(30));
-            assert_eq!(rests(circuit_state, Some(90)), Some(0));
-            assert_eq!(rests(circuit_state, None), None);
+    fn an_endpoint_rests_until_a_delivery_is_due_unless_a_probe_may_be_sent_now() {
+        for (circuit_state, due, rest) in [
+            (CircuitState::Closed, Some(130), Some(30)),
+            (CircuitState::Closed, Some(90), Some(0)),
+            (CircuitState::Closed, None, None),
+            (CircuitState::Probe, Some(130), Some(0)),
+            (CircuitState::Probe, Some(90), Some(0)),
+            (CircuitState::Probe, None, None),
+        ] {
+            assert_eq!(rests(circuit_state, due), rest, "{circuit_state:?} {due:?}");
         }
     }
 

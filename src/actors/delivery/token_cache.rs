@@ -103,8 +103,9 @@ impl TokenSlot {
 }
 
 impl DeliveryDeps {
-    /// Returns the access token of a taxpayer. A new token is fetched in a separate task, so that a rotated refresh
-    /// token is not lost when the caller stops waiting.
+    /// Returns the access token of a taxpayer. Fails with `TokenUnreachable` after two thirds of an attempt's timeout.
+    /// A new token is fetched in a separate task, so that a rotated refresh token is not lost when the caller stops
+    /// waiting.
     pub(super) async fn token(
         &self,
         taxpayer: TaxpayerId,

@@ -1,9 +1,14 @@
 //! Claims due lanes, fairly between taxpayers and up to a concurrency limit. A lane is the row that schedules a piece
-//! of work and is its lock and lease. Hands each claimed lane to its worker, and renews the leases of active lanes
-//! (`active_leases`). A transaction that creates work may lease the lane itself and send it to the dispatcher
-//! (`direct`). Lanes that were active when a process crashed are taken over (`recovery`); those that were active at two
-//! crashes begin one at a time (`isolation`). For some kinds of lanes the worker is a plain function (`work`). A lost
-//! timer or notification only delays work.
+//! of work and is its lock and lease. Hands each claimed lane to its worker, and renews the leases of active lanes.
+//! A lost timer or notification only delays work.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `active_leases` | the lanes that are active in this process |
+//! | `direct` | direct dispatch: a lane is leased in the transaction that creates its work |
+//! | `isolation` | work that was in flight at two crashes, which must begin alone |
+//! | `recovery` | takes over the lanes of processes that crashed |
+//! | `work` | dispatchers for lanes whose work is a plain function |
 
 mod active_leases;
 mod direct;

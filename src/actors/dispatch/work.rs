@@ -9,6 +9,7 @@ use futures_util::future::FutureExt;
 use supervision::Tree;
 
 use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus, run_in_turn};
+use crate::domain::kernel::crash::CrashHistory;
 use crate::store::Store;
 use crate::store::lanes::Lease;
 use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
@@ -28,7 +29,7 @@ impl Dispatcher {
             let tree = tree.clone();
             let wake = Arc::clone(&wake);
             async move {
-                let worked = run_in_turn(turn, run_work(&work, &lease));
+                let worked = run_in_turn(turn, CrashHistory::default(), run_work(&work, &lease));
                 let worked = AssertUnwindSafe(worked).catch_unwind().await;
                 wake.notify_one();
                 worked.unwrap_or_else(|_| {

@@ -56,7 +56,7 @@ impl InboundInvoices {
         taxpayer: TaxpayerId,
         irn: &Irn,
     ) -> Result<InboxDocument, InboxError> {
-        let invoice = self.find_in_inbox(taxpayer, irn).await?;
+        let invoice = self.find_invoice_in_inbox(taxpayer, irn).await?;
         if let Ok(Some(document)) =
             timeout(LIVE_TIMEOUT, self.download_document(taxpayer, &invoice.irn)).await
         {
@@ -94,7 +94,7 @@ impl InboundInvoices {
         taxpayer: TaxpayerId,
         irn: &Irn,
     ) -> Result<AcknowledgeSupplierInvoice, InboxError> {
-        let invoice = self.find_in_inbox(taxpayer, irn).await?;
+        let invoice = self.find_invoice_in_inbox(taxpayer, irn).await?;
         if invoice.acknowledged_at.is_some() {
             return Err(Refusal::AlreadyAcknowledged.into());
         }
@@ -104,7 +104,7 @@ impl InboundInvoices {
         Ok(AcknowledgeSupplierInvoice { irn: invoice.irn })
     }
 
-    async fn find_in_inbox(
+    async fn find_invoice_in_inbox(
         &self,
         taxpayer: TaxpayerId,
         irn: &Irn,

@@ -135,7 +135,8 @@ impl InboundInvoices {
         }))
     }
 
-    /// Asks the authority for the transmission status and records it. Returns true if the invoice is transmitted.
+    /// Returns true if the authority has transmitted the invoice. Asks the authority for the status, unless the buyer
+    /// has already acknowledged the invoice, and records a status that is new.
     async fn refresh_transmission(&self, sent: &OutgoingInvoice) -> Result<bool, NoticeError> {
         if sent.is_acknowledged {
             return Ok(true);
@@ -170,7 +171,7 @@ impl InboundInvoices {
 
     /// Downloads an invoice into the inbox of its addressee, unless it was received before.
     async fn receive_into_inbox(&self, irn: &Irn) -> Result<(), NoticeError> {
-        if !supplier_invoices::find_received(&self.store, &[irn.key()])
+        if !supplier_invoices::find_received_irn_keys(&self.store, &[irn.key()])
             .await?
             .is_empty()
         {
@@ -260,7 +261,7 @@ mod tests {
             taxpayers.send(BUYER, Onboard::sample(BUYER)).await.unwrap();
             inbound.process_line(&irn, false).await.unwrap();
             let keys = [irn.key()];
-            let received = supplier_invoices::find_received(&test.store, &keys).await;
+            let received = supplier_invoices::find_received_irn_keys(&test.store, &keys).await;
             assert_eq!(received.unwrap().len(), 1);
             arbiters.stop();
         }

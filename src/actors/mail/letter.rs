@@ -92,7 +92,7 @@ impl NoticeDigest<'_> {
             more: self.notices.len() - lines.len(),
             lines: &lines,
             steps: &self.advice_steps(),
-            link: &format!("{}{}", self.origin, self.topic.path(self.scope)),
+            link: &format!("{}{}", self.origin, self.topic.page_path(self.scope)),
             why: self.reason_for_mail(),
             unsubscribe: self.unsubscribe,
         };
@@ -139,8 +139,8 @@ impl NoticeDigest<'_> {
         };
         let is_recovery = notices.iter().any(|notice| notice.kind.is_recovery());
         let said = match notices.last() {
-            Some(only) if count == 1 => only.kind.sentence(&only.about),
-            _ => self.topic.summary(count, is_recovery),
+            Some(only) if count == 1 => only.kind.event_sentence(&only.about),
+            _ => self.topic.mail_subject(count, is_recovery),
         };
         if self.account.is_empty() {
             return said;
@@ -154,7 +154,7 @@ impl NoticeDigest<'_> {
         let kinds = NoticeKind::ALL.iter();
         kinds
             .filter(|kind| notices.iter().any(|notice| notice.kind == **kind))
-            .map(|kind| kind.what_to_do())
+            .map(|kind| kind.advice())
             .collect()
     }
 
@@ -176,7 +176,7 @@ impl NoticeDigest<'_> {
 
 fn notice_line(notice: &Notice) -> String {
     let at = notice.at.strftime("%Y-%m-%d %H:%M");
-    let sentence = notice.kind.sentence(&notice.about);
+    let sentence = notice.kind.event_sentence(&notice.about);
     if notice.detail.is_empty() {
         format!("{at} {sentence}.")
     } else {
@@ -368,7 +368,7 @@ mod tests {
             let letter = render(&notices);
             assert_eq!(letter.subject, format!("{subject} (Mill & Sons, TIN 1)"));
             for kind in NoticeKind::ALL {
-                let advice = format!("- {}", kind.what_to_do());
+                let advice = format!("- {}", kind.advice());
                 let is_told = letter.text.contains(&advice);
                 assert_eq!(is_told, advised.contains(kind), "{}", letter.text);
             }

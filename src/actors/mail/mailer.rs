@@ -194,7 +194,7 @@ impl Mailer {
         for notice in &taken {
             for person in self.find_invited_people(group.scope, &notice.about).await? {
                 let email = &person.email;
-                let may = mails::may_get_link(&self.store, email, notice.kind, now).await?;
+                let may = mails::may_get_link_mail(&self.store, email, notice.kind, now).await?;
                 if !may || !told.insert(person.owner) {
                     continue;
                 }

@@ -136,7 +136,10 @@ fn log(is_new: bool, outage: &Outage, observation: &Observation<'_>) {
 /// Returns the observation of one operation. A breaker that opened because of our key or a certificate is no sign of an
 /// outage: taxpayers would otherwise be notified of a fault of ours.
 fn operation_calls(view: &BreakerView) -> OperationCalls {
-    let is_ours = view.cause.is_some_and(CauseKind::is_ours);
+    let is_ours = view
+        .cause
+        .or(view.past_cause)
+        .is_some_and(CauseKind::is_ours);
     OperationCalls {
         operation: view.operation.name(),
         held_since: view.since.filter(|_| view.is_outage && !is_ours),

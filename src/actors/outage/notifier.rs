@@ -430,7 +430,7 @@ mod tests {
                     .unwrap()
                     .is_empty()
             );
-            let counts = outages::count_notified(&test.store, &[last(&test).await])
+            let counts = outages::count_notified_taxpayers(&test.store, &[last(&test).await])
                 .await
                 .unwrap();
             assert_eq!(counts, [(started, 9)].into());

@@ -5,10 +5,12 @@
 use authority_client::{Authority, BreakerState, BreakerView, HeldCallers, Operation};
 use jiff::Timestamp;
 
+use crate::actors::call_failure::upstream_cause;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::pipeline::Step;
 use crate::domain::pipeline::prediction::ContinuationTime;
-use crate::domain::pipeline::waiting::StepBlock;
+use crate::domain::pipeline::waiting::BlockingBreaker;
 use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::store::lanes::fair_queue::BlockedStep;
 
@@ -56,15 +58,23 @@ pub(super) fn describe_blocking_breaker(
     authority: &Authority,
     step: Step,
     taxpayer: TaxpayerId,
-) -> Option<StepBlock> {
+) -> Option<BlockingBreaker> {
     let views = authority.breakers();
     let view = blocking_breaker(&views, step, Some(taxpayer))?;
-    Some(StepBlock {
+    Some(BlockingBreaker {
         since: view.since,
         next_probe_at: view.next_probe_at,
         is_probing: view.state == BreakerState::HalfOpen,
         is_tripped: view.is_tripped,
+        own_fault: own_fault(view),
     })
+}
+
+/// Returns the fault of ours through which the calls of this breaker fail.
+pub(super) fn own_fault(view: &BreakerView) -> Option<UpstreamCause> {
+    view.cause
+        .and_then(upstream_cause)
+        .filter(|cause| cause.is_ours())
 }
 
 /// Returns the breaker of a step if it is open for this taxpayer or, if no taxpayer is given, for everybody. A breaker

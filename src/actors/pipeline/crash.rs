@@ -5,11 +5,16 @@ use std::time::Duration;
 
 use database::{StoreError, Transaction};
 
+use crate::actors::dispatch::IsolationTurn;
 use crate::actors::pipeline::runner::PipelineDeps;
+use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::pipeline::{Run, Step, parse_run_lane_key};
 use crate::store::lanes::leases::{self, LaneNote, LaneRelease, NextClaim};
 use crate::store::lanes::{self, IfLocked, LaneKind, LaneName, Lease, LeasedLane};
 use crate::store::runs;
+
+/// A run that is tried for the last time waits this long before it looks again whether it would be alone.
+const LOOK_AGAIN_DELAY: Duration = Duration::from_secs(1);
 
 impl PipelineDeps {
     /// Counts a crash for the run of each of these lanes, unless the run has ended. Releases the leases of the runs
@@ -36,7 +41,7 @@ impl PipelineDeps {
         let mut going_on = Vec::new();
         for (lease, run) in runs {
             if let Some(run) = run.filter(|run| run.must_run_alone() && !run.is_quarantined()) {
-                release_to_run_alone(&tx, &lease, &run).await?;
+                release_to_run_alone(&tx, &lease, &run, Duration::ZERO).await?;
             } else {
                 leases::write_note(&tx, &lease, LaneNote::CrashesCounted).await?;
                 going_on.push(lease);
@@ -59,15 +64,33 @@ impl PipelineDeps {
     }
 
     /// Releases the lease of a run that must run alone, but was claimed without the permit for that, the turn
-    /// (`dispatch::isolation`). It is then claimed again with the turn.
+    /// (`dispatch::isolation`), or would not be alone now. It is then claimed again with the turn, after `delay`.
     pub(super) async fn release_to_wait_for_turn(
         &self,
         lease: &Lease,
         run: &Run,
+        delay: Duration,
     ) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        release_to_run_alone(&tx, lease, run).await?;
+        release_to_run_alone(&tx, lease, run, delay).await?;
         tx.commit().await
+    }
+}
+
+/// Returns how long a run must wait before it is claimed again with the turn of isolated runs; `None` if it may begin.
+/// The last try of a run begins only when no other isolated run is under way, so that a crash is counted for good only
+/// for a run that was alone.
+pub(super) fn delay_before_turn(
+    history: CrashHistory,
+    turn: Option<&IsolationTurn>,
+) -> Option<Duration> {
+    if !history.must_run_alone() {
+        return None;
+    }
+    match turn {
+        None => Some(Duration::ZERO),
+        Some(turn) if history.is_last_try() && !turn.is_alone() => Some(LOOK_AGAIN_DELAY),
+        Some(_) => None,
     }
 }
 
@@ -75,11 +98,12 @@ async fn release_to_run_alone(
     tx: &Transaction,
     lease: &Lease,
     run: &Run,
+    delay: Duration,
 ) -> Result<(), StoreError> {
     let release = LaneRelease {
         next_step: run.next_step().map(Step::as_str),
         next_claim: NextClaim::Alone,
-        ..LaneRelease::new(lease, Some(Duration::ZERO))
+        ..LaneRelease::new(lease, Some(delay))
     };
     leases::release(tx, &[release]).await
 }
@@ -105,4 +129,49 @@ async fn load_leased_runs(
         found.push((lease, run.filter(|run| run.state().is_open())));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::actors::dispatch::{IsolationTurns, run_in_turn};
+
+    fn history(crashes: u32, is_lifted: bool) -> CrashHistory {
+        CrashHistory {
+            crashes,
+            panics: 0,
+            is_lifted,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_begins_in_its_turn_and_its_last_try_only_alone() {
+        let turns = IsolationTurns::default();
+        let at_once = Some(Duration::ZERO);
+        // The history, and the delay without a turn, in a turn alone, and in a turn beside another run.
+        let cases = [
+            (history(0, false), [None, None, None]),
+            (history(1, false), [None, None, None]),
+            (history(2, false), [at_once, None, None]),
+            (history(2, true), [at_once, None, Some(LOOK_AGAIN_DELAY)]),
+        ];
+        let first = turns.take().await;
+        let alone = cases.map(|(history, _)| delay_before_turn(history, first.as_ref()));
+        let (answer, answered) = oneshot::channel::<()>();
+        let look_beside = async {
+            let second = turns.take().await;
+            let beside = cases.map(|(history, _)| delay_before_turn(history, second.as_ref()));
+            answer.send(()).unwrap();
+            beside
+        };
+        let waiting = run_in_turn(first, history(2, false), answered);
+        let (ended, beside) = tokio::join!(waiting, look_beside);
+        ended.unwrap();
+        for (((history, expected), alone), beside) in cases.into_iter().zip(alone).zip(beside) {
+            let without = delay_before_turn(history, None);
+            assert_eq!([without, alone, beside], expected, "{history:?}");
+        }
+    }
 }

@@ -84,7 +84,7 @@ impl RunMeasurements {
         measured.answered_at = Some(now);
     }
 
-    /// Records that a call of this step found no free slot at the authority.
+    /// Records that a call of this step got no slot, because our limit of calls to the authority was used up.
     pub fn record_missing_slot(&self, step: Step, now: Timestamp) {
         self.lock().times.record_abandoned_wait(step, now);
     }

@@ -37,7 +37,11 @@ pub(super) fn next_action(
             until: time_after(now, wait),
         };
     }
-    let (reason, error, retry_after) = explain_failure(error, run);
+    let ExplainedFailure {
+        reason,
+        error,
+        retry_after,
+    } = explain_failure(error, run);
     let failing_for = run
         .progress
         .failing_since
@@ -61,8 +65,16 @@ fn time_after(now: Timestamp, wait: Duration) -> Timestamp {
     now.saturating_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-fn explain_failure(error: StepError, run: &Run) -> (WaitReason, String, Option<Duration>) {
-    match error {
+/// The failure of a step that is tried again, as the run shows it while it waits.
+struct ExplainedFailure {
+    reason: WaitReason,
+    error: String,
+    /// The time that the authority asked us to wait; `None` if it named none.
+    retry_after: Option<Duration>,
+}
+
+fn explain_failure(error: StepError, run: &Run) -> ExplainedFailure {
+    let (reason, error, retry_after) = match error {
         StepError::Refused(error) | StepError::NeedsOperator(error) => {
             (WaitReason::AuthorityUnavailable, error, None)
         }
@@ -86,5 +98,10 @@ fn explain_failure(error: StepError, run: &Run) -> (WaitReason, String, Option<D
             failure.to_string(),
             failure.retry_after(),
         ),
+    };
+    ExplainedFailure {
+        reason,
+        error,
+        retry_after,
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus, run_in_turn};
+use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus};
 use crate::actors::kinds;
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::runner::{PipelineDeps, RunStart};
@@ -76,16 +76,12 @@ impl RunPool {
         let is_closed = Arc::clone(&self.is_closed);
         let held = lease.clone();
         let ended = run_task(arbiter, node, move |node| async move {
-            let has_turn = turn.is_some();
-            let driven = deps.drive(
-                RunStart {
-                    lease: &held,
-                    node: &node,
-                    has_turn,
-                },
-                &is_closed,
-            );
-            Box::pin(run_in_turn(turn, driven)).await
+            let start = RunStart {
+                lease: &held,
+                node: &node,
+                turn,
+            };
+            Box::pin(deps.drive(start, &is_closed)).await
         });
         match self.tasks.track_future(ended).await {
             TaskEnd::Returned(Ok(status)) => status,

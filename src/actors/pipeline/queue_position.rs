@@ -27,6 +27,7 @@ use crate::domain::pipeline::{Operation, Run, Step, run_lane_key};
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::views::{self, DueLaneGroup, LaneHolder};
+use crate::store::operations::replicas;
 
 /// Loaded queue counts are reused for this long.
 const COUNTS_MAX_AGE: Duration = Duration::from_secs(1);
@@ -48,8 +49,12 @@ struct QueueCounts {
     turns: WaitingRuns,
     /// The runs that are due, also those of paused taxpayers.
     due: Vec<DueLaneGroup>,
+    /// The number of runs that some process works on now.
     at_work: u64,
+    /// The number of processes that take runs.
     processes: u64,
+    /// The time at which the last run of a missing replica can be taken over; `None` if no missing replica holds a run.
+    taken_over_at: Option<Timestamp>,
 }
 
 pub struct QueueEstimator {
@@ -98,7 +103,7 @@ impl QueueEstimator {
 
     /// Returns the place of a run in the queue; `None` if the run does not continue by itself.
     pub async fn queue_place(&self, run: &Run) -> Result<Option<QueuePlace>, StoreError> {
-        if self.holds().needs_operator(run) {
+        if !self.holds().ends_by_itself(run) {
             return Ok(None);
         }
         let found = self.position(run).await?;
@@ -138,6 +143,13 @@ impl QueueEstimator {
         let start = self
             .expected_step_start(step, Some(run.taxpayer_id), waited, now)
             .unwrap_or_else(|| ContinuationTime::At(run.next_attempt_at().unwrap_or(now).max(now)));
+        let taken_over_at = match &holder {
+            Some(holder) if counts.taken_over_at.is_some() => {
+                self.lease_end_if_missing(holder).await?
+            }
+            _ => None,
+        };
+        let start = not_before(start, taken_over_at);
         let steps = self.steps(run, now);
         let takes = self.time_to_end(steps, &counts, position, now);
         let prediction = self.measurements.predict(start, takes);
@@ -152,14 +164,17 @@ impl QueueEstimator {
     }
 
     /// Predicts when the queue will be empty, as if all runs in it were submissions. Returns `None` if it is empty now,
-    /// if operators hold back any run, or if this process is paused and works on no run.
+    /// if operators hold back any run, if a fault of ours has to be mended first, or if this process is paused and works
+    /// on no run.
     pub async fn predict_queue_end(&self) -> Result<Option<QueueEnd>, StoreError> {
         if self.authority.is_paused() {
             return Ok(None);
         }
         let counts = self.load_counts().await?;
         let waiting = counts.turns.total();
-        let is_held = self.holds().count(&counts.due).held_by_operators() > 0;
+        let holds = self.holds();
+        let is_held = holds.count(&counts.due).held_by_operators() > 0
+            || holds.needs_mending(Operation::Submit.steps().iter());
         if waiting + counts.at_work == 0 || is_held {
             return Ok(None);
         }
@@ -174,6 +189,7 @@ impl QueueEstimator {
         let start = first
             .and_then(|step| self.expected_step_start(step, None, Duration::ZERO, now))
             .unwrap_or(ContinuationTime::At(now));
+        let start = not_before(start, counts.taken_over_at);
         Ok(Some(
             self.queue_end(self.measurements.predict(start, takes)),
         ))
@@ -248,6 +264,16 @@ impl QueueEstimator {
         })
     }
 
+    /// Returns the end of the lease if its holder is missing. No other replica takes the lane before.
+    async fn lease_end_if_missing(
+        &self,
+        holder: &LaneHolder,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let replica = replicas::find(&self.store, &holder.owner).await?;
+        let missing = replica.filter(|replica| replica.is_silent);
+        Ok(missing.map(|_| holder.lease_until))
+    }
+
     async fn load_counts(&self) -> Result<Arc<QueueCounts>, StoreError> {
         let mut cached_counts = self.cached_counts.lock().await;
         if let Some((at, counts)) = &*cached_counts
@@ -279,9 +305,24 @@ impl QueueEstimator {
             due: groups,
             at_work: u64::try_from(at_work).unwrap_or_default(),
             processes: u64::try_from(processes.len()).unwrap_or(u64::MAX),
+            taken_over_at: replicas::last_lease_of_missing(&self.store, LaneKind::Run).await?,
         });
         *cached_counts = Some((Instant::now(), Arc::clone(&counts)));
         Ok(counts)
+    }
+}
+
+/// Returns the start, moved to `earliest` if it is before.
+fn not_before(start: ContinuationTime, earliest: Option<Timestamp>) -> ContinuationTime {
+    let Some(limit) = earliest else {
+        return start;
+    };
+    match start {
+        ContinuationTime::At(at) => ContinuationTime::At(at.max(limit)),
+        ContinuationTime::AfterOutage { earliest, expected } => ContinuationTime::AfterOutage {
+            earliest: earliest.max(limit),
+            expected: expected.max(limit),
+        },
     }
 }
 
@@ -308,6 +349,35 @@ fn expected_standstill(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_run_of_a_missing_replica_starts_when_its_lease_ends() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let after_outage = |earliest, expected| ContinuationTime::AfterOutage {
+            earliest: at(earliest),
+            expected: at(expected),
+        };
+        for (start, lease_end, expected) in [
+            (
+                ContinuationTime::At(at(5)),
+                None,
+                ContinuationTime::At(at(5)),
+            ),
+            (
+                ContinuationTime::At(at(5)),
+                Some(at(20)),
+                ContinuationTime::At(at(20)),
+            ),
+            (
+                ContinuationTime::At(at(25)),
+                Some(at(20)),
+                ContinuationTime::At(at(25)),
+            ),
+            (after_outage(5, 30), Some(at(20)), after_outage(20, 30)),
+        ] {
+            assert_eq!(not_before(start, lease_end), expected, "{lease_end:?}");
+        }
+    }
 
     #[test]
     fn while_nothing_moves_a_run_is_expected_to_wait_as_long_again() {

@@ -82,8 +82,9 @@ fn unreadable_copy_error(reason: &str) -> StepError {
     ))
 }
 
-/// Returns how we learnt that a call without an answer took effect. If we did not learn this, returns the call's
-/// failure `unknown`, so that the authority is asked again before the call is repeated.
+/// Returns how we learnt that a call without an answer took effect. If the call took no effect, or if the authority
+/// could not be asked, returns the call's failure `unknown`, so that the authority is asked again before the call is
+/// repeated. Any other error in `known` is returned as it is.
 pub(super) fn resolve_unknown(
     unknown: AuthorityFailure,
     known: Resolution,

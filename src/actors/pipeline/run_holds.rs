@@ -26,6 +26,7 @@ pub struct HeldRuns {
     pub taxpayer_paused: u64,
     pub calls_stopped: u64,
     pub outage: u64,
+    pub our_fault: u64,
 }
 
 /// True if steps of runs call this operation.
@@ -45,6 +46,8 @@ impl RunHolds {
         let breaker = blocked_steps::blocking_breaker(&self.breakers, step?, Some(taxpayer))?;
         Some(if breaker.is_tripped {
             RunHold::CallsStopped
+        } else if blocked_steps::own_fault(breaker).is_some() {
+            RunHold::OurFault
         } else {
             RunHold::Outage
         })
@@ -58,6 +61,25 @@ impl RunHolds {
         holds.any(RunHold::is_operator_hold)
     }
 
+    /// True if one of these steps cannot be made before somebody mends a fault of ours: the authority refuses our key, or
+    /// its certificate is not accepted here. The breaker may be closed: then the calls are made, and fail.
+    pub fn needs_mending<'a>(&self, mut steps: impl Iterator<Item = &'a Step>) -> bool {
+        steps.any(|step| {
+            let called = blocked_steps::called_operation(*step);
+            let mut breakers = self.breakers.iter();
+            breakers
+                .any(|view| view.operation == called && blocked_steps::own_fault(view).is_some())
+        })
+    }
+
+    /// True if the run ends without the help of anybody: no operator holds it back, now or at a later step, and no fault
+    /// of ours has to be mended first.
+    pub fn ends_by_itself(&self, run: &Run) -> bool {
+        let all = run.operation().steps().iter();
+        let remaining = all.filter(|step| !run.done.contains(step));
+        !self.needs_operator(run) && !self.needs_mending(remaining)
+    }
+
     /// Counts the due runs that are held back, by reason.
     pub fn count(&self, due: &[DueLaneGroup]) -> HeldRuns {
         let mut held = HeldRuns::default();
@@ -68,6 +90,7 @@ impl RunHolds {
                 Some(RunHold::TaxpayerPaused) => held.taxpayer_paused += group.due,
                 Some(RunHold::CallsStopped) => held.calls_stopped += group.due,
                 Some(RunHold::Outage) => held.outage += group.due,
+                Some(RunHold::OurFault) => held.our_fault += group.due,
                 None => {}
             }
         }
@@ -81,7 +104,9 @@ impl HeldRuns {
     }
 
     pub fn total(self) -> u64 {
-        self.held_by_operators().saturating_add(self.outage)
+        self.held_by_operators()
+            .saturating_add(self.outage)
+            .saturating_add(self.our_fault)
     }
 
     pub fn held_for_reason(self, hold: RunHold) -> u64 {
@@ -89,13 +114,14 @@ impl HeldRuns {
             RunHold::TaxpayerPaused => self.taxpayer_paused,
             RunHold::CallsStopped => self.calls_stopped,
             RunHold::Outage => self.outage,
+            RunHold::OurFault => self.our_fault,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use authority_client::{BreakerState, HeldCallers};
+    use authority_client::{BreakerState, CauseKind, HeldCallers};
     use jiff::Timestamp;
     use uuid::Uuid;
 
@@ -117,6 +143,7 @@ mod tests {
             has_callers: true,
             since: None,
             cause: None,
+            past_cause: None,
             calls: 0,
             failures: 0,
             next_probe_at: None,
@@ -155,6 +182,64 @@ mod tests {
         ] {
             let found = holds.find_hold(TaxpayerId(taxpayer), step);
             assert_eq!(found, hold, "{taxpayer} {step:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_whose_calls_meet_a_fault_of_ours_does_not_end_by_itself() {
+        let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
+        let run = Run::new(Uuid::nil(), TaxpayerId(8), request, Timestamp::UNIX_EPOCH);
+        for (operation, cause, is_open, ends, hold) in [
+            (AuthorityOperation::ValidateIrn, None, false, true, None),
+            (
+                AuthorityOperation::ValidateIrn,
+                Some(CauseKind::KeyRefused),
+                false,
+                false,
+                None,
+            ),
+            (
+                AuthorityOperation::ValidateIrn,
+                Some(CauseKind::KeyRefused),
+                true,
+                false,
+                Some(RunHold::OurFault),
+            ),
+            (
+                AuthorityOperation::ValidateIrn,
+                Some(CauseKind::Down),
+                true,
+                true,
+                Some(RunHold::Outage),
+            ),
+            // A later step of the run.
+            (
+                AuthorityOperation::Sign,
+                Some(CauseKind::Untrusted),
+                true,
+                false,
+                None,
+            ),
+            // A submission does not make this call.
+            (
+                AuthorityOperation::Pull,
+                Some(CauseKind::KeyRefused),
+                false,
+                true,
+                None,
+            ),
+        ] {
+            let breaker = BreakerView {
+                cause,
+                ..breaker(operation, false, is_open)
+            };
+            let holds = RunHolds {
+                breakers: vec![breaker],
+                paused: Arc::default(),
+            };
+            assert_eq!(holds.ends_by_itself(&run), ends, "{operation:?} {cause:?}");
+            let found = holds.find_hold(TaxpayerId(8), Some(Step::IrnCheck));
+            assert_eq!(found, hold, "{operation:?} {cause:?}");
         }
     }
 

@@ -13,11 +13,12 @@ use timing::clock::{self, SharedClock};
 use uuid::Uuid;
 
 use crate::actors::call_failure::judge_failure;
-use crate::actors::dispatch::WorkStatus;
+use crate::actors::dispatch::{IsolationTurn, WorkStatus, run_in_turn};
 use crate::actors::durations::WorkDurations;
 use crate::actors::incidents::Incidents;
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::blocked_steps;
+use crate::actors::pipeline::crash::delay_before_turn;
 use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::actors::pipeline::next_action::next_action;
 use crate::actors::pipeline::run_error::RunError;
@@ -54,8 +55,8 @@ pub(super) struct RunStart<'a> {
     pub(super) lease: &'a Lease,
     /// Tells the watchdog of each step.
     pub(super) node: &'a Node,
-    /// True if this run was claimed with the turn of isolated runs (`dispatch::isolation`).
-    pub(super) has_turn: bool,
+    /// The turn of isolated runs (`dispatch::isolation`), if this run was claimed with it.
+    pub(super) turn: Option<IsolationTurn>,
 }
 
 /// A run that this process works on, with the steps that are not stored yet.
@@ -94,11 +95,7 @@ impl PipelineDeps {
         start: RunStart<'_>,
         is_closed: &AtomicBool,
     ) -> Result<WorkStatus, RunError> {
-        let RunStart {
-            lease,
-            node,
-            has_turn,
-        } = start;
+        let RunStart { lease, node, turn } = start;
         let Some((taxpayer, id)) = parse_run_lane_key(&lease.key) else {
             tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
             return self.release_without_run(lease).await;
@@ -118,14 +115,14 @@ impl PipelineDeps {
             intent: None,
             answered: None,
         };
-        let driven = self.drive_session(session, has_turn, is_closed);
+        let driven = self.drive_session(session, turn, is_closed);
         span.context().scope(driven).await
     }
 
     async fn drive_session(
         &self,
         mut session: RunSession<'_>,
-        has_turn: bool,
+        turn: Option<IsolationTurn>,
         is_closed: &AtomicBool,
     ) -> Result<WorkStatus, RunError> {
         if !session.run.state().is_open() {
@@ -138,15 +135,16 @@ impl PipelineDeps {
         if session.run.is_quarantined() {
             return self.quarantine(session).await;
         }
-        if session.run.must_run_alone() && !has_turn {
-            self.release_to_wait_for_turn(session.lease, &session.run)
+        let history = session.run.progress.crash_history;
+        if let Some(delay) = delay_before_turn(history, turn.as_ref()) {
+            self.release_to_wait_for_turn(session.lease, &session.run, delay)
                 .await?;
             return Ok(WorkStatus::Released);
         }
         // The new state `Running` is stored with the next record of steps.
         let run = session.run.into_running();
-        self.call_steps(RunSession { run, ..session }, is_closed)
-            .await
+        let calls = Box::pin(self.call_steps(RunSession { run, ..session }, is_closed));
+        run_in_turn(turn, history, calls).await
     }
 
     /// Calls and records steps until the run has ended, is paused or must wait, or the process shuts down.
@@ -183,8 +181,8 @@ impl PipelineDeps {
         })
     }
 
-    /// Measures the last step and, if the run is not open any more, its end. The last call of `record_steps` has
-    /// already released the lease of the run.
+    /// Measures the last step and, if the run is not open any more, its end. Returns `Released`, because the last call
+    /// of `record_steps` has released the lease of the run.
     fn measure_run_end(&self, session: &RunSession<'_>) -> WorkStatus {
         self.measure_step(session.answered);
         if !session.run.state().is_open() {
@@ -253,7 +251,7 @@ impl PipelineDeps {
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         tracing::debug!(irn = %run.irn, %step, attempt = run.progress.attempt, outcome = verdict.as_str(), duration_ms, "step");
         let attempt = run.progress.attempt;
-        let run = run.after(step, &verdict, now);
+        let run = run.after_step(step, &verdict, now);
         let is_answered = matches!(
             verdict,
             StepResult::Done { .. } | StepResult::Unchanged(_) | StepResult::Refused { .. }

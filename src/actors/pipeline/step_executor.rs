@@ -27,7 +27,9 @@ pub(super) enum ExecutedStep {
 pub(super) enum StepError {
     /// The authority refused the step, or the step was refused locally before anything was sent.
     Refused(String),
+    /// The authority says that it is not healthy, or refuses the health check.
     Health,
+    /// The access point of the supplier or of the customer is offline. The text says which.
     AccessPoint(String),
     /// The step cannot continue before an operator has looked into it.
     NeedsOperator(String),
@@ -136,7 +138,14 @@ impl StepExecutor<'_> {
             .keys
             .map(|keys| keys.qr_code(run.irn.as_str(), now))
             .transpose();
-        let qr_code = qr_code.map_err(|error| StepError::Refused(error.to_string()))?;
+        let qr_code = qr_code.map_err(|error| {
+            let message = error.to_string();
+            if may_be_signed {
+                StepError::NeedsOperator(message)
+            } else {
+                StepError::Refused(message)
+            }
+        })?;
         if may_be_signed && let Some(by) = self.resolve_signature(run).await? {
             return Ok(ExecutedStep::Done { by, qr_code });
         }
@@ -285,7 +294,8 @@ fn refuse_if_not_found(error: StepError) -> StepError {
     }
 }
 
-/// If an earlier call has an unknown outcome (`resuming`), the refusal "already reported" counts as success.
+/// Returns the result of a call that sent a report. If an earlier call has an unknown outcome (`resuming`), the refusal
+/// "already reported" counts as success, because the earlier call may have sent this report.
 fn report_result(answer: Result<(), AuthorityFailure>, resuming: bool) -> ExecutionResult {
     match answer {
         Err(AuthorityFailure::Refused { message, .. })

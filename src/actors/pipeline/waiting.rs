@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::handle::PipelineHandle;
-use crate::domain::pipeline::waiting::{WaitContext, Worker};
+use crate::domain::pipeline::waiting::{HoldingReplica, WaitContext};
 use crate::domain::pipeline::{Run, RunState};
 use crate::store::lanes::views::LaneHolder;
 use crate::store::operations::{audit, replicas};
@@ -31,11 +31,11 @@ impl PipelineHandle {
                 if let Some(holder) = found.holder {
                     context.worker = Some(self.holding_worker(run, holder).await?);
                 }
-                let is_held = self.backlog.holds().needs_operator(run);
-                context.queue = (!is_held).then_some(found.place);
+                let ends_by_itself = self.backlog.holds().ends_by_itself(run);
+                context.queue = ends_by_itself.then_some(found.place);
             }
         } else if run.state() == RunState::Paused {
-            context.is_held = audit::find_paused_by_operator(self.store.reader(), &[run.id])
+            context.is_held = audit::find_runs_paused_by_operator(self.store.reader(), &[run.id])
                 .await?
                 .contains(&run.id);
         }
@@ -48,9 +48,13 @@ impl PipelineHandle {
 
     /// Returns the replica that works on the run, as the holder of its lane. If the table of replicas does not have it,
     /// its id stands for its name.
-    async fn holding_worker(&self, run: &Run, holder: LaneHolder) -> Result<Worker, StoreError> {
+    async fn holding_worker(
+        &self,
+        run: &Run,
+        holder: LaneHolder,
+    ) -> Result<HoldingReplica, StoreError> {
         let replica = replicas::find(&self.store, &holder.owner).await?;
-        Ok(Worker {
+        Ok(HoldingReplica {
             calls: self.backlog.measurements.step_under_way(run.id),
             silent_since: replica
                 .as_ref()

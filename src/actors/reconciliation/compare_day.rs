@@ -87,13 +87,12 @@ impl Reconciler {
         taxpayer: TaxpayerId,
         day: Option<Date>,
     ) -> Result<BTreeSet<String>, ReconciliationError> {
-        let span = day.and_then(|day| day_span(day, self.schedule.zone));
-        match span {
-            Some((start, end)) => {
-                Ok(ledger_days::irn_keys_to_compare(&self.store, taxpayer, start, end).await?)
-            }
-            None => Ok(BTreeSet::new()),
-        }
+        let Some(span) = day.and_then(|day| day_span(day, self.schedule.zone)) else {
+            return Ok(BTreeSet::new());
+        };
+        let keys =
+            ledger_days::irn_keys_to_compare(&self.store, taxpayer, span.start, span.end).await?;
+        Ok(keys)
     }
 
     /// Returns our records of these IRNs, by IRN key. An IRN of which we have no record is left out.
@@ -121,7 +120,7 @@ impl Reconciler {
             .values()
             .flatten()
             .filter(|run| run.state() == RunState::Paused);
-        let held = audit::find_paused_by_operator(
+        let held = audit::find_runs_paused_by_operator(
             self.store.reader(),
             &paused.map(|run| run.id).collect::<Vec<_>>(),
         )

@@ -178,10 +178,10 @@ impl Reconciler {
         let mut due = Vec::new();
         for day in days {
             let last = reconciliations::last_completed_start(&self.store, taxpayer, day).await?;
-            let Some((_, end)) = day_span(day, self.schedule.zone) else {
+            let Some(span) = day_span(day, self.schedule.zone) else {
                 continue;
             };
-            if is_due(end, last, every, self.clock.now()) {
+            if is_due(span.end, last, every, self.clock.now()) {
                 due.push(day);
             }
         }
@@ -199,7 +199,7 @@ impl Reconciler {
         let first = days
             .last()
             .and_then(|day| day_span(*day, self.schedule.zone));
-        first.map_or(Timestamp::MIN, |(start, _)| start)
+        first.map_or(Timestamp::MIN, |span| span.start)
     }
 
     /// Compares one day and stores the result. Returns true if the comparison was interrupted and is to be repeated.

@@ -136,9 +136,9 @@ impl Worker for TaxpayerActor {
         deps.ordered_panics.panic_if_ordered(self.id);
         let spans = Span::begin_in_each(traces(batch.tasks()), "taxpayer actor");
         let results = if self.apart_until.is_some_and(|until| Instant::now() < until) {
-            Box::pin(self.execute_alone(&batch, Sharing::Apart)).await
+            Box::pin(self.execute_batch_alone(&batch, Sharing::Apart)).await
         } else {
-            self.execute_in_group(batch).await
+            self.execute_in_shared_transaction(batch).await
         };
         drop(spans);
         (self, results)
@@ -149,7 +149,10 @@ impl TaxpayerActor {
     /// Lets a committer execute the batch together with those of other taxpayers. If another transaction has locked a
     /// lane that the batch needs, waits and tries again. If the committer leaves the batch out for another reason,
     /// executes it alone.
-    async fn execute_in_group(&mut self, batch: CommandBatch<CommandEnvelope>) -> CommandResults {
+    async fn execute_in_shared_transaction(
+        &mut self,
+        batch: CommandBatch<CommandEnvelope>,
+    ) -> CommandResults {
         let tasks = batch.tasks().iter();
         let ids: Vec<_> = tasks.map(|task| task.id).collect();
         let mut deadline = None;
@@ -167,7 +170,7 @@ impl TaxpayerActor {
                             ready = left_out;
                             continue;
                         }
-                        Err(error) => return fail_all(left_out.batch.tasks(), &error),
+                        Err(error) => return error_for_each(left_out.batch.tasks(), &error),
                     }
                 }
                 Ok(Reply::Alone(mut left_out)) => {
@@ -182,13 +185,13 @@ impl TaxpayerActor {
                         .collect();
                 }
             };
-            return Box::pin(self.execute_alone(&batch, sharing)).await;
+            return Box::pin(self.execute_batch_alone(&batch, sharing)).await;
         }
     }
 
     /// Executes a batch in a transaction of its own. If that fails and a single command may be the cause, executes each
     /// command in its own transaction and commit, so that only the faulty command fails.
-    async fn execute_alone(
+    async fn execute_batch_alone(
         &mut self,
         batch: &CommandBatch<CommandEnvelope>,
         sharing: Sharing,
@@ -223,7 +226,7 @@ impl TaxpayerActor {
         let mut deadline = None;
         loop {
             let outcome = if is_large {
-                self.execute_large(batch).await
+                self.execute_large_batch(batch).await
             } else {
                 let member = TransactionMember {
                     id: self.id,
@@ -242,7 +245,7 @@ impl TaxpayerActor {
     }
 
     /// Waits for the turn of a large command and executes the command, which is a batch of its own.
-    async fn execute_large(
+    async fn execute_large_batch(
         &mut self,
         batch: &CommandBatch<CommandEnvelope>,
     ) -> Result<MemberOutcome, StoreError> {
@@ -252,7 +255,7 @@ impl TaxpayerActor {
             .store
             .known_payer(self.id)
             .map(Payer::Integrator);
-        let turn = LargeTurns::take(&self.shared.large_turns, self.id, payer).await;
+        let turn = LargeTurns::wait_for_turn(&self.shared.large_turns, self.id, payer).await;
         let id = self.id;
         let cached = self.cached.take();
         let deps = Arc::clone(&self.shared.deps);
@@ -271,7 +274,8 @@ impl TaxpayerActor {
         outcome.unwrap_or(Err(StoreError::Unsettled))
     }
 
-    /// Waits until these lanes are free. All waits of a batch together take at most the lock timeout.
+    /// Waits until these lanes are free. All waits of a batch together take at most the database's lock timeout; after
+    /// that they fail with `Locked`.
     async fn wait_for_lanes(
         &self,
         lanes: &[LaneName],
@@ -291,8 +295,8 @@ impl TaxpayerActor {
     }
 
     /// Returns the error as the result of each command. If the commands themselves may be the cause, keeps the taxpayer
-    /// out of groups for a while, and logs the error unless the taxpayer was kept out already. The end of a session is
-    /// no fault of a command: every stop of PostgreSQL ends the sessions of all taxpayers.
+    /// out of groups for a while, and logs the error unless the taxpayer was kept out already. The end of a database
+    /// session is no fault of a command: every stop of PostgreSQL ends all sessions.
     fn fail_commands(
         &mut self,
         tasks: &[Task<CommandEnvelope>],
@@ -308,11 +312,12 @@ impl TaxpayerActor {
             }
             self.apart_until = Some(now + KEPT_APART_FOR);
         }
-        fail_all(tasks, error)
+        error_for_each(tasks, error)
     }
 }
 
-fn fail_all(tasks: &[Task<CommandEnvelope>], error: &StoreError) -> CommandResults {
+/// Returns the error as the result of each of these commands.
+fn error_for_each(tasks: &[Task<CommandEnvelope>], error: &StoreError) -> CommandResults {
     tasks
         .iter()
         .map(|task| (task.id, Err(CommandError::Store(error.clone()))))

@@ -48,7 +48,7 @@ pub trait TaxpayerCommand: Send + Sync + 'static {
 
     /// Returns what a replay of the quarantined command needs, as JSON. `None` if the command must not be replayed,
     /// because it might count twice or overwrite a newer change.
-    fn contents(&self) -> Option<String> {
+    fn contents_for_replay(&self) -> Option<String> {
         None
     }
 

@@ -45,8 +45,8 @@ pub(super) async fn resolve_commit(
 }
 
 /// Returns true if the transaction of these commands was committed, and false if it was not. Returns `None` if that is
-/// unknown: no command has an event or an idempotency key to look for, and somebody has written for the first taxpayer
-/// since.
+/// unknown: no command has an event or an idempotency key to look for, and a change of the first taxpayer was committed
+/// that may be this one or another one.
 async fn was_committed(
     store: &Store,
     written: &[(&[Task<CommandEnvelope>], &UnitOfWork)],

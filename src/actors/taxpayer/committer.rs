@@ -41,7 +41,8 @@ pub(super) enum Reply {
     Executed(Box<ExecutedBatch>),
     /// Another transaction has locked these lanes. The batch can join a group when they are free.
     Held(Box<ReadyBatch>, Vec<LaneName>),
-    /// The batch does not fit into a group. Its actor executes it alone.
+    /// The batch cannot be executed in a group: it has a large command or one that sets unique values, one of its
+    /// commands panicked, or its lane does not exist yet. Its actor executes it alone.
     Alone(Box<ReadyBatch>),
     /// The transaction of the group failed, perhaps because of this batch. Its actor executes it in a transaction that
     /// shares its commit with no other.

@@ -10,7 +10,7 @@ use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::pipeline::{Run, run_lane_key};
 use crate::store::lanes::{LaneKind, Lease, claim};
 
-/// A leased run with its slot.
+/// A run that this process has leased, with the worker slot that is reserved for it.
 pub(super) struct LeasedRun<'a> {
     lease: Lease,
     taxpayer: i64,

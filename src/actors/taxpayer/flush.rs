@@ -186,6 +186,9 @@ async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), St
         for piece in &unit.writes.imported_pieces {
             import_pieces::finish_piece(tx, unit.id, piece).await?;
         }
+        for import in &unit.writes.cancelled_imports {
+            import_pieces::store_cancelled(tx, unit.id, import).await?;
+        }
         for correction in &unit.writes.new_corrections {
             corrections::start(tx, unit.id, correction).await?;
         }
@@ -235,7 +238,7 @@ async fn write_events(
     let events: Vec<_> = units.iter().flat_map(|unit| &unit.writes.events).collect();
     events::append(tx, &events).await?;
     for unit in units {
-        outages::record_notified(tx, unit.id, &unit.writes.sent_outages).await?;
+        outages::record_notified_events(tx, unit.id, &unit.writes.sent_outages).await?;
     }
     // Wakes the endpoints first, because this locks their lanes, and deliveries are added only under that lock.
     let wakes = wake_endpoints(tx, units, slots).await?;
@@ -295,14 +298,14 @@ async fn wake_endpoints(
 
 impl UnitOfWork {
     /// Returns the lanes of runs and endpoints that must be locked to write the changes. They may not exist yet.
-    pub(crate) fn written_lanes(&self) -> impl Iterator<Item = LaneName> {
+    pub(crate) fn lanes_to_write(&self) -> impl Iterator<Item = LaneName> {
         let runs = self.writes.due_runs.iter();
         let runs = runs.map(|run| LaneName {
             kind: LaneKind::Run,
             key: run_lane_key(self.id, *run),
         });
         let mut endpoints = self.endpoints_to_wake();
-        endpoints.extend(self.rewritten_endpoints());
+        endpoints.extend(self.endpoints_to_write());
         runs.chain(endpoints.into_iter().map(|endpoint| LaneName {
             kind: LaneKind::Endpoint,
             key: endpoint.to_string(),

@@ -32,8 +32,8 @@ use crate::store::webhooks::secrets::{self, SecretRotation};
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
 
 impl UnitOfWork {
-    /// Returns the endpoints whose own rows are written.
-    pub(super) fn rewritten_endpoints(&self) -> BTreeSet<EndpointKey> {
+    /// Returns the changed endpoints and those with a new secret, whose rows are written.
+    pub(super) fn endpoints_to_write(&self) -> BTreeSet<EndpointKey> {
         let secrets = self.writes.secrets.iter();
         self.changed_endpoints()
             .map(|endpoint| endpoint.key)
@@ -92,7 +92,7 @@ impl UnitOfWork {
         let writes = &self.writes;
         // Locks the lanes before the endpoints' own rows. The endpoints' workers lock in the same order, so the two
         // cannot deadlock.
-        let lanes = self.rewritten_endpoints();
+        let lanes = self.endpoints_to_write();
         let lanes: Vec<_> = lanes.iter().map(EndpointKey::to_string).collect();
         lanes::wake(tx, LaneKind::Endpoint, &lanes, LanesToWake::All).await?;
         for endpoint in self.changed_endpoints() {

@@ -144,8 +144,9 @@ impl TaxpayerHandle {
         self.send_once(taxpayer, command, None).await
     }
 
-    /// Sends a command with its idempotency key, if the request has one. While an operator has paused the taxpayer,
-    /// refuses the commands of its integrator, contact persons and keys, except commands that end keys.
+    /// Sends a command with its idempotency key, if the request has one. Fails with `AlreadyProcessed` if a command
+    /// with this key was executed before. While an operator has paused the taxpayer, refuses the commands of its
+    /// integrator, contact persons and keys, except commands that end keys.
     pub async fn send_once<C: TaxpayerCommand>(
         &self,
         taxpayer: TaxpayerId,
@@ -177,7 +178,7 @@ impl TaxpayerHandle {
         Ok(*output)
     }
 
-    /// Sends a command, and records what it cost.
+    /// Sends a command. Counts it in the taxpayer's usage of this process, with the time until its answer.
     async fn send_envelope(
         &self,
         taxpayer: TaxpayerId,
@@ -211,7 +212,8 @@ fn describe_span(span: &mut Span, taxpayer: TaxpayerId, error: Option<&TaxpayerE
     span.set_text("einvoice.outcome", outcome);
 }
 
-/// Renders the HTTP answer for an output. The answer is stored in the same transaction as the change.
+/// Renders the HTTP answer for an output. The answer is stored in the same transaction as the change. `None` if an
+/// answer of this kind cannot be stored.
 pub type Render<O> = Arc<dyn Fn(&O) -> Option<StoredResponse> + Send + Sync>;
 
 /// The idempotency key of a command. Of all commands with the same key, only the first is executed.
@@ -273,17 +275,18 @@ pub(super) trait AnyCommand: Send + Sync {
     fn sets_unique_values(&self) -> bool;
     fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts);
     fn run_lease(&self) -> Option<&Lease>;
-    fn contents(&self) -> Option<String>;
+    fn contents_for_replay(&self) -> Option<String>;
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>);
     fn execute(&self, uow: &mut UnitOfWork) -> Result<ExecutedCommand, Refusal>;
 }
 
-struct RenderedCommand<C: TaxpayerCommand> {
+/// A command of a known type, and the function that renders its HTTP answer, if the answer is to be stored.
+struct CommandWithRender<C: TaxpayerCommand> {
     command: C,
     render: Option<Render<C::Output>>,
 }
 
-impl<C: TaxpayerCommand> AnyCommand for RenderedCommand<C> {
+impl<C: TaxpayerCommand> AnyCommand for CommandWithRender<C> {
     fn name(&self) -> &'static str {
         C::NAME
     }
@@ -304,8 +307,8 @@ impl<C: TaxpayerCommand> AnyCommand for RenderedCommand<C> {
         self.command.run_lease()
     }
 
-    fn contents(&self) -> Option<String> {
-        self.command.contents()
+    fn contents_for_replay(&self) -> Option<String> {
+        self.command.contents_for_replay()
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
@@ -333,7 +336,7 @@ impl CommandEnvelope {
         let size = command.size();
         let (claim, render) = once.map(|once| (once.claim, once.render)).unzip();
         Self {
-            command: Box::new(RenderedCommand {
+            command: Box::new(CommandWithRender {
                 command,
                 render: render.flatten(),
             }),

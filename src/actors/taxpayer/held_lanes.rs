@@ -28,7 +28,7 @@ struct LaneCheck {
 }
 
 /// One waiter for these lanes. It is counted in `HeldLanes::wanted` until it is dropped.
-struct WaiterCount<'a> {
+struct CountedWaiter<'a> {
     all: &'a HeldLanes,
     lanes: &'a [LaneName],
 }
@@ -49,7 +49,7 @@ impl HeldLanes {
         lanes: &[LaneName],
         deadline: Instant,
     ) -> Result<(), StoreError> {
-        let wanted = WaiterCount::new(self, lanes);
+        let wanted = CountedWaiter::new(self, lanes);
         loop {
             if Instant::now() >= deadline {
                 return Err(StoreError::Locked);
@@ -94,7 +94,7 @@ impl HeldLanes {
     }
 }
 
-impl<'a> WaiterCount<'a> {
+impl<'a> CountedWaiter<'a> {
     fn new(all: &'a HeldLanes, lanes: &'a [LaneName]) -> Self {
         let mut wanted = all.lock_wanted();
         for lane in lanes {
@@ -104,7 +104,7 @@ impl<'a> WaiterCount<'a> {
     }
 }
 
-impl Drop for WaiterCount<'_> {
+impl Drop for CountedWaiter<'_> {
     fn drop(&mut self) {
         let mut wanted = self.all.lock_wanted();
         for lane in self.lanes {

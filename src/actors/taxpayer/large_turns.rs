@@ -52,7 +52,7 @@ impl LargeTurns {
     }
 
     /// Waits for a place. `payer` is the account that pays for the taxpayer; `None` if it is not known.
-    pub(super) async fn take(
+    pub(super) async fn wait_for_turn(
         turns: &Arc<Self>,
         taxpayer: TaxpayerId,
         payer: Option<Payer>,
@@ -125,8 +125,8 @@ mod tests {
             for taxpayer in writes {
                 turns.record_small_commit(*taxpayer);
             }
-            LargeTurns::take(&turns, LARGE, None).await.end();
-            let next = LargeTurns::take(&turns, LARGE, None).now_or_never();
+            LargeTurns::wait_for_turn(&turns, LARGE, None).await.end();
+            let next = LargeTurns::wait_for_turn(&turns, LARGE, None).now_or_never();
             drop(next.unwrap_or_else(|| panic!("nobody else writes: {writes:?}")));
         }
         for writes in [
@@ -138,8 +138,8 @@ mod tests {
             for taxpayer in writes {
                 turns.record_small_commit(*taxpayer);
             }
-            LargeTurns::take(&turns, LARGE, None).await.end();
-            let mut next = Box::pin(LargeTurns::take(&turns, LARGE, None));
+            LargeTurns::wait_for_turn(&turns, LARGE, None).await.end();
+            let mut next = Box::pin(LargeTurns::wait_for_turn(&turns, LARGE, None));
             assert!(
                 (&mut next).now_or_never().is_none(),
                 "its place rests: {writes:?}"

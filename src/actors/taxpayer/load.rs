@@ -10,6 +10,7 @@ use timing::CommandId;
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::indexes::{InvoiceIndex, RowsByTaxpayer};
+use crate::actors::taxpayer::loaded_ledger::LoadedLedger;
 use crate::actors::taxpayer::read_set::ReadSet;
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::unique_values::find_conflicts;
@@ -36,7 +37,9 @@ use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::accounts::keys;
 use crate::store::invoices::credit_notes::CREDIT_NOTES_BYTES_MAX;
 use crate::store::invoices::customers_and_items;
-use crate::store::invoices::{self, corrections, credit_notes, import_profiles, imports, payments};
+use crate::store::invoices::{
+    self, correcting_documents, corrections, credit_notes, import_profiles, imports,
+};
 use crate::store::operations::audit;
 use crate::store::operations::outages::{self, OutageEvent};
 use crate::store::operations::supplier_invoices;
@@ -45,7 +48,7 @@ use crate::store::{Store, events, runs};
 
 /// One taxpayer's part of a transaction before its rows are loaded: the rows that its commands ask for, its cached
 /// state and the reserved ids.
-pub(super) struct BatchStart {
+pub(super) struct UnloadedMember {
     pub(super) id: TaxpayerId,
     pub(super) wanted: ReadSet,
     pub(super) cached: CachedState,
@@ -58,7 +61,7 @@ pub(super) async fn load(
     deps: &TaxpayerDeps,
     tx: &Transaction,
     now: Timestamp,
-    mut starts: Vec<BatchStart>,
+    mut starts: Vec<UnloadedMember>,
 ) -> Result<Vec<UnitOfWork>, StoreError> {
     let mut rows = CommonRows::load(tx, &mut starts).await?;
     let mut units = Vec::with_capacity(starts.len());
@@ -94,7 +97,7 @@ pub(super) async fn load(
             runs_paused_by_operator,
             supplier_invoices: rare.supplier_invoices,
             acknowledged: rare.acknowledged,
-            last_postings: rare.last_postings,
+            ledger: rare.ledger,
             integration: Tracked::from_stored(rare.integration),
             import_profile: rare.import_profile,
             valid_keys: rare.valid_keys,
@@ -125,7 +128,7 @@ struct CommonRows {
 }
 
 impl CommonRows {
-    async fn load(tx: &Transaction, starts: &mut [BatchStart]) -> Result<Self, StoreError> {
+    async fn load(tx: &Transaction, starts: &mut [UnloadedMember]) -> Result<Self, StoreError> {
         let names = take_from_each_read_set(starts, ReadSet::take_invoices);
         let mut invoices: RowsByTaxpayer<Invoice> = RowsByTaxpayer::default();
         for invoice in invoices::find_by_identifiers(tx, names).await? {
@@ -133,7 +136,7 @@ impl CommonRows {
         }
         let mut without_notes = RowsByTaxpayer::default();
         let mut room = CREDIT_NOTES_BYTES_MAX;
-        for BatchStart { id, wanted, .. } in starts.iter_mut() {
+        for UnloadedMember { id, wanted, .. } in starts.iter_mut() {
             if wanted.with_invoices.credit_notes {
                 for invoice in add_credit_notes(tx, *id, &mut invoices, &mut room).await? {
                     without_notes.put(*id, invoice);
@@ -141,7 +144,7 @@ impl CommonRows {
             }
             wanted.add_loaded_invoices(invoices.owned_by(*id));
         }
-        let correcting = load_correcting(tx, starts).await?;
+        let correcting = load_correcting_invoices(tx, starts).await?;
         let names = take_from_each_read_set(starts, |wanted| std::mem::take(&mut wanted.items));
         let items: RowsByTaxpayer<Item> = customers_and_items::find_items(tx, names)
             .await?
@@ -168,7 +171,8 @@ impl CommonRows {
 }
 
 /// Adds to the loaded invoices of a taxpayer the signed credit notes that refer to them. Returns the invoices whose
-/// credit notes are too many or too large to be read. `room` is the size that the transaction may still read.
+/// credit notes are too many or too large to be read. `room` is the number of bytes that the transaction may still
+/// read.
 async fn add_credit_notes(
     tx: &Transaction,
     id: TaxpayerId,
@@ -186,16 +190,17 @@ async fn add_credit_notes(
     Ok(found.unread)
 }
 
-/// Loads, for each invoice to be corrected, the invoices that refer to it, and adds their runs to the read sets. Loads
-/// none if they are too many or too large.
-async fn load_correcting(
+/// Loads, for each invoice to be corrected, the invoices that refer to it, and adds their runs to the read sets. If
+/// those that refer to an invoice are too many or too large, loads none of them.
+async fn load_correcting_invoices(
     tx: &Transaction,
-    starts: &mut [BatchStart],
+    starts: &mut [UnloadedMember],
 ) -> Result<RowsByTaxpayer<(InvoiceId, Vec<Invoice>)>, StoreError> {
     let mut correcting = RowsByTaxpayer::default();
-    for BatchStart { id, wanted, .. } in starts {
+    for UnloadedMember { id, wanted, .. } in starts {
         for (original, references) in &wanted.corrected_references {
-            let found = invoices::load_correcting_documents(tx, *id, references).await?;
+            let found =
+                correcting_documents::load_correcting_documents(tx, *id, references).await?;
             if let Some(found) = found {
                 let keys = found.iter().map(|invoice| invoice.irn.key());
                 wanted.run_irn_keys.extend(keys);
@@ -217,12 +222,12 @@ async fn find_runs_paused_by_operator(
         .filter(|_| wanted.runs_paused_by_operator)
         .map(|run| run.id)
         .collect();
-    audit::find_paused_by_operator(tx, &ids).await
+    audit::find_runs_paused_by_operator(tx, &ids).await
 }
 
-/// Takes a part out of every read set. Returns each part with the id of its taxpayer.
+/// Takes out of each member's read set the part that `part` selects. Returns each part with the id of its taxpayer.
 fn take_from_each_read_set<T>(
-    starts: &mut [BatchStart],
+    starts: &mut [UnloadedMember],
     part: impl Fn(&mut ReadSet) -> T,
 ) -> Vec<(TaxpayerId, T)> {
     starts
@@ -235,7 +240,7 @@ fn take_from_each_read_set<T>(
 struct RareRows {
     supplier_invoices: Vec<SupplierInvoice>,
     acknowledged: Vec<Irn>,
-    last_postings: Vec<payments::Model>,
+    ledger: LoadedLedger,
     integration: Option<Integration>,
     import_profile: ImportProfile,
     valid_keys: usize,
@@ -263,8 +268,7 @@ impl RareRows {
             )
             .await?,
             acknowledged: events::find_irns_with_event(tx, id, kind, wanted.receipts).await?,
-            last_postings: payments::find_last_with_status(tx, id, &wanted.ledgers.invoices)
-                .await?,
+            ledger: LoadedLedger::load(tx, id, &wanted.ledgers).await?,
             integration: if wanted.settings.integration {
                 integrations::owned_by(store, tx, id).await?
             } else {

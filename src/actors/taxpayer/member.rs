@@ -50,7 +50,7 @@ impl TransactionMember<'_> {
     }
 }
 
-/// Returns the commands that record a step, each with the lease of the run's lane.
+/// Returns the ids of the commands that record steps of a run, each with the lease of the run's lane.
 pub(super) fn step_leases(
     tasks: &[Task<CommandEnvelope>],
 ) -> impl Iterator<Item = (CommandId, &Lease)> {

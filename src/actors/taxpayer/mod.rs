@@ -12,7 +12,7 @@
 //! | the commands of one taxpayer in a transaction, and their outcome | `member` |
 //! | the transaction of a group; the transactions of one taxpayer, also for a large command | `transaction`, `own_transaction` |
 //! | the rows that commands ask for, and loading them; values that are unique; the new ids | `read_set`, `load`, `unique_values`, `row_ids` |
-//! | the loaded rows and the changes of a batch | `unit_of_work`, `indexes` |
+//! | the loaded rows and the changes of a batch | `unit_of_work`, `indexes`, `loaded_ledger` |
 //! | the rows that a batch adds | `write_set` |
 //! | the end of a transaction: writing all changes, those of accounts, and the commit | `flush`, `flush_account` |
 //! | whether a commit that failed took effect | `commit_lookup` |
@@ -38,6 +38,7 @@ mod held_lanes;
 mod indexes;
 mod large_turns;
 mod load;
+mod loaded_ledger;
 mod member;
 pub mod ordered_panics;
 mod own_transaction;

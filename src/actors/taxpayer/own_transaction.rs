@@ -11,7 +11,7 @@ use crate::actors::taxpayer::member::{
     ExecutedBatch, MemberOutcome, TransactionMember, idempotency_claims, step_leases,
 };
 use crate::actors::taxpayer::transaction::{
-    Decision, LockedMember, decide, load_members, lock_written_lanes, reserve_ids,
+    DecidedMember, LockedMember, decide_commands, load_members, lock_lanes_to_write, reserve_ids,
 };
 use crate::store::idempotency;
 use crate::store::lanes::leases;
@@ -64,13 +64,13 @@ pub(super) async fn execute_alone(
     let Some((member, mut unit)) = entered.members.pop() else {
         return Err(StoreError::Stale);
     };
-    let results = decide(
+    let results = decide_commands(
         member.tasks,
         &mut unit,
         &entered.used_keys,
         &|lease: &Lease| locked.is_held(lease) || fenced.contains(lease),
     );
-    let held = lock_written_lanes(&tx, std::iter::once(&unit)).await?;
+    let held = lock_lanes_to_write(&tx, std::iter::once(&unit)).await?;
     if !held.is_empty() {
         tx.rollback().await?;
         return Ok(MemberOutcome::Held(held.into_iter().collect()));
@@ -109,9 +109,9 @@ pub(super) async fn execute_large(
 async fn decide_on_snapshot<'a>(
     deps: &TaxpayerDeps,
     member: TransactionMember<'a>,
-) -> Result<Option<Decision<'a>>, StoreError> {
+) -> Result<Option<DecidedMember<'a>>, StoreError> {
     let ids = reserve_ids(&deps.store, &member).await?;
-    let snapshot = deps.store.snapshot().await?;
+    let snapshot = deps.store.begin_snapshot().await?;
     let LaneName { kind, key } = member.taxpayer_lane();
     let Some(lane) = views::lane_state(&snapshot, kind, &key).await? else {
         snapshot.rollback().await?;
@@ -128,8 +128,8 @@ async fn decide_on_snapshot<'a>(
     let Some((member, mut unit)) = entered.members.pop() else {
         return Err(StoreError::Stale);
     };
-    let results = decide(member.tasks, &mut unit, &entered.used_keys, &|_| true);
-    Ok(Some(Decision {
+    let results = decide_commands(member.tasks, &mut unit, &entered.used_keys, &|_| true);
+    Ok(Some(DecidedMember {
         member,
         unit,
         results,
@@ -139,9 +139,9 @@ async fn decide_on_snapshot<'a>(
 /// Writes the changes of the decision. Returns `None` and changes nothing if the decision is out of date.
 async fn write_decision(
     deps: &TaxpayerDeps,
-    decided: Decision<'_>,
+    decided: DecidedMember<'_>,
 ) -> Result<Option<MemberOutcome>, StoreError> {
-    let Decision {
+    let DecidedMember {
         member,
         unit,
         results,
@@ -165,7 +165,7 @@ async fn write_decision(
             tx.rollback().await?;
             return Ok(None);
         }
-        held = lock_written_lanes(&tx, std::iter::once(&unit)).await?;
+        held = lock_lanes_to_write(&tx, std::iter::once(&unit)).await?;
     }
     if !held.is_empty() {
         tx.rollback().await?;

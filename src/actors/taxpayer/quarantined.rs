@@ -28,7 +28,7 @@ const NOT_KEPT_MESSAGE: &str = "The command was replayed or dropped before";
 
 /// Returns what a replay of the command needs, as JSON. `None` if the command cannot be replayed.
 pub(super) fn replay_contents(envelope: &CommandEnvelope) -> Option<SecretString> {
-    let contents = envelope.command.contents()?;
+    let contents = envelope.command.contents_for_replay()?;
     (contents.len() <= CONTENTS_BYTES_MAX).then(|| contents.into())
 }
 
@@ -78,7 +78,7 @@ impl TaxpayerHandle {
             .await?;
         let created = self.send(taxpayer, create).await;
         let (state, result) = replay_result(&created);
-        quarantine::record_result(self.store(), reference, state, &result).await?;
+        quarantine::record_replay_result(self.store(), reference, state, &result).await?;
         self.quarantined_command(reference).await
     }
 

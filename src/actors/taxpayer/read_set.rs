@@ -55,12 +55,14 @@ pub(super) struct WantedSettings {
     pub(super) import_profile: bool,
 }
 
-/// The invoices for which the last ledger entry with their current payment status is read.
+/// The invoices for which the last ledger entry with their current payment status is read, and those for which the
+/// entries are read that set off credit notes.
 #[derive(Default)]
 pub(super) struct WantedLedgerEntries {
     irn_keys: Vec<String>,
     /// The loaded invoices with these IRNs, each with its current payment status.
     pub(super) invoices: Vec<(InvoiceId, PaymentStatus)>,
+    pub(super) set_off: Vec<InvoiceId>,
 }
 
 /// The data that a command can use when it asks for its rows.
@@ -123,6 +125,11 @@ impl ReadSet {
     /// Adds the last ledger entry that has the payment status of the invoice with this IRN.
     pub(crate) fn add_last_posting(&mut self, irn: &Irn) {
         self.ledgers.irn_keys.push(irn.key());
+    }
+
+    /// Adds the ledger entries of this invoice that set off credit notes.
+    pub(crate) fn add_set_offs(&mut self, invoice: InvoiceId) {
+        self.ledgers.set_off.push(invoice);
     }
 
     pub(crate) fn add_customer(&mut self, customer: &CustomerDetails) {

@@ -12,7 +12,7 @@ use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::commands::Onboard;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::actors::taxpayer::load::{self, BatchStart};
+use crate::actors::taxpayer::load::{self, UnloadedMember};
 use crate::actors::taxpayer::ordered_panics::OrderedPanics;
 use crate::actors::taxpayer::read_set::ReadSet;
 use crate::actors::taxpayer::row_ids::ReservedIds;
@@ -54,7 +54,7 @@ impl UnitOfWork {
     /// Returns such a unit of work, whose transaction gave the taxpayer's lane this version.
     pub(super) async fn with_version(store: &Store, version: i64) -> Self {
         let deps = TaxpayerDeps::in_tests(store, Arc::new(SystemClock));
-        let start = BatchStart {
+        let start = UnloadedMember {
             id: ID,
             wanted: ReadSet::default(),
             cached: CachedState {

@@ -14,7 +14,7 @@ use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::flush::write_and_commit;
 use crate::actors::taxpayer::handle::{CommandEnvelope, CommandError, CommandResult};
-use crate::actors::taxpayer::load::{self, BatchStart};
+use crate::actors::taxpayer::load::{self, UnloadedMember};
 use crate::actors::taxpayer::member::{
     CommandResults, ExecutedBatch, MemberOutcome, TransactionMember, idempotency_claims,
     step_leases,
@@ -49,7 +49,7 @@ pub(super) struct LoadedMembers<'a> {
 }
 
 /// A member whose commands are decided, before anything is written.
-pub(super) struct Decision<'a> {
+pub(super) struct DecidedMember<'a> {
     pub(super) member: TransactionMember<'a>,
     pub(super) unit: UnitOfWork,
     pub(super) results: CommandResults,
@@ -89,10 +89,10 @@ pub(super) async fn execute_group(
         }
     }
     let loaded = load_members(deps, &tx, locked_members(reserved, &locked)).await?;
-    let mut decided = decide_each(loaded, &locked);
-    let held = lock_written_lanes(&tx, decided.iter().map(|decision| &decision.unit)).await?;
-    decided.retain(|Decision { member, unit, .. }| {
-        match outcome_if_held(unit.written_lanes(), &held) {
+    let mut decided = decide_members(loaded, &locked);
+    let held = lock_lanes_to_write(&tx, decided.iter().map(|decision| &decision.unit)).await?;
+    decided.retain(|DecidedMember { member, unit, .. }| {
+        match outcome_if_held(unit.lanes_to_write(), &held) {
             Some(held) => {
                 outcomes.insert(member.id, held);
                 false
@@ -136,11 +136,11 @@ fn locked_members<'a>(
 
 /// Decides the commands of each member. After a panic, the member is left out with all its changes. Its actor then
 /// executes the batch alone and recovers if the command panics again.
-fn decide_each<'a>(loaded: LoadedMembers<'a>, locked: &LockedLanes) -> Vec<Decision<'a>> {
+fn decide_members<'a>(loaded: LoadedMembers<'a>, locked: &LockedLanes) -> Vec<DecidedMember<'a>> {
     let mut decided = Vec::new();
     for (member, mut unit) in loaded.members {
         let results = catch_unwind(AssertUnwindSafe(|| {
-            decide(
+            decide_commands(
                 member.tasks,
                 &mut unit,
                 &loaded.used_keys,
@@ -148,7 +148,7 @@ fn decide_each<'a>(loaded: LoadedMembers<'a>, locked: &LockedLanes) -> Vec<Decis
             )
         }));
         if let Ok(results) = results {
-            decided.push(Decision {
+            decided.push(DecidedMember {
                 member,
                 unit,
                 results,
@@ -162,7 +162,7 @@ fn decide_each<'a>(loaded: LoadedMembers<'a>, locked: &LockedLanes) -> Vec<Decis
 async fn write_decisions(
     deps: &TaxpayerDeps,
     tx: Transaction,
-    decided: Vec<Decision<'_>>,
+    decided: Vec<DecidedMember<'_>>,
 ) -> Result<HashMap<TaxpayerId, MemberOutcome>, StoreError> {
     let mut members = Vec::new();
     let mut units = Vec::new();
@@ -183,11 +183,11 @@ async fn write_decisions(
 
 /// Locks the lanes that these units of work write. Returns the lanes that another transaction still has locked after a
 /// short wait.
-pub(super) async fn lock_written_lanes<'a>(
+pub(super) async fn lock_lanes_to_write<'a>(
     tx: &Transaction,
     units: impl Iterator<Item = &'a UnitOfWork>,
 ) -> Result<HashSet<LaneName>, StoreError> {
-    let lanes: Vec<_> = units.flat_map(UnitOfWork::written_lanes).collect();
+    let lanes: Vec<_> = units.flat_map(UnitOfWork::lanes_to_write).collect();
     let started = Instant::now();
     loop {
         let held = lanes::lock_keeping_versions(tx, &lanes).await?;
@@ -226,7 +226,7 @@ pub(super) async fn load_members<'a>(
             version: *version,
             ..cached
         };
-        starts.push(BatchStart {
+        starts.push(UnloadedMember {
             id: member.id,
             wanted: read_set(member, &cached),
             cached,
@@ -273,7 +273,7 @@ fn read_set(member: &TransactionMember<'_>, cached: &CachedState) -> ReadSet {
 
 /// Decides each command alone. A command that records steps of a run fails with `Stale` if another process has taken
 /// over the run's lane. Of several commands with one idempotency key, only the first is executed.
-pub(super) fn decide(
+pub(super) fn decide_commands(
     tasks: &[Task<CommandEnvelope>],
     unit: &mut UnitOfWork,
     used_keys: &[String],
@@ -287,14 +287,14 @@ pub(super) fn decide(
         if stale.contains(&task.id) {
             return (task.id, Err(CommandError::Store(StoreError::Stale)));
         }
-        (task.id, decide_once(task, unit, used_keys))
+        (task.id, decide_unless_repeated(task, unit, used_keys))
     });
     results.collect()
 }
 
 /// Executes a command unless its idempotency key is used, and stores the key with the answer. The answer to a refusal
 /// is stored by the HTTP layer instead.
-fn decide_once(
+fn decide_unless_repeated(
     task: &Task<CommandEnvelope>,
     unit: &mut UnitOfWork,
     used_keys: &[String],

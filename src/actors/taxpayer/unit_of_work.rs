@@ -12,6 +12,7 @@ use timing::{CommandId, clock};
 
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::indexes::{CustomerIndex, InvoiceIndex};
+use crate::actors::taxpayer::loaded_ledger::LoadedLedger;
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::write_set::WriteSet;
 use crate::domain::correction::record::Correction;
@@ -73,8 +74,8 @@ pub struct UnitOfWork {
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
     /// The IRNs, among those that the batch needs, whose receipt is already in the event log.
     pub(crate) acknowledged: Vec<Irn>,
-    /// The last ledger entries with the payment status of their invoices, among those that the batch needs.
-    pub(crate) last_postings: Vec<payments::Model>,
+    /// The entries of the payment ledger that the batch needs.
+    pub(crate) ledger: LoadedLedger,
     /// The settings for sending notifications to the ERP. Loaded only if a command of the batch reads them.
     pub(crate) integration: Tracked<Option<Integration>>,
     /// The import profile when the batch started. Loaded only if a command of the batch reads it.
@@ -85,7 +86,7 @@ pub struct UnitOfWork {
     pub(crate) replays: Vec<Replay>,
     /// The corrections of the invoices that a command of the batch corrects, the newest first.
     pub(crate) corrections: Vec<Correction>,
-    /// The invoices that may refer to an invoice to be corrected, by its id. No entry if they are too many or too
+    /// For each invoice to be corrected, by id: the invoices that refer to it. No entry if they are too many or too
     /// large.
     pub(crate) correcting: HashMap<InvoiceId, Vec<Invoice>>,
     /// The outage events, among those that the batch asks for, that this taxpayer has already received.
@@ -219,11 +220,7 @@ impl UnitOfWork {
 
     /// Returns the last ledger entry that has the payment status of the invoice.
     pub(crate) fn last_posting(&self, invoice: &Invoice) -> Option<&payments::Model> {
-        let status = invoice.payment.status.to_string();
-        let added = self.writes.postings.iter().rev();
-        added
-            .chain(&self.last_postings)
-            .find(|entry| entry.invoice_id == invoice.id.0 && entry.status == status)
+        self.ledger.last_posting(&self.writes.postings, invoice)
     }
 
     /// Finds the stored customer by the number in `details`, or else by the tax number.

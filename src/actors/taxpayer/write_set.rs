@@ -12,6 +12,7 @@ use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::events::replay::Replay;
 use crate::domain::import::profile::ImportProfile;
+use crate::domain::import::record::Import;
 use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::ubl_parts::UblParts;
@@ -35,6 +36,8 @@ pub struct WriteSet {
     pub(crate) batches: Vec<Batch>,
     pub(crate) imports: Vec<StoredImport>,
     pub(crate) imported_pieces: Vec<ImportedPiece>,
+    /// The imports that the batch has cancelled.
+    pub(crate) cancelled_imports: Vec<Import>,
     /// The parts of imported UBL files for which an invoice has no field, by invoice.
     pub(crate) ubl_parts: Vec<(InvoiceId, UblParts)>,
     pub(crate) new_corrections: Vec<StoredCorrection>,

@@ -38,7 +38,7 @@ impl Story {
         buyer: &SecretString,
         irn: &str,
     ) -> Result<(), StartError> {
-        self.find_in_inbox(buyer, irn).await?;
+        self.wait_until_in_inbox(buyer, irn).await?;
         let named = json!({ "supplier_irn": irn });
         let read = Route::new(Method::POST, "/v1/tax-payers/invoices/get-supplier-invoice");
         let document = self
@@ -61,7 +61,8 @@ impl Story {
         )
     }
 
-    async fn find_in_inbox(&self, buyer: &SecretString, irn: &str) -> Result<(), StartError> {
+    /// Waits until the buyer's newest invoice is the one with this IRN. Fails after `PATIENCE`.
+    async fn wait_until_in_inbox(&self, buyer: &SecretString, irn: &str) -> Result<(), StartError> {
         let start = Instant::now();
         loop {
             sleep(LOOK_EVERY).await;

@@ -5,6 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
 
+use crate::console::accounts::invoice_sums::amount_in_total;
 use crate::console::accounts::navigation::base_path;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
@@ -90,7 +91,7 @@ impl UndoPage {
         let lines = items.into_iter().map(|item| UndoLine {
             badge: undo_badge(item.act),
             item: UndoItem {
-                payable: shown(&item.currency, item.payable),
+                payable: amount_in_total(shown(&item.currency, item.payable), item.is_credit_note),
                 ..item
             },
         });

@@ -53,27 +53,27 @@ impl BulkAct {
         self != Self::Submit
     }
 
-    /// Returns the workflow status that an invoice must have for the act.
-    pub(super) fn required_status(self) -> WorkflowStatus {
+    /// Returns the workflow statuses of which an invoice must have one for the act. An approved invoice that was paid
+    /// has the status "paid", and is to be submitted all the same.
+    pub(super) fn required_statuses(self) -> &'static [WorkflowStatus] {
         if self.includes_approval() {
-            WorkflowStatus::Draft
+            &[WorkflowStatus::Draft]
         } else {
-            WorkflowStatus::Approved
+            &[WorkflowStatus::Approved, WorkflowStatus::Paid]
         }
     }
 
     /// Returns why the act cannot be done with this invoice; `None` if it can be done.
     pub(super) fn obstacle(self, invoice: &Invoice) -> Option<&'static str> {
-        let is_at_rest = STATUSES_AT_REST.contains(&invoice.authority.status);
-        match (self.includes_approval(), invoice.status) {
-            (true, WorkflowStatus::Draft) | (false, WorkflowStatus::Approved) if is_at_rest => None,
-            (true, WorkflowStatus::Draft) | (false, WorkflowStatus::Approved) => {
-                Some("with the authority already")
-            }
-            (true, _) => Some("not a draft"),
-            (false, WorkflowStatus::Draft) => Some("not approved yet"),
-            (false, _) => Some("not to be submitted"),
+        if self.required_statuses().contains(&invoice.status) {
+            let is_at_rest = STATUSES_AT_REST.contains(&invoice.authority.status);
+            return (!is_at_rest).then_some("with the authority already");
         }
+        Some(match (self.includes_approval(), invoice.status) {
+            (true, _) => "not a draft",
+            (false, WorkflowStatus::Draft) => "not approved yet",
+            (false, _) => "not to be submitted",
+        })
     }
 }
 
@@ -149,4 +149,49 @@ pub(super) fn ticked_rows<T>(
         return Err(ApiError::new(ErrorCode::ValidationFailed, message));
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::correction::testing::{draft, signed};
+    use crate::domain::invoice::Line;
+
+    #[test]
+    fn a_paid_invoice_that_was_not_submitted_is_submitted() {
+        use AuthorityStatus::{Pending, Queued, Rejected};
+        use WorkflowStatus::{Approved, Cancelled, Draft, Paid, Submitted};
+        // The statuses of the invoice, and why it can be neither approved nor submitted.
+        for (status, authority, approval, submission) in [
+            (Draft, Pending, None, Some("not approved yet")),
+            (Approved, Pending, Some("not a draft"), None),
+            (Approved, Rejected, Some("not a draft"), None),
+            (Paid, Pending, Some("not a draft"), None),
+            (
+                Paid,
+                Queued,
+                Some("not a draft"),
+                Some("with the authority already"),
+            ),
+            (
+                Submitted,
+                Pending,
+                Some("not a draft"),
+                Some("not to be submitted"),
+            ),
+            (
+                Cancelled,
+                Pending,
+                Some("not a draft"),
+                Some("not to be submitted"),
+            ),
+        ] {
+            let mut invoice = signed(draft(vec![Line::sample()]));
+            invoice.status = status;
+            invoice.authority.status = authority;
+            let case = format!("{status} {authority}");
+            assert_eq!(BulkAct::Approve.obstacle(&invoice), approval, "{case}");
+            assert_eq!(BulkAct::Submit.obstacle(&invoice), submission, "{case}");
+        }
+    }
 }

@@ -1,7 +1,5 @@
 //! The people of an account: who may sign in, with which role, and the link with which a person chooses a password.
 
-use std::time::Duration;
-
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
 use askama::Template;
@@ -19,7 +17,6 @@ use crate::domain::access::session::{ContactRole, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::{ContactId, parse_id};
-use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader;
@@ -30,15 +27,10 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::contacts::{
-    self, ContactAccess, ContactChange, ContactChangeResult, NewPerson,
+    self, ContactAccess, ContactChange, ContactChangeResult, NewPerson, PEOPLE_MAX,
 };
 use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
 use crate::store::accounts::{owners, taxpayers};
-use crate::store::operations::{mails, notices};
-
-/// The `Retry-After` for an email address that got the maximum number of links of a day. The first of these links may
-/// be nearly a day old, so another link may be allowed soon.
-const LINK_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -193,12 +185,22 @@ async fn add_person(
     onboarding::change_counting_taken_email(state, integrator, added).await
 }
 
-/// Stores a person. Fails if somebody signs in with the email already.
+/// Stores a person. Fails if somebody signs in with the email already, or if the account has enough people. People who
+/// are added at the same moment may exceed the maximum.
 async fn store_person(
     state: &ApiState,
     session: &AccountSession,
     person: &NewPerson,
 ) -> Result<ContactId, ApiError> {
+    if contacts::owned_by(&state.store, session.taxpayer)
+        .await?
+        .len()
+        >= PEOPLE_MAX
+    {
+        let sentence =
+            format!("An account has {PEOPLE_MAX} people at most. Remove somebody who has left.");
+        return Err(Fault::new("email", "max", sentence).into());
+    }
     let added = contacts::add(&state.store, contact_change(state, session), person).await?;
     let sentence = "Somebody signs in with this email already.";
     added.ok_or_else(|| Fault::new("email", "unique", sentence).into())
@@ -229,18 +231,7 @@ async fn mail_invitation(
     if session.by == owner.actor() || !state.settings.mails.are_sent {
         return Err(ApiError::route_not_found());
     }
-    let kind = NoticeKind::Invited;
-    if !mails::may_get_link(&state.store, &person.email, kind, state.now()).await? {
-        let message = "No mail was sent: this address got as many links in a day as it may. Show the link instead, or \
-                       try again tomorrow.";
-        return Err(
-            ApiError::new(ErrorCode::RateLimited, message).with_retry_after(LINK_RETRY_AFTER)
-        );
-    }
-    let notice = Notice::new(NoticeScope::Person(owner), kind, state.now());
-    let tx = state.store.begin().await?;
-    notices::add(&tx, &[notice]).await?;
-    tx.commit().await?;
+    invitations::mail_invitation(&state, session.taxpayer, &person, session.by).await?;
     let notice = "The link is sent by mail. It works for 72 hours.";
     Ok(go_to(&format!("{}/contacts", base_path(&session)), notice))
 }

@@ -23,7 +23,7 @@ use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::customers;
-use crate::store::invoices::owed::{OwedInvoices, load_unsettled};
+use crate::store::invoices::owed::{OwedInvoices, load_owed_invoices};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -91,6 +91,8 @@ struct CustomerPage {
     base: String,
     /// The address of the list of the customer's invoices.
     all_invoices: String,
+    /// The query of the form for a new invoice to the customer.
+    new_query: String,
     customer: Customer,
     address: String,
     balances: Vec<CustomerBalance>,
@@ -103,6 +105,7 @@ struct CustomerPage {
 struct OpenInvoiceLine {
     id: InvoiceId,
     invoice_no: String,
+    is_credit_note: bool,
     due_date: Option<Date>,
     days_late: Option<i32>,
     currency: String,
@@ -120,7 +123,7 @@ async fn list_customers(
     let search = query.trimmed_text("q");
     let is_all = search.is_some() || query.flag("all")?;
     let OwedInvoices { invoices, is_cut } =
-        load_unsettled(&state.store, session.taxpayer, OWED_MAX).await?;
+        load_owed_invoices(&state.store, session.taxpayer, OWED_MAX).await?;
     let catalog = state.catalog.get();
     let today = state.today();
     let balances = owed::customer_balances(&invoices, &catalog, today);
@@ -197,7 +200,7 @@ async fn show_customer(
 ) -> Answer {
     let customer = find_customer(&state, &session, &ids.1).await?;
     let OwedInvoices { invoices, is_cut } =
-        load_unsettled(&state.store, session.taxpayer, OWED_MAX).await?;
+        load_owed_invoices(&state.store, session.taxpayer, OWED_MAX).await?;
     let own: Vec<_> = invoices
         .into_iter()
         .filter(|invoice| invoice.customer.id == customer.id)
@@ -210,6 +213,7 @@ async fn show_customer(
         OpenInvoiceLine {
             id: invoice.id,
             invoice_no: invoice.invoice_no.clone(),
+            is_credit_note: invoice.is_credit_note,
             due_date: invoice.due_date,
             days_late: invoice.days_late(today).filter(|_| !owed.is_negative()),
             currency: invoice.currency.clone(),
@@ -232,6 +236,7 @@ async fn show_customer(
         all_invoices: base_path(&session)
             + "/invoices"
             + &query_with_parameter("customer_no", &customer.details.no),
+        new_query: query_with_parameter("customer", &customer.details.no),
         address: parts.join(", "),
         balances: owed::customer_balances(&own, &catalog, today),
         left_out: lines.len().saturating_sub(INVOICES_SHOWN_MAX),

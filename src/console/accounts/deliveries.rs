@@ -241,7 +241,7 @@ pub(in crate::console) async fn event_text(
 ) -> Result<String, ApiError> {
     let events = events::owned_by_after(&state.store, taxpayer, sequence - 1, 1).await?;
     let event = events.into_iter().find(|event| event.sequence == sequence);
-    let text = event.map(|event| indent_json(&event.notification()));
+    let text = event.map(|event| indent_json(&event.notification_json()));
     Ok(text.unwrap_or_default())
 }
 

@@ -11,22 +11,26 @@ use actix_web::{FromRequest, HttpRequest, web};
 use askama::Template;
 use jiff::Timestamp;
 
-use crate::actors::taxpayer::commands::PreviewImport;
+use crate::actors::taxpayer::commands::{CancelImport, PreviewImport};
 use crate::console::accounts::import_answers::AnswersForm;
+use crate::console::accounts::invoice_fields::request_field_label;
 use crate::console::accounts::navigation::base_path;
 use crate::console::badges::{Badge, badge, outcome_badge};
 use crate::console::filters;
+use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, show, show_with_status};
-use crate::console::session::accounts::{AccountSession, Accountant, Reader};
+use crate::console::page::{Answer, Form, go_to, show, show_with_status};
+use crate::console::session::accounts::{self, AccountSession, Accountant, Reader};
 use crate::console::session::{self, Refusal};
-use crate::domain::import::record::{Import, ImportItem, ImportOutcome, ImportState};
+use crate::domain::import::record::{Import, ImportItem, ImportOutcome, ImportState, RefusalCause};
+use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::role::NeedsRole;
 use crate::http::import_files::{self, FileRequest, PreparedImport};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::store::invoices::imports;
 
@@ -38,7 +42,12 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/import").page(show_import),
         path("/dashboard/{taxpayer}/import/file").upload(receive_file),
+        path("/dashboard/{taxpayer}/import/template.csv").page(download_template),
         path("/dashboard/{taxpayer}/imports/{import_no}").page(show_result),
+        path("/dashboard/{taxpayer}/imports/{import_no}/errors.csv").page(download_errors),
+        path("/dashboard/{taxpayer}/imports/{import_no}/cancel")
+            .form(cancel_import)
+            .allows_form_repeat(),
     ]
 }
 
@@ -69,6 +78,7 @@ struct ImportResult {
     /// The progress of the import in percent.
     percent: usize,
     items: Vec<ImportItemLine>,
+    causes: Vec<RefusalCauseLine>,
     /// True if the amount of some invoice that is not imported could be read.
     is_money_known: bool,
     /// The number of processed invoices that are not listed.
@@ -86,6 +96,12 @@ struct ImportWithEarlierImport {
 struct ImportItemLine {
     item: ImportItem,
     badge: Badge,
+}
+
+struct RefusalCauseLine {
+    cause: RefusalCause,
+    /// The label of the field; its path if it has none.
+    label: String,
 }
 
 /// The part of the page that says why a file could not be read.
@@ -137,8 +153,58 @@ async fn show_result(
         .ok_or_else(|| ApiError::new(ErrorCode::ImportNotFound, "This import does not exist."))?;
     show(&ImportResultPage {
         frame: Frame::for_account(&session, "Import"),
-        result: ImportResult::new(&session, ImportWithEarlierImport::new(import)),
+        result: ImportResult::new(
+            &session,
+            ImportWithEarlierImport::new(import),
+            &state.catalog.get(),
+        ),
     })
+}
+
+/// POST of the button that cancels a running import. Changes nothing if the import was stopped before.
+async fn cancel_import(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let (_, import_no) = ids.into_inner();
+    import_files::check_import_no(&import_no)?;
+    let page = format!("{}/imports/{import_no}", base_path(&session));
+    session.send(&state, CancelImport(import_no)).await?;
+    Ok(go_to(
+        &page,
+        "The import was cancelled. What it has created stays.",
+    ))
+}
+
+/// The columns of the file that people may begin with: those that a usual invoice needs.
+const TEMPLATE_COLUMNS: &str = "invoice_no,invoice_category,invoice_type_code,invoice_date,due_date,currency,\
+    customer.no,customer.name,customer.email,customer.tin,customer.business_description,\
+    customer.address_street_name,customer.address_city,customer.address_state,customer.address_postal_code,\
+    customer.address_country,line.item_name,line.item_no,line.item_type,line.price_unit,line.tax_category,\
+    line.product_category,line.quantity,line.unit_price\r\n";
+
+/// GET `/dashboard/{taxpayer}/import/template.csv`: a file with the names of the columns.
+async fn download_template(Reader(_): Reader) -> Result<FileAnswer, ApiError> {
+    Ok(FileAnswer {
+        media_type: "text/csv; charset=utf-8",
+        name: "invoices.csv".to_owned(),
+        bytes: TEMPLATE_COLUMNS.into(),
+        warnings: Vec::new(),
+    })
+}
+
+/// GET `/dashboard/{taxpayer}/imports/{import_no}/errors.csv`: the refused rows as they were uploaded, each with its
+/// errors.
+async fn download_errors(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    Reader(session): Reader,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let right = accounts::reading_right(&request, &state, session.taxpayer);
+    import_files::send_error_file(state, session.taxpayer, &ids.1, &request, right).await
 }
 
 /// POST of a file: answers with the part of the page that shows the result.
@@ -153,7 +219,7 @@ async fn receive_file(
         Err(error) => Err(error),
     };
     match done {
-        Ok(shown) => show(&ImportResult::new(&session, shown)),
+        Ok(shown) => show(&ImportResult::new(&session, shown, &state.catalog.get())),
         Err(error) if error.status.is_client_error() => {
             let message = error.message.into_string();
             show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &ImportFailure { message })
@@ -220,7 +286,7 @@ impl ImportWithEarlierImport {
 
 impl ImportResult {
     /// Sorts the invoices: those that were not created come first, because somebody has to correct them.
-    fn new(session: &AccountSession, shown: ImportWithEarlierImport) -> Self {
+    fn new(session: &AccountSession, shown: ImportWithEarlierImport, catalog: &Catalog) -> Self {
         let ImportWithEarlierImport {
             mut import,
             earlier,
@@ -237,16 +303,35 @@ impl ImportResult {
             badge: outcome_badge(item_badge(state, item.outcome), item.duplicate),
             item,
         });
+        let causes = std::mem::take(&mut import.causes).into_iter();
+        let causes: Vec<_> = causes
+            .map(|cause| RefusalCauseLine::new(cause, catalog))
+            .collect();
         Self {
             base: base_path(session),
             state,
             earlier,
             percent: done * 100 / import.documents.max(1),
             items: items.collect(),
-            is_money_known: import.causes.iter().any(|cause| cause.unread < cause.count),
+            is_money_known: causes.iter().any(|one| one.cause.unread < one.cause.count),
+            causes,
             hidden,
             answers: answers.flatten(),
             import,
+        }
+    }
+}
+
+impl RefusalCauseLine {
+    fn new(cause: RefusalCause, catalog: &Catalog) -> Self {
+        let currency = cause.currency.as_deref();
+        let digits = currency.map_or(0, |currency| catalog.currency_digits(currency));
+        Self {
+            label: request_field_label(&cause.field),
+            cause: RefusalCause {
+                amount: cause.amount.with_digits(digits),
+                ..cause
+            },
         }
     }
 }
@@ -261,7 +346,47 @@ fn item_badge(state: ImportState, outcome: ImportOutcome) -> Badge {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::domain::invoice::table_columns::export_header;
+    use crate::domain::money::Amount;
+    use crate::domain::reference::catalog::ReferenceList;
+
+    #[test]
+    fn the_template_has_columns_that_an_import_knows() {
+        let known = export_header();
+        for column in TEMPLATE_COLUMNS.trim_end().split(',') {
+            assert!(known.iter().any(|name| name == column), "{column}");
+        }
+    }
+
+    #[test]
+    fn the_money_of_a_cause_has_the_digits_of_its_currency() {
+        let mut catalog = Catalog::default();
+        let currencies = json!([
+            { "code": "NGN", "decimal_digits": 2 }, { "code": "JPY", "decimal_digits": 0 },
+            { "code": "KWD", "decimal_digits": 3 },
+        ]);
+        catalog.load(ReferenceList::Currencies, &currencies);
+        for (currency, amount, shown) in [
+            (Some("NGN"), "25.0", "25.00"),
+            (Some("JPY"), "25", "25"),
+            (Some("KWD"), "25.5", "25.500"),
+            (None, "25", "25"),
+        ] {
+            let cause = RefusalCause {
+                rule: "required".to_owned(),
+                field: "due_date".to_owned(),
+                count: 1,
+                amount: Amount::parse(amount).unwrap(),
+                currency: currency.map(str::to_owned),
+                unread: 0,
+            };
+            let line = RefusalCauseLine::new(cause, &catalog);
+            assert_eq!(line.cause.amount.to_string(), shown, "{currency:?}");
+        }
+    }
 
     #[test]
     fn only_an_import_says_that_an_invoice_was_created() {

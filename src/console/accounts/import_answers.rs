@@ -269,7 +269,7 @@ async fn save_answers(
     let groups = read_groups(&form.0);
     let failure = match read_answers(&groups, &form.0, &state.catalog.get()) {
         Ok(answers) => {
-            let count = answers.count();
+            let count = answers.value_count();
             match session.send(&state, AddImportAnswers(answers)).await {
                 Ok(()) => return show(&SavedAnswersPart { count }),
                 Err(error) => ApiError::from(error),
@@ -361,7 +361,7 @@ mod tests {
             match expected {
                 Ok((defaults, entry)) => {
                     let answers = read.unwrap();
-                    assert_eq!(answers.count(), 1, "{typed:?}");
+                    assert_eq!(answers.value_count(), 1, "{typed:?}");
                     answers.add_to(&mut profile);
                     assert_eq!(json!(profile.defaults), defaults, "{typed:?}");
                     assert_eq!(json!(profile.customers.get("C1")), entry, "{typed:?}");

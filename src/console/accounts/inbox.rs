@@ -166,7 +166,7 @@ fn invoice_path(session: &AccountSession, irn: &Irn) -> String {
 }
 
 /// Returns the invoice whose IRN is in the path. Fails if it is not in the taxpayer's inbox.
-async fn find_in_inbox(
+async fn find_invoice_in_inbox(
     state: &ApiState,
     session: &AccountSession,
     text: &str,
@@ -190,13 +190,13 @@ async fn show_received(
     Reader(session): Reader,
     ids: web::Path<(String, String)>,
 ) -> Answer {
-    let invoice = find_in_inbox(&state, &session, &ids.1).await?;
+    let invoice = find_invoice_in_inbox(&state, &session, &ids.1).await?;
     let document = find_document(&state, &session, &invoice.irn).await?;
     show(&ReceivedPage {
         frame: Frame::for_account(&session, "Supplier's invoice"),
         line: InboxLine::new(&session, invoice),
         is_credit_note: is_credit_note(&document),
-        facts: document_fact_rows(&document),
+        facts: document_fact_rows(&document, &state.catalog.get()),
         lines: received_lines(&document),
         document: format!("{document:#}"),
     })
@@ -210,7 +210,7 @@ async fn download_document(
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(&ids.2).filter(|file| file.exists_for_received());
     let file = file.ok_or_else(ApiError::route_not_found)?;
-    let invoice = find_in_inbox(&state, &session, &ids.1).await?;
+    let invoice = find_invoice_in_inbox(&state, &session, &ids.1).await?;
     let document = find_document(&state, &session, &invoice.irn).await?;
     invoice_files::make_received_file(&state, session.taxpayer, &invoice.irn, &document, file).await
 }
@@ -222,7 +222,7 @@ async fn acknowledge_invoice(
     ids: web::Path<(String, String)>,
     _: Form<FormValues>,
 ) -> Answer {
-    let invoice = find_in_inbox(&state, &session, &ids.1).await?;
+    let invoice = find_invoice_in_inbox(&state, &session, &ids.1).await?;
     state
         .inbound
         .acknowledge(session.taxpayer, &invoice.irn)
@@ -288,7 +288,7 @@ fn is_credit_note(document: &Value) -> bool {
 
 /// Returns the main facts of a document. Facts that the document lacks are left out. The amounts of a credit note have
 /// a minus sign, whether the supplier wrote one or not, because the supplier owes them.
-fn document_fact_rows(document: &Value) -> Vec<(&'static str, String)> {
+fn document_fact_rows(document: &Value, catalog: &Catalog) -> Vec<(&'static str, String)> {
     let places = [
         ("Supplier", "/accounting_supplier_party/party_name"),
         ("Supplier's TIN", "/accounting_supplier_party/tin"),
@@ -302,15 +302,21 @@ fn document_fact_rows(document: &Value) -> Vec<(&'static str, String)> {
         ("Payable", "/legal_monetary_total/payable_amount"),
     ];
     let is_owed_to_us = is_credit_note(document);
+    let currency = text_at(document, "/document_currency_code");
     let texts = places.into_iter().map(|(label, pointer)| {
         let text = text_at(document, pointer);
-        if !pointer.starts_with("/legal_monetary_total/") || text.is_empty() {
-            (label, text)
-        } else if is_owed_to_us && !text.parse::<Amount>().is_ok_and(Amount::is_zero) {
-            let amount = text.trim_start_matches('-').to_owned();
-            (label, format!("-{}", group_number_digits(amount)))
-        } else {
-            (label, group_number_digits(text))
+        let is_amount = pointer.starts_with("/legal_monetary_total/");
+        match text.parse::<Amount>() {
+            Ok(amount) if is_amount => {
+                let summary = DocumentSummary {
+                    currency: currency.clone(),
+                    payable: Some(amount),
+                    is_credit_note: is_owed_to_us,
+                    ..DocumentSummary::default()
+                };
+                (label, payable_text(&summary, catalog))
+            }
+            _ => (label, text),
         }
     });
     texts.filter(|(_, text)| !text.is_empty()).collect()
@@ -352,27 +358,32 @@ mod tests {
 
     #[test]
     fn a_credit_note_is_not_shown_like_a_bill() {
-        for (code, payable, is_credit, listed, told) in [
-            ("381", 1075_i64, false, "NGN 1,075.00", "1,075"),
-            ("381", -1075, false, "NGN -1,075.00", "-1,075"),
-            ("380", 1075, true, "NGN -1,075.00", "-1,075"),
-            ("380", -1075, true, "NGN -1,075.00", "-1,075"),
-            ("380", 0, true, "NGN 0.00", "0"),
-            ("393", 1075, true, "NGN -1,075.00", "-1,075"),
+        for (code, payable, is_credit, shown) in [
+            ("381", 1075_i64, false, "NGN 1,075.00"),
+            ("381", -1075, false, "NGN -1,075.00"),
+            ("380", 1075, true, "NGN -1,075.00"),
+            ("380", -1075, true, "NGN -1,075.00"),
+            ("380", 0, true, "NGN 0.00"),
+            ("393", 1075, true, "NGN -1,075.00"),
         ] {
             let document = json!({
-                "invoice_type_code": code, "legal_monetary_total": { "payable_amount": payable },
+                "invoice_type_code": code, "document_currency_code": "NGN",
+                "legal_monetary_total": { "payable_amount": payable },
             });
             assert_eq!(is_credit_note(&document), is_credit, "{code}");
-            let expected = [("Payable", told.to_owned())];
-            assert_eq!(document_fact_rows(&document), expected, "{code}");
+            let expected = [
+                ("Currency", "NGN".to_owned()),
+                ("Payable", shown.to_owned()),
+            ];
+            let facts = document_fact_rows(&document, &Catalog::default());
+            assert_eq!(facts, expected, "{code}");
             let known = DocumentSummary {
                 currency: "NGN".to_owned(),
                 payable: Some(payable.into()),
                 is_credit_note: is_credit,
                 ..DocumentSummary::default()
             };
-            assert_eq!(payable_text(&known, &Catalog::default()), listed, "{code}");
+            assert_eq!(payable_text(&known, &Catalog::default()), shown, "{code}");
         }
     }
 
@@ -384,10 +395,10 @@ mod tests {
             "invoice_line": [{ "item": { "name": "Paper" }, "invoiced_quantity": 2 }, "odd"],
         });
         assert_eq!(
-            document_fact_rows(&document),
+            document_fact_rows(&document, &Catalog::default()),
             [
                 ("Supplier", "S".to_owned()),
-                ("Payable", "10,007.5".to_owned())
+                ("Payable", "10,007.50".to_owned())
             ]
         );
         let lines = received_lines(&document);

@@ -19,6 +19,7 @@ use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::forms::{integration, integration_fields, reader};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::http::views::choice::option_label;
 use crate::store::webhooks::integrations;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -34,7 +35,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 struct IntegrationPage {
     frame: Frame,
     base: String,
-    erp_systems: Vec<String>,
+    erp_systems: Vec<(String, String)>,
     auth_types: Vec<(&'static str, String)>,
     data_formats: Vec<(&'static str, String)>,
     auth_type: AuthType,
@@ -156,7 +157,12 @@ fn integration_page(
     IntegrationPage {
         frame: Frame::for_account(session, "Integration"),
         base: base_path(session),
-        erp_systems: state.settings.erp_systems.clone(),
+        erp_systems: state
+            .settings
+            .erp_systems
+            .iter()
+            .map(|system| (system.clone(), option_label(system)))
+            .collect(),
         auth_types: AuthType::ALL
             .iter()
             .map(|kind| (kind.as_str(), option_label(kind.as_str())))
@@ -181,11 +187,6 @@ fn integration_page(
         auth_type,
         form,
     }
-}
-
-/// Returns the label of an option, as the option lists of the API write it.
-fn option_label(value: &str) -> String {
-    value.to_ascii_uppercase().replace('_', " ")
 }
 
 impl FieldLine {

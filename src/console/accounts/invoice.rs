@@ -3,28 +3,29 @@
 //! developers.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 use askama::Template;
 use serde_json::{Map, Value};
 
 use crate::console::accounts::correction::{self, RefusedRun, SuggestedCorrection};
 use crate::console::accounts::invoice_developer;
-use crate::console::accounts::invoice_fields::{
-    EditField, current_values, field_name, fields_at_paths,
+use crate::console::accounts::invoice_fields::{EditField, field_name, fields_at_paths};
+use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab, InvoiceView};
+use crate::console::accounts::invoice_payments::{
+    PaymentLine, PaymentSummary, amount_to_take_back, to_payments,
 };
-use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
-use crate::console::accounts::navigation::base_path;
+use crate::console::accounts::invoice_values::current_values;
 use crate::console::accounts::plan_table::PlanTable;
+use crate::console::accounts::source_list::SourceList;
+use crate::console::accounts::tax_words::TaxWords;
 use crate::console::accounts::timeline::{TimelineItem, event_items};
-use crate::console::actor_name::actor_name;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
-use crate::console::form_values::{FormState, unlink_unshown_fields};
+use crate::console::form_values::{FormState, FormValues, unlink_unshown_fields};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, go_to, show_with_status};
+use crate::console::page::{Answer, show_with_status};
 use crate::console::session::accounts::{AccountSession, Reader};
-use crate::domain::correction::credits::InvoiceCredits;
-use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
+use crate::domain::correction::record::{Correction, CorrectionState};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::document_difference::Differences;
@@ -33,7 +34,6 @@ use crate::domain::invoice::stored_document::type_code;
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::money::Amount;
 use crate::domain::party::{Address, Taxpayer};
-use crate::domain::payment::LedgerEntry;
 use crate::domain::pipeline::{Operation, Run};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::endpoint::{Path, path};
@@ -74,6 +74,7 @@ struct InvoicePage {
     /// The address of the customer; `None` if no address is stored.
     buyer: Option<Address>,
     breakdown: Breakdown,
+    taxes: TaxWords,
     /// The differences between the document that was sent to the authority and the stored invoice.
     differences: Differences,
     qr: Option<QrPicture>,
@@ -81,6 +82,8 @@ struct InvoicePage {
     verify_link: Option<String>,
     money: PaymentSummary,
     ledger: Vec<PaymentLine>,
+    /// True if a payment can be taken back.
+    has_take_back: bool,
     refused: Vec<RefusedRun>,
     /// The newest correction of the invoice.
     correction: Option<CorrectionProgress>,
@@ -101,61 +104,12 @@ struct CorrectionProgress {
     plan: PlanTable,
 }
 
-/// The paid amount of an invoice, the amounts of its credit notes, and the remaining amount.
-struct PaymentSummary {
-    /// The payable amount of the signed document; `None` if it is the same as that of the stored invoice.
-    signed_payable: Option<Amount>,
-    paid: Amount,
-    /// The amount and the number of each signed credit note.
-    credited: Vec<(Amount, String)>,
-    left: Amount,
-    /// True if the remaining amount must be paid back to the customer.
-    is_refund: bool,
-    /// The number of the invoice that replaces this one; `None` if there is none.
-    replacement: Option<String>,
-}
-
-impl PaymentSummary {
-    fn new(
-        invoice: &Invoice,
-        credits: &InvoiceCredits,
-        correction: Option<&Correction>,
-        digits: u32,
-    ) -> Self {
-        let left = credits.left_to_pay(invoice);
-        let notes = credits.notes_in_currency(&invoice.currency);
-        let mut documents = correction.iter().flat_map(|one| &one.documents);
-        let replacement =
-            documents.find(|one| one.kind == DocumentPurpose::Replacement && one.id.is_some());
-        let signed_payable = invoice.payment.signed_payable;
-        Self {
-            signed_payable: signed_payable.map(|amount| amount.with_digits(digits)),
-            paid: invoice.payment.paid.with_digits(digits),
-            credited: notes
-                .map(|note| {
-                    let amount = note.payment.payable_as_signed().with_digits(digits);
-                    (amount, note.invoice_no.clone())
-                })
-                .collect(),
-            left: left.abs().with_digits(digits),
-            is_refund: left.is_negative(),
-            replacement: replacement.map(|one| one.invoice_no.clone()),
-        }
-    }
-}
-
-struct PaymentLine {
-    entry: LedgerEntry,
-    /// The name of the actor that recorded the payment; empty for old payments, for which this was not stored.
-    by: String,
-    badge: Badge,
-}
-
 /// The forms of the page: empty, or with the values and faults of a refused attempt.
 #[derive(Default)]
 pub(super) struct InvoiceForms {
     pub(super) status: FormState,
     pub(super) payment: FormState,
+    pub(super) take_back: FormState,
     /// The form for the data that the stored invoice lacks for its submission.
     pub(super) submission: FormState,
     pub(super) edit: FormState,
@@ -175,8 +129,14 @@ impl InvoiceForms {
         }
     }
 
-    fn all_forms(&self) -> [&FormState; 4] {
-        [&self.status, &self.payment, &self.submission, &self.edit]
+    fn all_forms(&self) -> [&FormState; 5] {
+        [
+            &self.status,
+            &self.payment,
+            &self.take_back,
+            &self.submission,
+            &self.edit,
+        ]
     }
 
     /// Returns the paths of the fields that the authority or a form refused, or that are suggested to be changed.
@@ -188,6 +148,14 @@ impl InvoiceForms {
             .chain(suggested.flat_map(SuggestedCorrection::field_names))
             .chain(forms.flat_map(FormState::fault_paths))
             .collect()
+    }
+
+    /// Fills in the amount that can be taken back, unless the form shows what somebody has sent.
+    fn fill_take_back_form(&mut self, amount: Option<Amount>, digits: u32) {
+        if let Some(amount) = amount.filter(|_| !self.take_back.is_refused()) {
+            let text = amount.to_currency_text(digits);
+            self.take_back = FormState::new(FormValues::from([("amount", text.as_str())]));
+        }
     }
 
     /// Fills the edit form with the stored values and the suggested ones, unless it shows what somebody has sent.
@@ -210,7 +178,7 @@ async fn show_invoice(
 ) -> Answer {
     if query.text("tab") == Some(DEVELOPER_TAB) {
         let stored = find_stored(&state, &session, &ids.1).await?;
-        return invoice_developer::show_developer_page(&state, &session, stored).await;
+        return invoice_developer::show_developer_page(&state, &session, &request, stored).await;
     }
     let invoice = find(&state, &session, &ids.1).await?;
     render(&state, &request, &session, invoice, InvoiceForms::default()).await
@@ -259,17 +227,6 @@ async fn load_stored(
     StoredInvoice::load(&state.store, supplier, invoice).await
 }
 
-pub(super) fn go_to_invoice(
-    session: &AccountSession,
-    invoice: &Invoice,
-    notice: &str,
-) -> HttpResponse {
-    go_to(
-        &format!("{}/invoices/{}", base_path(session), invoice.id),
-        notice,
-    )
-}
-
 pub(super) async fn render(
     state: &ApiState,
     request: &HttpRequest,
@@ -285,7 +242,11 @@ pub(super) async fn render(
     let timeline = timeline::find_owned_by_irn(store, id, &invoice.irn).await?;
     let runs = runs::find_owned_by_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
     let catalog = state.catalog.get();
-    let head = InvoiceHead::new(state, session, &stored, &runs, InvoiceTab::Invoice).await?;
+    let view = InvoiceView {
+        tab: InvoiceTab::Invoice,
+        source: SourceList::from_request(request, state),
+    };
+    let head = InvoiceHead::new(state, session, &stored, &runs, view).await?;
     let refused = refused_runs(invoice, &runs, |path| field_name(invoice, &catalog, path));
     let edit_fields = if head.acts.is_editable {
         fields_at_paths(invoice, forms.paths_to_edit(&refused))
@@ -294,6 +255,8 @@ pub(super) async fn render(
     };
     forms.fill_edit_form(&stored, &catalog);
     let digits = catalog.currency_digits(&invoice.currency);
+    let amount_to_take_back = amount_to_take_back(invoice, &runs, &entries);
+    forms.fill_take_back_form(amount_to_take_back, digits);
     let code = type_code(invoice, &catalog);
     let type_name = code.and_then(|code| {
         let name = catalog.name(ReferenceList::InvoiceTypes, &code);
@@ -302,15 +265,18 @@ pub(super) async fn render(
     let corrections =
         corrections::find_owned_by_invoices(store.reader(), id, &[invoice.id]).await?;
     let newest = corrections.into_iter().next();
+    let breakdown = Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?;
     let status = forms.status_code();
     let page = InvoicePage {
         frame: Frame::for_account(session, &invoice.invoice_no).with_section("Invoices"),
-        breakdown: Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?,
+        taxes: TaxWords::new(&invoice.lines, &breakdown.taxes, &catalog),
+        breakdown,
         qr: QrPicture::from_text(&invoice.authority.qr_code),
         verify_link: invoice_files::public_page_url(state, request, invoice).await?,
         type_name: type_name.unwrap_or_else(|| invoice.invoice_type.clone()),
         money: PaymentSummary::new(invoice, &head.credits, newest.as_ref(), digits),
         ledger: to_payments(entries, digits),
+        has_take_back: amount_to_take_back.is_some(),
         differences: compare_to_sent(&runs, &stored.invoice, &stored.document(&catalog)?),
         buyer: stored.customer().map(|customer| customer.address.clone()),
         activity: event_items(&timeline.entries, &invoice.currency, digits),
@@ -375,23 +341,4 @@ fn with_currency_digits(mut invoice: Invoice, digits: u32) -> Invoice {
         line.discount_amount = discount.map(|amount| amount.with_digits(digits));
     }
     invoice
-}
-
-fn to_payments(entries: Vec<LedgerEntry>, digits: u32) -> Vec<PaymentLine> {
-    let entries = entries.into_iter();
-    entries
-        .map(|entry| PaymentLine::new(entry, digits))
-        .collect()
-}
-
-impl PaymentLine {
-    fn new(mut entry: LedgerEntry, digits: u32) -> Self {
-        entry.posting.amount = entry.posting.amount.with_digits(digits);
-        let by = entry.actor.as_ref().map(actor_name).unwrap_or_default();
-        Self {
-            badge: entry.posting.status.into(),
-            by,
-            entry,
-        }
-    }
 }

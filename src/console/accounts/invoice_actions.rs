@@ -6,9 +6,12 @@ use actix_web::{HttpRequest, web};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::actors::taxpayer::commands::{IfUnchanged, PaidInvoice, Pay, SetStatus};
-use crate::console::accounts::invoice::{InvoiceForms, find, go_to_invoice, render};
+use crate::actors::taxpayer::commands::{
+    ChangePayment, IfUnchanged, InvoiceAfterPayment, SetStatus,
+};
+use crate::console::accounts::invoice::{InvoiceForms, find, render};
 use crate::console::accounts::seen_invoice;
+use crate::console::accounts::source_list::SourceList;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form};
 use crate::console::session::accounts::{AccountSession, Accountant};
@@ -52,7 +55,8 @@ async fn set_status(
             let notes = changed.warnings.iter();
             let notes = notes.map(|warning| format!(" Note: {warning}."));
             let notice = format!("The status was changed.{}", notes.collect::<String>());
-            Ok(go_to_invoice(&session, &changed.invoice, &notice))
+            let source = SourceList::from_request(&request, &state);
+            Ok(source.go_to_invoice(&session, changed.invoice.id, &notice))
         }
         Err(error) => {
             let forms = InvoiceForms {
@@ -113,8 +117,10 @@ async fn set_payment(
         Ok(paid) => {
             let notes = paid.warnings.iter();
             let notes = notes.map(|warning| format!(" Note: {warning}."));
-            let notice = format!("The payment was recorded.{}", notes.collect::<String>());
-            Ok(go_to_invoice(&session, &paid.invoice, &notice))
+            let done = payment_notice(form.0.text("payment_status"));
+            let notice = format!("{done}{}", notes.collect::<String>());
+            let source = SourceList::from_request(&request, &state);
+            Ok(source.go_to_invoice(&session, paid.invoice.id, &notice))
         }
         Err(error) => {
             let forms = InvoiceForms {
@@ -126,12 +132,20 @@ async fn set_payment(
     }
 }
 
+/// Returns the notice after a payment. "Not paid" and "Payment rejected" change only the word.
+fn payment_notice(payment_status: &str) -> &'static str {
+    match PaymentStatus::parse(payment_status) {
+        Some(PaymentStatus::Pending | PaymentStatus::Rejected) => "The payment status was changed.",
+        Some(PaymentStatus::Paid | PaymentStatus::Partial) | None => "The payment was recorded.",
+    }
+}
+
 async fn record_payment(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
     form: &FormValues,
-) -> Result<PaidInvoice, ApiError> {
+) -> Result<InvoiceAfterPayment, ApiError> {
     let catalog = state.catalog.get();
     let digits = catalog.currency_digits(&invoice.currency);
     check_payable_seen(form, invoice.payment.payable_as_signed(), digits)?;
@@ -146,7 +160,7 @@ async fn record_payment(
     if form.text(CONFIRMATION_FIELD) != "yes" {
         check_not_repeated(state, session, invoice, &read.value).await?;
     }
-    Ok(session.send(state, Pay(read.value)).await?)
+    Ok(session.send(state, ChangePayment(read.value)).await?)
 }
 
 /// Refuses "paid in full" if the amount of the invoice has changed since the page of the form was rendered: it would
@@ -161,7 +175,7 @@ fn check_payable_seen(
     if !is_in_full || seen.is_empty() || Amount::parse(seen).ok() == Some(payable) {
         return Ok(());
     }
-    let present = payable.with_digits(currency_digits).to_grouped_text();
+    let present = payable.to_currency_text(currency_digits);
     let message = format!(
         "The amount of the invoice has changed: it is {present} now. Nothing was recorded; record the payment again."
     );
@@ -290,6 +304,18 @@ mod tests {
                 (Some(told), Some(part)) => assert!(told.contains(part), "{told}"),
                 (told, _) => panic!("{status} {seen} of {payable}: {told:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn only_money_is_called_a_payment() {
+        for (status, expected) in [
+            ("paid", "The payment was recorded."),
+            ("partial", "The payment was recorded."),
+            ("pending", "The payment status was changed."),
+            ("REJECTED", "The payment status was changed."),
+        ] {
+            assert_eq!(payment_notice(status), expected, "{status}");
         }
     }
 

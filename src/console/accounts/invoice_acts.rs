@@ -38,8 +38,8 @@ pub(super) struct StatusAct {
 pub(super) enum AcceptedPayments {
     #[default]
     None,
-    /// Nothing is left to pay, or the invoice can no longer be paid; a recorded payment can be taken back.
-    TakingBack,
+    /// Nothing is left to pay, or the invoice can no longer be paid; the word for the payment can be changed.
+    StatusOnly,
     Any,
 }
 
@@ -49,6 +49,8 @@ pub(super) struct InvoiceActs {
     pub(super) payments: AcceptedPayments,
     pub(super) is_editable: bool,
     pub(super) is_creditable: bool,
+    /// True if signed credit notes leave nothing of the invoice. None of its acts is the main one then.
+    pub(super) is_settled_by_credits: bool,
     pub(super) statuses: Vec<StatusAct>,
 }
 
@@ -128,11 +130,12 @@ impl InvoiceActs {
         if is_transmittable {
             in_head.push(TRANSMIT);
         }
-        let may_be_paid = invoice.status.after(Transition::Pay).is_ok();
+        let is_settled_by_credits = facts.credits.leave_nothing(invoice);
+        let may_be_paid = !is_settled_by_credits && invoice.status.after(Transition::Pay).is_ok();
         let payments = if may_be_paid && invoice.payment.status != PaymentStatus::Paid {
             AcceptedPayments::Any
         } else if may_be_paid || !invoice.payment.paid.is_zero() {
-            AcceptedPayments::TakingBack
+            AcceptedPayments::StatusOnly
         } else {
             AcceptedPayments::None
         };
@@ -148,7 +151,10 @@ impl InvoiceActs {
             in_head,
             payments,
             is_editable,
-            is_creditable: is_signed && credit_obstacle(invoice, facts).is_none(),
+            is_settled_by_credits,
+            is_creditable: is_signed
+                && facts.credits.unsigned.is_empty()
+                && credit_obstacle(invoice, facts).is_none(),
             statuses: status_acts(invoice),
         }
     }

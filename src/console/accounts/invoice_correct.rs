@@ -2,17 +2,22 @@
 //! confirmation starts it. The page of the invoice shows the progress.
 
 use actix_web::http::StatusCode;
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 use askama::Template;
-use serde_json::{Map, Value, json};
 
 use crate::console::accounts::field_changes::{FieldChange, list_changes};
-use crate::console::accounts::invoice::{find_stored, go_to_invoice};
-use crate::console::accounts::invoice_fields::{
-    FieldGroup, LINES_MAX, UpdateBody, current_values, field_groups, form_field_name,
+use crate::console::accounts::invoice::find_stored;
+use crate::console::accounts::invoice_body::InvoiceBody;
+use crate::console::accounts::invoice_fields::{FormLines, LINE_COUNT, field_groups};
+use crate::console::accounts::invoice_form::{
+    InvoiceForm, check_showable, has_form, press_form_button, remove_former_customer,
 };
+use crate::console::accounts::invoice_head::find_credit_notes;
+use crate::console::accounts::invoice_new::ExistingDocument;
+use crate::console::accounts::invoice_values::current_values;
 use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::plan_table::{PlanTable, plan_fingerprint};
+use crate::console::accounts::source_list::SourceList;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
@@ -20,15 +25,11 @@ use crate::console::page::{Answer, Form, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::correction::plan::CorrectionWish;
 use crate::domain::correction::record::Correction;
-use crate::domain::invoice::{Draft, Invoice};
-use crate::domain::kernel::codes::UniqueNoType;
-use crate::domain::kernel::fault::Faults;
+use crate::domain::invoice::Invoice;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::corrections::make_correction_command;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
-use crate::http::forms::{reader, standard_invoice};
-use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
@@ -37,6 +38,9 @@ use crate::http::stored_invoice::StoredInvoice;
 const CANCEL: &str = "cancel";
 /// The form field that leads from the preview back to the form, which keeps what was typed.
 const BACK: &str = "back";
+/// The sentence about a credit note that is not signed, before its number.
+const UNSIGNED_NOTE: &str =
+    "The invoice can be corrected after this credit note is submitted or cancelled:";
 /// The form field with the documents that the preview showed, so that a changed plan is noticed.
 const PLAN: &str = "plan";
 
@@ -44,10 +48,16 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}/correct")
             .page(show_form)
-            .form(start_correction),
+            .form(start_correction)
+            .form_has_lines(),
         path("/dashboard/{taxpayer}/invoices/{id}/correct/preview")
             .page(preview_cancellation)
             .form(preview_correction)
+            .form_has_lines()
+            .allows_form_repeat(),
+        path("/dashboard/{taxpayer}/invoices/{id}/correct/lines")
+            .form(change_lines)
+            .form_has_lines()
             .allows_form_repeat(),
     ]
 }
@@ -57,47 +67,79 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct CorrectPage {
     frame: Frame,
     address: String,
+    /// The query with which the addresses of the invoice end (`source_list`).
+    suffix: String,
     number: String,
-    /// The fields of the form; empty for a full document or an invoice with many lines, which can only be cancelled.
-    groups: Vec<FieldGroup>,
-    form: FormState,
+    /// `None` for a full document or an invoice with many lines, which can only be cancelled.
+    invoice_form: Option<InvoiceForm>,
     faults: Vec<(String, String)>,
+    /// A credit note of the invoice that is not signed. The invoice cannot be corrected as long as it may be signed.
+    unsigned: Option<ExistingDocument>,
+    /// True if the form has values that somebody typed.
+    is_typed: bool,
 }
 
 async fn show_form(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
+    request: HttpRequest,
 ) -> Answer {
     let stored = find_stored(&state, &session, &ids.1).await?;
     let values = current_values(&stored, &state.catalog.get());
-    show_page(&session, &stored.invoice, FormState::new(values))
+    let source = SourceList::from_request(&request, &state);
+    let form = FormState::new(values);
+    show(&CorrectPage::load(&state, &session, &stored.invoice, &source, form).await?)
 }
 
-fn show_page(session: &AccountSession, invoice: &Invoice, form: FormState) -> Answer {
-    let status = if form.is_refused() {
-        StatusCode::UNPROCESSABLE_ENTITY
-    } else {
-        StatusCode::OK
-    };
-    let page = CorrectPage {
-        frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
-            .with_section("Invoices"),
-        address: format!("{}/invoices/{}", base_path(session), invoice.id),
-        number: invoice.invoice_no.clone(),
-        groups: if has_correction_form(invoice) {
-            field_groups(invoice)
-        } else {
-            Vec::new()
-        },
-        faults: form.summary(),
-        form,
-    };
-    show_with_status(status, &page)
+/// POST of a button that only changes the form: adds or removes a line, or fills in a stored customer.
+async fn change_lines(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    request: HttpRequest,
+    form: Form<FormValues>,
+) -> Answer {
+    let mut wanted = WantedCorrection::read(&state, &session, &request, &ids.1, form.0).await?;
+    let count = wanted.stored.invoice.lines.len();
+    wanted.values = press_form_button(&state, &session, count, &wanted.values).await?;
+    wanted.show_form_again(&state, &session).await
 }
 
-fn has_correction_form(invoice: &Invoice) -> bool {
-    !invoice.is_full() && invoice.lines.len() <= LINES_MAX
+impl CorrectPage {
+    async fn load(
+        state: &ApiState,
+        session: &AccountSession,
+        invoice: &Invoice,
+        source: &SourceList,
+        form: FormState,
+    ) -> Result<Self, ApiError> {
+        let address = format!("{}/invoices/{}", base_path(session), invoice.id);
+        let suffix = source.suffix();
+        let credits = find_credit_notes(state, invoice).await?;
+        let note = credits.unsigned.first();
+        let unsigned = note.map(|note| ExistingDocument::new(session, note, UNSIGNED_NOTE));
+        let faults = form.summary();
+        let mut page = Self {
+            frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
+                .with_section("Invoices"),
+            address,
+            suffix,
+            number: invoice.invoice_no.clone(),
+            invoice_form: None,
+            faults,
+            unsigned,
+            is_typed: form.is_refused(),
+        };
+        if has_form(invoice) {
+            let lines = FormLines::from_form(invoice.lines.len(), form.values());
+            let lines_address = format!("{}/correct/lines{}", page.address, page.suffix);
+            let shown = InvoiceForm::load(state, session, lines, form, lines_address).await?;
+            page.faults = shown.fault_summary();
+            page.invoice_form = Some(shown);
+        }
+        Ok(page)
+    }
 }
 
 #[derive(Template)]
@@ -105,6 +147,7 @@ fn has_correction_form(invoice: &Invoice) -> bool {
 struct PreviewPage {
     frame: Frame,
     address: String,
+    suffix: String,
     number: String,
     is_cancel: bool,
     /// True if the plan has changed since the person confirmed it.
@@ -126,13 +169,14 @@ impl PreviewPage {
             stored,
             present,
             values,
+            source,
         } = wanted;
         let invoice = &stored.invoice;
         let is_cancelled = !values.text(CANCEL).is_empty();
         let names = if is_cancelled {
             vec![CANCEL.to_owned()]
         } else {
-            field_names(invoice)
+            field_names(invoice, values)
         };
         let mut fields = confirmation_fields(names, present, values);
         fields.push((PLAN.to_owned(), plan_fingerprint(correction)));
@@ -140,6 +184,7 @@ impl PreviewPage {
             frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
                 .with_section("Invoices"),
             address: format!("{}/invoices/{}", base_path(session), invoice.id),
+            suffix: source.suffix(),
             number: invoice.invoice_no.clone(),
             is_cancel: is_cancelled,
             has_changed: false,
@@ -159,9 +204,10 @@ async fn preview_cancellation(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
-    query: Query,
+    request: HttpRequest,
 ) -> Answer {
-    show_preview(&state, &session, &ids.1, FormValues::from(&query)).await
+    let asked = FormValues::from(&Query::from_text(request.query_string()));
+    show_preview(&state, &session, &request, &ids.1, asked).await
 }
 
 /// POST of the fields: shows what the correction would do, or the form again.
@@ -169,14 +215,14 @@ async fn preview_correction(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
+    request: HttpRequest,
     form: Form<FormValues>,
 ) -> Answer {
     if form.0.text(BACK).is_empty() {
-        return show_preview(&state, &session, &ids.1, form.0).await;
+        return show_preview(&state, &session, &request, &ids.1, form.0).await;
     }
-    let WantedCorrection { stored, values, .. } =
-        WantedCorrection::read(&state, &session, &ids.1, form.0).await?;
-    show_page(&session, &stored.invoice, FormState::new(values))
+    let wanted = WantedCorrection::read(&state, &session, &request, &ids.1, form.0).await?;
+    wanted.show_form_again(&state, &session).await
 }
 
 /// A correction as a form asks for it: the stored invoice, its values, and those of the form.
@@ -184,22 +230,27 @@ struct WantedCorrection {
     stored: StoredInvoice,
     present: FormValues,
     values: FormValues,
+    /// The list from which the page of the invoice was opened.
+    source: SourceList,
 }
 
 impl WantedCorrection {
     async fn read(
         state: &ApiState,
         session: &AccountSession,
+        request: &HttpRequest,
         id: &str,
         sent: FormValues,
     ) -> Result<Self, ApiError> {
         let stored = find_stored(state, session, id).await?;
         let present = current_values(&stored, &state.catalog.get());
         let values = present.clone().with_fields(sent.with_plain_line_breaks());
+        let values = remove_former_customer(state, session, values).await?;
         Ok(Self {
             stored,
             present,
             values,
+            source: SourceList::from_request(request, state),
         })
     }
 
@@ -214,24 +265,50 @@ impl WantedCorrection {
         Ok(state.taxpayers.send(session.taxpayer, command).await?)
     }
 
-    fn show_refusal(self, session: &AccountSession, error: ApiError) -> Answer {
-        show_refusal(session, &self.stored.invoice, error, self.values)
+    /// Shows the form with the values that were sent.
+    async fn show_form_again(self, state: &ApiState, session: &AccountSession) -> Answer {
+        let invoice = &self.stored.invoice;
+        let form = FormState::new(self.values);
+        let page = CorrectPage {
+            is_typed: true,
+            ..CorrectPage::load(state, session, invoice, &self.source, form).await?
+        };
+        show(&page)
+    }
+
+    /// Shows the form again with the reasons of a refusal. Returns an error that is not about the form.
+    async fn show_refusal(
+        self,
+        state: &ApiState,
+        session: &AccountSession,
+        error: ApiError,
+    ) -> Answer {
+        let status = if error.status == StatusCode::CONFLICT {
+            StatusCode::CONFLICT
+        } else {
+            StatusCode::UNPROCESSABLE_ENTITY
+        };
+        let form = FormState::from_refusal(error, self.values)?;
+        let invoice = &self.stored.invoice;
+        let page = CorrectPage::load(state, session, invoice, &self.source, form).await?;
+        show_with_status(status, &page)
     }
 }
 
 async fn show_preview(
     state: &ApiState,
     session: &AccountSession,
+    request: &HttpRequest,
     id: &str,
     sent: FormValues,
 ) -> Answer {
-    let wanted = WantedCorrection::read(state, session, id, sent).await?;
+    let wanted = WantedCorrection::read(state, session, request, id, sent).await?;
     match wanted.plan_correction(state, session).await {
         Ok(correction) => {
             let catalog = state.catalog.get();
             show(&PreviewPage::new(session, &wanted, &correction, &catalog))
         }
-        Err(error) => wanted.show_refusal(session, error),
+        Err(error) => wanted.show_refusal(state, session, error).await,
     }
 }
 
@@ -251,27 +328,15 @@ fn confirmation_fields(
         .collect()
 }
 
-/// Shows the form again if the refusal is about its fields, or if the service is overloaded. Returns any other error.
-fn show_refusal(
-    session: &AccountSession,
-    invoice: &Invoice,
-    error: ApiError,
-    values: FormValues,
-) -> Answer {
-    if error.faults.is_empty() && error.code != ErrorCode::Overloaded {
-        return Err(error);
-    }
-    show_page(session, invoice, FormState::from_refusal(error, values)?)
-}
-
-/// Returns the names of all fields of the form, including the checkboxes that remove lines.
-fn field_names(invoice: &Invoice) -> Vec<String> {
-    let groups = field_groups(invoice).into_iter();
-    let names = groups.flat_map(|group| {
+/// Returns the names of all fields of the form, including those that remove lines.
+fn field_names(invoice: &Invoice, values: &FormValues) -> Vec<String> {
+    let lines = FormLines::from_form(invoice.lines.len(), values);
+    let names = field_groups(lines).into_iter().flat_map(|group| {
         let own = group.fields.into_iter().map(|field| field.name);
         own.chain([group.removal])
     });
-    names.filter(|name| !name.is_empty()).collect()
+    let names = names.filter(|name| !name.is_empty());
+    names.chain([LINE_COUNT.to_owned()]).collect()
 }
 
 /// POST of the confirmed preview: starts the correction. If the plan has changed since, starts nothing and shows the
@@ -280,17 +345,18 @@ async fn start_correction(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
+    request: HttpRequest,
     form: Form<FormValues>,
 ) -> Answer {
-    let wanted = WantedCorrection::read(&state, &session, &ids.1, form.0).await?;
+    let wanted = WantedCorrection::read(&state, &session, &request, &ids.1, form.0).await?;
     let wish = match read_wanted_correction(&state, &wanted.stored, &wanted.values) {
         Ok(wish) => wish,
-        Err(error) => return wanted.show_refusal(&session, error),
+        Err(error) => return wanted.show_refusal(&state, &session, error).await,
     };
     if !wanted.values.text(PLAN).is_empty() {
         let planned = match wanted.plan_correction(&state, &session).await {
             Ok(planned) => planned,
-            Err(error) => return wanted.show_refusal(&session, error),
+            Err(error) => return wanted.show_refusal(&state, &session, error).await,
         };
         if plan_fingerprint(&planned) != wanted.values.text(PLAN) {
             let page = PreviewPage {
@@ -303,14 +369,15 @@ async fn start_correction(
     let command = make_correction_command(&state, &wanted.stored.invoice, wish, false).await?;
     let correction = match session.send(&state, command).await {
         Ok(correction) => correction,
-        Err(error) => return wanted.show_refusal(&session, error.into()),
+        Err(error) => return wanted.show_refusal(&state, &session, error.into()).await,
     };
     let notice = if correction.documents.is_empty() {
         "Nothing was changed: the invoice was like this already."
     } else {
         "The correction was started."
     };
-    Ok(go_to_invoice(&session, &wanted.stored.invoice, notice))
+    let invoice = wanted.stored.invoice.id;
+    Ok(wanted.source.go_to_invoice(&session, invoice, notice))
 }
 
 fn read_wanted_correction(
@@ -322,58 +389,12 @@ fn read_wanted_correction(
         return Ok(CorrectionWish::Cancel);
     }
     let invoice = &stored.invoice;
-    if !has_correction_form(invoice) {
-        let message = "This invoice was created as a full document, or has many lines. Correct it in the system that made it.";
-        return Err(ApiError::new(ErrorCode::InvalidTransition, message));
-    }
-    let update = UpdateBody::new(invoice, values);
-    let body = corrected_invoice_body(invoice, &update);
-    let read = reader::read(&body, &state.catalog.get(), standard_invoice::read);
-    let form = read.map_err(|faults: Faults| {
-        ApiError::from(update.to_form_faults(&faults.rename_fields(form_field_name)))
-    })?;
-    let mut draft = form.value.draft;
-    add_note_and_descriptions(&mut draft, &update.body);
+    check_showable(invoice)?;
+    let body = InvoiceBody::for_correction(invoice, values);
+    let draft = body
+        .read_corrected_draft(&state.catalog.get())
+        .map_err(|faults| ApiError::from(body.to_form_faults(&faults)))?;
     Ok(CorrectionWish::Become(Box::new(draft)))
-}
-
-/// Makes the body of Create Invoice (Standard) for the corrected invoice.
-fn corrected_invoice_body(invoice: &Invoice, update: &UpdateBody) -> Map<String, Value> {
-    let mut body = update.body.clone();
-    let lines = body.remove("lines").unwrap_or_default();
-    for name in ["unique_no", "unique_no_type", "note"] {
-        body.remove(name);
-    }
-    if let Some(code) = invoice.extras.get("invoice_type_code") {
-        body.insert("invoice_type_code".to_owned(), code.clone());
-    }
-    if body.contains_key("original_invoice_reference") {
-        let kind = json!(UniqueNoType::Irn);
-        body.insert("original_invoice_reference_type".to_owned(), kind);
-    }
-    body.extend([
-        ("invoice_no".to_owned(), json!(invoice.invoice_no)),
-        ("invoice_type".to_owned(), json!(invoice.invoice_type)),
-        (
-            "invoice_date".to_owned(),
-            json!(invoice.invoice_date.to_string()),
-        ),
-        ("currency".to_owned(), json!(invoice.currency)),
-        ("invoice_lines".to_owned(), lines),
-    ]);
-    body
-}
-
-/// Adds the note and the descriptions of lines, for which Create Invoice (Standard) has no fields. A text that the
-/// person cleared becomes null; if it were missing, it would be copied from the corrected invoice.
-fn add_note_and_descriptions(draft: &mut Draft, body: &Map<String, Value>) {
-    let note = body.get("note").cloned().unwrap_or_default();
-    draft.extras.insert("note".to_owned(), note);
-    let lines = body.get("lines").and_then(Value::as_array);
-    for (line, sent) in draft.lines.iter_mut().zip(lines.into_iter().flatten()) {
-        let description = sent.get("description").cloned().unwrap_or_default();
-        line.extras.insert("description".to_owned(), description);
-    }
 }
 
 #[cfg(test)]

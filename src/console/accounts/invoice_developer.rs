@@ -3,15 +3,17 @@
 
 use std::cmp::Reverse;
 
+use actix_web::HttpRequest;
 use askama::Template;
 use database::StoreError;
 use database::page::Page;
 use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
+use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab, InvoiceView};
 use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::pause_cause::{RunsPausedByOperators, explain_state};
+use crate::console::accounts::source_list::SourceList;
 use crate::console::accounts::timeline::{
     TimelineItem, describe_delivery, describe_step, operation_name, step_operation,
 };
@@ -98,6 +100,7 @@ async fn find_deliveries(
 pub(super) async fn show_developer_page(
     state: &ApiState,
     session: &AccountSession,
+    request: &HttpRequest,
     stored: StoredInvoice,
 ) -> Answer {
     let store = &state.store;
@@ -107,7 +110,11 @@ pub(super) async fn show_developer_page(
     let pauses = RunsPausedByOperators::load(store, &runs).await?;
     let timeline = timeline::find_owned_by_irn(store, id, &invoice.irn).await?;
     let deliveries = find_deliveries(store, invoice).await?;
-    let head = InvoiceHead::new(state, session, &stored, &runs, InvoiceTab::Developer).await?;
+    let view = InvoiceView {
+        tab: InvoiceTab::Developer,
+        source: SourceList::from_request(request, state),
+    };
+    let head = InvoiceHead::new(state, session, &stored, &runs, view).await?;
     let document = Value::Object(stored.document(&state.catalog.get())?);
     let document = format!("{document:#}");
     let attempts = timeline.entries.iter().rev();

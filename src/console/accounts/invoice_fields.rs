@@ -1,27 +1,29 @@
-//! The fields of a stored invoice that a person can change: their names (those of Update Invoice), their labels and
-//! present values, and the body of Update Invoice that a submitted form becomes.
+//! The fields of the forms about an invoice: their names (those of Create Invoice (Standard) and Update Invoice), their
+//! labels, and the groups in which a page shows them.
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
-
 use crate::console::form_values::FormValues;
-use crate::console::typed_amount;
 use crate::domain::invoice::Invoice;
-use crate::domain::invoice::stored_document::{stored_path, type_code};
-use crate::domain::kernel::codes::UniqueNoType;
-use crate::domain::kernel::fault::{Fault, Faults};
-use crate::domain::money::Amount;
-use crate::domain::party::Address;
+use crate::domain::invoice::stored_document::stored_path;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::stored_invoice::StoredInvoice;
+use crate::http::respond::error::capitalize;
 
-/// A field of the form: its name, its label and the type of its input.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A field of a form: its name, its label and the type of its input.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct EditField {
     pub(super) name: String,
     pub(super) label: String,
     pub(super) kind: &'static str,
+    pub(super) hint: &'static str,
+    /// The values of which one is chosen, each with its label; empty for a field with an input.
+    pub(super) options: Vec<(String, String)>,
+    /// The id of the list of values that the page suggests; empty if it suggests none.
+    pub(super) list: &'static str,
+    /// True if the page shows the value, but does not let the person change it.
+    pub(super) is_fixed: bool,
+    /// True for the field at which the person goes on.
+    pub(super) has_focus: bool,
 }
 
 impl EditField {
@@ -36,16 +38,54 @@ impl EditField {
 pub(super) struct FieldGroup {
     pub(super) title: String,
     pub(super) fields: Vec<EditField>,
-    /// The name of the checkbox that removes the line from the invoice; empty if the group is not a line.
+    /// The name of the field that removes the line from the invoice; empty if the group is not a line.
     pub(super) removal: String,
+    /// True for a line that was added in the form. It is removed at once, not only when the form is saved.
+    pub(super) is_added: bool,
 }
 
-const HEADER_FIELDS: [(&str, &str); 3] = [
+/// The lines in a form: those that the stored invoice has, and those that were added in the form. A form for a new
+/// document has only added lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FormLines {
+    pub(super) stored: usize,
+    pub(super) all: usize,
+}
+
+impl FormLines {
+    pub(super) fn from_invoice(invoice: &Invoice) -> Self {
+        let stored = invoice.lines.len();
+        Self {
+            stored,
+            all: stored,
+        }
+    }
+
+    /// Returns the lines of a form that was sent. A form has at least one line.
+    pub(super) fn from_form(stored: usize, values: &FormValues) -> Self {
+        let sent = values.text(LINE_COUNT).parse().unwrap_or(0_usize);
+        let least = stored.max(1);
+        Self {
+            stored,
+            all: sent.clamp(least, LINES_MAX.max(least)),
+        }
+    }
+}
+
+/// The fields that only a form for a new document has.
+pub(super) const NEW_FIELDS: [(&str, &str); 5] = [
+    ("invoice_no", "Invoice number"),
+    ("invoice_type_code", "Invoice type"),
+    ("invoice_category", "Category"),
+    ("invoice_date", "Issue date"),
+    ("currency", "Currency"),
+];
+pub(super) const HEADER_FIELDS: [(&str, &str); 3] = [
     ("due_date", "Due date"),
     ("note", "Note"),
     ("original_invoice_reference", "Corrects the invoice (IRN)"),
 ];
-const CUSTOMER_FIELDS: [(&str, &str); 10] = [
+pub(super) const CUSTOMER_FIELDS: [(&str, &str); 10] = [
     ("no", "Customer number"),
     ("name", "Customer name"),
     ("email", "Customer email"),
@@ -57,7 +97,7 @@ const CUSTOMER_FIELDS: [(&str, &str); 10] = [
     ("address_postal_code", "Customer's postal code"),
     ("address_country", "Customer's country"),
 ];
-const LINE_FIELDS: [(&str, &str); 12] = [
+pub(super) const LINE_FIELDS: [(&str, &str); 12] = [
     ("item_name", "item"),
     ("item_no", "item number"),
     ("item_type", "PRODUCT or SERVICE"),
@@ -71,49 +111,61 @@ const LINE_FIELDS: [(&str, &str); 12] = [
     ("tax_category", "tax category"),
     ("description", "description"),
 ];
-/// The fields of a line whose values are numbers in the body.
-const AMOUNTS: [&str; 4] = ["quantity", "unit_price", "discount_rate", "discount_amount"];
-/// The last part of the name of the checkbox that removes a line from the invoice.
-const REMOVAL: &str = "remove";
+/// The last part of the name of the field that removes a line from the invoice.
+pub(super) const REMOVAL: &str = "remove";
+/// The hidden field with the number of lines in the form.
+pub(super) const LINE_COUNT: &str = "line_count";
+/// The button that adds a line to the form.
+pub(super) const ADD_LINE: &str = "add_line";
+/// The button that fills in the stored customer with the number in the form.
+pub(super) const FIND_CUSTOMER: &str = "find_customer";
+/// The hidden field with the number of the stored customer whose data the form showed.
+pub(super) const SHOWN_CUSTOMER: &str = "shown_customer";
+/// The value that names the field at which the person goes on after a button that only changes the form.
+pub(super) const FOCUS: &str = "focus";
 /// The maximum number of lines that the form can show. An invoice with more must be corrected in the system that made
 /// it.
 pub(super) const LINES_MAX: usize = 100;
 
-/// The members of the body that are not fields of the form.
-const TYPE: &str = "invoice_type";
-const CATEGORY: &str = "invoice_category";
-
 /// Returns the fields in groups, for a form with all of them.
-pub(super) fn field_groups(invoice: &Invoice) -> Vec<FieldGroup> {
-    let group = |title: String, fields: Vec<EditField>, removal: String| FieldGroup {
-        title,
+pub(super) fn field_groups(lines: FormLines) -> Vec<FieldGroup> {
+    let group = |title: &str, fields: Vec<EditField>| FieldGroup {
+        title: title.to_owned(),
         fields,
-        removal,
+        removal: String::new(),
+        is_added: false,
     };
-    let header = HEADER_FIELDS
+    let only_new = if lines.stored == 0 {
+        &NEW_FIELDS[..]
+    } else {
+        &[]
+    };
+    let header = only_new
         .iter()
+        .chain(&HEADER_FIELDS)
         .map(|(name, _)| edit_field((*name).to_owned()));
-    let header = group("Document".to_owned(), header.collect(), String::new());
-    let lines = (0..invoice.lines.len()).map(|at| {
-        group(
-            format!("Line {}", at + 1),
-            line_fields(at),
-            format!("lines.{at}.{REMOVAL}"),
-        )
+    let line_groups = (0..lines.all).map(|at| FieldGroup {
+        removal: removal_name(at),
+        is_added: at >= lines.stored,
+        ..group(&format!("Line {}", at + 1), line_fields(at))
     });
     let customer = CUSTOMER_FIELDS
         .iter()
         .map(|(name, _)| edit_field(format!("customer.{name}")));
-    let customer = group("Customer".to_owned(), customer.collect(), String::new());
-    [header]
+    [group("Document", header.collect())]
         .into_iter()
-        .chain(lines)
-        .chain([customer])
+        .chain(line_groups)
+        .chain([group("Customer", customer.collect())])
         .collect()
 }
 
+/// Returns the name of the field that removes the line with this index.
+pub(super) fn removal_name(line_index: usize) -> String {
+    format!("lines.{line_index}.{REMOVAL}")
+}
+
 /// Returns the fields of the line with this index.
-pub(super) fn line_fields(line_index: usize) -> Vec<EditField> {
+fn line_fields(line_index: usize) -> Vec<EditField> {
     let names = LINE_FIELDS.iter();
     names
         .map(|(name, _)| edit_field(format!("lines.{line_index}.{name}")))
@@ -126,7 +178,7 @@ pub(super) fn fields_at_paths(
     invoice: &Invoice,
     paths: impl IntoIterator<Item = String>,
 ) -> Vec<EditField> {
-    let known: BTreeSet<_> = field_groups(invoice)
+    let known: BTreeSet<_> = field_groups(FormLines::from_invoice(invoice))
         .into_iter()
         .flat_map(|group| group.fields)
         .map(|field| field.name)
@@ -145,6 +197,12 @@ pub(super) fn fields_at_paths(
 }
 
 fn edit_field(name: String) -> EditField {
+    let hint = match name.rsplit('.').next() {
+        Some("product_category") => "For a product, such as 8471.30",
+        Some("service_category") => "For a service, such as 6201",
+        Some("price_unit") => "A code such as EA, KGM or HUR",
+        _ => "",
+    };
     EditField {
         label: field_label(&name),
         kind: if name.ends_with("_date") {
@@ -152,24 +210,51 @@ fn edit_field(name: String) -> EditField {
         } else {
             "text"
         },
+        hint,
         name,
+        ..EditField::default()
     }
 }
 
 /// Returns the label of the field at a path of the stored invoice. A path without a label is returned as it is.
 pub(super) fn field_label(path: &str) -> String {
+    find_label(path).unwrap_or_else(|| path.to_owned())
+}
+
+/// Returns the label of the field at a path of the stored invoice; `None` if the path has none.
+pub(super) fn find_label(path: &str) -> Option<String> {
     let found = |names: &[(&str, &'static str)], name: &str| {
         let entry = names.iter().find(|(known, _)| *known == name);
         entry.map(|(_, label)| *label)
     };
-    let known = if let Some(name) = path.strip_prefix("customer.") {
+    if let Some(name) = path.strip_prefix("customer.") {
         found(&CUSTOMER_FIELDS, name).map(str::to_owned)
     } else if let Some((at, name)) = split_line_path(path) {
         found(&LINE_FIELDS, name).map(|label| format!("Line {}, {label}", at + 1))
     } else {
-        found(&HEADER_FIELDS, path).map(str::to_owned)
+        found(&HEADER_FIELDS, path)
+            .or_else(|| found(&NEW_FIELDS, path))
+            .map(str::to_owned)
+    }
+}
+
+/// Returns the label of the field at a path of a request, in which `*` stands for the index of any line. A path without
+/// a label is returned as it is.
+pub(super) fn request_field_label(path: &str) -> String {
+    let name = form_field_name(path);
+    let Some(name) = name.strip_prefix("lines.*.") else {
+        let label = field_label(&name);
+        return if label != name || name.contains(['.', '/', ' ']) {
+            label
+        } else {
+            capitalize(&name.replace('_', " "))
+        };
     };
-    known.unwrap_or_else(|| path.to_owned())
+    let found = LINE_FIELDS.iter().find(|(known, _)| *known == name);
+    found.map_or_else(
+        || path.to_owned(),
+        |(_, label)| format!("{} of a line", capitalize(label)),
+    )
 }
 
 /// Returns a sentence about the field at `path` with the label of the field instead of its path.
@@ -179,7 +264,7 @@ pub(super) fn replace_path(sentence: &str, path: &str, label: &str) -> String {
 }
 
 /// Splits `lines.0.quantity` into the index of the line and the name of its field.
-fn split_line_path(path: &str) -> Option<(usize, &str)> {
+pub(super) fn split_line_path(path: &str) -> Option<(usize, &str)> {
     let (at, name) = path.strip_prefix("lines.")?.split_once('.')?;
     Some((at.parse().ok()?, name))
 }
@@ -197,181 +282,31 @@ pub(super) fn form_field_name(stored: &str) -> String {
     }
 }
 
-/// Returns the present values of all fields, and also of members that the form does not show.
-pub(super) fn current_values(stored: &StoredInvoice, catalog: &Catalog) -> FormValues {
-    let invoice = &stored.invoice;
-    let mut pairs = header_values(stored, catalog);
-    for (at, line) in invoice.lines.iter().enumerate() {
-        let text = |value: &Option<String>| value.clone().unwrap_or_default();
-        let amount =
-            |value: Option<Amount>| value.map(|value| value.to_string()).unwrap_or_default();
-        let description = line.extras.get("description").and_then(Value::as_str);
-        let values = [
-            ("item_name", line.item_name.clone()),
-            ("item_no", text(&line.item_no)),
-            ("item_type", line.item_type.to_string()),
-            ("product_category", text(&line.product_category)),
-            ("service_category", text(&line.service_category)),
-            ("quantity", line.quantity.to_string()),
-            ("price_unit", line.price_unit.clone()),
-            ("unit_price", line.unit_price.to_string()),
-            ("discount_rate", amount(line.discount_rate)),
-            ("discount_amount", amount(line.discount_amount)),
-            ("tax_category", line.tax_category.clone()),
-            ("description", description.unwrap_or_default().to_owned()),
-        ];
-        pairs.extend(values.map(|(name, value)| (format!("lines.{at}.{name}"), value)));
-    }
-    pairs
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect()
-}
-
-fn header_values(stored: &StoredInvoice, catalog: &Catalog) -> Vec<(String, String)> {
-    let invoice = &stored.invoice;
-    let shown = &invoice.customer;
-    let details = stored.customer();
-    let address = details.map(|details| &details.address);
-    let of_address =
-        |part: fn(&Address) -> Option<&str>| address.and_then(part).unwrap_or_default().to_owned();
-    let kind = type_code(invoice, catalog).unwrap_or_else(|| invoice.invoice_type.clone());
-    let due = invoice
-        .due_date
-        .map(|due| due.to_string())
-        .unwrap_or_default();
-    let note = invoice.extras.get("note").and_then(Value::as_str);
-    let original = stored
-        .original_irn()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let business = details.and_then(|details| details.business_description.clone());
-    let values = [
-        (CATEGORY, invoice.category.to_string()),
-        (TYPE, kind),
-        ("due_date", due),
-        ("note", note.unwrap_or_default().to_owned()),
-        ("original_invoice_reference", original),
-        ("customer.no", shown.external_customer_no.clone()),
-        ("customer.name", shown.name.clone()),
-        ("customer.email", shown.email.clone()),
-        ("customer.tin", shown.tin.clone().unwrap_or_default()),
-        (
-            "customer.business_description",
-            business.unwrap_or_default(),
-        ),
-        (
-            "customer.address_street_name",
-            of_address(|address| Some(&address.street_name)),
-        ),
-        (
-            "customer.address_city",
-            of_address(|address| Some(&address.city)),
-        ),
-        (
-            "customer.address_state",
-            of_address(|address| address.state.as_deref()),
-        ),
-        (
-            "customer.address_postal_code",
-            of_address(|address| Some(&address.postal_code)),
-        ),
-        (
-            "customer.address_country",
-            of_address(|address| Some(&address.country)),
-        ),
-    ];
-    values
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-}
-
-/// The body of Update Invoice, and the indexes that its lines have in the form.
-pub(super) struct UpdateBody {
-    pub(super) body: Map<String, Value>,
-    kept: Vec<usize>,
-    /// The faults of typed numbers, at the fields of the form. The body contains these numbers as typed, so that the
-    /// API refuses them.
-    number_faults: Vec<Fault>,
-}
-
-impl UpdateBody {
-    /// Makes the body from all values. Leaves out lines whose checkbox is ticked.
-    pub(super) fn new(invoice: &Invoice, values: &FormValues) -> Self {
-        let kept: Vec<_> = (0..invoice.lines.len())
-            .filter(|at| values.text(&format!("lines.{at}.{REMOVAL}")).is_empty())
-            .collect();
-        let header = HEADER_FIELDS.map(|(name, _)| name);
-        let mut body = values.to_object(&header);
-        body.extend(values.to_object(&[TYPE, CATEGORY]));
-        body.insert("unique_no".to_owned(), json!(invoice.id.to_string()));
-        let by_id = UniqueNoType::PortalId.as_str();
-        body.insert("unique_no_type".to_owned(), json!(by_id));
-        let customer = CUSTOMER_FIELDS.map(|(name, _)| name);
-        let mut number_faults = Vec::new();
-        let customer = object_below_path(values, "customer", &customer, &mut number_faults);
-        body.insert("customer".to_owned(), customer);
-        let line = LINE_FIELDS.map(|(name, _)| name);
-        let lines = kept
-            .iter()
-            .map(|at| object_below_path(values, &format!("lines.{at}"), &line, &mut number_faults));
-        body.insert("lines".to_owned(), lines.collect());
-        Self {
-            body,
-            kept,
-            number_faults,
-        }
-    }
-
-    /// Renames the paths of faults to fields of the form. For typed numbers, says how to write them.
-    pub(super) fn to_form_faults(&self, faults: &Faults) -> Faults {
-        let renamed = faults
-            .clone()
-            .rename_fields(|path| match split_line_path(path) {
-                Some((at, name)) => {
-                    let at = self.kept.get(at).copied().unwrap_or(at);
-                    format!("lines.{at}.{name}")
-                }
-                None => path.to_owned(),
-            });
-        renamed.map(|fault| {
-            let typed = self.number_faults.iter();
-            let mut typed = typed.filter(|typed| typed.path == fault.path);
-            typed.next().cloned().unwrap_or(fault)
-        })
-    }
-}
-
-/// Makes a JSON object of the fields below a path, without blank ones. Adds the faults of its numbers to `faults`.
-fn object_below_path(
-    values: &FormValues,
-    below: &str,
-    names: &[&str],
-    faults: &mut Vec<Fault>,
-) -> Value {
-    let mut filled = Map::new();
-    for name in names {
-        let path = format!("{below}.{name}");
-        let text = values.text(&path);
-        if text.is_empty() {
-            continue;
-        }
-        let mut value = json!(text);
-        if AMOUNTS.contains(name) {
-            match typed_amount::parse(text) {
-                Ok(amount) => value = json!(amount),
-                Err(rule) => faults.push(Fault::field(path, rule)),
-            }
-        }
-        filled.insert((*name).to_owned(), value);
-    }
-    Value::Object(filled)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_has_the_lines_of_its_invoice_and_those_that_were_added() {
+        for (stored, sent, all) in [
+            (0, "", 1),
+            (0, "3", 3),
+            (0, "100000", LINES_MAX),
+            (2, "", 2),
+            (2, "1", 2),
+            (2, "5", 5),
+            (2, "-1", 2),
+        ] {
+            let values = FormValues::from([(LINE_COUNT, sent)]);
+            let lines = FormLines::from_form(stored, &values);
+            assert_eq!(lines, FormLines { stored, all }, "{stored} {sent}");
+            let groups = field_groups(lines);
+            let added = groups.iter().filter(|group| group.is_added).count();
+            assert_eq!(added, all - stored, "{stored} {sent}");
+            let has_number = groups[0].fields.iter().any(|one| one.name == "invoice_no");
+            assert_eq!(has_number, stored == 0, "{stored} {sent}");
+        }
+    }
 
     #[test]
     fn a_path_has_the_words_of_a_person() {
@@ -383,6 +318,21 @@ mod tests {
             ("lines.x.quantity", "lines.x.quantity"),
         ] {
             assert_eq!(field_label(path), words);
+        }
+        for (path, words) in [
+            ("invoice_lines.*.unit_price", "Unit price of a line"),
+            ("invoice_lines.*.product_category", "HSN code of a line"),
+            ("invoice_lines.*.odd", "invoice_lines.*.odd"),
+            ("customer.email", "Customer email"),
+            ("customer", "Customer"),
+            ("due_date", "Due date"),
+            ("invoice_no", "Invoice number"),
+            ("invoice_type_code", "Invoice type"),
+            ("payment_means_code", "Payment means code"),
+            ("tax_total.*.tax_amount", "tax_total.*.tax_amount"),
+            ("/Invoice/cbc:ID", "/Invoice/cbc:ID"),
+        ] {
+            assert_eq!(request_field_label(path), words);
         }
         let told = "The invoice_line.0.hsn_code field must be a known code.";
         assert_eq!(

@@ -1,26 +1,27 @@
 //! The head of the pages of one invoice: its number, customer and amount, its progress, the acts that are possible, and
-//! links to the next invoices of the list.
+//! links to the list and to the next invoices in it.
 
 use crate::console::accounts::invoice_acts::{CreditFacts, InvoiceActs, correction_obstacle};
+use crate::console::accounts::invoice_form::has_form;
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::pause_cause::{InvoiceRuns, RunsPausedByOperators, StalledRun};
+use crate::console::accounts::payment_word::payment_badge;
 use crate::console::accounts::seen_invoice;
+use crate::console::accounts::source_list::{Neighbours, SourceList};
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::stored_document::type_code;
+use crate::domain::kernel::codes::DocumentKind;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
 use crate::domain::pipeline::Run;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
-use crate::store::invoices;
-use crate::store::invoices::list::{
-    InvoiceFilter, InvoiceList, InvoiceSort, PageBounds, PageFields, PageStart,
-};
+use crate::store::invoices::correcting_documents;
 
 /// The views of one invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +30,24 @@ pub(super) enum InvoiceTab {
     Developer,
 }
 
+/// The view of an invoice, and the list from which its page was opened.
+pub(super) struct InvoiceView {
+    pub(super) tab: InvoiceTab,
+    pub(super) source: SourceList,
+}
+
 pub(super) struct InvoiceHead {
     /// The address of the invoice's page.
     pub(super) address: String,
+    /// The query with which the addresses of the page and of its forms end (`source_list`).
+    pub(super) suffix: String,
     pub(super) list_address: String,
+    /// The address of the list from which the page was opened, and the label of the link to it.
+    pub(super) back_address: String,
+    pub(super) back_label: &'static str,
     pub(super) number: String,
+    /// The word for the document before its number.
+    pub(super) noun: &'static str,
     pub(super) irn: String,
     pub(super) batch: Option<String>,
     pub(super) customer: String,
@@ -43,17 +57,21 @@ pub(super) struct InvoiceHead {
     /// The payable amount that payments are compared with: that of the signed document, if there is one.
     pub(super) payable: Amount,
     pub(super) lifecycle: Badge,
-    pub(super) payment: Badge,
+    /// `None` for a credit note that nobody is expected to pay.
+    pub(super) payment: Option<Badge>,
     pub(super) is_overdue: bool,
     pub(super) is_signed: bool,
-    pub(super) is_correctable: bool,
+    /// Why this service corrects no document of this type; `None` if it does.
+    pub(super) correction_obstacle: Option<&'static str>,
+    /// The query of the form for a new invoice like this one; `None` if the form cannot make one.
+    pub(super) duplicate_query: Option<String>,
     pub(super) steps: Vec<LifecycleStep>,
     /// The runs of the invoice that do not go on at present.
     pub(super) stalled: Vec<StalledRun>,
     pub(super) acts: InvoiceActs,
     pub(super) credits: InvoiceCredits,
-    pub(super) newer: Option<InvoiceId>,
-    pub(super) older: Option<InvoiceId>,
+    pub(super) previous: Option<InvoiceId>,
+    pub(super) next: Option<InvoiceId>,
     pub(super) tab: InvoiceTab,
     /// The value of the form field `seen` (`seen_invoice`).
     pub(super) seen: i64,
@@ -65,9 +83,11 @@ impl InvoiceHead {
         session: &AccountSession,
         stored: &StoredInvoice,
         runs: &[Run],
-        tab: InvoiceTab,
+        view: InvoiceView,
     ) -> Result<Self, ApiError> {
+        let InvoiceView { tab, source } = view;
         let base = base_path(session);
+        let list_address = format!("{base}/invoices");
         let invoice = &stored.invoice;
         let catalog = state.catalog.get();
         let digits = catalog.currency_digits(&invoice.currency);
@@ -92,10 +112,19 @@ impl InvoiceHead {
             .filter_map(|run| StalledRun::new(run, &pauses, holds.needs_operator(run)))
             .collect();
         let is_something_left = !credits.left_to_pay(invoice).max(Amount::ZERO).is_zero();
+        let Neighbours { previous, next } = source.find_neighbours(state, invoice).await?;
         Ok(Self {
-            address: format!("{base}/invoices/{}", invoice.id),
-            list_address: format!("{base}/invoices"),
+            address: format!("{list_address}/{}", invoice.id),
+            suffix: source.suffix(),
+            back_address: source.address(&list_address),
+            back_label: source.link_label(),
+            list_address,
             number: invoice.invoice_no.clone(),
+            noun: if invoice.is_credit_note() {
+                "Credit note"
+            } else {
+                "Invoice"
+            },
             irn: invoice.irn.to_string(),
             batch: invoice.batch_no.clone(),
             customer: invoice.customer.name.clone(),
@@ -103,21 +132,34 @@ impl InvoiceHead {
             currency: invoice.currency.clone(),
             payable: invoice.payment.payable_as_signed().with_digits(digits),
             lifecycle: Lifecycle::from(invoice).badge_with_pause(pause),
-            payment: invoice.payment.status.into(),
+            payment: payment_badge(invoice, credits.leave_nothing(invoice)),
             is_overdue: is_something_left && invoice.is_overdue(state.today()),
             is_signed: invoice.authority.signed,
-            is_correctable: invoice.authority.signed
-                && correction_obstacle(code.as_deref()).is_none(),
+            correction_obstacle: correction_obstacle(code.as_deref()),
+            duplicate_query: can_be_duplicated(invoice, code.as_deref())
+                .then(|| format!("?like={}", invoice.id)),
             steps: lifecycle::steps(invoice.status, &invoice.authority, pause),
             stalled,
             acts: InvoiceActs::new(invoice, runs, submits, facts),
             credits,
-            newer: neighbour_invoice(state, invoice, false).await?,
-            older: neighbour_invoice(state, invoice, true).await?,
+            previous,
+            next,
             tab,
             seen: seen_invoice::seen_field_value(invoice),
         })
     }
+
+    /// True if the page offers to correct the invoice. A credit note that is not signed has to be signed or cancelled
+    /// before.
+    pub(super) fn is_correctable(&self) -> bool {
+        self.is_signed && self.credits.unsigned.is_empty() && self.correction_obstacle.is_none()
+    }
+}
+
+/// True if the form of a new invoice can make one like this.
+fn can_be_duplicated(invoice: &Invoice, code: Option<&str>) -> bool {
+    let kind = code.map(DocumentKind::from_type_code);
+    has_form(invoice) && kind == Some(DocumentKind::Invoice)
 }
 
 /// Returns the credit notes of an invoice. An invoice that is not signed here may have some, too: its credit note may
@@ -126,32 +168,5 @@ pub(super) async fn find_credit_notes(
     state: &ApiState,
     invoice: &Invoice,
 ) -> Result<InvoiceCredits, ApiError> {
-    Ok(invoices::find_credits(state.store.reader(), invoice).await?)
-}
-
-/// Returns the invoice that was created just before this one if `is_older`, else just after it; `None` if there is
-/// none.
-async fn neighbour_invoice(
-    state: &ApiState,
-    invoice: &Invoice,
-    is_older: bool,
-) -> Result<Option<InvoiceId>, ApiError> {
-    let sort = InvoiceSort {
-        is_descending: is_older,
-        ..InvoiceSort::NEWEST_FIRST
-    };
-    let list = InvoiceList {
-        taxpayer: invoice.taxpayer_id,
-        filters: InvoiceFilter::default(),
-        sort,
-    };
-    let part = PageBounds {
-        start: PageStart::After(sort.place(invoice)),
-        limit: 1,
-    };
-    // `u64::MAX` stands in for the number of all invoices, which a page of one invoice does not need.
-    let page = list
-        .page_with_known_total(&state.store, part, u64::MAX, PageFields::Shown)
-        .await?;
-    Ok(page.invoices.first().map(|found| found.id))
+    Ok(correcting_documents::find_credits(state.store.reader(), invoice).await?)
 }

@@ -12,13 +12,14 @@ use crate::actors::taxpayer::commands::{
 };
 use crate::console::accounts::invoice::{InvoiceForms, find, render};
 use crate::console::accounts::invoice_fields::form_field_name;
-use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::pause_cause::{InvoiceRuns, PauseCause, RunsPausedByOperators};
 use crate::console::accounts::seen_invoice;
+use crate::console::accounts::source_list::SourceList;
 use crate::console::form_values::{FormState, FormValues};
-use crate::console::page::{Answer, Form, go_to};
+use crate::console::page::{Answer, Form};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::invoice::Invoice;
+use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest, RunState};
 use crate::http::api::app::documents::prepare_stored_submission;
 use crate::http::endpoint::{Path, path};
@@ -51,7 +52,7 @@ async fn handle_submit_form(
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
     match submit_seen_version(&state, &session, &invoice, &form.0).await {
-        Ok(run) => go_to_run(&state, &session, &invoice, &run).await,
+        Ok(run) => go_to_run(&state, &session, &request, &run, invoice.id).await,
         Err(error) => {
             let forms = InvoiceForms::from_submission_error(error)?;
             render(&state, &request, &session, invoice, forms).await
@@ -141,6 +142,7 @@ async fn retry_run(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
+    request: HttpRequest,
     _: Form<FormValues>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
@@ -162,7 +164,7 @@ async fn retry_run(
     let deadline = Instant::now() + PATIENCE;
     let run = session.send(&state, RecheckRun(stopped)).await?;
     let run = state.pipeline.wait_for_response(run, deadline).await?;
-    go_to_run(&state, &session, &invoice, &run).await
+    go_to_run(&state, &session, &request, &run, invoice.id).await
 }
 
 /// Returns the error for an invoice without a run that the account can continue. A paused run needs an operator.
@@ -179,6 +181,7 @@ async fn transmit_invoice(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
+    request: HttpRequest,
     _: Form<FormValues>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
@@ -190,26 +193,27 @@ async fn transmit_invoice(
     let taxpayer = taxpayers::find_by_id(state.store.reader(), session.taxpayer).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     taxpayer.check_verified(state.settings.verification)?;
-    let request = RunRequest {
+    let transmission = RunRequest {
         irn: invoice.irn.clone(),
         payload: RunPayload::Transmit,
     };
-    let run = start_run(&state, &session, OpenAuditedRun(OpenRun(request))).await?;
-    go_to_run(&state, &session, &invoice, &run).await
+    let run = start_run(&state, &session, OpenAuditedRun(OpenRun(transmission))).await?;
+    go_to_run(&state, &session, &request, &run, invoice.id).await
 }
 
 /// Redirects to the page of the invoice, with a notice about the outcome of the run.
 pub(super) async fn go_to_run(
     state: &ApiState,
     session: &AccountSession,
-    invoice: &Invoice,
+    request: &HttpRequest,
     run: &Run,
+    invoice: InvoiceId,
 ) -> Answer {
     let pauses = RunsPausedByOperators::load(&state.store, std::slice::from_ref(run)).await?;
     let cause = pauses.cause(run);
     let sentence = cause.map_or_else(|| outcome_sentence(run), PauseCause::explanation);
-    let address = format!("{}/invoices/{}", base_path(session), invoice.id);
-    Ok(go_to(&address, sentence))
+    let source = SourceList::from_request(request, state);
+    Ok(source.go_to_invoice(session, invoice, sentence))
 }
 
 fn outcome_sentence(run: &Run) -> &'static str {

@@ -13,6 +13,15 @@ pub(super) struct CurrencySum {
     pub(super) paid: Amount,
 }
 
+/// Returns the amount of a document as it counts in a total: with a minus sign for a credit note.
+pub(super) fn amount_in_total(amount: Amount, is_credit_note: bool) -> Amount {
+    if is_credit_note {
+        Amount::ZERO.minus(amount).unwrap_or(amount)
+    } else {
+        amount
+    }
+}
+
 /// Returns the totals of the invoices minus the credit notes, by currency.
 pub(super) fn currency_sums(amounts: &[DocumentAmounts], catalog: &Catalog) -> Vec<CurrencySum> {
     let mut sums: BTreeMap<&str, Option<(Amount, Amount)>> = BTreeMap::new();
@@ -21,11 +30,11 @@ pub(super) fn currency_sums(amounts: &[DocumentAmounts], catalog: &Catalog) -> V
             .entry(&document.currency)
             .or_insert(Some((Amount::ZERO, Amount::ZERO)));
         *sum = sum.and_then(|(payable, paid)| {
-            if document.is_credit_note {
-                Some((payable.minus(document.payable)?, paid.minus(document.paid)?))
-            } else {
-                Some((payable.plus(document.payable)?, paid.plus(document.paid)?))
-            }
+            let counted = |amount| amount_in_total(amount, document.is_credit_note);
+            Some((
+                payable.plus(counted(document.payable))?,
+                paid.plus(counted(document.paid))?,
+            ))
         });
     }
     let sums = sums.into_iter().filter_map(|(currency, sum)| {
@@ -38,4 +47,41 @@ pub(super) fn currency_sums(amounts: &[DocumentAmounts], catalog: &Catalog) -> V
         })
     });
     sums.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_come_to_their_sum() {
+        // The payables of documents, each with whether it is a credit note, and their sum.
+        let cases: [(&[(i64, bool)], i64); 4] = [
+            (&[(80, false)], 80),
+            (&[(80, true)], -80),
+            (&[(80, false), (80, true)], 0),
+            (&[(80, false), (30, true), (7, false)], 57),
+        ];
+        for (documents, expected) in cases {
+            let amounts = documents
+                .iter()
+                .map(|(payable, is_credit_note)| DocumentAmounts {
+                    currency: "NGN".to_owned(),
+                    payable: Amount::from(*payable),
+                    paid: Amount::ZERO,
+                    is_credit_note: *is_credit_note,
+                });
+            let amounts: Vec<_> = amounts.collect();
+            let sums = currency_sums(&amounts, &Catalog::default());
+            let found: Vec<_> = sums.iter().map(|sum| sum.payable).collect();
+            assert_eq!(found, [Amount::from(expected)], "{documents:?}");
+            let rows = documents.iter();
+            let rows = rows.map(|(payable, is)| amount_in_total(Amount::from(*payable), *is));
+            assert_eq!(
+                Amount::sum(rows),
+                Some(Amount::from(expected)),
+                "{documents:?}"
+            );
+        }
+    }
 }

@@ -1,21 +1,18 @@
 //! The list of an account's invoices, with the filters of the API call List Invoices. Its tabs are filters, too. Counts
 //! have an upper limit, so that the page is fast even for a large account.
 
-use std::collections::HashSet;
-
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
 use askama::Template;
 use database::page::Page;
-use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::bulk_selection::{BulkBar, InvoiceSelection};
+use crate::console::accounts::invoice_rows::{InvoiceRow, load_rows};
 use crate::console::accounts::invoice_sums::{CurrencySum, currency_sums};
-use crate::console::accounts::lifecycle::Lifecycle;
-use crate::console::accounts::list_filters::{self, FOLDED_FILTERS};
+use crate::console::accounts::list_filters::{self, FOLDED_FILTERS, list_query};
 use crate::console::accounts::navigation::base_path;
-use crate::console::accounts::payment_word::PaymentBadgeAndRefund;
 use crate::console::accounts::saved_views::{self, SavedView};
+use crate::console::accounts::source_list::SourceList;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -26,8 +23,7 @@ use crate::console::page::Answer;
 use crate::console::session::accounts::{self, AccountSession, Reader};
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{AuthorityStatus, PaymentStatus, WorkflowStatus};
-use crate::domain::kernel::ids::InvoiceId;
-use crate::domain::money::{Amount, group_digits};
+use crate::domain::money::group_digits;
 use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat};
 use crate::http::forms::invoice_filters::FILTER_NAMES;
@@ -36,7 +32,6 @@ use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::list::{InvoiceList, PageBounds, PageFields, PageStart};
-use crate::store::invoices::owed;
 use crate::store::invoices::work_tabs::{self, TabCount, WorkTab};
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -78,7 +73,11 @@ struct InvoicesPage {
     /// The filters and the order as a query with its question mark; empty if there are none.
     query: String,
     columns: Vec<SortColumn>,
+    /// The query with which the address of each row's page ends (`source_list`).
+    row_suffix: String,
     rows: Vec<InvoiceRow>,
+    /// True if credit notes are among the documents that match, as far as it is known.
+    has_credit_notes: bool,
     /// The totals by currency; `None` if too many invoices match.
     sums: Option<Vec<CurrencySum>>,
     bulk: BulkBar,
@@ -104,14 +103,6 @@ struct SortColumn {
     order: &'static str,
 }
 
-struct InvoiceRow {
-    invoice: Invoice,
-    payable: Amount,
-    lifecycle: Badge,
-    payment: PaymentBadgeAndRefund,
-    is_overdue: bool,
-}
-
 /// The tabs of all invoices and of the paid ones. They show no count, because most invoices are in them.
 const ALL_TAB: (&str, &str) = ("All", "");
 const PAID_TAB: (&str, &str) = ("Paid", "payment_status=PAID");
@@ -123,8 +114,8 @@ pub(super) fn tab_label_and_filters(tab: WorkTab) -> (&'static str, &'static str
             "Needs attention",
             "authority_status=REJECTED,FAILED&without_cancelled=true",
         ),
-        WorkTab::Draft => ("Draft", "status=draft"),
-        WorkTab::ToSubmit => ("To submit", "status=approved&authority_status=PENDING"),
+        WorkTab::Draft => ("Draft", "status=draft&authority_status=PENDING"),
+        WorkTab::ToSubmit => ("To submit", "status=approved,paid&authority_status=PENDING"),
         WorkTab::Waiting => (
             "Waiting",
             "authority_status=QUEUED,VALIDATED&without_cancelled=true",
@@ -179,6 +170,8 @@ struct FoundInvoices {
     total: u64,
     is_more: bool,
     sums: Option<Vec<CurrencySum>>,
+    /// True if credit notes are among the documents that were summed up.
+    has_credit_notes: bool,
 }
 
 impl FoundInvoices {
@@ -192,17 +185,21 @@ impl FoundInvoices {
         let found = list
             .page_with_known_total(store, part, counted, PageFields::Shown)
             .await?;
-        let sums = if counted <= SUMMED_MAX {
-            let amounts = list.amounts(store, SUMMED_MAX).await?;
-            Some(currency_sums(&amounts, &state.catalog.get()))
+        let amounts = if counted <= SUMMED_MAX {
+            Some(list.amounts(store, SUMMED_MAX).await?)
         } else {
             None
         };
+        let sums = amounts
+            .as_ref()
+            .map(|amounts| currency_sums(amounts, &state.catalog.get()));
+        let mut summed_up = amounts.iter().flatten();
         Ok(Self {
             invoices: found.invoices,
             total: counted.min(COUNTED_MAX),
             is_more: counted > COUNTED_MAX,
             sums,
+            has_credit_notes: summed_up.any(|document| document.is_credit_note),
         })
     }
 
@@ -212,6 +209,7 @@ impl FoundInvoices {
             total: 0,
             is_more: false,
             sums: Some(Vec::new()),
+            has_credit_notes: false,
         }
     }
 }
@@ -250,12 +248,7 @@ pub(super) async fn render(
     let base = base_path(session);
     let list_query = list_query(&values, &[]);
     let here = format!("{base}/invoices");
-    let overdue =
-        owed::find_overdue(&state.store, session.taxpayer, &found.invoices, today).await?;
-    let rows = found.invoices.into_iter().map(|invoice| {
-        let digits = catalog.currency_digits(&invoice.currency);
-        InvoiceRow::new(invoice, digits, &overdue)
-    });
+    let rows = load_rows(state, session.taxpayer, found.invoices).await?;
     let is_set = |name: &str| !values.text(name).is_empty();
     let words = |status: &WorkflowStatus| (status.as_str(), Badge::from(*status));
     let page = InvoicesPage {
@@ -282,7 +275,9 @@ pub(super) async fn render(
         pages: PagePosition::new(page, found.total, &here, query),
         kept: KeptFilters::new(&here, query, &FORM),
         query: list_query,
-        rows: rows.collect(),
+        row_suffix: SourceList::from_query(query, today, &catalog).suffix(),
+        has_credit_notes: found.has_credit_notes || rows.iter().any(|row| row.is_credit_note),
+        rows,
         filter,
         view,
         base,
@@ -364,32 +359,4 @@ fn sort_columns(base: &str, values: &FormValues) -> Vec<SortColumn> {
         }
     };
     SORT_COLUMNS.map(column).into()
-}
-
-/// Returns the filters and the order as a query, without the page number and without the parameters in `without`.
-pub(super) fn list_query(values: &FormValues, without: &[&str]) -> String {
-    let mut pairs = Serializer::new(String::new());
-    for name in FILTER_NAMES.into_iter().chain(["sort", "per_page"]) {
-        if !values.text(name).is_empty() && !without.contains(&name) {
-            pairs.append_pair(name, values.text(name));
-        }
-    }
-    let pairs = pairs.finish();
-    if pairs.is_empty() {
-        pairs
-    } else {
-        format!("?{pairs}")
-    }
-}
-
-impl InvoiceRow {
-    fn new(invoice: Invoice, digits: u32, overdue: &HashSet<InvoiceId>) -> Self {
-        Self {
-            payable: invoice.payment.payable.with_digits(digits),
-            lifecycle: Lifecycle::from(&invoice).into(),
-            payment: PaymentBadgeAndRefund::new(invoice.payment, digits),
-            is_overdue: overdue.contains(&invoice.id),
-            invoice,
-        }
-    }
 }

@@ -15,7 +15,7 @@ use crate::console::accounts::bulk_act::{ActOutcome, apply_act, error_text};
 use crate::console::accounts::bulk_selection::{
     BulkAct, InvoiceSelection, STATUSES_AT_REST, ticked_rows,
 };
-use crate::console::accounts::invoice_sums::{CurrencySum, currency_sums};
+use crate::console::accounts::invoice_sums::{CurrencySum, amount_in_total, currency_sums};
 use crate::console::accounts::invoices::COUNTED_MAX;
 use crate::console::accounts::lifecycle::Lifecycle;
 use crate::console::accounts::navigation::base_path;
@@ -111,7 +111,9 @@ async fn find_selected_invoices(
     // Without these filters, invoices with which the act cannot be done would fill the limit.
     if list.filters.ids.is_none() {
         let filters = &mut list.filters;
-        filters.status = filters.status.or(Some(act.required_status()));
+        if filters.statuses.is_empty() {
+            filters.statuses = act.required_statuses().to_vec();
+        }
         if filters.authority_statuses.is_empty() {
             filters.authority_statuses = STATUSES_AT_REST.to_vec();
         }
@@ -154,6 +156,8 @@ struct PreviewPage {
     /// Says what will happen to each invoice.
     effect: &'static str,
     count: usize,
+    /// The word for this number of documents.
+    noun: &'static str,
     /// The totals of the invoices, minus the credit notes, by currency.
     sums: Vec<CurrencySum>,
     others: u64,
@@ -168,19 +172,21 @@ struct PreviewLine {
     id: InvoiceId,
     number: String,
     customer: String,
+    is_credit_note: bool,
     currency: String,
+    /// Below zero for a credit note, as in the total.
     payable: Amount,
     badge: Badge,
 }
 
 impl PreviewLine {
     fn new(invoice: Invoice, catalog: &Catalog) -> Self {
+        let is_credit_note = invoice.is_credit_note();
+        let payable = amount_in_total(invoice.payment.payable, is_credit_note);
         Self {
             badge: Lifecycle::from(&invoice).into(),
-            payable: invoice
-                .payment
-                .payable
-                .with_digits(catalog.currency_digits(&invoice.currency)),
+            is_credit_note,
+            payable: payable.with_digits(catalog.currency_digits(&invoice.currency)),
             id: invoice.id,
             number: invoice.invoice_no,
             customer: invoice.customer.name,
@@ -215,6 +221,7 @@ async fn preview_act(
         effect: act.effect_sentence(settings.submit_after_approval),
         act,
         count,
+        noun: document_noun(&found.amounts),
         sums: currency_sums(&found.amounts, &state.catalog.get()),
         others: found.others,
         is_more: found.is_more,
@@ -222,6 +229,17 @@ async fn preview_act(
         lines: found.lines,
         fields,
     })
+}
+
+/// Returns the word for these documents: invoices, unless credit notes are among them.
+fn document_noun(documents: &[DocumentAmounts]) -> &'static str {
+    let has_credit_notes = documents.iter().any(|document| document.is_credit_note);
+    match (has_credit_notes, documents.len()) {
+        (true, 1) => "credit note",
+        (true, _) => "documents",
+        (false, 1) => "invoice",
+        (false, _) => "invoices",
+    }
 }
 
 fn list_address(base: &str, values: &FormValues) -> String {

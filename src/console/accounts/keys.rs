@@ -17,7 +17,7 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::Confirmed;
 use crate::console::session::accounts::{AccountSession, Owner};
-use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, KeyTerms, NewKey};
+use crate::domain::access::api_key::{ApiKey, KeyScope, KeyTerms, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
@@ -217,13 +217,9 @@ async fn create_or_replace_key(
         ..asked.terms
     };
     key_terms::check_expiry(&terms, now)?;
-    let owner = KeyOwner {
-        kind: KeyKind::Taxpayer,
-        id: taxpayer.0,
-    };
     state
         .limits
-        .count_sensitive_operation(SensitiveOperation::Rotation, owner, taxpayer.0, now)
+        .count_sensitive_operation(SensitiveOperation::Rotation, taxpayer, now)
         .map_err(limits::limit_error)?;
     let text = key_generation::generate_key(KeyKind::Taxpayer)?;
     let new = NewKey::new(text.clone(), terms).with_name(asked.name);

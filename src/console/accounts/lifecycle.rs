@@ -7,7 +7,7 @@ use crate::domain::invoice::{AuthorityState, Invoice};
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 
 /// The progress of an invoice, or what holds it up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Lifecycle {
     Draft,
     Approved,
@@ -28,7 +28,7 @@ impl From<&Invoice> for Lifecycle {
 }
 
 impl Lifecycle {
-    fn new(status: WorkflowStatus, authority: AuthorityStatus) -> Self {
+    pub(super) fn new(status: WorkflowStatus, authority: AuthorityStatus) -> Self {
         match (status, authority) {
             (WorkflowStatus::Cancelled, _) => Self::Cancelled,
             (_, AuthorityStatus::Rejected) => Self::Rejected,

@@ -1,12 +1,14 @@
-//! Reads the filters of the list of invoices for its page: amounts are read as people type them, and faults name the
-//! labels of the fields.
+//! Reads the filters of the list of invoices for its page, and writes them as a query: amounts are read as people type
+//! them, and faults name the labels of the fields.
 
 use jiff::civil::Date;
+use url::form_urlencoded::Serializer;
 
+use crate::console::form_values::FormValues;
 use crate::console::typed_amount;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::forms::invoice_filters::{self, ListQuery};
+use crate::http::forms::invoice_filters::{self, FILTER_NAMES, ListQuery};
 use crate::http::forms::query::Query;
 
 /// The filters that the page keeps folded, each as the type of its input, its name and its label.
@@ -35,6 +37,22 @@ pub(super) fn read_list_query(
 ) -> Result<ListQuery, Faults> {
     let read = invoice_filters::read_with_amount_parser(query, today, catalog, typed_amount::parse);
     read.map_err(|faults| faults.map(|fault| fault.with_labels(filter_label)))
+}
+
+/// Returns the filters and the order as a query, without the page number and without the parameters in `without`.
+pub(super) fn list_query(values: &FormValues, without: &[&str]) -> String {
+    let mut pairs = Serializer::new(String::new());
+    for name in FILTER_NAMES.into_iter().chain(["sort", "per_page"]) {
+        if !values.text(name).is_empty() && !without.contains(&name) {
+            pairs.append_pair(name, values.text(name));
+        }
+    }
+    let pairs = pairs.finish();
+    if pairs.is_empty() {
+        pairs
+    } else {
+        format!("?{pairs}")
+    }
 }
 
 fn filter_label(name: &str) -> Option<&'static str> {

@@ -5,12 +5,14 @@
 //! | the navigation, and the address that the pages of a taxpayer begin with | `navigation` |
 //! | what is to be done, and how the account fares | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
 //! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
-//! | the list of invoices, its totals, its filters, those that people keep, and acts on many of them | `invoices`, `invoice_sums`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection`, `bulk_act` |
-//! | one invoice: its page, the head of it, its developer's view, its timeline | `invoice`, `invoice_head`, `invoice_developer`, `timeline` |
-//! | how far an invoice has come, and its payment, in one word; why one of its runs is paused | `lifecycle`, `payment_word`, `pause_cause` |
+//! | the list of invoices, its rows, its totals, its filters, those that people keep, and acts on many of them | `invoices`, `invoice_rows`, `invoice_sums`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection`, `bulk_act` |
+//! | one invoice: its page, the head of it, the list that it was opened from, its developer's view, its timeline | `invoice`, `invoice_head`, `source_list`, `invoice_developer`, `timeline` |
+//! | how far an invoice has come, and its payment, in one word; its taxes in words; why one of its runs is paused | `lifecycle`, `payment_word`, `tax_words`, `pause_cause` |
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
 //! | what can be done with an invoice, what an accountant does with it, and whether it has changed meanwhile | `invoice_acts`, `invoice_actions`, `invoice_submission`, `seen_invoice` |
-//! | the change of a stored invoice, its fields, and what a form would change | `invoice_edit`, `invoice_fields`, `field_changes` |
+//! | the payments of an invoice on its page, and taking one back | `invoice_payments`, `invoice_take_back` |
+//! | a new invoice, a credit note, and the change of a stored invoice | `invoice_new`, `credit_note`, `invoice_edit` |
+//! | the form of these and of corrections: its fields, its values, the body that it becomes, and what it would change | `invoice_form`, `invoice_fields`, `invoice_values`, `invoice_body`, `field_changes` |
 //! | the correction of a signed invoice, and its documents; the undoing of a batch | `invoice_correct`, `plan_table`, `batch_undo` |
 //! | files of invoices, what an import of them would do, and the answers that they lack | `import`, `import_answers` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
@@ -32,6 +34,7 @@ mod bulk_act;
 mod bulk_selection;
 mod contacts;
 mod correction;
+mod credit_note;
 mod customers;
 mod deliveries;
 mod deliveries_bulk;
@@ -44,13 +47,20 @@ mod integration;
 mod invoice;
 mod invoice_actions;
 mod invoice_acts;
+mod invoice_body;
 mod invoice_correct;
 mod invoice_developer;
 mod invoice_edit;
 mod invoice_fields;
+mod invoice_form;
 mod invoice_head;
+mod invoice_new;
+mod invoice_payments;
+mod invoice_rows;
 mod invoice_submission;
 mod invoice_sums;
+mod invoice_take_back;
+mod invoice_values;
 mod invoices;
 mod invoices_bulk;
 mod keys;
@@ -73,6 +83,8 @@ mod requests;
 mod saved_views;
 mod seen_invoice;
 mod settings;
+mod source_list;
+mod tax_words;
 mod taxpayers;
 mod taxpayers_onboarding;
 mod taxpayers_webhooks;
@@ -101,10 +113,13 @@ pub(super) fn endpoints() -> Vec<Path> {
         invoices::endpoints(),
         saved_views::endpoints(),
         invoices_bulk::endpoints(),
+        invoice_new::endpoints(),
         invoice::endpoints(),
         invoice_actions::endpoints(),
+        invoice_take_back::endpoints(),
         invoice_submission::endpoints(),
         invoice_edit::endpoints(),
+        credit_note::endpoints(),
         invoice_correct::endpoints(),
         import::endpoints(),
         import_answers::endpoints(),

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::domain::incident::{Incident, SOME_REPLICAS};
+use crate::domain::incident::Incident;
 
 /// The sentences about incidents that delay invoices to the authority, gravest first. `{since}` stands for the time.
 const SENTENCES: [(&str, &str); 5] = [
@@ -29,13 +29,13 @@ const SENTENCES: [(&str, &str); 5] = [
 ];
 
 /// Returns the sentences about the gravest of these incidents; `None` if none of them concerns the authority. An
-/// incident of only some replicas is left out, because the other replicas still send invoices. `waiting_count` is the
+/// incident of only some replicas or of some calls is left out, because invoices are still sent. `waiting_count` is the
 /// number of the account's waiting invoices, as text.
 pub(super) fn banner(incidents: &[Incident], waiting_count: &str) -> Option<String> {
     let known = SENTENCES.iter().find_map(|(name, sentence)| {
         let incident = incidents
             .iter()
-            .find(|one| one.kind.name == *name && one.finding.cause != SOME_REPLICAS)?;
+            .find(|one| one.kind.name == *name && one.concerns_all_invoices())?;
         Some((sentence, incident.since))
     });
     let (sentence, since) = known?;
@@ -55,7 +55,7 @@ fn time_text(at: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::incident::{Finding, INCIDENTS};
+    use crate::domain::incident::{Finding, INCIDENTS, SOME_CALLS, SOME_REPLICAS};
 
     #[test]
     fn each_sentence_is_about_an_incident_of_the_table() {
@@ -70,6 +70,7 @@ mod tests {
             ("authority-out", "connect", true),
             ("authority-refuses-key", "", true),
             ("authority-refuses-key", SOME_REPLICAS, false),
+            ("authority-refuses-key", SOME_CALLS, false),
             ("runs-paused", "", false),
         ] {
             let kind = INCIDENTS.iter().find(|kind| kind.name == name);
@@ -88,6 +89,8 @@ mod tests {
                 since: Timestamp::UNIX_EPOCH,
                 is_since_first_sight: false,
             };
+            let is_ours = name == "authority-refuses-key" && is_told;
+            assert_eq!(incident.is_fault_of_ours(), is_ours, "{name} {cause}");
             let told = banner(&[incident], "0");
             assert_eq!(told.is_some(), is_told, "{name} {cause}: {told:?}");
         }

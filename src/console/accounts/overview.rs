@@ -12,6 +12,7 @@ use crate::console::frame::Frame;
 use crate::console::live;
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::Reader;
+use crate::domain::access::session::ContactRole;
 use crate::domain::kernel::codes::{Subscription, WorkflowStatus};
 use crate::domain::party::Taxpayer;
 use crate::http::endpoint::{Path, path};
@@ -42,17 +43,18 @@ struct OverviewPage {
 }
 
 /// A reason why the account cannot create invoices.
-struct Obstacle {
-    text: &'static str,
+pub(super) struct Obstacle {
+    pub(super) text: &'static str,
     /// True if the page of the profile shows what is missing.
-    is_in_profile: bool,
+    pub(super) is_in_profile: bool,
 }
 
 /// A step that a new account has to take.
 struct NextStep {
     is_done: bool,
     label: &'static str,
-    path: &'static str,
+    /// The path of the page for it, below that of the account; `None` if the person may not open that page.
+    path: Option<&'static str>,
 }
 
 async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
@@ -61,7 +63,13 @@ async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> A
     let taxpayer = load_taxpayer(&state, &session).await?;
     let counts = list::count_by_status(store, id, COUNTED_MAX).await?;
     let endpoints = webhooks::owned_by_with_streaks(store.reader(), id).await?;
-    let steps = next_steps(&state, &taxpayer, &counts, !endpoints.is_empty()).await?;
+    let has_webhook = !endpoints.is_empty();
+    let mut steps = next_steps(&state, &taxpayer, &counts, has_webhook).await?;
+    if session.role < ContactRole::Owner {
+        for step in &mut steps {
+            step.path = step.path.filter(|path| !OWNER_PATHS.contains(path));
+        }
+    }
     show(&OverviewPage {
         frame: Frame::for_account(&session, "Overview"),
         base: base_path(&session),
@@ -88,6 +96,9 @@ async fn live_overview(
     std::future::ready(live::stream_to_account(&request, &state, id, render)).await
 }
 
+/// The pages of steps that only an owner may open.
+const OWNER_PATHS: [&str; 2] = ["/keys", "/webhooks"];
+
 async fn next_steps(
     state: &ApiState,
     taxpayer: &Taxpayer,
@@ -102,7 +113,7 @@ async fn next_steps(
     let step = |is_done, label, path| NextStep {
         is_done,
         label,
-        path,
+        path: Some(path),
     };
     Ok(vec![
         step(is_complete, "Complete the business profile", "/profile"),
@@ -121,7 +132,8 @@ async fn next_steps(
     ])
 }
 
-fn submission_obstacles(state: &ApiState, taxpayer: &Taxpayer) -> Vec<Obstacle> {
+/// Returns the reasons why the account cannot create invoices.
+pub(super) fn submission_obstacles(state: &ApiState, taxpayer: &Taxpayer) -> Vec<Obstacle> {
     let is_verified = taxpayer.verification.satisfies(state.settings.verification);
     [
         (

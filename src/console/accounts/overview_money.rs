@@ -27,7 +27,7 @@ pub(super) struct MoneyLine {
     /// True if the overdue amount links to the list of overdue invoices. It does so only if the account has no other
     /// currency, because the list has no filter by currency.
     pub(super) is_overdue_listed: bool,
-    /// `None` if the month has too many invoices.
+    /// `None` if the month has too many invoices, or one that is too long for a list.
     pub(super) vat: Option<Amount>,
 }
 
@@ -46,7 +46,7 @@ struct CurrencyTotals {
 
 pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<MoneySummary, ApiError> {
     let today = state.today();
-    let owed = owed::load_unsettled(&state.store, taxpayer, OWED_MAX).await?;
+    let owed = owed::load_owed_invoices(&state.store, taxpayer, OWED_MAX).await?;
     let catalog = state.catalog.get();
     let totals = totals_by_currency(&owed.invoices, &catalog, today);
     let mut sums: BTreeMap<_, _> = totals
@@ -60,7 +60,7 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
             (total.currency, sums)
         })
         .collect();
-    let is_vat_known = add_month_vat(state, taxpayer, &mut sums).await?;
+    let is_vat_known = add_vat_this_month(state, taxpayer, &mut sums).await?;
     let is_only_currency = sums.len() == 1;
     let line = |(currency, sum): (String, CurrencyTotals)| {
         let digits = catalog.currency_digits(&currency);
@@ -78,9 +78,9 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
     })
 }
 
-/// Adds the VAT of this month's signed sales: of invoices, minus that of credit notes. Returns false if there are
-/// more than `VAT_MAX` invoices.
-async fn add_month_vat(
+/// Adds to `sums` the VAT of this month's signed sales: that of invoices, minus that of credit notes. Returns false if
+/// the VAT is not known, because there are more than `VAT_MAX` invoices or one is too long for a list.
+async fn add_vat_this_month(
     state: &ApiState,
     taxpayer: TaxpayerId,
     sums: &mut BTreeMap<String, CurrencyTotals>,

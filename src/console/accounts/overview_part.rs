@@ -10,16 +10,16 @@ use crate::console::accounts::overview_work::{
 };
 use crate::console::accounts::webhook_summary::WebhookSummary;
 use crate::console::accounts::{invoices, outage_banner};
-use crate::console::badges::Badge;
+use crate::console::badges::{Badge, badge};
 use crate::console::deadline_words::NEAR_S;
 use crate::console::filters;
 use crate::domain::access::session::ContactRole;
-use crate::domain::kernel::codes::WorkflowStatus;
+use crate::domain::kernel::codes::{Category, WorkflowStatus};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::list;
-use crate::store::invoices::work_tabs::{self, WorkTab};
+use crate::store::invoices::work_tabs::{self, FirstDaysInTime, LateCounts, TabCount, WorkTab};
 use crate::store::operations::supplier_invoices;
 use crate::store::runs::{self, StoppedCounts};
 
@@ -46,7 +46,9 @@ struct OverviewPart {
     /// True if there are too many unpaid invoices, so that only those that were due first were summed up.
     is_money_cut: bool,
     has_invoices: bool,
-    counts: Vec<StatusCount>,
+    /// The address of the form for a new invoice; `None` for those who only look.
+    new_invoice: Option<String>,
+    counts: Vec<StateCount>,
     webhook: WebhookSummary,
 }
 
@@ -59,10 +61,11 @@ struct Task {
     path: String,
 }
 
-struct StatusCount {
-    status: &'static str,
+/// The number of invoices in a state, with the address of the list of these invoices.
+struct StateCount {
     badge: Badge,
     count: String,
+    path: String,
     is_none: bool,
 }
 
@@ -70,6 +73,9 @@ struct StatusCount {
 struct TaskCounts {
     rejected: u64,
     in_progress: u64,
+    /// The approved invoices that were not submitted, and those of them and of the drafts that are late.
+    to_submit: u64,
+    late: LateCounts,
     stopped: StoppedCounts,
     unacknowledged: u64,
 }
@@ -84,10 +90,10 @@ pub(super) async fn render(
     role: ContactRole,
 ) -> Result<String, ApiError> {
     let store = &state.store;
-    let mut counts = list::count_by_status(store, taxpayer, COUNTED_MAX + 1).await?;
-    counts.sort_by_key(|(status, _)| (*status == WorkflowStatus::Cancelled, status.stage()));
+    let counts = list::count_by_status(store, taxpayer, COUNTED_MAX + 1).await?;
+    let tabs = work_tabs::count(store, taxpayer, state.today(), COUNTED_MAX).await?;
     let webhook = WebhookSummary::load(state, taxpayer).await?;
-    let needs = TaskCounts::load(state, taxpayer).await?;
+    let needs = TaskCounts::load(state, taxpayer, &tabs).await?;
     let report = state.incidents.last_report();
     let money = overview_money::load(state, taxpayer).await?;
     let base = format!("/dashboard/{taxpayer}");
@@ -108,10 +114,8 @@ pub(super) async fn render(
         money: money.lines,
         is_money_cut: money.is_cut,
         has_invoices: counts.iter().any(|(_, count)| *count > 0),
-        counts: counts
-            .into_iter()
-            .map(|(status, count)| StatusCount::new(status, count))
-            .collect(),
+        new_invoice: (role >= ContactRole::Accountant).then(|| format!("{base}/invoices/new")),
+        counts: state_counts(&tabs, &counts),
         webhook,
         base,
     };
@@ -119,7 +123,11 @@ pub(super) async fn render(
 }
 
 impl TaskCounts {
-    async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Self, ApiError> {
+    async fn load(
+        state: &ApiState,
+        taxpayer: TaxpayerId,
+        tabs: &[TabCount],
+    ) -> Result<Self, ApiError> {
         let store = &state.store;
         let now = state.now();
         let near = now
@@ -127,19 +135,55 @@ impl TaskCounts {
             .unwrap_or(now);
         let max = COUNTED_MAX + 1;
         let stopped = runs::count_stopped_owned_by(store, taxpayer, now..near, max).await?;
-        let tabs = work_tabs::count(store, taxpayer, state.today(), COUNTED_MAX).await?;
-        let count = |tab: WorkTab| {
-            let found = tabs.iter().find(|one| one.tab == tab);
-            found.map_or(0, |one| one.count + u64::from(one.is_more))
+        let deadlines = state.settings.deadlines;
+        let days = FirstDaysInTime {
+            b2b: deadlines.first_day_in_time(Category::B2B, now),
+            b2c: deadlines.first_day_in_time(Category::B2C, now),
+            b2g: deadlines.first_day_in_time(Category::B2G, now),
         };
         Ok(Self {
-            rejected: count(WorkTab::Rejected),
-            in_progress: count(WorkTab::Waiting),
+            rejected: tab_count(tabs, WorkTab::Rejected),
+            in_progress: tab_count(tabs, WorkTab::Waiting),
+            to_submit: tab_count(tabs, WorkTab::ToSubmit),
+            late: work_tabs::count_late(store, taxpayer, days, COUNTED_MAX).await?,
             stopped,
             unacknowledged: supplier_invoices::count_unacknowledged_owned_by(store, taxpayer, max)
                 .await?,
         })
     }
+}
+
+/// Returns the number of invoices in a tab; one more than `COUNTED_MAX` if there are more than were counted.
+fn tab_count(tabs: &[TabCount], tab: WorkTab) -> u64 {
+    let found = tabs.iter().find(|one| one.tab == tab);
+    found.map_or(0, |one| one.count + u64::from(one.is_more))
+}
+
+/// Returns the number of invoices in each state, in the order in which an invoice goes through them. The states up to
+/// the signature are tabs of the list, so that both show the same numbers.
+fn state_counts(tabs: &[TabCount], counts: &[(WorkflowStatus, u64)]) -> Vec<StateCount> {
+    let in_tabs = [
+        (WorkTab::Draft, "idle"),
+        (WorkTab::ToSubmit, "info"),
+        (WorkTab::Waiting, "wait"),
+        (WorkTab::Attention, "bad"),
+        (WorkTab::Signed, "ok"),
+    ];
+    let in_tabs = in_tabs.into_iter().map(|(tab, class)| {
+        let (label, filters) = invoices::tab_label_and_filters(tab);
+        StateCount::new(badge(class, label), filters, tab_count(tabs, tab))
+    });
+    let further = [
+        WorkflowStatus::Transmitted,
+        WorkflowStatus::Reported,
+        WorkflowStatus::Cancelled,
+    ];
+    let further = further.into_iter().map(|status| {
+        let found = counts.iter().find(|(known, _)| *known == status);
+        let count = found.map_or(0, |(_, count)| *count);
+        StateCount::new(status.into(), &format!("status={status}"), count)
+    });
+    in_tabs.chain(further).collect()
 }
 
 /// Writes a count. A count above `COUNTED_MAX` is written as `1,000+`.
@@ -159,7 +203,9 @@ fn tasks(needs: &TaskCounts, webhook: &WebhookSummary, role: ContactRole) -> Vec
             act("Correct and send again"),
             "/invoices?authority_status=REJECTED&without_cancelled=true",
         ),
-        paused_task(&needs.stopped, role),
+        paused_task(&needs.stopped, act("Try again")),
+        to_submit_task(needs, act("Submit")),
+        late_drafts_task(needs.late.drafts, act("Approve and submit")),
         Task::new(
             "bad",
             needs.stopped.missed,
@@ -209,13 +255,9 @@ fn tasks(needs: &TaskCounts, webhook: &WebhookSummary, role: ContactRole) -> Vec
     tasks.into_iter().flatten().collect()
 }
 
-/// Returns the task about paused runs. The linked list also has the runs that operators hold back.
-fn paused_task(stopped: &StoppedCounts, role: ContactRole) -> Option<Task> {
-    let try_again = if role >= ContactRole::Accountant {
-        "Try again"
-    } else {
-        LOOK
-    };
+/// Returns the task about paused runs. The linked list also has the runs that operators hold back. `try_again` is the
+/// label of the link to those that the person may continue.
+fn paused_task(stopped: &StoppedCounts, try_again: &'static str) -> Option<Task> {
     let (class, what, act) = match stopped.held {
         0 => ("bad", "failed".to_owned(), try_again),
         held if held == stopped.paused => (
@@ -231,6 +273,35 @@ fn paused_task(stopped: &StoppedCounts, role: ContactRole) -> Option<Task> {
     };
     let path = "/invoices?authority_status=FAILED&without_cancelled=true";
     Task::new(class, stopped.paused, what, act, path)
+}
+
+/// Returns the task about drafts that are past their legal deadline. `act` is the label of the link to the drafts, of
+/// which those with the earliest day of issue come first.
+fn late_drafts_task(count: u64, act: &'static str) -> Option<Task> {
+    let what = match count {
+        1 => "draft past the legal deadline",
+        _ => "drafts past the legal deadline",
+    };
+    let (_, filters) = invoices::tab_label_and_filters(WorkTab::Draft);
+    let path = format!("/invoices?{filters}&sort=invoice_date");
+    Task::new("warn", count, what, act, &path)
+}
+
+/// Returns the task about approved invoices that were not submitted. The list has those with the earliest day of issue
+/// first. `submit` is the label of the link to it.
+fn to_submit_task(needs: &TaskCounts, submit: &'static str) -> Option<Task> {
+    let (class, what) = match needs.late.to_submit {
+        0 => ("info", "approved and not submitted".to_owned()),
+        late => {
+            let is_more = needs.to_submit > COUNTED_MAX;
+            let late = invoices::count_text(late, is_more);
+            let what = format!("approved and not submitted, {late} past the legal deadline");
+            ("bad", what)
+        }
+    };
+    let (_, filters) = invoices::tab_label_and_filters(WorkTab::ToSubmit);
+    let path = format!("/invoices?{filters}&sort=invoice_date");
+    Task::new(class, needs.to_submit, what, submit, &path)
 }
 
 impl Task {
@@ -252,12 +323,13 @@ impl Task {
     }
 }
 
-impl StatusCount {
-    fn new(status: WorkflowStatus, count: u64) -> Self {
+impl StateCount {
+    /// `filters` is the query of the list of these invoices.
+    fn new(badge: Badge, filters: &str, count: u64) -> Self {
         Self {
-            status: status.as_str(),
-            badge: status.into(),
+            badge,
             count: count_text(count),
+            path: format!("/invoices?{filters}"),
             is_none: count == 0,
         }
     }
@@ -272,6 +344,8 @@ mod tests {
         TaskCounts {
             rejected: 1,
             in_progress: 0,
+            to_submit: 0,
+            late: LateCounts::default(),
             stopped: StoppedCounts {
                 paused: 3,
                 ..StoppedCounts::default()
@@ -338,6 +412,67 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_submitted_is_told_with_what_is_late_of_it() {
+        for (to_submit, late, expected) in [
+            (0, 0, None),
+            (2, 0, Some("info 2 approved and not submitted")),
+            (
+                3,
+                1,
+                Some("bad 3 approved and not submitted, 1 past the legal deadline"),
+            ),
+            (
+                1_001,
+                40,
+                Some("bad 1,000+ approved and not submitted, 40+ past the legal deadline"),
+            ),
+        ] {
+            let needs = TaskCounts {
+                to_submit,
+                late: LateCounts {
+                    drafts: 0,
+                    to_submit: late,
+                },
+                ..sample_needs()
+            };
+            let task = to_submit_task(&needs, "Submit");
+            let words = task.map(|task| format!("{} {} {}", task.class, task.count, task.what));
+            assert_eq!(words.as_deref(), expected, "{to_submit} {late}");
+        }
+    }
+
+    #[test]
+    fn each_state_has_the_number_of_its_list() {
+        let tab = |tab, count| TabCount {
+            tab,
+            count,
+            is_more: count == COUNTED_MAX,
+        };
+        let tabs = [
+            tab(WorkTab::Draft, 2),
+            tab(WorkTab::ToSubmit, 3),
+            tab(WorkTab::Signed, COUNTED_MAX),
+        ];
+        let counts = [
+            (WorkflowStatus::Draft, 9),
+            (WorkflowStatus::Paid, 4),
+            (WorkflowStatus::Cancelled, 1),
+        ];
+        let states = state_counts(&tabs, &counts).into_iter();
+        let shown = states.filter(|state| !state.is_none);
+        let found: Vec<_> = shown
+            .map(|state| format!("{} {} {}", state.count, state.badge.text, state.path))
+            .collect();
+        let expected = [
+            "2 Draft /invoices?status=draft&authority_status=PENDING",
+            "3 To submit /invoices?status=approved,paid&authority_status=PENDING",
+            "1,000+ Signed /invoices?status=submitted",
+            "1 Cancelled /invoices?status=cancelled",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
     fn a_run_that_an_operator_holds_back_is_not_called_failed() {
         for (paused, held, expected) in [
             (0, 0, None),
@@ -354,7 +489,7 @@ mod tests {
                 held,
                 ..StoppedCounts::default()
             };
-            let task = paused_task(&stopped, ContactRole::Owner);
+            let task = paused_task(&stopped, "Try again");
             let words = task.map(|task| format!("{} {}", task.count, task.what));
             assert_eq!(words.as_deref(), expected, "{paused} {held}");
         }

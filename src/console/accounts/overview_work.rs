@@ -11,6 +11,7 @@ use crate::console::accounts::timeline::operation_name;
 use crate::console::badges::{Badge, badge};
 use crate::console::deadline_words::DeadlineWords;
 use crate::domain::access::session::ContactRole;
+use crate::domain::incident::Incident;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -51,6 +52,8 @@ pub(super) struct ProgressLine {
     pub(super) expected: Option<Timestamp>,
     /// True if the run waits until an operator acts.
     pub(super) is_held: bool,
+    /// True if the run waits until the operator of the service has mended a fault of the service.
+    pub(super) is_fault_of_ours: bool,
     /// The legal deadline of a submission; `None` for other runs, whose invoice is signed already.
     pub(super) deadline: Option<DeadlineWords>,
     pub(super) address: String,
@@ -127,23 +130,29 @@ pub(super) async fn progress_lines(
     let known = load_invoices(state, taxpayer, &runs).await?;
     let now = state.now();
     let holds = state.pipeline.backlog.holds();
+    let report = state.incidents.last_report();
+    let has_fault_of_ours = report.incidents.iter().any(Incident::is_fault_of_ours);
     let mut lines = Vec::with_capacity(runs.len());
     for run in runs {
         let place = state.pipeline.backlog.queue_place(&run).await?;
         let prediction = place.map(|place| place.end.prediction);
         let is_held = holds.needs_operator(&run);
+        let is_fault_of_ours = has_fault_of_ours && waits_for_authority(run.wait_reason());
         lines.push(ProgressLine {
             number: run.irn.invoice_no().to_owned(),
             name: operation_name(run.operation()),
             why: if is_held {
                 "The operator of the service holds it back."
+            } else if is_fault_of_ours {
+                "This service cannot use the tax authority."
             } else {
                 wait_reason_words(run.wait_reason())
             },
             is_held,
+            is_fault_of_ours,
             // During an outage the prediction is a mere guess, so it is not shown.
             expected: prediction
-                .filter(|prediction| prediction.latest.is_some())
+                .filter(|prediction| prediction.latest.is_some() && !is_fault_of_ours)
                 .map(|prediction| prediction.expected),
             deadline: legal_deadline(&run, now),
             address: run_address(base, &known, &run),
@@ -200,6 +209,11 @@ fn rejection_reason(run: &Run, invoice: Option<&Invoice>, catalog: &Catalog) -> 
         }
         _ => why.message,
     }
+}
+
+/// True if the run waits because a call to the authority failed, and not for somebody else.
+fn waits_for_authority(reason: Option<WaitReason>) -> bool {
+    matches!(reason, Some(WaitReason::AuthorityUnavailable) | None)
 }
 
 fn wait_reason_words(reason: Option<WaitReason>) -> &'static str {

@@ -31,7 +31,7 @@ impl RunsPausedByOperators {
     pub(super) async fn load(store: &Store, runs: &[Run]) -> Result<Self, StoreError> {
         let paused = runs.iter().filter(|run| run.state() == RunState::Paused);
         let ids: Vec<_> = paused.map(|run| run.id).collect();
-        let paused = audit::find_paused_by_operator(store.reader(), &ids).await?;
+        let paused = audit::find_runs_paused_by_operator(store.reader(), &ids).await?;
         Ok(Self(paused))
     }
 

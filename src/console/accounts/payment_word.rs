@@ -1,47 +1,96 @@
-//! The payment of an invoice in a row of the list: a word, and the amount that was paid above the signed payable.
+//! The payment of a document in a row of the list and on its page: a word, and the amount that was paid above the signed
+//! payable.
 
 use crate::console::badges::{Badge, badge};
+use crate::domain::invoice::Invoice;
+use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::money::Amount;
-use crate::domain::payment::Payment;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PaymentBadgeAndRefund {
-    pub(super) badge: Badge,
+    /// `None` for a credit note of which nothing was paid back or set off: nobody is expected to pay it.
+    pub(super) badge: Option<Badge>,
     /// The amount that was paid above the payable amount of the signed document; `None` if there is none. Credit
     /// notes are not counted here. The page of the invoice counts them, so its refund may be larger.
     pub(super) refund: Option<Amount>,
 }
 
 impl PaymentBadgeAndRefund {
-    /// `digits` is the number of decimal digits of the currency.
-    pub(super) fn new(payment: Payment, digits: u32) -> Self {
+    /// `digits` is the number of decimal digits of the currency. `is_nothing_left` is true if signed credit notes,
+    /// together with what was paid, leave nothing of the invoice.
+    pub(super) fn new(invoice: &Invoice, digits: u32, is_nothing_left: bool) -> Self {
+        let payment = invoice.payment;
         let excess = payment
             .signed_payable
             .and_then(|payable| payment.paid.minus(payable))
             .filter(|excess| *excess > Amount::ZERO);
         Self {
             badge: match excess {
-                Some(_) => badge("warn", "Refund due"),
-                None => payment.status.into(),
+                Some(_) => Some(badge("warn", "Refund due")),
+                None => payment_badge(invoice, is_nothing_left),
             },
             refund: excess.map(|excess| excess.with_digits(digits)),
         }
     }
 }
 
+/// Returns the word for the payment of a document; `None` for a credit note that needs none. After a credit in full the
+/// payment status of an invoice is "rejected", or stays "pending", which would sound as if money were missing.
+pub(super) fn payment_badge(invoice: &Invoice, is_nothing_left: bool) -> Option<Badge> {
+    let payment = invoice.payment;
+    match payment.status {
+        PaymentStatus::Pending if invoice.is_credit_note() => None,
+        PaymentStatus::Partial if invoice.is_credit_note() => Some(badge("wait", "Partly settled")),
+        PaymentStatus::Paid if invoice.is_credit_note() => Some(badge("ok", "Settled")),
+        _ if is_nothing_left && payment.paid.is_zero() => Some(badge("idle", "Credited")),
+        _ if is_nothing_left => Some(badge("ok", "Settled")),
+        status => Some(status.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::kernel::codes::PaymentStatus;
+    use crate::domain::correction::testing::{draft, signed};
+    use crate::domain::invoice::Line;
+    use crate::domain::payment::Payment;
 
     fn amount(text: &str) -> Amount {
         Amount::parse(text).unwrap()
     }
 
     #[test]
+    fn a_credit_is_no_rejected_payment_and_a_credit_note_is_not_owed() {
+        use PaymentStatus::{Paid, Partial, Pending, Rejected};
+        // The type of the document, its payment status, the paid amount, whether credit notes leave nothing of it, and
+        // the word.
+        for (code, status, paid, is_nothing_left, word) in [
+            ("381", Pending, "0", false, Some("Not paid")),
+            ("381", Pending, "0", true, Some("Credited")),
+            ("381", Rejected, "0", false, Some("Payment rejected")),
+            ("381", Rejected, "0", true, Some("Credited")),
+            ("381", Partial, "40", false, Some("Partly paid")),
+            ("381", Partial, "40", true, Some("Settled")),
+            ("381", Paid, "100", false, Some("Paid")),
+            ("380", Pending, "0", false, None),
+            ("380", Partial, "40", false, Some("Partly settled")),
+            ("380", Paid, "100", false, Some("Settled")),
+            ("380", Rejected, "0", false, Some("Payment rejected")),
+        ] {
+            let mut invoice = signed(draft(vec![Line::sample()]));
+            code.clone_into(&mut invoice.invoice_type);
+            invoice.payment.status = status;
+            invoice.payment.paid = amount(paid);
+            let found = payment_badge(&invoice, is_nothing_left).map(|badge| badge.text);
+            assert_eq!(found, word, "{code} {status} {is_nothing_left}");
+        }
+    }
+
+    #[test]
     fn only_what_was_paid_above_the_signed_payable_is_to_be_refunded() {
+        let as_signed = signed(draft(vec![Line::sample()]));
         // The status, the payable of the signed document if it is another one, the paid amount, and the word.
-        for (status, signed, paid, text, refund) in [
+        for (status, as_authority, paid, text, refund) in [
             (PaymentStatus::Paid, None, "1612.50", "Paid", None),
             (
                 PaymentStatus::Paid,
@@ -75,12 +124,16 @@ mod tests {
             let payment = Payment {
                 status,
                 payable: amount("1612.50"),
-                signed_payable: signed.map(amount),
+                signed_payable: as_authority.map(amount),
                 paid: amount(paid),
             };
-            let word = PaymentBadgeAndRefund::new(payment, 2);
-            let case = format!("{status:?} {signed:?} {paid}");
-            assert_eq!(word.badge.text, text, "{case}");
+            let invoice = Invoice {
+                payment,
+                ..as_signed.clone()
+            };
+            let word = PaymentBadgeAndRefund::new(&invoice, 2, false);
+            let case = format!("{status:?} {as_authority:?} {paid}");
+            assert_eq!(word.badge.map(|badge| badge.text), Some(text), "{case}");
             assert_eq!(word.refund, refund.map(amount), "{case}");
         }
     }

@@ -1,5 +1,6 @@
 //! The documents of a correction and its amounts, as a table of a page and in words.
 
+use crate::console::accounts::invoice_sums::amount_in_total;
 use crate::domain::correction::record::{Correction, DocumentPurpose, PlannedDocument};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
@@ -17,6 +18,7 @@ pub(super) struct PlanTable {
 }
 
 pub(super) struct DocumentLine {
+    /// The payable of a credit note is below zero.
     pub(super) document: PlannedDocument,
     pub(super) name: &'static str,
 }
@@ -34,7 +36,10 @@ impl PlanTable {
                 DocumentPurpose::Replacement => "Replacement",
             },
             document: PlannedDocument {
-                payable: shown(document.payable),
+                payable: amount_in_total(
+                    shown(document.payable),
+                    document.kind == DocumentPurpose::CreditNote,
+                ),
                 ..document.clone()
             },
         });

@@ -1,10 +1,13 @@
 //! The report of a month: its VAT by currency, kind of document and state, and the gaps in the invoice numbers.
 
+use std::collections::BTreeMap;
+
 use actix_web::web;
 use askama::Template;
 use jiff::ToSpan;
 use jiff::civil::Date;
 
+use crate::console::accounts::lifecycle::Lifecycle;
 use crate::console::accounts::navigation::base_path;
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -14,6 +17,7 @@ use crate::console::session::accounts::Reader;
 use crate::domain::invoice::month_report::{ReportTable, totals_by_currency};
 use crate::domain::invoice::month_summary::{AmountSums, MonthSummary};
 use crate::domain::invoice::number_series::SeriesSummary;
+use crate::domain::invoice::totals::TotalTooLarge;
 use crate::domain::kernel::codes::DocumentKind;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
@@ -78,7 +82,7 @@ async fn show_report(state: web::Data<ApiState>, Reader(session): Reader, query:
         previous: month_text(month.saturating_sub(1.month())),
         next: (month < present).then(|| month_text(month.saturating_add(1.month()))),
         month: month_text(month),
-        rows: sum_lines(&summary, &catalog),
+        rows: sum_lines(&summary, &catalog)?,
         totals: total_lines(&summary, &catalog)?,
         series_left_out: summary.numbers.series_count().saturating_sub(series.len()),
         series,
@@ -119,20 +123,32 @@ fn month_text(month: Date) -> String {
     month.strftime("%Y-%m").to_string()
 }
 
-fn sum_lines(summary: &MonthSummary, catalog: &Catalog) -> Vec<SumLine> {
-    let lines = summary.sums.iter().map(|(key, sum)| SumLine {
-        kind: match key.kind {
-            DocumentKind::Invoice => "Invoices",
-            DocumentKind::CreditNote => "Credit notes",
-            DocumentKind::SelfBilled => "Self-billed invoices",
-            DocumentKind::SelfBilledCreditNote => "Self-billed credit notes",
-            DocumentKind::Other => "Other documents",
-        },
-        state: key.status.into(),
-        sum: with_digits(*sum, catalog.currency_digits(&key.currency)),
-        currency: key.currency.clone(),
-    });
-    lines.collect()
+/// Returns the sums by currency, kind and state. The states are the words of the list of invoices.
+fn sum_lines(summary: &MonthSummary, catalog: &Catalog) -> Result<Vec<SumLine>, ApiError> {
+    let mut sums: BTreeMap<(&str, DocumentKind, Lifecycle), AmountSums> = BTreeMap::new();
+    for ((key, authority), part) in &summary.by_authority_status {
+        let state = Lifecycle::new(key.status, *authority);
+        let sum = sums
+            .entry((key.currency.as_str(), key.kind, state))
+            .or_default();
+        let merged = sum.merge(*part).ok_or(TotalTooLarge);
+        *sum = merged.map_err(ApiError::internal)?;
+    }
+    let lines = sums
+        .into_iter()
+        .map(|((currency, kind, state), sum)| SumLine {
+            kind: match kind {
+                DocumentKind::Invoice => "Invoices",
+                DocumentKind::CreditNote => "Credit notes",
+                DocumentKind::SelfBilled => "Self-billed invoices",
+                DocumentKind::SelfBilledCreditNote => "Self-billed credit notes",
+                DocumentKind::Other => "Other documents",
+            },
+            state: state.into(),
+            sum: with_digits(sum, catalog.currency_digits(currency)),
+            currency: currency.to_owned(),
+        });
+    Ok(lines.collect())
 }
 
 fn total_lines(summary: &MonthSummary, catalog: &Catalog) -> Result<Vec<TotalLine>, ApiError> {
@@ -150,5 +166,42 @@ fn with_digits(sum: AmountSums, digits: u32) -> AmountSums {
         net: sum.net.with_digits(digits),
         tax: sum.tax.with_digits(digits),
         gross: sum.gross.with_digits(digits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::correction::testing::{draft, signed};
+    use crate::domain::invoice::Line;
+    use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
+    use crate::domain::reference::catalog::ReferenceList;
+
+    #[test]
+    fn a_state_of_the_report_is_the_word_of_the_list() {
+        let mut catalog = Catalog::default();
+        let categories = json!([{ "code": "STANDARD_VAT", "percent": 7.5 }]);
+        catalog.load(ReferenceList::TaxCategories, &categories);
+        let mut summary = MonthSummary::default();
+        for (status, authority) in [
+            (WorkflowStatus::Approved, AuthorityStatus::Pending),
+            (WorkflowStatus::Paid, AuthorityStatus::Pending),
+            (WorkflowStatus::Approved, AuthorityStatus::Rejected),
+            (WorkflowStatus::Draft, AuthorityStatus::Rejected),
+            (WorkflowStatus::Approved, AuthorityStatus::Failed),
+        ] {
+            let mut invoice = signed(draft(vec![Line::sample()]));
+            invoice.status = status;
+            invoice.authority.status = authority;
+            summary.add(&invoice, &catalog).unwrap();
+        }
+        let lines = sum_lines(&summary, &catalog).unwrap();
+        let found: Vec<_> = lines
+            .iter()
+            .map(|line| format!("{} {}", line.sum.count, line.state.text))
+            .collect();
+        assert_eq!(found, ["2 Approved", "2 Rejected", "1 Stopped"]);
     }
 }

@@ -28,7 +28,7 @@ use crate::http::extract::auth::SentFromPage;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
-use crate::store::operations::request_log::{self, LogReader, RequestFilter};
+use crate::store::operations::request_log::{self, ReadingAccount, RequestFilter};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/dashboard/{taxpayer}/requests/{request}/send").form(send_again)]
@@ -49,7 +49,7 @@ async fn send_again(
     ids: web::Path<(String, String)>,
     _: Form<FormValues>,
 ) -> Answer {
-    let reader = LogReader::Taxpayer(session.taxpayer);
+    let reader = ReadingAccount::Taxpayer(session.taxpayer);
     let logged = find(&state, reader, &ids.1).await?;
     if !may_send_again(&state, &logged) {
         return Err(ApiError::route_not_found());

@@ -23,7 +23,7 @@ use crate::http::forms::query::Query;
 use crate::http::forms::request_log::read_filter;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::operations::request_log::{self, LogReader, RequestFilter};
+use crate::store::operations::request_log::{self, ReadingAccount, RequestFilter};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -100,7 +100,7 @@ struct BodyText {
 
 /// GET /dashboard/{taxpayer}/requests: lists the requests about an account.
 async fn list_requests(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
-    let reader = LogReader::Taxpayer(session.taxpayer);
+    let reader = ReadingAccount::Taxpayer(session.taxpayer);
     let frame = Frame::for_account(&session, TITLE);
     let here = format!("{}/requests", base_path(&session));
     render_list(&state, reader, frame, here, &query).await
@@ -112,7 +112,7 @@ async fn list_integrator_requests(
     integrator: SignedInIntegrator,
     query: Query,
 ) -> Answer {
-    let reader = LogReader::Integrator(integrator.id);
+    let reader = ReadingAccount::Integrator(integrator.id);
     let frame = Frame::for_person(&integrator.person, &integrator.csrf, TITLE);
     let here = "/dashboard/taxpayers/requests".to_owned();
     render_list(&state, reader, frame, here, &query).await
@@ -120,7 +120,7 @@ async fn list_integrator_requests(
 
 async fn render_list(
     state: &ApiState,
-    reader: LogReader,
+    reader: ReadingAccount,
     frame: Frame,
     here: String,
     query: &Query,
@@ -147,7 +147,7 @@ async fn render_list(
     let has_field = FORM.fields.iter().any(|name| !values.text(name).is_empty());
     let page = RequestsPage {
         frame,
-        is_integrators: matches!(reader, LogReader::Integrator(_)),
+        is_integrators: matches!(reader, ReadingAccount::Integrator(_)),
         is_errors,
         is_filtered: has_field || !kept.chips.is_empty(),
         filter,
@@ -178,7 +178,7 @@ fn with_link_filters(filter: RequestFilter, query: &Query) -> RequestFilter {
 /// Returns a request of the log. Fails if the reader may not see it.
 pub(super) async fn find(
     state: &ApiState,
-    reader: LogReader,
+    reader: ReadingAccount,
     id: &str,
 ) -> Result<LoggedRequest, ApiError> {
     let id = path_ids::parse_uuid(id).ok_or_else(ApiError::route_not_found)?;
@@ -212,7 +212,7 @@ async fn show_request(
     Owner(session): Owner,
     ids: web::Path<(String, String)>,
 ) -> Answer {
-    let reader = LogReader::Taxpayer(session.taxpayer);
+    let reader = ReadingAccount::Taxpayer(session.taxpayer);
     let logged = find(&state, reader, &ids.1).await?;
     show(&RequestPage {
         frame: Frame::for_account(&session, "Request").with_section(TITLE),
@@ -231,7 +231,7 @@ async fn show_integrator_request(
     integrator: SignedInIntegrator,
     id: web::Path<String>,
 ) -> Answer {
-    let logged = find(&state, LogReader::Integrator(integrator.id), &id).await?;
+    let logged = find(&state, ReadingAccount::Integrator(integrator.id), &id).await?;
     show(&RequestPage {
         frame: Frame::for_person(&integrator.person, &integrator.csrf, "Request")
             .with_section(TITLE),

@@ -3,7 +3,8 @@
 
 use actix_web::web;
 
-use crate::console::accounts::invoices::{self, list_query};
+use crate::console::accounts::invoices;
+use crate::console::accounts::list_filters::list_query;
 use crate::console::accounts::navigation::base_path;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form, go_to};

@@ -2,9 +2,7 @@
 //! and how automatic the service is.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
-};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::{HttpResponse, web};
 use serde_json::{Map, Value, json};
 
@@ -52,9 +50,6 @@ const SWITCHES: [(&str, &str); 4] = [
         "Transmit an invoice to the customer as soon as the authority has signed it",
     ),
 ];
-
-/// The content policy of the logo: a browser that opens the picture itself runs no script in it.
-const LOGO_CONTENT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /// The settings as the page shows them.
 pub(super) struct SettingsPart {
@@ -215,9 +210,7 @@ async fn show_logo(state: web::Data<ApiState>, Reader(session): Reader) -> Answe
         .ok_or_else(ApiError::route_not_found)?;
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, mark.kind.media_type()))
-        .insert_header((CONTENT_SECURITY_POLICY, LOGO_CONTENT_POLICY))
-        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .insert_header((CACHE_CONTROL, "private, no-cache"))
+        .insert_header((CACHE_CONTROL, "no-store"))
         .body(bytes))
 }
 

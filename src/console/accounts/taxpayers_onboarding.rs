@@ -17,7 +17,9 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::SignedInIntegrator;
 use crate::domain::import::csv_table;
-use crate::domain::import::table::{Row, Table, duplicate_column_fault, unnamed_column_fault};
+use crate::domain::import::table::{
+    Row, Table, duplicate_column_fault, formula_fault, unnamed_column_fault,
+};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::Taxpayer;
@@ -168,21 +170,26 @@ async fn add_taxpayers_from_file(
 struct FileRow {
     number: u64,
     body: Map<String, Value>,
-    /// The fault of a cell beyond the columns of the header; `None` if there is none.
+    /// The fault of a cell in a column without a heading or beyond the header, or of a formula; `None` if there is none.
     fault: Option<Fault>,
 }
 
 impl FileRow {
-    /// `columns` are the names of the fields, in the order of the header's columns.
+    /// `columns` are the names of the fields, in the order of the header's columns (`find_columns`).
     fn read(table: &Table, columns: &[&str], row: &Row) -> Self {
         let cells = row.cells.iter().map(|cell| cell.trim());
+        let fields = columns.iter().copied().zip(cells);
         let stray = row.find_stray_cell(&table.header);
+        let stray = stray.map(|stray| unnamed_column_fault(String::new(), table.word, &stray));
+        let mut formulas = row.formulas.iter().filter_map(|index| columns.get(*index));
+        let formula = formulas.next().map(|column| {
+            let cell = format!("The cell of the column {column}");
+            formula_fault(String::new(), &cell)
+        });
         Self {
             number: row.number,
-            body: to_api_body(columns.iter().copied().zip(cells)),
-            fault: stray.map(|(number, cell)| {
-                unnamed_column_fault(String::new(), table.word, number, cell)
-            }),
+            body: to_api_body(fields.filter(|(name, _)| !name.is_empty())),
+            fault: stray.or(formula),
         }
     }
 }
@@ -270,23 +277,35 @@ fn read_rows(encoded: &str) -> Result<Vec<FileRow>, Fault> {
     to_rows(&csv_table::read(&bytes)?)
 }
 
-/// Returns the form field that each column of the header names. Fails if a column is unknown or occurs twice.
+/// Returns the form field that each column of the header names; an empty text for a column without a heading, which
+/// spreadsheets often leave at the end. Fails if a column is unknown or occurs twice, or if there is none with a heading.
 fn find_columns(header: &[String]) -> Result<Vec<&'static str>, Fault> {
     let mut columns: Vec<&'static str> = Vec::with_capacity(header.len());
     for text in header {
         let text = text.trim();
         let word = text.to_lowercase();
+        if word.is_empty() {
+            columns.push("");
+            continue;
+        }
         let Some((field, _)) = FIELDS.iter().find(|(name, _)| *name == word) else {
-            let names = FIELDS.map(|(name, _)| name).join(", ");
-            let message = format!("There is no column {word:?}. The columns are: {names}.");
-            return Err(file_fault("column", message));
+            return Err(column_fault(&format!("There is no column {word:?}.")));
         };
         if let Some(index) = columns.iter().position(|known| known == field) {
             return Err(duplicate_column_fault(header[index].trim(), text, field));
         }
         columns.push(*field);
     }
+    if columns.iter().all(|column| column.is_empty()) {
+        return Err(column_fault("The first row of the file names no column."));
+    }
     Ok(columns)
+}
+
+fn column_fault(sentence: &str) -> Fault {
+    let names = FIELDS.map(|(name, _)| name).join(", ");
+    let message = format!("{sentence} The columns are: {names}.");
+    file_fault("column", message)
 }
 
 fn to_rows(table: &Table) -> Result<Vec<FileRow>, Fault> {
@@ -348,6 +367,43 @@ mod tests {
     }
 
     #[test]
+    fn columns_and_rows_without_any_text_are_left_out() {
+        for text in [
+            "name,phone,,\nMill,0803,,\n",
+            "name,,phone\nMill,,0803\n",
+            ",name,phone, \n,Mill,0803\n,,,\n\n,,,,,,\n",
+        ] {
+            let rows = read(text).unwrap();
+            let found: Vec<_> = rows.iter().map(|row| json!(row.body)).collect();
+            let expected = json!({ "name": "Mill", "phone": "0803", "contact_person": {} });
+            assert_eq!(found, [expected], "{text}");
+            assert!(rows[0].fault.is_none(), "{text}");
+        }
+        let rows = read("name,,phone\nMill,Lagos,0803\nShop,,0804\n").unwrap();
+        let said = rows[0].fault.as_ref().unwrap().to_string();
+        let start = "Cell 2 of the line, Lagos, stands under no name of the first row:";
+        assert!(said.starts_with(start), "{said}");
+        assert!(rows[1].fault.is_none());
+    }
+
+    #[test]
+    fn a_row_with_a_formula_says_so_and_the_others_are_read() {
+        let rows = read("name,phone\n=A2,0803\nShop,'=0804\nYard, =1+1\n").unwrap();
+        let told = rows
+            .iter()
+            .map(|row| row.fault.as_ref().map(ToString::to_string));
+        let formula = |column: &str| {
+            let start = format!("The cell of the column {column} holds a formula; write its value");
+            Some(format!(
+                "{start} instead, or an apostrophe before a text that begins so."
+            ))
+        };
+        let expected = [formula("name"), None, formula("phone")];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert_eq!(rows[1].body["phone"], json!("=0804"));
+    }
+
+    #[test]
     fn a_row_with_a_cell_under_no_name_says_so_and_the_others_are_read() {
         let rows = read("name,phone\nMill,0803,\nShop, Lagos,0805\nYard\n").unwrap();
         let said: Vec<_> = rows
@@ -366,6 +422,10 @@ mod tests {
         for (text, expected) in [
             ("", "Choose a CSV file"),
             ("name\n", "no row below its header"),
+            (
+                ",,\nMill,0803,\n",
+                "The first row of the file names no column. The columns",
+            ),
             (
                 "name,colour\nMill,red\n",
                 "no column \"colour\". The columns are: name, email",

@@ -98,12 +98,18 @@ fn status_change_title(from: &str, to: &str) -> String {
 }
 
 fn payment_title(amount: &str, currency: &str, digits: u32) -> String {
+    let taken_back = amount.strip_prefix('-');
+    let amount = taken_back.unwrap_or(amount);
     let amount = match (amount, Amount::parse(amount)) {
         ("" | "0", _) => return "The payment status was set".to_owned(),
         (_, Ok(read)) => group_digits(&read.with_digits(digits).to_string()),
         (unread, Err(_)) => unread.to_owned(),
     };
-    format!("A payment of {currency} {amount} was recorded")
+    let act = match taken_back {
+        Some(_) => "taken back",
+        None => "recorded",
+    };
+    format!("A payment of {currency} {amount} was {act}")
 }
 
 pub(super) fn describe_step(entry: &TimelineEntry) -> TimelineItem {
@@ -273,6 +279,12 @@ mod tests {
                 EntryKind::Event,
                 "payment.status-updated",
                 None,
+                json!({ "amount": -1_234.5, "reference": "R1" }),
+            ),
+            (
+                EntryKind::Event,
+                "payment.status-updated",
+                None,
                 json!({ "amount": 0 }),
             ),
             (EntryKind::Step, "sign", Some("done"), json!({})),
@@ -304,6 +316,7 @@ mod tests {
         : The status went from draft to approved (by an operator at the command line · fine)
         : A payment of NGN 10.50 was recorded (by an operator at the command line · R1)
         : A payment of NGN 1,234,567.50 was recorded (by an operator at the command line)
+        : A payment of NGN 1,234.50 was taken back (by an operator at the command line · R1)
         : The payment status was set (by an operator at the command line)
         ok: Signature: done (attempt 2 · 53 ms)
         bad: Check of the data: refused by the authority (attempt 2 · 53 ms · tin is odd)

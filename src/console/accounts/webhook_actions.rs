@@ -1,5 +1,6 @@
-//! The acts of an owner on a webhook endpoint: replace the signing secret, test it, grade the receiver, enable it
-//! again, start replays, and remove it.
+//! The acts of an owner on a webhook endpoint: replace its signing secret, send a test message, grade the receiver
+//! (send valid and invalid messages and judge the answers), enable the endpoint again, start and cancel replays, and
+//! remove the endpoint.
 
 use actix_web::{HttpRequest, web};
 use askama::Template;
@@ -16,8 +17,6 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::accounts::{AccountSession, Owner};
-use crate::domain::access::api_key::KeyOwner;
-use crate::domain::access::caller::KeyKind;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayState};
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
@@ -134,19 +133,12 @@ async fn replace_secret(
     Ok(secret)
 }
 
-/// Counts a test towards the limit of tests, like the API, because each test sends a request to the receiver.
+/// Counts a test towards the limit that the API has too, because each test sends a request to the receiver.
 fn count_test_towards_limit(state: &ApiState, session: &AccountSession) -> Result<(), ApiError> {
-    let id = session.taxpayer.0;
-    let owner = KeyOwner {
-        kind: KeyKind::Taxpayer,
-        id,
-    };
-    let counted = state.limits.count_sensitive_operation(
-        SensitiveOperation::WebhookTest,
-        owner,
-        id,
-        state.now(),
-    );
+    let test = SensitiveOperation::WebhookTest;
+    let counted = state
+        .limits
+        .count_sensitive_operation(test, session.taxpayer, state.now());
     counted.map(drop).map_err(limits::limit_error)
 }
 

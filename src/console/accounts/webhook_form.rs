@@ -140,7 +140,7 @@ fn describe_event(kind: EventKind) -> &'static str {
         EventKind::InvoiceRejected => "The authority refused an invoice",
         EventKind::InvoiceFailed => "The service gave an invoice up",
         EventKind::InvoiceBatchCompleted => "A batch was stored",
-        EventKind::PaymentStatusUpdated => "A payment was recorded",
+        EventKind::PaymentStatusUpdated => "A payment was recorded or taken back",
         EventKind::SupplierInvoiceReceived => "A supplier's invoice arrived",
         EventKind::SupplierInvoiceAcknowledged => "A supplier's invoice was acknowledged",
         EventKind::ApiKeyRotated => "The API key was replaced",

@@ -9,7 +9,8 @@ use crate::domain::events::endpoint_health::FailureStreak;
 pub(super) struct WebhookHealth {
     pub(super) badge: Badge,
     pub(super) note: String,
-    /// The time of the next attempt, if deliveries are paused because all attempts fail; else `None`.
+    /// The time of the next attempt, if deliveries are paused because all attempts fail and this time is still to come;
+    /// else `None`.
     pub(super) until: Option<Timestamp>,
 }
 
@@ -48,14 +49,21 @@ impl WebhookHealth {
         match failing.parked_until {
             None => health("warn", "Failing", &failures),
             Some(until) => {
-                let note = format!(
-                    "{failures} Deliveries wait until one succeeds; the next one is tried at"
-                );
+                let note = format!("{failures} Deliveries wait until one succeeds.");
                 Self {
                     until: Some(until),
                     ..health("bad", "Paused", &note)
                 }
             }
+        }
+    }
+
+    /// Leaves out the time of the next attempt if it has passed: then the next attempt is made at once, or as soon as
+    /// there is something to send.
+    pub(super) fn without_past_time(self, now: Timestamp) -> Self {
+        Self {
+            until: self.until.filter(|until| *until > now),
+            ..self
         }
     }
 
@@ -110,11 +118,15 @@ mod tests {
         let endpoint = Endpoint::new(1, owner, "https://example.com".into(), at);
         let parked = WebhookHealth::from_endpoint(Some(&endpoint), Some(&failing));
         assert_eq!((parked.badge.text, parked.until), ("Paused", Some(at)));
-        assert!(
-            parked.note.starts_with("7 attempts in a row failed."),
-            "{}",
-            parked.note
+        assert_eq!(
+            parked.note,
+            "7 attempts in a row failed. Deliveries wait until one succeeds."
         );
+        let second = |second| Timestamp::from_second(second).unwrap();
+        for (now, until) in [(second(-1), Some(at)), (at, None), (second(1), None)] {
+            let parked = WebhookHealth::from_endpoint(Some(&endpoint), Some(&failing));
+            assert_eq!(parked.without_past_time(now).until, until, "at {now}");
+        }
         assert_eq!(
             WebhookHealth::from_endpoint(Some(&endpoint), None)
                 .badge

@@ -38,7 +38,11 @@ impl WebhookSummary {
     pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Self, ApiError> {
         let endpoints = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer).await?;
         let open = delivery_log::count_undelivered_by_endpoint(&state.store, taxpayer).await?;
-        Ok(Self::new(taxpayer, &endpoints, &open))
+        let summary = Self::new(taxpayer, &endpoints, &open);
+        Ok(Self {
+            health: summary.health.without_past_time(state.now()),
+            ..summary
+        })
     }
 
     fn new(

@@ -234,7 +234,9 @@ pub(super) async fn render(
         frame,
         base: base_path(session),
         open: open.get(&target.key).copied().unwrap_or_default(),
-        health: health.with_last_day(!charts.is_empty()),
+        health: health
+            .with_last_day(!charts.is_empty())
+            .without_past_time(state.now()),
         charts,
         counted_max: day.is_partial.then_some(ATTEMPTS_COUNTED_MAX),
         events: event_choices(endpoint.as_ref(), &form),

@@ -103,12 +103,13 @@
   // A link that leads to a folded form opens it.
   document.addEventListener("click", (event) => {
     const { opens } = event.target.closest("[data-opens]")?.dataset ?? {};
-    const folded = opens && document.getElementById(opens);
-    if (!folded) return;
+    const form = opens && document.getElementById(opens);
+    if (!form) return;
     event.preventDefault();
-    folded.open = true;
-    folded.scrollIntoView();
-    folded.querySelector("input:not([type=hidden]), select")?.focus();
+    const folded = form.closest("details");
+    if (folded) folded.open = true;
+    form.scrollIntoView();
+    form.querySelector("input:not([type=hidden]), select")?.focus();
   });
   // Sends a chosen file as a field of the form, in base64.
   document.addEventListener("change", (event) => {
@@ -219,6 +220,13 @@
       buttons().forEach((button) => { button.disabled = false; });
     });
   });
+  // Who leaves a page with a long form that was changed and not sent is asked first.
+  let hasUnsaved = document.querySelector("[data-guard=typed]") !== null;
+  document.addEventListener("input", (event) => { hasUnsaved ||= Boolean(event.target.form?.matches("[data-guard]")); });
+  // Only pages with such a form ask: some browsers keep no page in their memory that may ask.
+  if (document.querySelector("[data-guard]")) {
+    window.addEventListener("beforeunload", (event) => { if (hasUnsaved) event.preventDefault(); });
+  }
   // A form that ends or replaces something asks for confirmation. A form that was sent cannot be sent again until the next
   // page comes; its buttons are disabled only after the browser has read their values.
   document.addEventListener("submit", (event) => {
@@ -226,6 +234,7 @@
     const question = event.submitter?.dataset.confirm;
     if (form.dataset.sent || (question && !window.confirm(question))) return event.preventDefault();
     if (form.method !== "post") return;
+    if (form.matches("[data-guard]")) hasUnsaved = false;
     if (form.getAttribute("action") !== "/sign-out") keepTyped(form);
     form.dataset.sent = "true";
     const { busy } = event.submitter?.dataset ?? {};
@@ -251,7 +260,7 @@
   const TYPED_FOR_MS = 3600 * 1000;
   // Hidden fields that say which stored values the page showed. They go with what was typed, so that the server still
   // notices what was changed meanwhile.
-  const SHOWN = ["seen", "before", "payable"];
+  const SHOWN = ["seen", "before", "payable", "shown_customer"];
   const fieldsOf = (form) => [...form.elements].filter(({ name, type }) => name && name !== "code"
     && (SHOWN.includes(name) || !["hidden", "password", "file", "submit"].includes(type)));
   const isBox = ({ type }) => type === "checkbox" || type === "radio";
@@ -263,7 +272,19 @@
   const keepTyped = (form) => {
     if (!form.elements.csrf || ON_THE_WAY.test(location.pathname)) return;
     const fields = fieldsOf(form).map((field) => [field.name, field.value, field.checked ?? null]);
-    keep({ form: nameOfTyped(form), action: form.getAttribute("action"), fields, until: Date.now() + TYPED_FOR_MS });
+    const lines = form.elements.line_count?.value;
+    keep({ form: nameOfTyped(form), action: form.getAttribute("action"), fields, lines, until: Date.now() + TYPED_FOR_MS });
+  };
+  // Lets the server show as many lines of an invoice as were typed. The page lacks the fields in `further`.
+  const showLines = (form, lines, further) => {
+    further.filter(([name]) => name.startsWith("lines.") && !name.endsWith(".remove")).forEach(([name, value]) => {
+      form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
+    });
+    form.elements.line_count.value = lines;
+    const button = form.elements.find_customer.cloneNode();
+    button.name = "";
+    form.append(button);
+    form.requestSubmit(button);
   };
   const putBackTyped = () => {
     const typed = JSON.parse(sessionStorage.getItem("typed"));
@@ -280,18 +301,21 @@
     const form = alike.find((one) => nameOfTyped(one) === typed.form) ?? (alike.length === 1 ? alike[0] : null);
     if (!form || !typed.isLost || typed.until < Date.now()) return;
     const left = fieldsOf(form);
+    const further = [];
     typed.fields.forEach(([name, value, isChecked]) => {
       // Rows may have come or gone, so a box is known by its value, not by its place.
       const place = left.findIndex((field) => field.name === name && (!isBox(field) || field.value === value));
-      if (place < 0) return;
+      if (place < 0) return further.push([name, value]);
       const [field] = left.splice(place, 1);
       if (isBox(field)) field.checked = isChecked;
       else field.value = value;
     });
+    if (typed.lines && form.elements.line_count?.value !== typed.lines) return showLines(form, typed.lines, further);
     const told = document.createElement("p");
     told.className = "notice";
     told.role = "status";
     told.textContent = "What you typed is here again. It was not sent yet.";
+    hasUnsaved ||= form.matches("[data-guard]");
     form.prepend(told);
     for (let folded = form.closest("details"); folded; folded = folded.parentElement.closest("details")) folded.open = true;
     fieldsOf(form).find(({ type }) => type !== "hidden")?.focus();

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::console::docs::operations::Operation;
 
-/// Returns the command with the example of the operation.
+/// Returns the curl command that calls the operation, with the examples that the API document gives for the path's
+/// parameters and for the body.
 pub(super) fn curl_command(operation: &Operation) -> String {
     let mut path = operation.path.to_owned();
     for parameter in operation.parameters() {

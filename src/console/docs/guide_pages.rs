@@ -3,7 +3,6 @@
 
 use std::future::{Ready, ready};
 
-use actix_web::http::header::X_CONTENT_TYPE_OPTIONS;
 use actix_web::{HttpResponse, web};
 use askama::Template;
 
@@ -84,6 +83,5 @@ pub(super) fn markdown_file(text: impl Into<String>) -> HttpResponse {
     let text: String = text.into();
     HttpResponse::Ok()
         .content_type("text/markdown; charset=utf-8")
-        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .body(text)
 }

@@ -27,7 +27,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::access::{self, AccessChangeOutcome};
 use crate::store::accounts::second_factors::{self, FactorState};
-use crate::store::accounts::{self, AccountChange, Revocation};
+use crate::store::accounts::{self, AccountChange, RevokedCounts};
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -157,7 +157,7 @@ async fn change_access(
         (AccessMove::Remove, KeyKind::Operator) => access::remove_operator(store, change).await?,
         (AccessMove::Remove, _) => return Err(ApiError::route_not_found()),
     };
-    let Revocation {
+    let RevokedCounts {
         revoked,
         revoked_of_taxpayers,
         sessions,

@@ -89,7 +89,7 @@ async fn to_audit_lines(
     let lines = found.into_iter().map(|entry| AuditLine {
         actor: actor_words(entry.actor, &operators),
         subject_page: subject_page(&entry),
-        entry,
+        entry: entry.without_email(),
     });
     Ok(lines.collect())
 }

@@ -14,8 +14,9 @@ use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::operators::{Operator, Viewer};
-use crate::domain::breaker::{BreakerCondition, BreakerFigures, BreakerOrderKind, SharedBreaker};
+use crate::domain::breaker::{BreakerCondition, BreakerFigures, BreakerOrderKind, MergedBreaker};
 use crate::domain::invoice::invoice_view::plain_time;
+use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::outage::{Outage, OutageEdge};
 use crate::http::api::ops::breakers::find_operation;
 use crate::http::endpoint::{Path, path};
@@ -98,7 +99,7 @@ async fn load_outages(
     page: Page,
 ) -> Result<(Vec<Outage>, u64, NotifiedCounts), StoreError> {
     let (found, total) = outages::page(store, page).await?;
-    let notified = outages::count_notified(store, &found).await?;
+    let notified = outages::count_notified_taxpayers(store, &found).await?;
     Ok((found, total, notified))
 }
 
@@ -139,19 +140,29 @@ async fn reset_breaker(
 }
 
 impl BreakerLine {
-    fn new(shared: SharedBreaker, now: Timestamp) -> Self {
+    fn new(shared: MergedBreaker, now: Timestamp) -> Self {
         let figures = &shared.figures;
         Self {
             badge: figures.state.into(),
-            why: explain_state(&shared, now),
+            why: explain_state_and_fault(&shared, now),
             is_open: figures.state != BreakerCondition::Closed,
             figures: shared.figures,
         }
     }
 }
 
+/// Says what the calls of an operation wait for, and which fault of ours they meet.
+fn explain_state_and_fault(shared: &MergedBreaker, now: Timestamp) -> String {
+    let state = explain_state(shared, now);
+    let fault = shared.figures.own_fault();
+    match fault.and_then(UpstreamCause::own_fault_sentence) {
+        Some(fault) => format!("{state} {fault}"),
+        None => state,
+    }
+}
+
 /// Says in one sentence what the calls of an operation wait for.
-fn explain_state(shared: &SharedBreaker, now: Timestamp) -> String {
+fn explain_state(shared: &MergedBreaker, now: Timestamp) -> String {
     let figures = &shared.figures;
     let since = figures.since.map_or_else(String::new, |since| {
         format!(" since {} UTC", plain_time(since))
@@ -219,6 +230,7 @@ fn explain_closed(figures: &BreakerFigures) -> String {
                 figures.limit
             )
         }
+        None if figures.own_fault().is_some() => "Calls are made and fail.".to_owned(),
         None => "Calls pass.".to_owned(),
     }
 }
@@ -273,7 +285,7 @@ mod tests {
                 ..BreakerFigures::default()
             };
             let held_on = vec!["rep1".to_owned()];
-            let sentence = explain_state(&SharedBreaker { figures, held_on }, second(10));
+            let sentence = explain_state(&MergedBreaker { figures, held_on }, second(10));
             assert!(sentence.contains(probe), "{sentence}");
         }
     }
@@ -314,9 +326,36 @@ mod tests {
                 ..BreakerFigures::default()
             };
             let held_on = names.iter().map(|name| (*name).to_owned()).collect();
-            let shared = SharedBreaker { figures, held_on };
+            let shared = MergedBreaker { figures, held_on };
             let sentence = explain_state(&shared, Timestamp::UNIX_EPOCH);
             assert!(sentence.starts_with(begin), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_fault_of_ours_is_told_and_calls_that_fail_do_not_pass() {
+        for (cause, expected) in [
+            (None, "Calls pass."),
+            (Some("down"), "Calls pass."),
+            (
+                Some("key_refused"),
+                "Calls are made and fail. The fault is ours: the authority does not accept our key.",
+            ),
+            (
+                Some("untrusted"),
+                "Calls are made and fail. The fault may be ours: the authority's certificate is not accepted here.",
+            ),
+        ] {
+            let figures = BreakerFigures {
+                cause: cause.map(str::to_owned),
+                ..BreakerFigures::default()
+            };
+            let merged = MergedBreaker {
+                figures,
+                held_on: Vec::new(),
+            };
+            let sentence = explain_state_and_fault(&merged, Timestamp::UNIX_EPOCH);
+            assert_eq!(sentence, expected, "{cause:?}");
         }
     }
 

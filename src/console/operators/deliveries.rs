@@ -16,7 +16,9 @@ use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::taxpayers::name_or_number;
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::operators::{Operator, Viewer};
-use crate::domain::events::endpoint_health::{CircuitState, EndpointHealth, FailureStreak};
+use crate::domain::events::endpoint_health::{
+    CauseWords, CircuitState, EndpointHealth, FailureStreak,
+};
 use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::api::ops::{dead_letters, webhook_endpoints};
@@ -26,7 +28,7 @@ use crate::http::state::ApiState;
 use crate::http::views::guidance::Guidance;
 use crate::store::accounts::taxpayers;
 use crate::store::webhooks::delivery_log::LoggedDelivery;
-use crate::store::webhooks::endpoint_list::{FailingHost, ListedEndpoint};
+use crate::store::webhooks::endpoint_list::{FailingEndpointGroup, ListedEndpoint};
 use crate::store::webhooks::{delivery_log, endpoint_list};
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -101,7 +103,7 @@ async fn list_endpoints(
     let (found, total) = endpoint_list::page(&state.store, &filter, list.page()).await?;
     let owners: Vec<TaxpayerId> = found.iter().map(|one| one.endpoint.taxpayer_id).collect();
     let owners = taxpayers::find_by_ids(state.store.reader(), &owners).await?;
-    let groups = endpoint_list::failing_hosts(&state.store).await?;
+    let groups = endpoint_list::group_failing_endpoints(&state.store).await?;
     let rows = found.into_iter().map(|listed| {
         let streak = listed.streak.as_ref();
         let circuit = streak.map(|streak| streak.circuit_state(now));
@@ -207,11 +209,11 @@ fn explain_health(listed: &ListedEndpoint, circuit: Option<CircuitState>) -> Str
                 .unwrap_or("It was disabled.");
             format!("{reason} Nothing is sent until it is enabled again.")
         }
-        (_, Some(CircuitState::Parked(until))) => format!(
+        (_, Some(CircuitState::Parked(until))) if listed.pending > 0 => format!(
             "It has only failed since {since}. One notification is sent as a probe at {} UTC; a success lets the others follow.",
             plain_time(until)
         ),
-        (_, Some(CircuitState::Probe)) => {
+        (_, Some(CircuitState::Parked(_) | CircuitState::Probe)) => {
             format!("It has only failed since {since}. The next notification is sent as a probe.")
         }
         (EndpointHealth::Failing | EndpointHealth::Parked, _) => {
@@ -228,42 +230,22 @@ fn explain_health(listed: &ListedEndpoint, circuit: Option<CircuitState>) -> Str
 
 /// Returns the cause of an endpoint's last failure in a few words; empty while it works.
 pub(super) fn last_failure_cause(listed: &ListedEndpoint) -> String {
-    let cause = listed.streak.as_ref().map(FailureStreak::cause);
-    cause.map_or_else(String::new, |cause| singular_and_plural_cause(&cause).0)
+    let cause = listed.streak.as_ref().map(FailureStreak::last_cause);
+    cause.map_or_else(String::new, |cause| CauseWords::new(&cause).label)
 }
 
-/// Describes a cause of failures: for one endpoint, and for several.
-fn singular_and_plural_cause(cause: &str) -> (String, String) {
-    let (one, several) = match cause {
-        "connect" => ("No connection", "accept no connection"),
-        "timed_out" => ("No answer in time", "do not answer in time"),
-        "dns" => ("Name not found", "have names that are not found"),
-        "tls" => ("No trusted TLS", "offer no trusted TLS connection"),
-        "reset" => ("Connection cut", "end the connection without an answer"),
-        "excess" => ("Too long an answer", "send more than an answer may have"),
-        "forbidden" => (
-            "Address not allowed",
-            "are at addresses that are not called",
-        ),
-        "auth" => ("Not authenticated", "could not be authenticated to"),
-        "unknown" => ("Not recorded", "fail"),
-        status => return (format!("Answers {status}"), format!("answer {status}")),
-    };
-    (one.to_owned(), several.to_owned())
-}
-
-impl From<FailingHost> for GroupLine {
-    fn from(group: FailingHost) -> Self {
-        let FailingHost {
+impl From<FailingEndpointGroup> for GroupLine {
+    fn from(group: FailingEndpointGroup) -> Self {
+        let FailingEndpointGroup {
             host,
             cause,
             endpoints,
         } = group;
-        let (one, several) = singular_and_plural_cause(&cause);
+        let words = CauseWords::new(&cause);
         let text = if endpoints == 1 {
-            format!("1 endpoint of host {host}: {one}")
+            format!("1 endpoint of host {host}: {}", words.label)
         } else {
-            format!("{endpoints} endpoints of host {host} {several}")
+            format!("{endpoints} endpoints of host {host} {}", words.several)
         };
         let mut filter = Serializer::new(String::new());
         filter

@@ -51,7 +51,12 @@ impl IncidentLine {
                 age_words(incident.since, now)
             ),
             ends: match until {
-                Some(until) => format!("{} Next: {} UTC.", kind.ends, plain_time(until)),
+                Some(until) => format!(
+                    "{} {} {} UTC.",
+                    kind.ends,
+                    kind.words_before_until(),
+                    plain_time(until)
+                ),
                 None => kind.ends.to_owned(),
             },
             to_do: kind.to_do,
@@ -81,8 +86,21 @@ pub(crate) fn headline(incidents: &[Incident]) -> Option<Headline> {
     };
     Some(Headline {
         class: Badge::from(first.kind.severity).class,
-        text: format!("{}: {}{others}", first.kind.title, first.finding.summary),
+        text: format!("{}{others}", title_and_summary(first)),
     })
+}
+
+/// Returns the title and the summary of an incident, or the summary alone if it says again what the title says: it
+/// contains the title, or begins with the same two words.
+fn title_and_summary(incident: &Incident) -> String {
+    let title = incident.kind.title;
+    let summary = &incident.finding.summary;
+    let begins_alike = summary.split(' ').take(2).eq(title.split(' ').take(2));
+    if begins_alike || summary.to_lowercase().contains(&title.to_lowercase()) {
+        summary.clone()
+    } else {
+        format!("{title}: {summary}")
+    }
 }
 
 /// Returns how long ago a time was, in the largest fitting unit.
@@ -98,8 +116,10 @@ fn age_words(since: Timestamp, now: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
-    use crate::domain::incident::{Finding, INCIDENTS};
+    use crate::domain::incident::{CASES, Finding, INCIDENTS, Situation};
 
     fn incident(severity: Severity) -> Incident {
         let kind = INCIDENTS.iter().find(|kind| kind.severity == severity);
@@ -117,6 +137,97 @@ mod tests {
             },
             since: Timestamp::UNIX_EPOCH,
             is_since_first_sight: false,
+        }
+    }
+
+    /// Returns one incident for each finding of the cases of all kinds, with the time of a next event.
+    fn all_incidents() -> Vec<Incident> {
+        let mut incidents = Vec::new();
+        for (name, change) in CASES {
+            let mut situation = Situation::calm();
+            change(&mut situation);
+            let kind = INCIDENTS.iter().find(|kind| kind.name == *name).unwrap();
+            incidents.extend((kind.find)(&situation).into_iter().map(|finding| {
+                Incident {
+                    kind,
+                    since: situation.now,
+                    is_since_first_sight: false,
+                    finding: Finding {
+                        until: finding
+                            .until
+                            .map(|_| situation.now + SignedDuration::from_secs(9)),
+                        ..finding
+                    },
+                }
+            }));
+        }
+        incidents
+    }
+
+    /// True for a word with an underscore, unless it is the name of a setting, which contains a full stop.
+    fn is_code(word: &str) -> bool {
+        word.contains('_') && !word.contains('.')
+    }
+
+    #[test]
+    fn the_texts_of_each_incident_are_sentences_that_repeat_nothing_and_contain_no_code() {
+        let now = Situation::calm().now;
+        for incident in all_incidents() {
+            let name = incident.kind.name;
+            let line = IncidentLine::new(&incident, now);
+            let banner = title_and_summary(&incident);
+            for text in [&banner, &line.summary, &line.ends] {
+                assert!(text.ends_with('.'), "{name}: {text}");
+                assert!(
+                    !text.contains("..") && !text.contains("  "),
+                    "{name}: {text}"
+                );
+            }
+            for text in [
+                &banner[..],
+                line.title,
+                &line.summary,
+                line.effect,
+                &line.ends,
+            ] {
+                let words = text.split(|end: char| end.is_whitespace() || ",;:()".contains(end));
+                let code = words
+                    .map(|word| word.trim_end_matches('.'))
+                    .find(|word| is_code(word));
+                assert_eq!(code, None, "{name}: {text}");
+            }
+            let parts: Vec<_> = banner.split(": ").collect();
+            for pair in parts.windows(2) {
+                let beginning = |part: &str| part.split(' ').take(2).collect::<Vec<_>>().join(" ");
+                assert_ne!(beginning(pair[0]), beginning(pair[1]), "{name}: {banner}");
+            }
+            let is_timed = line.ends != incident.kind.ends;
+            assert_eq!(
+                is_timed,
+                incident.finding.until.is_some(),
+                "{name}: {}",
+                line.ends
+            );
+        }
+    }
+
+    #[test]
+    fn a_headline_says_the_title_only_if_the_summary_does_not() {
+        let told = |summary: &str| {
+            let actors = INCIDENTS.iter().find(|kind| kind.name == "actors-failed");
+            let mut incident = incident(Severity::Page);
+            incident.kind = actors.unwrap();
+            incident.finding.summary = summary.to_owned();
+            title_and_summary(&incident)
+        };
+        for (summary, is_alone) in [
+            ("An actor has given up: it panicked.", true),
+            ("On replica b: An actor has given up: it panicked.", true),
+            ("An actor gave up.", true),
+            ("It panicked.", false),
+        ] {
+            assert_eq!(told(summary) == summary, is_alone, "{summary}");
+            assert!(told(summary).ends_with(summary), "{summary}");
         }
     }
 

@@ -145,6 +145,10 @@ fn explain_lanes(count: &LaneCount, held: HeldRuns, is_paused: bool) -> String {
             gauge_value(held.outage),
         ),
         (
+            "Waiting until a fault of ours at the authority is mended",
+            gauge_value(held.our_fault),
+        ),
+        (
             "In flight at three crashes or more, to be tried alone after a wait",
             held_back,
         ),
@@ -180,14 +184,16 @@ mod tests {
             taxpayer_paused: 4,
             calls_stopped: 5,
             outage: 6,
+            our_fault: 7,
         };
         assert_eq!(why(0, 0, 0, nobody), "Nothing waits.");
         assert_eq!(why(2, 2, 0, nobody), "Nothing waits.");
         assert_eq!(
-            why(17, 2, 0, held),
+            why(24, 2, 0, held),
             "Waiting until operators resume their taxpayers: 4. \
              Waiting until operators reset the breakers of their calls: 5. \
-             Waiting until the authority answers their calls: 6."
+             Waiting until the authority answers their calls: 6. \
+             Waiting until a fault of ours at the authority is mended: 7."
         );
         assert_eq!(
             why(5, 2, 1, nobody),

@@ -18,14 +18,16 @@ use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
 use crate::domain::breaker::BreakerFigures;
 use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::domain::incident::Incident;
 use crate::domain::invoice::invoice_view::plain_time;
+use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::pipeline::RunState;
 use crate::domain::replica::{ReplicaFigures, ReplicaList};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::incidents;
 use crate::http::metrics::database_counts::{DatabaseCounts, gauge_value};
-use crate::http::metrics::history::CountedRequests;
+use crate::http::metrics::history::RequestStatistics;
 use crate::http::replicas;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -79,6 +81,8 @@ struct Card {
 struct BreakerLine {
     figures: BreakerFigures,
     badge: Badge,
+    /// A sentence about the fault of ours that the calls meet; empty if they meet none.
+    fault: &'static str,
 }
 
 /// GET `/console?at=`: shows the overview of this moment, or of a time within the last hour.
@@ -124,10 +128,9 @@ pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {
     let mut cards = counts
         .as_ref()
         .map(|counts| {
-            work_cards(
-                counts,
-                state.pipeline.backlog.holds().count(&counts.due_runs),
-            )
+            let held = state.pipeline.backlog.holds().count(&counts.due_runs);
+            let has_fault_of_ours = report.incidents.iter().any(Incident::is_fault_of_ours);
+            work_cards(counts, held, waiting_note(held, has_fault_of_ours))
         })
         .unwrap_or_default();
     cards.extend(replica_cards(&state.replicas.last_list()));
@@ -137,8 +140,7 @@ pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {
         .partition(BreakerFigures::needs_no_attention);
     let part = OverviewPart {
         stale: stale_words(counts.map(|counts| counts.counted_at), now),
-        incidents: report
-            .incidents
+        incidents: incidents::incidents_for_operators(state, &report)
             .iter()
             .map(|incident| IncidentLine::new(incident, now))
             .collect(),
@@ -175,17 +177,24 @@ fn card(title: &'static str, figure: impl Display, note: &str, path: &'static st
     }
 }
 
-fn work_cards(counts: &DatabaseCounts, held: HeldRuns) -> Vec<Card> {
+/// Says whether the waiting runs go on by themselves. `has_fault_of_ours` is true if no invoice reaches the authority
+/// because of a fault that somebody has to mend.
+fn waiting_note(held: HeldRuns, has_fault_of_ours: bool) -> &'static str {
+    if has_fault_of_ours {
+        "They go on when somebody has mended the fault of ours above."
+    } else if held.held_by_operators() == 0 {
+        "They go on by themselves."
+    } else {
+        "They go on by themselves, but for those held back by operators."
+    }
+}
+
+fn work_cards(counts: &DatabaseCounts, held: HeldRuns, waiting_note: &str) -> Vec<Card> {
     let runs = |state| counts.count_runs_and_oldest(state).0;
     let endpoints = counts.endpoints.iter();
     let troubled = endpoints.filter(|(health, _)| *health != EndpointHealth::Working);
     let overdue = gauge_value(counts.work.overdue.count);
     let due_soon = gauge_value(counts.work.due_soon);
-    let waiting_note = if held.held_by_operators() == 0 {
-        "They go on by themselves."
-    } else {
-        "They go on by themselves, but for those held back by operators."
-    };
     vec![
         card(
             "Runs waiting",
@@ -309,7 +318,7 @@ fn charts_origin_sentence(state: &ApiState) -> Option<String> {
     (!is_alone).then(|| format!("The charts show the requests of {name}, which made this page."))
 }
 
-fn charts(seconds: &[CountedRequests]) -> Vec<Chart> {
+fn charts(seconds: &[RequestStatistics]) -> Vec<Chart> {
     vec![
         Chart::new(
             "Requests a second",
@@ -333,6 +342,10 @@ impl From<BreakerFigures> for BreakerLine {
     fn from(figures: BreakerFigures) -> Self {
         Self {
             badge: figures.state.into(),
+            fault: figures
+                .own_fault()
+                .and_then(UpstreamCause::own_fault_sentence)
+                .unwrap_or_default(),
             figures,
         }
     }

@@ -141,9 +141,9 @@ mod tests {
         for entry in fs::read_dir(root).unwrap() {
             let path = entry.unwrap().path();
             let text = fs::read_to_string(&path).unwrap();
-            let inputs = text.split("<input name=\"reason\"").skip(1);
+            let inputs = text.split("<input ").skip(1);
             for input in inputs.filter_map(|input| input.split('>').next()) {
-                if input.contains(" required") {
+                if input.contains("name=\"reason\"") && input.contains(" required") {
                     let pattern = r#" pattern=".*\S.*""#;
                     assert!(input.contains(pattern), "{}: {input}", path.display());
                     required += 1;

@@ -143,6 +143,7 @@ fn hold_words(hold: RunHold) -> &'static str {
         RunHold::TaxpayerPaused => "An operator, who paused its taxpayer",
         RunHold::CallsStopped => "An operator, who stopped its calls",
         RunHold::Outage => "The authority",
+        RunHold::OurFault => "Somebody to mend our key or the trust in its certificate",
     }
 }
 
@@ -166,9 +167,9 @@ mod tests {
             error: "the authority does not know it ".repeat(30),
             until: start,
         };
-        let run = run
-            .begin_attempt(Step::IrnCheck, start)
-            .after(Step::IrnCheck, &result, start);
+        let run =
+            run.begin_attempt(Step::IrnCheck, start)
+                .after_step(Step::IrnCheck, &result, start);
         let rows = (0..PER_PAGE).map(|_| RunRow {
             taxpayer: "A taxpayer with a long name ".repeat(3),
             badge: run.state().into(),
@@ -205,10 +206,11 @@ mod tests {
             error: "down".into(),
             until: later,
         };
-        let waiting =
-            due.clone()
-                .begin_attempt(Step::IrnCheck, start)
-                .after(Step::IrnCheck, &result, start);
+        let waiting = due.clone().begin_attempt(Step::IrnCheck, start).after_step(
+            Step::IrnCheck,
+            &result,
+            start,
+        );
         let paused = due.clone().pause(start);
         for (run, hold, now, words) in [
             (&due, None, start, "Its turn"),

@@ -1,6 +1,17 @@
 //! The people who send requests for pages. A handler takes one of the types of `operators` or `accounts` as a
 //! parameter. Only people with this right reach the handler. The session is stored in the database; the browser has a
 //! random token in a cookie that scripts cannot read.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `accounts` | people who are signed in for a taxpayer: its contact persons, and the integrator that onboarded it |
+//! | `confirmed` | the right of a person who entered password and code a short time ago, at the sign-in or on the page that asks for them again |
+//! | `cookie` | the cookie of a session, and the other data that the pages read from a request |
+//! | `csrf` | refuses forms that other sites send |
+//! | `device` | the cookie that marks a browser in which a person has signed in before |
+//! | `operators` | operators who are signed in |
+//! | `page_quota` | limits the pages that each session may request |
+//! | `refusal` | the reasons why a page is not shown |
 
 pub(crate) mod accounts;
 mod confirmed;
@@ -34,6 +45,10 @@ use crate::store::accounts::sessions;
 
 /// The header of a request that a page sends by itself, to show how far an import or a correction is.
 const FOLLOWS: HeaderName = HeaderName::from_static("x-follows");
+
+/// Marks a request whose operator is known, from the database or from memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CheckedSession;
 
 /// A person who is signed in. The person may still have to set up a second factor.
 #[derive(Debug)]
@@ -100,7 +115,7 @@ async fn find_session(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let listener = Listener::from_request(request);
     let session = session.filter(|session| listener.serves_person(session.person.owner));
     let session = session.ok_or(Refusal::NotSignedIn)?;
-    page_quota::remember_session(state, &token);
+    page_quota::admit_person(request, state, &token, session.person.owner)?;
     Ok(SignedIn {
         session,
         csrf: csrf_token(&token),

@@ -4,16 +4,17 @@
 use std::net::IpAddr;
 
 use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use secrecy::SecretString;
 
 use crate::actors::taxpayer::acting::set_request_actor;
 use crate::console::operators::incident_lines::{Headline, headline};
-use crate::console::session::{Refusal, notice, signed_in_with_required_factor};
+use crate::console::session::{CheckedSession, Refusal, notice, signed_in_with_required_factor};
 use crate::domain::access::session::{OperatorRole, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Actor, ActorWithName};
 use crate::http::extract::role::{self, NeedsRole};
+use crate::http::incidents::incidents_for_operators;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -56,6 +57,7 @@ async fn operator_session(
     if role < least {
         return Err(Refusal::NotAllowed(role::insufficient_role_message(least)));
     }
+    request.extensions_mut().insert(CheckedSession);
     let state = request.app_data::<web::Data<ApiState>>();
     // The name of the operator is not recorded, because taxpayers can read who acted.
     let address = client_address(request);
@@ -70,7 +72,10 @@ async fn operator_session(
         address,
         csrf: signed_in.csrf,
         notice: notice(request),
-        headline: state.and_then(|state| headline(&state.incidents.last_report().incidents)),
+        headline: state.and_then(|state| {
+            let own = state.incidents.last_report();
+            headline(&incidents_for_operators(state, &own))
+        }),
         replica: state
             .map(|state| state.replicas.identity().name.clone())
             .unwrap_or_default(),

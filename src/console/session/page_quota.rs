@@ -1,9 +1,11 @@
-//! Limits the pages that each session may request. A request counts once, however often its session is looked up.
+//! Limits the pages that each person may request, with all sessions together. A request counts once, however often its
+//! session is looked up.
 
 use actix_web::{HttpMessage, HttpRequest};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
+use crate::domain::access::session::SessionOwner;
 use crate::http::limits::PageSlot;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
@@ -26,10 +28,23 @@ pub(super) fn admit_page_request(
     Ok(())
 }
 
-/// Stores that a session with this token exists. From now on its requests count towards the limit of the session, not
-/// towards that of the client's address.
-pub(super) fn remember_session(state: &ApiState, token: &SecretString) {
-    state.pages.remember_session(token_key(token), state.now());
+/// Counts a request whose session was found towards the limits of its person and of the person's account, or refuses
+/// it. From now on the requests of the session count towards these, not towards that of the client's address.
+pub(super) fn admit_person(
+    request: &HttpRequest,
+    state: &ApiState,
+    token: &SecretString,
+    person: SessionOwner,
+) -> Result<(), ApiError> {
+    let slot = request.extensions_mut().remove::<PageSlot>();
+    let Some(slot) = slot else {
+        return Ok(());
+    };
+    let slot = state
+        .pages
+        .admit_person(slot, token_key(token), person, state.now())?;
+    request.extensions_mut().insert(slot);
+    Ok(())
 }
 
 fn token_key(token: &SecretString) -> u128 {

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
 
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{IntegratorId, KeyId, TaxpayerId};
 
 /// The longest time for which a key can stay valid after a new key has replaced it.
 pub const OVERLAP_MAX: Duration = Duration::from_hours(7 * 24);
@@ -96,6 +97,26 @@ impl NewKey {
     pub fn last_four(&self) -> String {
         visible_key_end(self.text.expose_secret())
     }
+
+    /// Returns the key as the audit entry of its creation keeps it: the chosen terms, the id and the label. So a key
+    /// that was revoked is still named.
+    pub fn to_audit_state(&self) -> String {
+        let id = KeyId::from_digest(&Sha256::digest(self.text.expose_secret()).into());
+        let label = key_label(self.name.as_deref(), Some(&self.last_four())).unwrap_or_default();
+        match self.terms.audit_note() {
+            Some(note) => format!("{note}, key {id} {label}"),
+            None => format!("key {id} {label}"),
+        }
+    }
+}
+
+/// Returns the id and the label of the key in such a state; `None` in entries from before these were kept.
+pub fn split_audit_state(state: &str) -> Option<(&str, &str)> {
+    let key = match state.strip_prefix("key ") {
+        Some(key) => key,
+        None => state.split_once(", key ")?.1,
+    };
+    key.split_once(' ')
 }
 
 /// Returns the last characters of a key's text, which are shown because the whole text is secret.
@@ -205,6 +226,29 @@ mod tests {
             Some(SessionOwner::Integrator(IntegratorId(7)))
         );
         assert_eq!(person(KeyKind::Taxpayer), None);
+    }
+
+    #[test]
+    fn the_audit_of_a_new_key_names_it() {
+        let read_only = KeyTerms {
+            scope: Some(KeyScope::ReadOnly),
+            keeps_others: true,
+            ..KeyTerms::default()
+        };
+        for (name, terms, label) in [
+            (None, KeyTerms::default(), "…abcd"),
+            (Some("Night run"), KeyTerms::default(), "Night run (…abcd)"),
+            (Some("a, key b c"), read_only, "a, key b c (…abcd)"),
+        ] {
+            let key = NewKey::new(SecretString::from("tpk_abcd"), terms);
+            let state = key.with_name(name.map(str::to_owned)).to_audit_state();
+            let (id, found) = split_audit_state(&state).unwrap();
+            assert!(id.parse::<KeyId>().is_ok(), "{state}");
+            assert_eq!(found, label, "{state}");
+        }
+        for old in ["", "scope full", "keeps the other keys, scope full"] {
+            assert_eq!(split_audit_state(old), None, "{old}");
+        }
     }
 
     #[test]

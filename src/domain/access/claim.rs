@@ -51,8 +51,8 @@ impl IdempotencyClaim {
         }
     }
 
-    /// Returns a claim with another id, which is stored before the request is executed. It marks the request as begun
-    /// until the request's own claim marks it as done.
+    /// Returns the claim that is stored before the request is executed, under an id of its own. As long as only this
+    /// claim is stored and not the request's own, the request has begun, but it is not known to be done.
     #[must_use]
     pub fn begun_request_claim(&self) -> Self {
         Self {

@@ -33,7 +33,7 @@ impl InvitationToken {
     }
 
     /// Returns the path of the page where the person chooses a password.
-    pub fn path(&self) -> String {
+    pub fn page_path(&self) -> String {
         format!("{INVITATION_PATH}{}", self.text())
     }
 
@@ -52,7 +52,7 @@ mod tests {
         let token = InvitationToken::new([7; 32]);
         assert_eq!(token.text().len(), 43);
         assert_eq!(
-            token.path(),
+            token.page_path(),
             format!("/sign-in/invitation/{}", token.text())
         );
         assert_eq!(

@@ -87,7 +87,7 @@ pub struct Session {
 const CONFIRMATION_LIFETIME: Duration = Duration::from_mins(5);
 
 impl Session {
-    /// True if the person signed in, or entered password and code again, a short time ago.
+    /// True if the person signed in, or entered password and code again, within the last `CONFIRMATION_LIFETIME`.
     pub fn is_recently_confirmed(&self, now: Timestamp) -> bool {
         let end = self
             .confirmed_at

@@ -56,7 +56,7 @@ impl CreditNoteBuilder<'_> {
     /// Returns the credit note over these lines with these amounts. `None` if the amounts do not fit the lines: a line
     /// would have to state an amount that does not follow from its quantity, price, discount and fee.
     pub(super) fn credit_lines(self, lines: Vec<Line>, amounts: &Amounts) -> Option<Draft> {
-        let lines: Vec<_> = lines.into_iter().map(without_amounts).collect();
+        let lines: Vec<_> = lines.into_iter().map(line_without_amounts).collect();
         let payable = amounts.totals.payable_amount;
         let plain = self.draft_note(lines, payable, self.note_extras());
         if !self.original.is_full() {
@@ -82,7 +82,7 @@ impl CreditNoteBuilder<'_> {
         };
         let lines = amounts.taxes.keys().zip(prices).map(|(category, price)| {
             let line = known.iter().find(|line| line.tax_category == *category);
-            let mut line = without_amounts(line.or_else(|| known.first())?.clone());
+            let mut line = line_without_amounts(line.or_else(|| known.first())?.clone());
             for name in LINE_TERMS {
                 line.extras.remove(name);
             }
@@ -149,7 +149,7 @@ impl CreditNoteBuilder<'_> {
 
     fn with_stated_amounts(self, mut draft: Draft, amounts: &Amounts) -> Option<Draft> {
         let digits = self.catalog.currency_digits(&draft.currency);
-        state_line_amounts(&mut draft.lines, amounts, digits, self.catalog)?;
+        divide_amounts_among_lines(&mut draft.lines, amounts, digits, self.catalog)?;
         let totals = amounts.totals;
         let subtotals: Vec<_> = amounts
             .taxes
@@ -187,7 +187,7 @@ impl CreditNoteBuilder<'_> {
     }
 }
 
-fn without_amounts(mut line: Line) -> Line {
+fn line_without_amounts(mut line: Line) -> Line {
     for name in LINE_AMOUNTS {
         line.extras.remove(name);
     }
@@ -196,7 +196,7 @@ fn without_amounts(mut line: Line) -> Line {
 
 /// Divides the amounts among the lines. The base and the tax of each tax category go to the lines of this category if
 /// the bases add up to the total of the lines; otherwise the total is divided among all lines.
-fn state_line_amounts(
+fn divide_amounts_among_lines(
     lines: &mut [Line],
     amounts: &Amounts,
     digits: u32,

@@ -3,7 +3,7 @@
 use serde_json::Map;
 
 use crate::domain::invoice::Invoice;
-use crate::domain::kernel::codes::WorkflowStatus;
+use crate::domain::kernel::codes::{PaymentStatus, WorkflowStatus};
 use crate::domain::money::Amount;
 
 /// The credit notes of an invoice, from this service or from another system. A credit note that was cancelled before it
@@ -65,6 +65,14 @@ impl InvoiceCredits {
         owed.and_then(|owed| owed.minus(self.amount_received(invoice)))
             .unwrap_or_default()
     }
+
+    /// True if signed credit notes, together with what was paid, leave nothing of an invoice that is not marked as paid.
+    pub fn leave_nothing(&self, invoice: &Invoice) -> bool {
+        invoice.authority.signed
+            && invoice.payment.status != PaymentStatus::Paid
+            && self.notes_in_currency(&invoice.currency).next().is_some()
+            && self.left_to_pay(invoice).is_zero()
+    }
 }
 
 /// Returns the amount paid for an invoice, less these amounts, which were paid back or set off through its credit
@@ -88,7 +96,6 @@ mod tests {
     use super::*;
     use crate::domain::correction::testing::{draft, signed};
     use crate::domain::invoice::Line;
-    use crate::domain::kernel::codes::PaymentStatus;
     use crate::domain::kernel::ids::InvoiceId;
     use crate::domain::payment::Payment;
 
@@ -147,6 +154,11 @@ mod tests {
             ];
             let wanted = [credited, received, left].map(|text| Amount::parse(text).unwrap());
             assert_eq!(found, wanted, "{paid} {left}");
+            let is_nothing_left = left == "0";
+            assert_eq!(credits.leave_nothing(&invoice), is_nothing_left, "{paid}");
+            let mut marked = invoice;
+            marked.payment.status = PaymentStatus::Paid;
+            assert!(!credits.leave_nothing(&marked), "{paid} {left}");
         }
     }
 

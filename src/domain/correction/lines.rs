@@ -46,8 +46,8 @@ impl<'a> From<&'a Line> for ItemKey<'a> {
     }
 }
 
-/// Returns the key of a line together with its description. A wanted line is compared with the lines of an invoice by
-/// both, a line of a credit note by the key alone.
+/// Returns the key of a line together with its description. A wanted line must equal a line of the invoice in both. A
+/// line of a credit note must equal it in the key only.
 fn item_key_and_description(line: &Line) -> (ItemKey<'_>, Option<String>) {
     (ItemKey::from(line), extra_text(line, "description"))
 }
@@ -254,8 +254,8 @@ pub fn has_category(lines: &[Line], category: &str) -> bool {
 struct ComparedLine<'a> {
     line: &'a Line,
     amounts: LineAmounts,
-    /// True if the discount is larger than the rest of the line's amount. Such a line counts as zero, so the amounts of
-    /// its parts would not add up to the amount of the line.
+    /// True if the discount is larger than quantity × price plus the fee. The amount of such a line is zero, so the
+    /// amounts of its parts would not add up to it.
     is_negative: bool,
 }
 
@@ -308,7 +308,7 @@ pub fn lines_to_credit(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
 
 /// Returns the lines that credit the difference between a line and the wanted line of the same item, which has a
 /// smaller quantity or a lower price. The flat discount and fee stay with the part that is left. `None` if `wanted` is
-/// not a part of `left`. No line is copied before this is known.
+/// not a part of `left`; no line is copied to find this out, because many pairs of lines may be tried.
 fn lines_crediting_difference(
     left: &ComparedLine<'_>,
     wanted: &ComparedLine<'_>,

@@ -31,6 +31,8 @@ pub struct NextDocument<'a> {
     pub document: &'a Invoice,
     /// The run that submits the document; `None` if it was never submitted.
     pub submission: Option<&'a Run>,
+    /// True if an operator has paused that run.
+    pub is_held: bool,
 }
 
 impl NextDocument<'_> {
@@ -86,6 +88,12 @@ pub fn next_step(next: NextDocument<'_>, catalog: &Catalog) -> NextStep {
         }
         RunState::Cancelled => NextStep::Stop(format!(
             "The submission of the {name} was cancelled. Send it again, or cancel the {what}."
+        )),
+        RunState::Paused if run.is_quarantined() => NextStep::Stop(format!(
+            "This service failed several times while it submitted the {name}, and set it aside. An operator of this service has been told. When it is submitted, the correction goes on by itself."
+        )),
+        RunState::Paused if next.is_held => NextStep::Stop(format!(
+            "An operator of this service holds the submission of the {name} back. When the operator lets it go on, the correction goes on by itself."
         )),
         RunState::Paused => NextStep::Stop(format!(
             "The authority could not sign the {name} for too long. An operator of this service has been told; the correction then goes on by itself."
@@ -175,13 +183,54 @@ mod tests {
             planned: correction.next_document().unwrap(),
             document,
             submission: run.as_ref(),
+            is_held: false,
         };
-        match next_step(next, &catalog()) {
+        name_step(next_step(next, &catalog()))
+    }
+
+    fn name_step(step: NextStep) -> (&'static str, String) {
+        match step {
             NextStep::Sign => ("sign", String::new()),
             NextStep::Submit => ("submit", String::new()),
             NextStep::Wait => ("wait", String::new()),
             NextStep::Stop(reason) => ("stop", reason),
             NextStep::Cancel(reason) => ("cancel", reason),
+        }
+    }
+
+    #[test]
+    fn a_stopped_correction_names_who_or_what_paused_the_submission() {
+        let correction = correction();
+        let document = document();
+        let paused = || submission(&document, RunState::Paused);
+        let crashed = || paused().after_crash().after_crash().after_crash();
+        let operator = "An operator of this service holds";
+        let defect = "This service failed several times";
+        let authority = "The authority could not sign";
+        let cases = [
+            (paused(), false, authority),
+            (paused(), true, operator),
+            (paused().after_crash(), false, authority),
+            (paused().after_panic(), true, operator),
+            (crashed(), false, defect),
+            (crashed(), true, defect),
+            (paused().after_panic().after_panic(), false, defect),
+        ];
+        for (run, is_held, expected) in cases {
+            let next = NextDocument {
+                correction: &correction,
+                planned: correction.next_document().unwrap(),
+                document: &document,
+                submission: Some(&run),
+                is_held,
+            };
+            let (step, reason) = name_step(next_step(next, &catalog()));
+            assert_eq!(step, "stop", "{reason}");
+            assert!(reason.starts_with(expected), "{is_held}: {reason}");
+            assert!(reason.contains("credit note 1"), "{reason}");
+            for other in [operator, defect, authority] {
+                assert_eq!(reason.contains(other), other == expected, "{reason}");
+            }
         }
     }
 

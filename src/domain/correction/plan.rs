@@ -130,7 +130,7 @@ impl<'a> CorrectionCase<'a> {
     }
 
     /// Adds the data of the original that Create Invoice (Standard) cannot send: its note, and the descriptions of
-    /// lines with the same item. A caller that knows these fields sends null for one that it has cleared.
+    /// lines with the same item. A field that `wanted` has as null was cleared on purpose and stays away.
     fn complete_wanted_draft(self, wanted: &Draft) -> Draft {
         let mut wanted = wanted.clone();
         if self.original.is_full() {
@@ -201,7 +201,7 @@ impl<'a> CorrectionCase<'a> {
             && original.currency == wanted.currency
             && original.invoice_date == wanted.invoice_date
             && original.due_date == wanted.due_date
-            && comparable_extras(&original.extras) == comparable_extras(&wanted.extras)
+            && comparable_extras_text(&original.extras) == comparable_extras_text(&wanted.extras)
     }
 
     fn remaining_lines(self) -> Option<Vec<Line>> {
@@ -282,7 +282,7 @@ fn add_missing_fields<'a>(
 }
 
 /// Returns the compared fields as text. The spelling of a number, such as `75` or `75.00`, does not change the text.
-fn comparable_extras(extras: &Map<String, Value>) -> String {
+fn comparable_extras_text(extras: &Map<String, Value>) -> String {
     let compared: Map<_, _> = extras
         .iter()
         .filter(|(name, _)| !UNCOMPARED_EXTRAS.contains(&name.as_str()))

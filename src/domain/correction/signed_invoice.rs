@@ -183,7 +183,9 @@ fn copy_signed_amounts(
     })
 }
 
-fn signed_line(stored: &Line, document: &Value, kept: &[&str]) -> Option<Line> {
+/// Returns the stored line as the line `document` of the signed document states it. The members `kept_members` are
+/// copied unchanged. `None` if the signed line lacks its price or quantity.
+fn signed_line(stored: &Line, document: &Value, kept_members: &[&str]) -> Option<Line> {
     let amount = |pointer: &str| Amount::deserialize(document.pointer(pointer)?).ok();
     let text = |pointer: &str, stored: &str| {
         let stated = document.pointer(pointer).and_then(Value::as_str);
@@ -206,7 +208,7 @@ fn signed_line(stored: &Line, document: &Value, kept: &[&str]) -> Option<Line> {
     };
     let price = document.get("price")?.as_object()?;
     replace_members(&mut line.extras, price, &["base_quantity"]);
-    replace_members(&mut line.extras, document.as_object()?, kept);
+    replace_members(&mut line.extras, document.as_object()?, kept_members);
     Some(line)
 }
 

@@ -143,7 +143,8 @@ impl fmt::Display for CheckpointPublicKey {
 }
 
 impl LastCheckpointLine {
-    /// Creates and signs the next checkpoint of these heads. Returns it as a line of text without a line break.
+    /// Creates and signs the checkpoint that follows `self`, of these heads. Returns it as a line of text without a
+    /// line break, and makes it the last line.
     pub fn sign_next_checkpoint(
         &mut self,
         at: Timestamp,
@@ -169,7 +170,8 @@ impl LastCheckpointLine {
         line
     }
 
-    /// Checks that `line` is the checkpoint that follows the last line. If it is, it becomes the last line.
+    /// Checks that `line` is the checkpoint that follows `self`, the last line so far. If it is, it becomes the last
+    /// line. Otherwise returns the fault and changes nothing.
     pub fn accept_next_checkpoint(
         &mut self,
         line: &str,

@@ -24,7 +24,8 @@ pub struct Delivery {
     pub state: DeliveryState,
     /// The number of attempts made so far.
     pub attempts: u32,
-    /// The value of `attempts` at the last replay, which starts the retry schedule again.
+    /// The number of attempts that do not count in the retry schedule: those before the last replay, those that a crash
+    /// interrupted, and probes that were sent before their time.
     pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
     /// The crashes and panics since the last attempt that ended.
@@ -61,11 +62,16 @@ impl Delivery {
         self.crash_history.must_run_alone()
     }
 
+    /// True if the retry schedule plans the next attempt for a later time than `at`.
+    pub fn is_scheduled_after(&self, at: Timestamp) -> bool {
+        self.next_attempt_at.is_some_and(|next| next > at)
+    }
+
     pub fn irn(&self) -> Option<&str> {
         (self.order_key != self.event_id.to_string()).then_some(&self.order_key)
     }
 
-    /// Returns the number of attempts since the last replay, which is the position in the retry schedule.
+    /// Returns the number of attempts that count in the retry schedule, which is the position in it.
     pub fn attempts_since_replay(&self) -> u32 {
         self.attempts.saturating_sub(self.attempts_before)
     }

@@ -102,7 +102,11 @@ pub struct EndpointFailure {
 
 impl FailureStreak {
     /// Returns the streak after one more failure. Parks the endpoint if the streak is now long enough.
-    pub fn after(before: Option<Self>, failure: EndpointFailure, policy: &CircuitPolicy) -> Self {
+    pub fn after_failure(
+        before: Option<Self>,
+        failure: EndpointFailure,
+        policy: &CircuitPolicy,
+    ) -> Self {
         let at = failure.at;
         let begun = Self {
             since: at,
@@ -139,7 +143,7 @@ impl FailureStreak {
 
     /// Returns the cause of the last failure: the status of the response or, without a response, the name of the
     /// failure.
-    pub fn cause(&self) -> String {
+    pub fn last_cause(&self) -> String {
         match (self.last_status, &self.last_failure) {
             (Some(status), _) => status.to_string(),
             (None, Some(failure)) => failure.clone(),
@@ -186,10 +190,82 @@ impl FailureStreak {
     pub fn circuit_state(&self, now: Timestamp) -> CircuitState {
         match self.parked_until {
             None => CircuitState::Closed,
-            // A last failure in the future means that the clock was set back after it. Then the end of the wait does
-            // not count.
+            // A last failure in the future means that the clock was set back after it. The end of the wait may then be
+            // far away, so it is ignored.
             Some(until) if until > now && self.last <= now => CircuitState::Parked(until),
             Some(_) => CircuitState::Probe,
+        }
+    }
+}
+
+/// The cause of a failed attempt in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CauseWords {
+    /// The label in a list.
+    pub label: String,
+    /// The predicates of sentences about one endpoint and about several endpoints.
+    pub one: String,
+    pub several: String,
+}
+
+impl CauseWords {
+    /// Returns the words for a cause as `FailureStreak::last_cause` returns it.
+    pub fn new(cause: &str) -> Self {
+        let (label, one, several) = match cause {
+            "connect" => (
+                "No connection",
+                "accepts no connection",
+                "accept no connection",
+            ),
+            "timed_out" => (
+                "No answer in time",
+                "does not answer in time",
+                "do not answer in time",
+            ),
+            "dns" => (
+                "Name not found",
+                "has a name that is not found",
+                "have names that are not found",
+            ),
+            "tls" => (
+                "No trusted TLS",
+                "offers no trusted TLS connection",
+                "offer no trusted TLS connection",
+            ),
+            "reset" => (
+                "Connection cut",
+                "ends the connection without an answer",
+                "end the connection without an answer",
+            ),
+            "excess" => (
+                "Too long an answer",
+                "sends more than an answer may have",
+                "send more than an answer may have",
+            ),
+            "forbidden" => (
+                "Address not allowed",
+                "is at an address that is not called",
+                "are at addresses that are not called",
+            ),
+            "auth" => (
+                "Not authenticated",
+                "could not be authenticated to",
+                "could not be authenticated to",
+            ),
+            "rejected" => ("Answers an error", "answers an error", "answer an error"),
+            "unknown" => ("Not recorded", "fails", "fail"),
+            status => {
+                return Self {
+                    label: format!("Answers {status}"),
+                    one: format!("answers {status}"),
+                    several: format!("answer {status}"),
+                };
+            }
+        };
+        Self {
+            label: label.to_owned(),
+            one: one.to_owned(),
+            several: several.to_owned(),
         }
     }
 }
@@ -207,7 +283,7 @@ mod tests {
     }
 
     fn fail(before: Option<FailureStreak>, at: i64) -> FailureStreak {
-        FailureStreak::after(
+        FailureStreak::after_failure(
             before,
             EndpointFailure {
                 at: second(at),
@@ -298,7 +374,7 @@ mod tests {
                 failure: "rejected",
                 status: Some(503),
             };
-            let failing = FailureStreak::after(
+            let failing = FailureStreak::after_failure(
                 Some(after([0, 1, 2, 3])),
                 failure,
                 &CircuitPolicy::default(),

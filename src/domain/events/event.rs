@@ -160,7 +160,7 @@ impl Event {
     }
 
     /// Returns the JSON text for webhooks. With the event's hash, a receiver can detect a rewritten log.
-    pub fn notification(&self) -> String {
+    pub fn notification_json(&self) -> String {
         // The event of a test notification is not in a log and has no hash.
         let hash = if self.hash.is_empty() {
             String::new()
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_notification_is_json_with_the_fields_of_the_contract() {
-        let body: Value = strict_json::from_trusted(&log(1)[0].notification()).unwrap();
+        let body: Value = strict_json::from_trusted(&log(1)[0].notification_json()).unwrap();
         let fields: Vec<_> = body.as_object().unwrap().keys().cloned().collect();
         assert_eq!(
             fields,
@@ -276,7 +276,7 @@ mod tests {
             ]
         );
         assert_eq!(body["data"], json!({ "n": "1" }));
-        let body: Value = strict_json::from_trusted(&log(2)[1].notification()).unwrap();
+        let body: Value = strict_json::from_trusted(&log(2)[1].notification_json()).unwrap();
         assert_eq!(
             body["actor"],
             json!({ "kind": "operator", "id": "7", "name": null })

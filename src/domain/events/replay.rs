@@ -209,7 +209,7 @@ impl Replay {
         self.until - self.position
     }
 
-    pub fn percent(&self) -> i64 {
+    pub fn percent_done(&self) -> i64 {
         match self.until - self.after {
             0 => 100,
             whole => (self.position - self.after).saturating_mul(100) / whole,
@@ -283,19 +283,27 @@ mod tests {
         {
             let replay = replay.clone().advance(position, 0, now);
             assert_eq!(
-                (replay.percent(), replay.remaining_events()),
+                (replay.percent_done(), replay.remaining_events()),
                 (percent, remaining),
                 "{position}"
             );
         }
         let nothing = open(ReplayRange::from_sequence(ReplayScope::All, 11), 10);
         assert_eq!(
-            (nothing.percent(), nothing.is_empty(), replay.is_empty()),
+            (
+                nothing.percent_done(),
+                nothing.is_empty(),
+                replay.is_empty()
+            ),
             (100, true, false)
         );
         let cancelled = replay.advance(6, 2, now).cancel(now);
         assert_eq!(
-            (cancelled.is_open(), cancelled.percent(), cancelled.queued),
+            (
+                cancelled.is_open(),
+                cancelled.percent_done(),
+                cancelled.queued
+            ),
             (false, 50, 2)
         );
     }

@@ -19,6 +19,6 @@ pub struct DeliveryConditions {
     /// The state of the delivery at the time when the replay reaches it.
     pub state: Option<DeliveryState>,
     pub event: Option<EventKind>,
-    /// The spellings of the IRN of the event.
+    /// The event must have one of these IRNs, which are spellings of one IRN.
     pub irns: Option<Vec<String>>,
 }

@@ -23,13 +23,13 @@ pub struct CustomerAnswers {
 
 impl ImportAnswers {
     /// Returns the number of all values together: those for all customers and those for single ones.
-    pub fn count(&self) -> usize {
+    pub fn value_count(&self) -> usize {
         let values = self.customers.iter().map(|one| one.values.len());
         self.defaults.len() + values.sum::<usize>()
     }
 
     /// Adds the answers to a profile, and keeps everything else in it. A new entry for a customer's number starts with
-    /// the values of the entry for the customer's name, because the new entry hides that one.
+    /// the values of the entry for the customer's name, which is not used any more once there is one for the number.
     pub fn add_to(&self, profile: &mut ImportProfile) {
         profile.defaults.extend(self.defaults.clone());
         for one in &self.customers {
@@ -88,7 +88,7 @@ mod tests {
                 "defaults": { "currency": "NGN", "email": "a@b.example" }, "customers": expected, "columns": {},
                 "units": { "XPP": "EA" },
             });
-            assert_eq!((json!(profile), answers.count()), (after, 2), "{key}");
+            assert_eq!((json!(profile), answers.value_count()), (after, 2), "{key}");
         }
     }
 }

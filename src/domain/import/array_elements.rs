@@ -8,8 +8,8 @@ const BULK_START: [&str; 3] = ["{", "\"invoices\"", ":"];
 
 /// Returns the byte range of each element of an array. The text is the array, or the body of Create Invoices (Bulk)
 /// with the array in it. Returns `None` for any other text, and if the array does not end at the end of the text. Stops
-/// searching once it has found more than `most` elements.
-pub fn element_ranges(text: &str, most: usize) -> Option<Vec<Range<usize>>> {
+/// searching once it has found more than `elements_max` elements.
+pub fn element_ranges(text: &str, elements_max: usize) -> Option<Vec<Range<usize>>> {
     let mut rest = text.trim_start();
     let is_bulk = rest.starts_with('{');
     if is_bulk {
@@ -26,7 +26,7 @@ pub fn element_ranges(text: &str, most: usize) -> Option<Vec<Range<usize>>> {
             ScanStep::Inside => {}
             ScanStep::Separator => {
                 elements.push(from..at);
-                if elements.len() > most {
+                if elements.len() > elements_max {
                     return Some(elements);
                 }
                 from = at + 1;

@@ -34,8 +34,8 @@ impl Import {
         let documents = file.documents.iter().zip(file.documents_before..);
         for ((document, index), result) in documents.zip(results) {
             let item = import_item(file.form, index, document, result);
-            counts.add(&item);
-            causes.add(document, &item.errors);
+            counts.count_item(&item);
+            causes.count_document(document, &item.errors);
             if item.outcome == ImportOutcome::NeedsAnswer {
                 add_question(&mut questions, file.form, document, &item.errors);
             }

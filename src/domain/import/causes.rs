@@ -12,7 +12,7 @@ pub(super) struct RefusalCauses(BTreeMap<(String, String, Option<String>), Refus
 
 impl RefusalCauses {
     /// Counts a document once for each rule that it breaks at a field.
-    pub(super) fn add(&mut self, document: &ImportedDocument, errors: &[ImportFault]) {
+    pub(super) fn count_document(&mut self, document: &ImportedDocument, errors: &[ImportFault]) {
         let mut broken: Vec<_> = errors
             .iter()
             .map(|error| (error.rule.clone(), mask_indexes(&error.field)))

@@ -6,7 +6,7 @@ use csv::{ByteRecord, QuoteStyle, Reader, ReaderBuilder, WriterBuilder};
 
 use crate::domain::import::source::file_fault;
 use crate::domain::import::table::{
-    COLUMNS_MAX, ROWS_MAX, Row, Table, check_length, check_no_formula,
+    COLUMNS_MAX, ROWS_MAX, Row, Table, check_length, formula_fault, is_formula,
 };
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::formula_mark::{mark, unmark};
@@ -19,9 +19,9 @@ pub fn read(bytes: &[u8]) -> Result<Table, Fault> {
     read_piece(bytes, "line", 0)
 }
 
-/// Reads a piece of a table that has `lines_before` lines before it in the file. `word` is the word for a row in
+/// Reads a piece of a table that has `lines_before` lines before it in the file. `row_word` is the word for a row in
 /// messages.
-pub fn read_piece(bytes: &[u8], word: &'static str, lines_before: u64) -> Result<Table, Fault> {
+pub fn read_piece(bytes: &[u8], row_word: &'static str, lines_before: u64) -> Result<Table, Fault> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     if let Err(error) = std::str::from_utf8(bytes) {
         let line = 1 + count_byte(&bytes[..error.valid_up_to()], b'\n');
@@ -30,22 +30,22 @@ pub fn read_piece(bytes: &[u8], word: &'static str, lines_before: u64) -> Result
     }
     let mut records = CsvRecords::new(bytes);
     let mut table = Table {
-        word,
+        word: row_word,
         ..Table::default()
     };
     let mut is_header = true;
     while let Some(record) = records.read_next()? {
         let number = record.line + lines_before;
-        let cells = record.cells(number)?;
         if std::mem::take(&mut is_header) {
-            table.header = cells;
+            table.header = record.header_cells(number)?;
             continue;
         }
+        let row = record.to_row(number)?;
         if table.rows.len() == ROWS_MAX {
             let message = format!("The file has more than {ROWS_MAX} lines.");
             return Err(file_fault("max", message));
         }
-        table.rows.push(Row { number, cells });
+        table.rows.push(row);
     }
     Ok(table)
 }
@@ -108,7 +108,10 @@ impl<'b> CsvRecords<'b> {
         let start = self.place.offset;
         let is_last = end == self.place.bytes.len();
         let text = self.place.bytes.get(start..end).unwrap_or_default();
-        if let Some(open) = is_last.then(|| open_quote(text, self.delimiter)).flatten() {
+        if let Some(open) = is_last
+            .then(|| unclosed_quote_offset(text, self.delimiter))
+            .flatten()
+        {
             return Err(unclosed_quote_fault(line, &text[..open]));
         }
         Ok(Some(CsvRecord {
@@ -120,7 +123,7 @@ impl<'b> CsvRecords<'b> {
 }
 
 /// Returns the offset of the quote that opens the last cell of a record and is never closed.
-fn open_quote(record: &[u8], delimiter: u8) -> Option<usize> {
+fn unclosed_quote_offset(record: &[u8], delimiter: u8) -> Option<usize> {
     let mut open = None;
     let mut is_start = true;
     let mut at = 0;
@@ -161,20 +164,42 @@ impl CsvRecord<'_> {
         self.fields.iter().all(|cell| cell_text(cell).is_empty())
     }
 
-    /// Returns the cells of the record, after checking them. `number` is the number of the line that faults name.
-    pub fn cells(&self, number: u64) -> Result<Vec<String>, Fault> {
-        if self.fields.len() > COLUMNS_MAX {
-            return Err(too_many_columns_fault(number));
+    /// Returns the cells of the header. Fails if there are too many of them, or if one is too long or holds a formula.
+    /// `line` is the number of the line that the fault names.
+    pub fn header_cells(&self, line: u64) -> Result<Vec<String>, Fault> {
+        let row = self.to_row(line)?;
+        match row.formulas.first() {
+            Some(index) => {
+                let cell = format!("Line {line}, column {}: the cell", index + 1);
+                Err(formula_fault("file".to_owned(), &cell))
+            }
+            None => Ok(row.cells),
         }
-        let cells = self.fields.iter().enumerate().map(|(index, cell)| {
+    }
+
+    /// Returns the record as a row. Fails if it has too many cells, or if one is too long. `line` is the number of the
+    /// line that the fault names.
+    fn to_row(&self, line: u64) -> Result<Row, Fault> {
+        if self.fields.len() > COLUMNS_MAX {
+            return Err(too_many_columns_fault(line));
+        }
+        let mut row = Row {
+            number: line,
+            ..Row::default()
+        };
+        for (index, cell) in self.fields.iter().enumerate() {
             let cell = String::from_utf8_lossy(cell);
-            let place = format!("Line {number}, column {}", index + 1);
             let text = unmark(&cell);
-            check_length(&place, text)?;
-            check_no_formula(&place, &cell)?;
-            Ok(text.to_owned())
-        });
-        cells.collect()
+            check_length(&format!("Line {line}, column {}", index + 1), text)?;
+            if is_formula(&cell) {
+                row.formulas.push(index);
+                // With a blank before it, the error file holds a formula again. With an apostrophe, it would hold a text.
+                row.cells.push(format!(" {}", cell.trim_start()));
+            } else {
+                row.cells.push(text.to_owned());
+            }
+        }
+        Ok(row)
     }
 }
 
@@ -221,7 +246,7 @@ fn cell_text(cell: &[u8]) -> &str {
 }
 
 /// Writes a table as text, so that each row is in the line of its number. Line breaks within cells become spaces.
-pub fn write(table: &Table) -> String {
+pub fn to_csv(table: &Table) -> String {
     let mut text = String::new();
     push_record(&mut text, &table.header);
     let mut line = 2;
@@ -340,9 +365,13 @@ mod tests {
         let table = Table {
             word: "line",
             header,
-            rows: vec![Row { number: 2, cells }],
+            rows: vec![Row {
+                number: 2,
+                cells,
+                ..Row::default()
+            }],
         };
-        assert_eq!(read(write(&table).as_bytes()).unwrap(), table);
+        assert_eq!(read(to_csv(&table).as_bytes()).unwrap(), table);
     }
 
     #[test]
@@ -355,9 +384,10 @@ mod tests {
                 rows: vec![Row {
                     number: 2,
                     cells: vec![text],
+                    ..Row::default()
                 }],
             };
-            let again = read(write(&table).as_bytes());
+            let again = read(to_csv(&table).as_bytes());
             assert_eq!(again.ok(), is_read.then_some(table), "{length}");
         }
     }
@@ -430,8 +460,8 @@ mod tests {
                 "Line 2, column 2: the cell has more than 4000 characters.",
             ),
             (
-                b"a,b\n1,=2+3\n",
-                "Line 2, column 2: the cell holds a formula; write its value instead, or an apostrophe before a text that \
+                b"a,=2+3\n1,2\n",
+                "Line 1, column 2: the cell holds a formula; write its value instead, or an apostrophe before a text that \
                  begins so.",
             ),
             (

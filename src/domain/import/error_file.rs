@@ -10,7 +10,7 @@ use crate::domain::import::table::{ERROR_COLUMN, Table};
 use crate::domain::kernel::formula_mark;
 
 /// Returns the whole error file as CSV in UTF-8.
-pub fn write(file: &ImportedFile, import: &Import) -> String {
+pub fn contents(file: &ImportedFile, import: &Import) -> String {
     header(file) + &rows(file, import)
 }
 
@@ -107,11 +107,13 @@ fn cells_beyond_header<'c>(table: &Table, cells: &'c [String]) -> &'c [String] {
 }
 
 /// Returns the errors of one row. A row without errors of its own says that other rows of its invoice have errors.
-fn row_error(item: &ImportItem, row: &str) -> String {
+fn row_error(item: &ImportItem, row_place: &str) -> String {
     let own: Vec<_> = item
         .errors
         .iter()
-        .filter(|error| error.place == row || error.place.starts_with(&format!("{row},")))
+        .filter(|error| {
+            error.place == row_place || error.place.starts_with(&format!("{row_place},"))
+        })
         .map(|error| error.message.as_str())
         .collect();
     if own.is_empty() {
@@ -187,7 +189,7 @@ mod tests {
     #[test]
     fn refused_rows_keep_their_layout_and_can_be_read_again() {
         let (file, import) = refused_file(true);
-        let text = write(&file, &import);
+        let text = contents(&file, &import);
         let expected = "invoice_no,customer.name,line.quantity,error\n\
                         A,'@evil,1,The invoice has errors in other rows: lines 2 to 3\n\
                         A,,-2,\"Too \"\"small\"\".\"\n";
@@ -246,6 +248,18 @@ mod tests {
     }
 
     #[test]
+    fn a_formula_is_refused_again_and_a_text_stays_a_text() {
+        for (cell, expected) in [("=1+1", " =1+1"), (" \t=1", " =1"), ("'=1", "'=1")] {
+            let read =
+                |cell: &str| csv_table::read(format!("a,b\nA,\"{cell}\"\n").as_bytes()).unwrap();
+            let table = read(cell);
+            let text = to_csv([table.rows[0].cells.clone()], QuoteStyle::Necessary);
+            assert_eq!(text, format!("A,{expected}\n"), "{cell:?}");
+            assert_eq!(read(expected), table, "{cell:?}");
+        }
+    }
+
+    #[test]
     fn no_text_has_a_nul_character() {
         let records = [vec!["a\0".to_owned(), "-2".to_owned()]];
         let text = to_csv(records, QuoteStyle::Necessary);
@@ -255,7 +269,7 @@ mod tests {
     #[test]
     fn other_formats_have_a_row_for_each_document() {
         let (file, import) = refused_file(false);
-        let text = write(&file, &import);
+        let text = contents(&file, &import);
         let expected = "index,source,invoice_no,error\n\
                         0,lines 2 to 3,A,\"line 3, column line.quantity: Too \"\"small\"\".\"\n";
         assert_eq!(text, expected);

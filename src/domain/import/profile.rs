@@ -280,8 +280,8 @@ impl ImportProfile {
     }
 }
 
-/// True for the field of the type code if the file states the type as a name: a document with the type `Credit Note`
-/// must not get the profile's code of an invoice.
+/// True if the field is the type code and the file states the type as a name. The profile then does not set the code,
+/// because a document with the type `Credit Note` must not get the code of an invoice.
 fn is_type_code_with_type_name(
     field: &ProfileField,
     body: &Map<String, Value>,

@@ -18,6 +18,8 @@ const ITEMS_MAX: usize = 1_000;
 const CAUSES_MAX: usize = 1_000;
 const QUESTIONS_MAX: usize = 1_000;
 const FILE_WARNINGS_MAX: usize = 30;
+/// The reason that people see for an import that the account has cancelled.
+const CANCELLED_REASON: &str = "The account cancelled the import.";
 
 words! {
     /// The result for a document.
@@ -164,7 +166,7 @@ impl OutcomeCounts {
         self.created + self.duplicates + self.failed + self.unanswered
     }
 
-    pub(super) fn add(&mut self, item: &ImportItem) {
+    pub(super) fn count_item(&mut self, item: &ImportItem) {
         self.different += usize::from(item.is_different_duplicate());
         *match item.outcome {
             ImportOutcome::Created => &mut self.created,
@@ -212,18 +214,27 @@ impl Import {
         }
     }
 
-    /// Fills in the parts that records of older versions lack. They had no counts, but all items, from which the counts
-    /// are computed.
-    pub fn fill_in_missing_parts(mut self) -> Self {
+    /// Computes the counts that a record of an older version lacks from its items, of which older versions kept all.
+    pub fn complete_older_record(mut self) -> Self {
         if self.documents == 0 {
             self.documents = self.items.len();
             self.counts = OutcomeCounts::default();
             for (index, item) in self.items.iter_mut().enumerate() {
                 item.index = index;
-                self.counts.add(item);
+                self.counts.count_item(item);
             }
         }
         self
+    }
+
+    /// Stops the import at the wish of the account. The remaining documents are not imported, unless the same file is
+    /// sent again.
+    #[must_use]
+    pub fn cancel(self) -> Self {
+        Self {
+            stopped: Some(CANCELLED_REASON.to_owned()),
+            ..self
+        }
     }
 
     pub fn state(&self) -> ImportState {
@@ -237,7 +248,7 @@ impl Import {
 
     /// Adds the result of the next piece of the file. The number of items kept is limited, so that the record of a
     /// large file stays small; the error file has the errors of all documents.
-    pub fn add(&mut self, piece: Self) {
+    pub fn add_piece(&mut self, piece: Self) {
         self.counts.created += piece.counts.created;
         self.counts.duplicates += piece.counts.duplicates;
         self.counts.different += piece.counts.different;
@@ -419,8 +430,8 @@ mod tests {
             let results = || failed(&[("due_date", FieldRule::DATE)]);
             let piece = Import::new(&file, None, std::iter::repeat_with(results));
             let mut whole = Import::start("I1".to_owned(), ImportForm::Standard, None, 6);
-            whole.add(piece.clone());
-            whole.add(piece);
+            whole.add_piece(piece.clone());
+            whole.add_piece(piece);
             let [cause] = &whole.causes[..] else {
                 panic!("{:?}", whole.causes)
             };
@@ -442,7 +453,7 @@ mod tests {
             "items": [item("created"), item("failed"), item("created")],
         });
         let old: Import = serde_json::from_value(old).unwrap();
-        let import = old.fill_in_missing_parts();
+        let import = old.complete_older_record();
         let counts = OutcomeCounts {
             created: 2,
             failed: 1,
@@ -480,10 +491,10 @@ mod tests {
         let batch = Some("B1".to_owned());
         let mut import = Import::start("I1".to_owned(), ImportForm::Standard, batch, 2_000);
         for before in [0, 500, 1_000] {
-            import.add(piece(before));
+            import.add_piece(piece(before));
             assert_eq!(import.state(), ImportState::Running);
         }
-        import.add(piece(1_500));
+        import.add_piece(piece(1_500));
         assert_eq!(import.state(), ImportState::Done);
         assert_eq!(
             (import.counts.unanswered, import.counts.total()),

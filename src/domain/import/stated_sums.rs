@@ -31,7 +31,7 @@ impl StatedSums {
     /// by more than rounding; otherwise the error describes the difference.
     pub fn compare(self, computed: ComputedSums) -> Result<Option<String>, String> {
         let is_rounded =
-            |here, there| differs_by_rounding(here, there, computed.lines, computed.digits);
+            |here, there| differs_at_most_by_rounding(here, there, computed.lines, computed.digits);
         if !is_rounded(computed.without_tax, self.without_tax) {
             return Err(format!(
                 "The total without tax is {} in the file, but its lines come to {}.",
@@ -56,7 +56,7 @@ impl StatedSums {
 }
 
 /// True if the amounts differ by no more than one unit of the currency's last digit for each line.
-pub(super) fn differs_by_rounding(
+pub(super) fn differs_at_most_by_rounding(
     first: Amount,
     second: Amount,
     lines: usize,

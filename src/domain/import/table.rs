@@ -23,36 +23,47 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
     /// The number of the row or line, as a spreadsheet or an editor shows it.
     pub number: u64,
     pub cells: Vec<String>,
+    /// The indexes of the cells of a text file that hold formulas: only the spreadsheet that wrote the file knows their
+    /// values.
+    pub formulas: Vec<usize>,
 }
 
 impl Row {
-    /// Returns the first cell that has a value although its column has no name in this header. Columns are counted from
-    /// 1.
-    pub fn find_stray_cell(&self, header: &[String]) -> Option<(usize, &str)> {
+    /// Returns the first cell that has a value although its column has no name in this header.
+    pub fn find_stray_cell(&self, header: &[String]) -> Option<StrayCell<'_>> {
         let mut cells = (1..).zip(self.cells.iter().map(|cell| cell.trim()));
-        cells.find(|(number, cell)| {
-            let name = header.get(number - 1);
+        let found = cells.find(|(column, cell)| {
+            let name = header.get(column - 1);
             !cell.is_empty() && name.is_none_or(|name| name.trim().is_empty())
-        })
+        });
+        found.map(|(column, text)| StrayCell { column, text })
     }
+}
+
+/// A cell with a value in a column without a name.
+pub struct StrayCell<'a> {
+    /// The number of the column, counted from 1.
+    pub column: usize,
+    pub text: &'a str,
 }
 
 /// Returns the fault of a cell with a value in a column without a name. The cells of its row may be shifted, so that
 /// each stands in the column of another field.
-pub fn unnamed_column_fault(path: String, word: &str, number: usize, cell: &str) -> Fault {
-    let why = if word == "line" {
+pub fn unnamed_column_fault(path: String, row_word: &str, stray: &StrayCell<'_>) -> Fault {
+    let why = if row_word == "line" {
         "the usual reason is a comma without quotes in a cell before it, as in a decimal 1234,50, which is written 1234.50"
     } else {
         "name the column there, or empty the cell"
     };
     let message = format!(
-        "Cell {number} of the {word}, {}, stands under no name of the first row: {why}.",
-        shorten_cell(cell)
+        "Cell {} of the {row_word}, {}, stands under no name of the first row: {why}.",
+        stray.column,
+        shorten_cell(stray.text)
     );
     Fault::new(path, "columns", message)
 }
@@ -78,15 +89,26 @@ pub fn check_length(place: &str, cell: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses a cell of a text file that contains a formula, because only the spreadsheet that wrote it knows the value.
-pub fn check_no_formula(place: &str, cell: &str) -> Result<(), Fault> {
-    if cell.trim_start().starts_with('=') {
-        let message = format!(
-            "{place}: the cell holds a formula; write its value instead, or an apostrophe before a text that begins so."
-        );
-        return Err(Fault::new("file", "formula", message));
-    }
-    Ok(())
+/// True if a cell of a text file holds a formula.
+pub fn is_formula(cell: &str) -> bool {
+    cell.trim_start().starts_with('=')
+}
+
+/// Returns the fault of a cell with a formula, of the field or the file at `path`. `cell` names the cell at the beginning
+/// of the sentence.
+pub fn formula_fault(path: String, cell: &str) -> Fault {
+    let message = format!(
+        "{cell} holds a formula; write its value instead, or an apostrophe before a text that begins so."
+    );
+    Fault::new(path, "formula", message)
+}
+
+/// Returns the fault of a cell with a formula that could not be computed.
+pub fn formula_error_fault(path: String, cell: &str) -> Fault {
+    let message = format!(
+        "The cell holds the error {cell} of a formula and no value: correct the formula, or write the value."
+    );
+    Fault::new(path, "formula", message)
 }
 
 #[cfg(test)]
@@ -94,9 +116,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formulas_and_long_cells_are_refused() {
-        assert!(check_no_formula("row 2", " =1+1").is_err());
-        assert!(check_no_formula("row 2", "-5").is_ok());
+    fn formulas_are_known_and_long_cells_are_refused() {
+        for (cell, is_one) in [(" =1+1", true), ("=", true), ("-5", false), ("'=1", false)] {
+            assert_eq!(is_formula(cell), is_one, "{cell}");
+        }
         assert!(check_length("row 2", &"ä".repeat(CELL_CHARS_MAX)).is_ok());
         assert!(check_length("row 2", &"ä".repeat(CELL_CHARS_MAX + 1)).is_err());
     }

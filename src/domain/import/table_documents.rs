@@ -9,7 +9,8 @@ use crate::domain::import::source::{
     Places, SourceDocument, SourceFile, file_fault, too_many_documents_fault,
 };
 use crate::domain::import::table::{
-    ERROR_COLUMN, Row, Table, duplicate_column_fault, shorten_cell, unnamed_column_fault,
+    ERROR_COLUMN, Row, Table, duplicate_column_fault, formula_error_fault, formula_fault,
+    shorten_cell, unnamed_column_fault,
 };
 use crate::domain::import::table_sums::{TableSums, read_number, read_sum};
 use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX};
@@ -109,7 +110,7 @@ pub fn is_table_field(name: &str) -> bool {
 
 /// Reads the documents of a table. `names` maps headers of the file to fields.
 pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile, Fault> {
-    let (columns, warnings) = find_columns(&table.header, names)?;
+    let FoundColumns { columns, warnings } = find_columns(&table.header, names)?;
     let headers: Vec<_> = columns
         .iter()
         .map(|column| (column.field.name(), column.header.clone()))
@@ -159,10 +160,8 @@ pub fn invoice_number_column(
     header: &[String],
     names: &BTreeMap<String, String>,
 ) -> Result<usize, Fault> {
-    let (columns, _) = find_columns(header, names)?;
-    let found = columns
-        .iter()
-        .find(|column| column.field == ColumnField::Invoice(NUMBER_FIELD));
+    let mut columns = find_columns(header, names)?.columns.into_iter();
+    let found = columns.find(|column| column.field == ColumnField::Invoice(NUMBER_FIELD));
     Ok(found.map_or(0, |column| column.index))
 }
 
@@ -171,20 +170,23 @@ pub fn numeric_columns(
     header: &[String],
     names: &BTreeMap<String, String>,
 ) -> Result<Vec<(usize, String)>, Fault> {
-    let (columns, _) = find_columns(header, names)?;
-    let numeric = columns
-        .into_iter()
-        .filter(|column| column.field.is_numeric());
-    Ok(numeric
-        .map(|column| (column.index, column.header))
-        .collect())
+    let columns = find_columns(header, names)?.columns.into_iter();
+    let numeric = columns.filter(|column| column.field.is_numeric());
+    let numeric = numeric.map(|column| (column.index, column.header));
+    Ok(numeric.collect())
 }
 
-/// Finds the field of each column. Also returns warnings about columns that are ignored.
+/// The columns whose fields are known, and warnings that name the columns that are ignored.
+struct FoundColumns {
+    columns: Vec<Column>,
+    warnings: Vec<String>,
+}
+
+/// Finds the field of each column. Fails if two columns hold the same field, or if none holds the invoice number.
 fn find_columns(
     header: &[String],
     names: &BTreeMap<String, String>,
-) -> Result<(Vec<Column>, Vec<String>), Fault> {
+) -> Result<FoundColumns, Fault> {
     // A profile may have thousands of names, and each piece of a large file is read with them.
     let mut fields: HashMap<String, &str> = HashMap::new();
     for (known, field) in names {
@@ -227,7 +229,7 @@ fn find_columns(
         .collect();
     let more = unread.len().saturating_sub(UNREAD_COLUMNS_SHOWN_MAX);
     warnings.extend((more > 0).then(|| format!("{more} more columns are not read.")));
-    Ok((columns, warnings))
+    Ok(FoundColumns { columns, warnings })
 }
 
 /// The columns of a table, and the word for its rows.
@@ -254,14 +256,18 @@ impl TableDocument {
     fn add_row(&mut self, layout: &TableLayout<'_>, index: usize, row: &Row) {
         let word = layout.word;
         let line_path = format!("invoice_lines.{}", self.lines.len());
-        if let Some((number, cell)) = row.find_stray_cell(layout.header) {
-            self.add_fault(unnamed_column_fault(line_path.clone(), word, number, cell));
+        if let Some(stray) = row.find_stray_cell(layout.header) {
+            self.add_fault(unnamed_column_fault(line_path.clone(), word, &stray));
         }
         let mut line = Map::new();
         let mut line_sum = None;
         for column in layout.columns {
             let cell = column.cell(row);
             if cell.is_empty() {
+                continue;
+            }
+            if row.formulas.contains(&column.index) {
+                self.add_fault(formula_fault(column.field.path(&line_path), "The cell"));
                 continue;
             }
             if FORMULA_ERRORS.contains(&cell) {
@@ -369,14 +375,6 @@ impl TableDocument {
     }
 }
 
-/// Returns the fault of a cell with a formula that could not be computed.
-fn formula_error_fault(path: String, cell: &str) -> Fault {
-    let message = format!(
-        "The cell holds the error {cell} of a formula and no value: correct the formula, or write the value."
-    );
-    Fault::new(path, "formula", message)
-}
-
 /// Returns the fault of a cell that must be a number.
 fn not_a_number_fault(path: String, field: ColumnField, cell: &str) -> Fault {
     let message = format!(
@@ -402,6 +400,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::domain::import::csv_table;
 
     fn table(rows: &[&[&str]]) -> Table {
         let texts = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect();
@@ -414,6 +413,7 @@ mod tests {
                 .map(|(cells, number)| Row {
                     number,
                     cells: texts(cells),
+                    ..Row::default()
                 })
                 .collect(),
         }
@@ -478,8 +478,8 @@ mod tests {
             let given = ["invoice_no".to_owned(), known.to_owned()];
             let number = usize::from(field == ColumnField::Invoice("invoice_no"));
             let header: Vec<_> = given[number..].iter().chain(&unread).cloned().collect();
-            let (found, warnings) = find_columns(&header, &names).unwrap();
-            let found = found.iter().find(|column| column.field == field);
+            let FoundColumns { columns, warnings } = find_columns(&header, &names).unwrap();
+            let found = columns.iter().find(|column| column.field == field);
             assert_eq!(found.unwrap().index, 1 - number, "{known}");
             assert_eq!(warnings.len(), UNREAD_COLUMNS_SHOWN_MAX + 1, "{known}");
         }
@@ -515,6 +515,33 @@ mod tests {
                 let said = faults.first().map(Fault::to_string).unwrap_or_default();
                 assert_eq!(said.contains(error), path.is_some(), "{said}");
             }
+        }
+    }
+
+    #[test]
+    fn a_formula_of_a_text_file_is_a_fault_of_its_invoice() {
+        for (row, path) in [
+            ("A1,Mills,=1+1,2,red", Some("invoice_lines.0.item_name")),
+            ("A1,=A2,Rice,2,red", Some("customer.name")),
+            ("A1,Mills,Rice, =2*3,red", Some("invoice_lines.0.quantity")),
+            ("=A9,Mills,Rice,2,red", Some("invoice_no")),
+            ("A1,Mills,'=Rice,2,red", None),
+            // Nothing reads the column.
+            ("A1,Mills,Rice,2,=red", None),
+        ] {
+            let header = "invoice_no,customer.name,line.item_name,line.quantity,colour";
+            let text = format!("{header}\nB1,Mills,Oil,-2,red\n{row}\n");
+            let table = csv_table::read(text.as_bytes()).unwrap();
+            let file = read(table, &BTreeMap::new()).unwrap();
+            let [sound, document]: [SourceDocument; 2] = file.documents.try_into().unwrap();
+            assert!(sound.faults.is_empty(), "{row}");
+            let found: Vec<_> = document
+                .faults
+                .iter()
+                .map(|fault| (&*fault.path, fault.rule()))
+                .collect();
+            let expected: Vec<_> = path.map(|path| (path, "formula")).into_iter().collect();
+            assert_eq!(found, expected, "{row}");
         }
     }
 

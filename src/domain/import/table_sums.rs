@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Number, json};
 
-use crate::domain::import::stated_sums::{SUM_RULE, differs_by_rounding};
+use crate::domain::import::stated_sums::{SUM_RULE, differs_at_most_by_rounding};
 use crate::domain::invoice::breakdown::{Breakdown, DocumentTotals, TaxSubtotal};
 use crate::domain::invoice::document_amounts::sum_members;
 use crate::domain::invoice::stored_document::invoice_type_code_for;
@@ -188,12 +188,12 @@ impl Comparison<'_> {
         amounts.collect()
     }
 
-    /// Divides the tax among the categories of the lines, which have these amounts. Returns `None` if it differs from
-    /// the tax at the authority's rates by more than rounding.
-    fn divide_tax(&self, tax: Amount, lines: &[Amount]) -> Option<Vec<TaxSubtotal>> {
+    /// Divides the tax among the categories of the lines. Returns `None` if it differs from the tax at the authority's
+    /// rates by more than rounding.
+    fn divide_tax(&self, tax: Amount, line_amounts: &[Amount]) -> Option<Vec<TaxSubtotal>> {
         let mut parts: BTreeMap<&str, TaxSubtotal> = BTreeMap::new();
         let mut taxed_lines = 0;
-        for (line, amount) in self.draft.lines.iter().zip(lines) {
+        for (line, amount) in self.draft.lines.iter().zip(line_amounts) {
             let category = line.tax_category.as_str();
             let percent = self.catalog.tax_percent(category);
             taxed_lines += usize::from(!percent.is_zero());
@@ -209,7 +209,7 @@ impl Comparison<'_> {
         let exact: Vec<_> = parts.values().map(|part| part.tax).collect();
         let sum = Amount::sum(exact.iter().copied())?;
         let is_due = !tax.has_more_digits(self.digits)
-            && differs_by_rounding(sum, tax, taxed_lines, self.digits);
+            && differs_at_most_by_rounding(sum, tax, taxed_lines, self.digits);
         let taxes = apportion(tax, &exact, self.digits)?.into_iter();
         let parts = parts.into_values().zip(taxes);
         let parts: Vec<_> = parts
@@ -246,12 +246,13 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns the computed sum that belongs to this column. Exports have the same columns.
-fn computed_sum(column: &str, own: &Breakdown) -> Option<Amount> {
+/// Returns the computed sum that belongs to this column; `None` if it is too large. Exports write the same sums into
+/// the same columns.
+fn computed_sum(column: &str, computed: &Breakdown) -> Option<Amount> {
     match column {
-        NET => Some(own.totals.tax_exclusive_amount),
-        TAX => own.tax(),
-        _ => Some(own.totals.payable_amount),
+        NET => Some(computed.totals.tax_exclusive_amount),
+        TAX => computed.tax(),
+        _ => Some(computed.totals.payable_amount),
     }
 }
 

@@ -19,7 +19,7 @@ pub fn thousands_warning(bytes: &[u8], names: &BTreeMap<String, String>) -> Opti
         return None;
     }
     let header = records.read_next().ok()??;
-    let columns = numeric_columns(&header.cells(header.line).ok()?, names).ok()?;
+    let columns = numeric_columns(&header.header_cells(header.line).ok()?, names).ok()?;
     let mut warning = None;
     while let Some(record) = records.read_next().ok()? {
         for (index, header) in &columns {
@@ -27,7 +27,7 @@ pub fn thousands_warning(bytes: &[u8], names: &BTreeMap<String, String>) -> Opti
             if !cell.contains('.') || cell.parse::<Number>().is_err() {
                 continue;
             }
-            if !may_be_grouped(cell) {
+            if !may_have_thousands_separator(cell) {
                 return None;
             }
             if warning.is_none() {
@@ -49,7 +49,7 @@ fn warning_sentence(line: u64, header: &str, cell: &str) -> String {
 }
 
 /// True for a number such as `12.345`, which is a whole number if its point is a thousands separator.
-fn may_be_grouped(number: &str) -> bool {
+fn may_have_thousands_separator(number: &str) -> bool {
     let digits = number.strip_prefix('-').unwrap_or(number);
     let Some((whole, thousands)) = digits.split_once('.') else {
         return false;

@@ -41,13 +41,13 @@ pub(super) fn keep_fitting_parts(
         format!("No field takes {names}: kept for the UBL of the invoice.")
     });
     let parts = ubl::parts_after_emptying(stages.imported, stages.emptied, &fitting);
-    let (parts, too_large) = UblParts::split_by_size_limit(stages.emptied, parts);
-    lost.extend(too_large);
+    let limited = UblParts::split_by_size_limit(stages.emptied, parts);
+    lost.extend(limited.too_large);
     let missing = parts_warning(&lost, |names| {
         format!("The UBL of the invoice lacks {names}.")
     });
     KeptParts {
-        parts,
+        parts: limited.kept,
         warnings: taken.into_iter().chain(missing).collect(),
     }
 }

@@ -168,7 +168,7 @@ fn listed_category(tax: &Tax, catalog: &Catalog) -> Option<String> {
     if catalog.tax_percent(own) == percent {
         return None;
     }
-    let listed = catalog.tax_categories().into_iter();
+    let listed = catalog.tax_percents_by_category().into_iter();
     let mut fitting = listed.filter(|(code, listed)| {
         let is_same_kind = code.rsplit_once('_').is_some_and(|(_, end)| end == kind);
         is_same_kind && *listed == percent
@@ -177,8 +177,8 @@ fn listed_category(tax: &Tax, catalog: &Catalog) -> Option<String> {
     fitting.next().is_none().then(|| code.to_owned())
 }
 
-/// Returns a warning for the prepaid amount and for the rounding, which have no field in the body, unless they are
-/// zero.
+/// Returns a warning for the prepaid amount and one for the rounding, because the body has no field for them. There is
+/// no warning for an amount of zero.
 fn payment_warnings(form: ImportForm, totals: &Totals) -> Vec<String> {
     let end = match form {
         ImportForm::Standard => "left out",

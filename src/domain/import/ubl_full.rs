@@ -39,8 +39,8 @@ const REFERENCES: [(ReferenceKind, &str, bool); 6] = [
     ),
 ];
 
-/// Returns the body. It has the charges `after_tax`, which apply after the tax; the document itself has no charges
-/// left.
+/// Returns the body. Its charges are those of `after_tax`, which apply after the tax; all other charges of the document
+/// must have been moved to the lines.
 pub(super) fn full_invoice_body(
     document: &TradeDocument,
     after_tax: &[Charge],
@@ -102,7 +102,7 @@ pub(super) fn full_invoice_body(
     body
 }
 
-/// Returns a warning that names what the document has and the body has no field for.
+/// Returns a warning that names the data of the document for which the body has no field; `None` if there is none.
 fn unsent_data_warning(document: &TradeDocument) -> Option<String> {
     let customer = counterparty(document);
     let mut references = document.references.iter();

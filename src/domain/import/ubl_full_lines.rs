@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
-use trade_document::{Charge, ItemKind, Line, Tax, TradeDocument};
+use trade_document::{Charge, ItemKind, Line, TradeDocument};
 
 use crate::domain::import::body_members::{add_members, json_number, to_amount, value_if_filled};
-use crate::domain::import::stated_sums::differs_by_rounding;
+use crate::domain::import::stated_sums::differs_at_most_by_rounding;
 use crate::domain::import::ubl_standard::matching_classification_code;
 use crate::domain::invoice::calculation_taxes::{divide_tax, round_tax};
 use crate::domain::kernel::codes::ItemType;
@@ -133,13 +133,19 @@ fn has_amount_from_rate(line: &Line, charge: &Charge, unit: Decimal) -> bool {
 fn line_taxes(document: &TradeDocument, digits: u32) -> Vec<Option<Amount>> {
     let mut by_tax: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, line) in document.lines.iter().enumerate() {
-        by_tax.entry(tax_key(&line.tax)).or_default().push(index);
+        by_tax
+            .entry(line.tax.code_and_percent())
+            .or_default()
+            .push(index);
     }
     let mut taxes = vec![None; document.lines.len()];
     for (key, indexes) in by_tax {
         let lines = indexes.iter().map(|index| &document.lines[*index]);
         let amounts: Vec<_> = lines.map(|line| line.amount).collect();
-        let stated = document.taxes.iter().filter(|one| tax_key(&one.tax) == key);
+        let stated = document
+            .taxes
+            .iter()
+            .filter(|one| one.tax.code_and_percent() == key);
         let stated: Vec<_> = stated.map(|one| one.amount).collect();
         let parts = divide_stated_tax(key.1, &amounts, &stated, digits);
         for (index, part) in indexes.into_iter().zip(parts.into_iter().flatten()) {
@@ -147,11 +153,6 @@ fn line_taxes(document: &TradeDocument, digits: u32) -> Vec<Option<Amount>> {
         }
     }
     taxes
-}
-
-fn tax_key(tax: &Tax) -> (&str, Decimal) {
-    let percent = tax.percent.unwrap_or_default();
-    (tax.category.code.as_str(), percent)
 }
 
 /// Divides the tax among the lines that have these amounts. `stated` holds the taxes that the file states for these
@@ -170,7 +171,8 @@ fn divide_stated_tax(
     let own = round_tax(checked_sum(&exact)?, digits)?;
     let stated = checked_sum(stated).filter(|_| !stated.is_empty());
     let stated = stated.and_then(to_amount).filter(|stated| {
-        !stated.has_more_digits(digits) && differs_by_rounding(own, *stated, amounts.len(), digits)
+        !stated.has_more_digits(digits)
+            && differs_at_most_by_rounding(own, *stated, amounts.len(), digits)
     });
     let parts = stated.and_then(|stated| divide_tax(stated, &exact, digits));
     let parts = parts.filter(|parts| !parts.iter().any(|part| part.is_negative()));
@@ -184,7 +186,7 @@ fn checked_sum(amounts: &[Decimal]) -> Option<Decimal> {
 
 #[cfg(test)]
 mod tests {
-    use trade_document::TaxSubtotal;
+    use trade_document::{Tax, TaxSubtotal};
 
     use super::*;
 

@@ -61,7 +61,10 @@ impl UblParties {
     /// Compares the issuer of the document with the account. Returns a warning if the issuer is another party. Fails
     /// with a sentence if another party issued the document to the account.
     pub(super) fn compare(&self, account: &ImportAccount) -> Result<Option<String>, String> {
-        let (issuer, counterparty) = self.role_words();
+        let RoleWords {
+            issuer,
+            counterparty,
+        } = self.role_words();
         let has_own_tin = |party: &Party| {
             let tin = party.tin.as_deref();
             tin.is_some_and(|tin| is_same_tin(tin, &account.tin))
@@ -87,14 +90,25 @@ impl UblParties {
         }))
     }
 
-    /// Returns the UBL words for the roles of the issuer and of the other party.
-    fn role_words(&self) -> (&'static str, &'static str) {
+    fn role_words(&self) -> RoleWords {
         if self.is_self_billed {
-            ("customer", "supplier")
+            RoleWords {
+                issuer: "customer",
+                counterparty: "supplier",
+            }
         } else {
-            ("supplier", "customer")
+            RoleWords {
+                issuer: "supplier",
+                counterparty: "customer",
+            }
         }
     }
+}
+
+/// The words of UBL for the roles of the two parties.
+struct RoleWords {
+    issuer: &'static str,
+    counterparty: &'static str,
 }
 
 /// Returns the name and the TIN of a party as one text; `None` if it has neither.

@@ -17,7 +17,7 @@ pub(super) fn standard_invoice_body(
     warnings: &mut Vec<String>,
 ) -> Map<String, Value> {
     let mut body = Map::new();
-    let original = corrected_id(document);
+    let original = corrected_invoice_id(document);
     let kind = original.map(|id| match Irn::parse(id) {
         Ok(_) => UniqueNoType::Irn,
         Err(_) => UniqueNoType::ExternalInvoiceNo,
@@ -73,7 +73,7 @@ fn tax_point_warning(document: &TradeDocument) -> Option<String> {
     ))
 }
 
-/// Returns the document without the data that has no field in the body.
+/// Returns the document without the data for which the body of Create Invoice (Standard) has no field.
 pub(super) fn without_unsent_data(document: &TradeDocument) -> TradeDocument {
     // Keeps only references by IRN: the number of an invoice that is not stored here means nothing to the authority.
     let references = document.references.iter();
@@ -101,7 +101,7 @@ pub(super) fn without_unsent_data(document: &TradeDocument) -> TradeDocument {
     emptied
 }
 
-/// Returns the names of the parts of the document that have no field in the body.
+/// Returns the names of those parts of the document for which the body of Create Invoice (Standard) has no field.
 fn unsent_part_names(document: &TradeDocument) -> Vec<&'static str> {
     let customer = counterparty(document);
     let mut references = document.references.iter();
@@ -209,7 +209,7 @@ fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
 }
 
 /// Returns the id of the invoice that a document corrects.
-fn corrected_id(document: &TradeDocument) -> Option<&str> {
+fn corrected_invoice_id(document: &TradeDocument) -> Option<&str> {
     let mut references = document.references.iter();
     let found = references.find(|reference| reference.kind == ReferenceKind::Preceding);
     found.map(|reference| reference.id.as_str())

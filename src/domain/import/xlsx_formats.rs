@@ -3,7 +3,7 @@
 
 use rust_decimal::Decimal;
 
-/// The maximum length of the format of a code, in bytes. The format is read again for each cell.
+/// The maximum length of the format of a code, in bytes. It is limited because the format is read again for each cell.
 const CODE_FORMAT_BYTES_MAX: usize = 100;
 /// A format with fewer zeros than this shows an amount and not a code, such as `0" kg"`.
 const CODE_ZEROS_MIN: usize = 2;
@@ -30,10 +30,10 @@ impl FormatKind {
         }
     }
 
-    /// Returns a number as a format of this kind shows it; `None` if it shows the number alone. A percentage has its
-    /// sign, such as `10%` for 0.1. A column of numbers refuses such a text. Without the sign, 0.1 would be taken for a
+    /// Returns a number as a format of this kind shows it; `None` if it shows the number alone. A percentage keeps its
+    /// sign, such as `10%` for 0.1, so that a column of numbers refuses it. Without the sign, 0.1 would be taken for a
     /// tenth of a percent.
-    pub(super) fn show(self, number: Decimal, format: &str) -> Option<String> {
+    pub(super) fn formatted_text(self, number: Decimal, format: &str) -> Option<String> {
         match self {
             Self::Plain => None,
             Self::Percentage => {
@@ -156,7 +156,7 @@ mod tests {
             ("000\\", "7", None),
         ] {
             let kind = FormatKind::from_format(format);
-            let found = kind.show(number.parse().unwrap(), format);
+            let found = kind.formatted_text(number.parse().unwrap(), format);
             assert_eq!(found.as_deref(), shown, "{format} {number}");
         }
         let long = "0".repeat(CODE_FORMAT_BYTES_MAX + 1);

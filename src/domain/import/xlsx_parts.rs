@@ -60,9 +60,9 @@ impl PartElements {
     fn add_element(&mut self, tag: &BytesStart<'_>) {
         match tag.local_name().as_ref() {
             "xf" => self.styles.count += 1,
-            "numFmt" | "name" => self.styles.add_text(tag),
+            "numFmt" | "name" => self.styles.add_copied_tag(tag),
             "sheet" => self.sheets.count += 1,
-            "Relationship" => self.sheets.add_text(tag),
+            "Relationship" => self.sheets.add_copied_tag(tag),
             "sst" => {
                 let stated = tag.split_once("uniqueCount");
                 let stated = stated.map_or(0, |(_, text)| largest_number(text));
@@ -84,7 +84,7 @@ impl PartElements {
 }
 
 impl ElementCopies {
-    fn add_text(&mut self, tag: &str) {
+    fn add_copied_tag(&mut self, tag: &str) {
         self.longest = self.longest.max(tag.len());
     }
 

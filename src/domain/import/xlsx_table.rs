@@ -148,8 +148,8 @@ pub fn unpacked_bytes(bytes: &[u8]) -> Result<u64, Fault> {
     Ok(sum)
 }
 
-/// Unpacks every part and counts the bytes, because the sizes that the file states may be false. Also counts the
-/// elements.
+/// Unpacks every part and counts the bytes, because the sizes that the file states may be false. Also checks the memory
+/// that the elements would take.
 fn check_parts(bytes: &[u8], stated: u64) -> Result<(), Fault> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable_fault())?;
     let mut elements = PartElements::default();
@@ -166,7 +166,7 @@ fn check_parts(bytes: &[u8], stated: u64) -> Result<(), Fault> {
     elements.check_memory()
 }
 
-/// The numbers of a sheet that are shown as something else than the number alone.
+/// The numbers of a sheet that are shown in another way than as a plain number, such as a percentage.
 struct FormattedNumbers {
     /// The kinds of the formats, by the index of the style.
     kinds: Vec<FormatKind>,
@@ -220,7 +220,7 @@ impl FormattedNumbers {
             return None;
         };
         let kind = self.kinds.get(style)?;
-        kind.show(shown_number(*number)?, format_code(styles.get(style)?))
+        kind.formatted_text(shown_number(*number)?, format_code(styles.get(style)?))
     }
 }
 
@@ -244,7 +244,7 @@ fn unreadable_fault() -> Fault {
 struct Sheet {
     rows: Vec<Row>,
     bytes: usize,
-    /// The number of cells that may still be added, with the empty ones before them.
+    /// The number of cells that may still be added. Empty cells before a cell with a value count, too.
     cells_left: u64,
 }
 
@@ -291,12 +291,12 @@ impl Sheet {
         }
         self.rows.push(Row {
             number,
-            cells: Vec::new(),
+            ..Row::default()
         });
         Ok(())
     }
 
-    /// Sets a cell of the last row.
+    /// Sets a cell of the last row, and adds the empty cells before it. Fails if the sheet then has too many cells.
     fn set_cell(&mut self, column: usize, text: &str) -> Result<(), Fault> {
         let Some(last) = self.rows.last_mut() else {
             return Ok(());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::domain::incident::situation::{AuthorityFacts, Situation};
-use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
+use crate::domain::incident::{Finding, Incident, IncidentKind, Severity, count_phrase};
 use crate::domain::kernel::upstream::{Blame, UpstreamCause};
 
 /// The authority is slow if the mean time of an operation's answers is longer than this.
@@ -36,32 +36,36 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
     if since.is_none() && facts.held_operations.is_empty() && !facts.is_silent {
         return Vec::new();
     }
-    let causes = facts.last_causes.iter().map(|(_, cause)| *cause);
-    let upstream = causes.clone().find(|cause| !cause.is_ours());
+    let upstream = cause_of_held_operations(facts);
+    let mut own = facts
+        .last_causes
+        .iter()
+        .filter(|(_, cause)| cause.is_ours());
     // A probe needs no key. So a key that was refused, perhaps long ago, does not explain that the probes fail.
-    let is_explained = !facts.is_silent || causes.clone().any(|cause| cause == UpstreamCause::Tls);
-    if upstream.is_none() && causes.clone().next().is_some() && is_explained {
+    let is_explained = own.any(|(_, cause)| !facts.is_silent || *cause == UpstreamCause::Tls);
+    if upstream.is_none() && is_explained {
         return Vec::new();
     }
     let answers = facts.throttled_calls > 0 || facts.calls.iter().any(|calls| calls.answered > 0);
-    let (cause, summary) = match upstream {
-        _ if facts.held_operations.is_empty() && answers => recovery_cause_and_sentence(),
-        Some(cause) => (
-            cause.as_str(),
-            format!("The authority is out: {}.", cause.explanation()),
-        ),
-        None if facts.is_silent => (
-            "probe",
-            "The authority does not answer: the last health probes failed.".to_owned(),
-        ),
-        None if facts.held_operations.is_empty() && since < facts.answered_at => {
-            recovery_cause_and_sentence()
-        }
-        None if facts.held_operations.is_empty() => ("unknown", unobserved_outage(situation)),
-        None => (
-            "unknown",
-            "The authority is out. No call is made now but probes.".to_owned(),
-        ),
+    let CauseAndSummary { cause, summary } = match upstream {
+        _ if facts.held_operations.is_empty() && answers => recovery_texts(),
+        Some(cause) => CauseAndSummary {
+            cause: cause.as_str(),
+            summary: format!("The authority is out: {}.", cause.explanation()),
+        },
+        None if facts.is_silent => CauseAndSummary {
+            cause: "probe",
+            summary: "The authority does not answer: the last health probes failed.".to_owned(),
+        },
+        None if facts.held_operations.is_empty() && since < facts.answered_at => recovery_texts(),
+        None if facts.held_operations.is_empty() => CauseAndSummary {
+            cause: "unknown",
+            summary: unobserved_outage_sentence(situation),
+        },
+        None => CauseAndSummary {
+            cause: "unknown",
+            summary: "The authority is out. No call is made now but probes.".to_owned(),
+        },
     };
     let held = u64::try_from(facts.held_operations.len()).unwrap_or(u64::MAX);
     let blame = outage_blame(facts, upstream);
@@ -81,15 +85,35 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
     ]
 }
 
-/// Returns the cause and the sentence of an outage in which calls are answered again.
-fn recovery_cause_and_sentence() -> (&'static str, String) {
-    let sentence =
-        "The authority answers again. The outage ends when no call has failed for a while.";
-    ("recovering", sentence.to_owned())
+/// Returns the cause for which the authority is out: that of an operation whose breaker is open. The last call of another
+/// operation may have failed long ago. `None` if these breakers are open because of a fault of ours.
+fn cause_of_held_operations(facts: &AuthorityFacts) -> Option<UpstreamCause> {
+    let held = facts
+        .last_causes
+        .iter()
+        .filter(|(operation, _)| facts.held_operations.contains(operation));
+    held.map(|(_, cause)| *cause).find(|cause| !cause.is_ours())
 }
 
-/// Returns the sentence about an outage of which this process has seen nothing, because it began after the last call.
-fn unobserved_outage(situation: &Situation) -> String {
+/// The texts of a finding about an outage of the authority.
+struct CauseAndSummary {
+    cause: &'static str,
+    summary: String,
+}
+
+/// Returns the texts for an outage that has not ended, although calls are answered again.
+fn recovery_texts() -> CauseAndSummary {
+    let summary =
+        "The authority answers again. The outage ends when no call has failed for a while.";
+    CauseAndSummary {
+        cause: "recovering",
+        summary: summary.to_owned(),
+    }
+}
+
+/// Returns the sentence about an outage that began after the last call of this process, so that the process has seen
+/// nothing of it.
+fn unobserved_outage_sentence(situation: &Situation) -> String {
     let sentence = if situation.replicas.replicas.len() > 1 {
         "The authority is out, as another replica saw it; this one has made no call since."
     } else {
@@ -114,17 +138,36 @@ pub(super) const AUTHORITY_REFUSES_KEY: IncidentKind = IncidentKind {
     name: "authority-refuses-key",
     severity: Severity::Page,
     title: "The authority refuses our key",
-    effect: "What the named replicas are to send waits; taxpayers are not told of an outage, for it is ours.",
-    ends: "Never by itself: somebody has to set a key that the authority accepts.",
+    effect: "The named calls wait; taxpayers are not told of an outage, for it is ours.",
+    ends: "When the authority accepts the key at such a call: somebody has to set another key, or have this one accepted.",
     to_do: "Set authority.api_key and authority.api_secret to a valid pair, and restart the replicas one by one.",
     look_at: "`authority.api_key` and `authority.api_secret` on the named replicas, and whether the authority has \
-              expired or revoked them. With cause `some-replicas` the other replicas go on.",
+              expired or revoked them. With cause `some-replicas` the other replicas go on. With cause `some-calls` \
+              no call without which invoices wait was refused so far: look whether this key may make the named calls.",
     page: "/console/breakers",
     find: authority_refuses_key,
 };
 
 /// The cause of a finding that concerns only some of the replicas: the service as a whole keeps working.
 pub const SOME_REPLICAS: &str = "some-replicas";
+/// The cause of a finding that concerns only calls without which invoices still reach the authority.
+pub const SOME_CALLS: &str = "some-calls";
+
+impl Incident {
+    /// True if the incident concerns all replicas and calls without which no invoice reaches the authority.
+    pub fn concerns_all_invoices(&self) -> bool {
+        ![SOME_REPLICAS, SOME_CALLS].contains(&self.finding.cause.as_str())
+    }
+
+    /// True if no invoice reaches the authority because of a fault of ours, which somebody has to mend.
+    pub fn is_fault_of_ours(&self) -> bool {
+        let ours = [AUTHORITY_REFUSES_KEY.name, AUTHORITY_TLS.name];
+        ours.contains(&self.kind.name) && self.concerns_all_invoices()
+    }
+}
+
+/// The operations without which no invoice reaches the authority.
+const INVOICE_OPERATIONS: [&str; 3] = ["validate_irn", "validate", "sign"];
 
 fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
     let refused = &situation.authority.refused_keys;
@@ -140,10 +183,15 @@ fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
     let (cause, extent) = if situation.authority.has_accepted_key {
         let extent = format!("Only the calls of {concerned} are refused.");
         (SOME_REPLICAS, extent)
-    } else {
+    } else if operations
+        .iter()
+        .any(|operation| INVOICE_OPERATIONS.contains(operation))
+    {
         let extent =
             format!("No invoice reaches the authority: the calls of {concerned} are refused.");
         ("", extent)
+    } else {
+        (SOME_CALLS, effects_without_calls(&operations))
     };
     let summary = format!(
         "The authority does not accept this service's key, at the last calls to {}. {extent}",
@@ -157,6 +205,35 @@ fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
             .since(since)
             .until(situation.authority.next_probe_at),
     ]
+}
+
+/// Returns sentences that say what does not happen while these operations are refused.
+fn effects_without_calls(operations: &[&str]) -> String {
+    let effects: BTreeSet<_> = operations
+        .iter()
+        .map(|operation| effect_without_call(operation))
+        .collect();
+    let effects: Vec<_> = effects.into_iter().collect();
+    format!(
+        "No call that signs invoices was refused so far. {}",
+        effects.join(" ")
+    )
+}
+
+fn effect_without_call(operation: &str) -> &'static str {
+    match operation {
+        "pull" => "The inbox is not read: invoices of suppliers do not arrive.",
+        "system_health" | "lookup" | "transmit" | "acknowledge" => {
+            "Signed invoices are not transmitted."
+        }
+        "update_payment" => "Payments are not reported.",
+        "report" => "Reports are not sent.",
+        "entity" => "Taxpayers are not verified.",
+        "confirm" | "search" | "download" => {
+            "What the authority holds is not read: unknown outcomes and comparisons wait."
+        }
+        _ => "What needs these calls waits.",
+    }
 }
 
 pub(super) const AUTHORITY_TLS: IncidentKind = IncidentKind {

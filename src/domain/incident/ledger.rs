@@ -78,8 +78,8 @@ fn ledger_differs(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-/// Returns the finding about the differences of one kind; no finding if there are no differences. The finding has only
-/// the time of the latest comparison, because that comparison replaces the earlier ones.
+/// Returns the finding about the differences of one kind; `None` if there are none. Its `since` is the time of the
+/// latest comparison, which replaces the earlier ones, so the differences may be older.
 fn difference_finding(
     group: CountAndOldest,
     summary: impl FnOnce(u64) -> String,

@@ -6,7 +6,8 @@
 //! |---|---|
 //! | the table: the order of the rows | `table` |
 //! | the facts that the conditions check | `situation` |
-//! | the rows, each with its condition | `work`, `webhooks`, `ledger`, `periodic`, `authority`, `process`, `replicas` |
+//! | the rows, each with its condition | `work`, `pauses`, `webhooks`, `ledger`, `periodic`, `authority`, `process`, `replicas` |
+//! | the incidents of one replica, as the others show them | `told` |
 //! | when two refusals have the same reason | `refusal_reason` |
 //! | the alert rules and the runbook, which a test writes | `document_tests` |
 
@@ -14,6 +15,7 @@ mod authority;
 #[cfg(test)]
 mod document_tests;
 mod ledger;
+mod pauses;
 mod periodic;
 mod process;
 mod refusal_reason;
@@ -22,6 +24,7 @@ mod situation;
 mod table;
 #[cfg(test)]
 mod tests;
+mod told;
 mod webhooks;
 mod work;
 
@@ -30,7 +33,9 @@ use jiff::Timestamp;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::upstream::Blame;
 
-pub use authority::SOME_REPLICAS;
+#[cfg(test)]
+pub(crate) use authority::{SOME_CALLS, SOME_REPLICAS};
+pub use pauses::PAUSED_NAMED_MAX;
 pub use refusal_reason::reason_pattern;
 pub use situation::{
     ActorFacts, AuthorityFacts, CallFacts, CountAndOldest, DatabaseFacts, DatabaseFault,
@@ -38,6 +43,9 @@ pub use situation::{
     TrafficFacts, WorkFacts,
 };
 pub use table::INCIDENTS;
+#[cfg(test)]
+pub(crate) use tests::CASES;
+pub use told::{told_incidents, with_told_incidents};
 
 words! {
     /// The urgency of an incident: a page wakes an operator, a warning waits until an operator looks, a notice calls
@@ -45,8 +53,8 @@ words! {
     Severity { Page = "page", Warning = "warning", Notice = "notice" }
 }
 
-/// A kind of incident: a row of the table. The texts are complete sentences, because pages, answers and documents show
-/// them unchanged.
+/// A kind of incident: a row of the table. The texts are complete sentences, because pages, API responses and documents
+/// show them unchanged.
 #[derive(Debug)]
 pub struct IncidentKind {
     /// The name in the API, in metrics and in links, such as `runs-paused`.
@@ -92,7 +100,7 @@ pub struct Incident {
     pub finding: Finding,
     /// The time at which the incident began, or at which it was first seen.
     pub since: Timestamp,
-    /// True if `since` is only the time of a first sight: by this process, or by a comparison with the ledger.
+    /// True if `since` is only the time at which this process, or a comparison with the ledger, first saw the incident.
     pub is_since_first_sight: bool,
 }
 
@@ -117,7 +125,7 @@ impl Finding {
         }
     }
 
-    /// Adds a cause that may change while the incident lasts.
+    /// Sets a cause that may change while the incident lasts.
     fn now_caused_by(self, cause: impl Into<String>) -> Self {
         Self {
             may_change_cause: true,
@@ -136,7 +144,7 @@ impl Finding {
         Self { since, ..self }
     }
 
-    /// Says that `since` is only a first sight.
+    /// Marks `since` as the time at which the incident was first seen. It may have begun earlier.
     fn since_first_sight(self) -> Self {
         Self {
             is_since_first_sight: true,
@@ -146,6 +154,29 @@ impl Finding {
 
     fn until(self, until: Option<Timestamp>) -> Self {
         Self { until, ..self }
+    }
+}
+
+impl IncidentKind {
+    /// Returns the words before the time of a finding's `until`, which say what happens then.
+    #[must_use]
+    pub fn words_before_until(&self) -> &'static str {
+        match self.name {
+            "documents-refused" | "refusals-alike" => "That is at",
+            "deadlines-near" => "The next deadline is at",
+            "tasks-quarantined" => "The next attempt is made at",
+            _ => "The next probe is made at",
+        }
+    }
+}
+
+/// Ends a text with a full stop, unless it ends like a sentence already. The text may be the authority's.
+fn end_sentence(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.').trim_end();
+    if text.ends_with(['!', '?']) {
+        text.to_owned()
+    } else {
+        format!("{text}.")
     }
 }
 

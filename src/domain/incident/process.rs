@@ -1,7 +1,7 @@
 //! Incidents of the process itself: its database, actors, answers, memory and files.
 
 use crate::domain::incident::situation::{DatabaseFault, Situation};
-use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
+use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase, end_sentence};
 
 /// At least this many panics within a quarter of an hour are an incident. Fewer may come from one bad document.
 const PANICS_MIN: u64 = 4;
@@ -133,7 +133,10 @@ pub(super) const ACTORS_FAILED: IncidentKind = IncidentKind {
 fn actors_failed(situation: &Situation) -> Vec<Finding> {
     let failure = situation.actors.failure.as_ref();
     failure
-        .map(|reason| Finding::new(1, format!("An actor has given up: {reason}.")))
+        .map(|reason| {
+            let summary = format!("An actor has given up: {}", end_sentence(reason));
+            Finding::new(1, summary)
+        })
         .into_iter()
         .collect()
 }

@@ -1,13 +1,13 @@
-//! Incidents of the replicas: a replica is missing, or the replicas differ in their versions or clocks.
+//! Incidents of the replicas: a replica is missing or not ready, or the replicas differ in their versions or clocks.
 
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 
 use crate::domain::incident::situation::Situation;
-use crate::domain::incident::{Finding, IncidentKind, Severity};
+use crate::domain::incident::{Finding, IncidentKind, Severity, end_sentence};
 use crate::domain::invoice::invoice_view::plain_time;
-use crate::domain::replica::Replica;
+use crate::domain::replica::{Replica, ReplicaIncident, ReplicaState};
 
 /// A clock that differs from the database's clock by more than this, in milliseconds, makes due times and timestamps
 /// wrong.
@@ -42,6 +42,43 @@ fn replica_missing(situation: &Situation) -> Vec<Finding> {
     let count = u64::try_from(missing.len()).unwrap_or(u64::MAX);
     let summary = format!("{}.", sentence_list(&missing, last_heartbeat_words));
     vec![Finding::new(count, summary).since(Some(last_sign))]
+}
+
+pub(super) const REPLICA_NOT_READY: IncidentKind = IncidentKind {
+    name: "replica-not-ready",
+    severity: Severity::Warning,
+    title: "A replica is not ready",
+    effect: "A load balancer sends it nothing. The others carry its load.",
+    ends: "By itself, when the replica is ready again.",
+    to_do: "Look at its last log lines. Restart it if it stays so.",
+    look_at: "The page Replicas or `/ops/replicas`: `not_ready` of the replica; `/health/ready` and `/metrics` of the \
+              replica itself. If the replica tells an incident of its own that explains it, such as `actors-failed`, \
+              only that is shown.",
+    page: "/console/replicas",
+    find: replica_not_ready,
+};
+
+fn replica_not_ready(situation: &Situation) -> Vec<Finding> {
+    let list = &situation.replicas;
+    let unready = list
+        .present_replicas()
+        .filter(|replica| list.state(replica) == ReplicaState::NotReady)
+        .filter(|replica| {
+            let mut told = replica.figures.incidents.iter();
+            !told.any(ReplicaIncident::explains_unreadiness)
+        });
+    let unready: Vec<_> = unready.collect();
+    if unready.is_empty() {
+        return Vec::new();
+    }
+    let count = u64::try_from(unready.len()).unwrap_or(u64::MAX);
+    let summary = end_sentence(&sentence_list(&unready, unready_words));
+    vec![Finding::new(count, summary)]
+}
+
+fn unready_words(replica: &Replica) -> String {
+    let reason = replica.figures.not_ready.as_deref().unwrap_or_default();
+    format!("{} is not ready: {reason}", replica.identity.name)
 }
 
 pub(super) const DIVERGING_REPLICAS: IncidentKind = IncidentKind {

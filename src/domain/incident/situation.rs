@@ -52,7 +52,10 @@ pub struct WorkFacts {
     /// The time at which the work was counted. It is long ago if the database does not answer, or answers too slowly.
     pub counted_at: Option<Timestamp>,
     pub paused: CountAndOldest,
-    /// The submissions that have missed their deadlines. `since` is the earliest of these deadlines.
+    /// The names of those taxpayers that have been paused by operators for longest.
+    pub paused_names: Vec<(TaxpayerId, String)>,
+    /// The submissions that have missed their deadlines, without those that were late from the beginning and whose runs
+    /// were created less than a minute ago and move. `since` is the earliest of these deadlines.
     pub overdue: CountAndOldest,
     /// The submissions whose deadlines are near.
     pub due_soon: u64,
@@ -63,8 +66,8 @@ pub struct WorkFacts {
     pub untaken: Vec<(&'static str, CountAndOldest)>,
     /// The work in quarantine, by kind. `since` of tasks is the time of the next attempt at one of them.
     pub quarantined: Vec<(WorkKind, CountAndOldest)>,
-    /// The taxpayers whose documents the authority refused within the last hour, most refusals first. A relayed payment
-    /// is no document: nothing of its invoice depends on it.
+    /// The taxpayers whose documents the authority refused within the last hour, most refusals first. Refused payment
+    /// updates do not count, because nothing of the invoice depends on them.
     pub refused: Vec<RefusedTaxpayer>,
     /// The reasons of these refusals, those that affect most taxpayers first.
     pub refusal_reasons: Vec<RefusalReason>,
@@ -108,10 +111,15 @@ pub struct RefusalReason {
 }
 
 /// Endpoints that are parked for the same reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ParkedEndpoints {
     /// The name of the last failure, such as `timed_out`.
     pub failure: String,
+    /// The statuses of the last responses, each once, the lowest first; empty if the endpoints did not respond.
+    pub statuses: Vec<u16>,
+    /// The time of the next probe of one of these endpoints; `None` if none is planned: the next delivery that waits
+    /// is sent at once.
+    pub next_probe_at: Option<Timestamp>,
     pub endpoints: u64,
     pub since: Option<Timestamp>,
     /// The host that most of these endpoints have, and the number of its endpoints.
@@ -151,7 +159,8 @@ pub struct CallFacts {
 pub struct AuthorityFacts {
     /// True if the authority answered neither the last health probes nor any call.
     pub is_silent: bool,
-    /// The cause of each operation's last failure. An operation whose last call was answered is left out.
+    /// The cause of each operation's last failure. An operation whose last call was answered is left out, and so is a
+    /// fault of ours that later calls show to be over.
     pub last_causes: Vec<(&'static str, UpstreamCause)>,
     /// The replicas whose key the authority refuses, by name: this one as it is now, the others as they last reported.
     pub refused_keys: Vec<(String, RefusedKey)>,
@@ -167,8 +176,8 @@ pub struct AuthorityFacts {
     pub held_operations: Vec<&'static str>,
     /// The operations whose breaker an operator has tripped, each with the time of the order.
     pub tripped_operations: Vec<(&'static str, Option<Timestamp>)>,
-    /// True if an open breaker holds back runs, even if only those of one integrator. A breaker whose callers have left
-    /// stays open, but holds back nothing.
+    /// True if an open breaker holds back runs, even if only those of one integrator. A breaker stays open until it is
+    /// probed, but holds back nothing if nobody wants to call.
     pub has_held_runs: bool,
     pub next_probe_at: Option<Timestamp>,
     /// The operations whose calls wait because the lowered limit is reached: the operation, its limit, and the number
@@ -187,7 +196,7 @@ pub struct ActorFacts {
     /// The reason why the process is not ready, if an actor has given up.
     pub failure: Option<String>,
     pub stuck: u64,
-    /// Panics within the last quarter of an hour.
+    /// The number of panics within the last quarter of an hour.
     pub panics: u64,
 }
 

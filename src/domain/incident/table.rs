@@ -2,7 +2,7 @@
 //! area. Its texts tell an operator who was woken at night all that is needed.
 
 use crate::domain::incident::{
-    IncidentKind, authority, ledger, periodic, process, replicas, webhooks, work,
+    IncidentKind, authority, ledger, pauses, periodic, process, replicas, webhooks, work,
 };
 
 /// All kinds of incidents that the service itself detects, in the order in which operators see them.
@@ -23,6 +23,7 @@ pub const INCIDENTS: &[IncidentKind] = &[
     work::RUNS_PAUSED,
     work::WORK_NOT_TAKEN,
     replicas::REPLICA_MISSING,
+    replicas::REPLICA_NOT_READY,
     replicas::DIVERGING_REPLICAS,
     work::QUEUE_GROWING,
     work::REFUSALS_ALIKE,
@@ -31,7 +32,7 @@ pub const INCIDENTS: &[IncidentKind] = &[
     authority::AUTHORITY_THROTTLES,
     authority::AUTHORITY_LIMIT_LOW,
     authority::BREAKER_TRIPPED,
-    work::TAXPAYERS_PAUSED,
+    pauses::TAXPAYERS_PAUSED,
     webhooks::ENDPOINTS_PARKED,
     webhooks::DEAD_LETTERS,
     ledger::LEDGER_DIFFERS,

@@ -1,5 +1,6 @@
 //! Incidents of webhooks: endpoints that are parked or disabled, and dead letters.
 
+use crate::domain::events::endpoint_health::CauseWords;
 use crate::domain::incident::situation::{CountAndOldest, ParkedEndpoints, Situation};
 use crate::domain::incident::work::{findings_about_work, group_finding};
 use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
@@ -7,14 +8,17 @@ use crate::domain::kernel::upstream::Blame;
 
 /// If at least this many endpoints, and all that are active, cannot be reached, the fault is in our network.
 const UNREACHED_MIN: u64 = 3;
+/// The maximum number of statuses that are named as the reason why endpoints are parked.
+const STATUSES_NAMED_MAX: usize = 5;
 
 pub(super) const ENDPOINTS_PARKED: IncidentKind = IncidentKind {
     name: "endpoints-parked",
     severity: Severity::Warning,
     title: "Webhook endpoints are parked",
     effect: "Their notifications wait. One at a time is sent as a probe.",
-    ends: "By itself, when a probe is answered; after webhooks.disable_after_s without a success the endpoint is disabled.",
-    to_do: "If many hosts fail in the same way, look at our own network first. Otherwise tell the integrators.",
+    ends: "By itself, when a probe is accepted; after webhooks.disable_after_s without a success the endpoint is disabled.",
+    to_do: "If many hosts fail in the same way, look at our own network first. Otherwise tell the integrators. When a \
+            receiver is well again, \"Try again now\" on the page Deliveries sends without waiting for the probe.",
     look_at: "`/ops/webhooks/endpoints?health=parked`: their `last_failure`. With `dns`, `connect` or `timed_out` \
               for all: our own network or name server. With `auth`: what the receiver answered; usually new \
               credentials with PUT `/ops/taxpayers/{id}/integration`.",
@@ -40,17 +44,31 @@ fn endpoints_parked(situation: &Situation) -> Vec<Finding> {
                     }
                     _ => String::new(),
                 };
-                let summary = format!(
-                    "{parked} parked, because each attempt failed: {}.{host}",
-                    group.failure.replace('_', " ")
-                );
+                let summary = format!("{parked} parked, because {}.{host}", cause_clause(group));
                 Finding::new(group.endpoints, summary)
                     .caused_by(group.failure.clone())
                     .blamed_on(parked_blame(group, work.endpoints_active))
                     .since(group.since)
+                    .until(group.next_probe_at)
             })
             .collect()
     })
+}
+
+/// Returns the clause that says why these endpoints are parked, such as `they answer 500, 503`.
+fn cause_clause(group: &ParkedEndpoints) -> String {
+    let statuses = group.statuses.iter().take(STATUSES_NAMED_MAX);
+    let statuses: Vec<_> = statuses.map(u16::to_string).collect();
+    let words = if statuses.is_empty() {
+        CauseWords::new(&group.failure)
+    } else {
+        CauseWords::new(&statuses.join(", "))
+    };
+    if group.endpoints == 1 {
+        format!("it {}", words.one)
+    } else {
+        format!("they {}", words.several)
+    }
 }
 
 /// Returns who is to blame for failing endpoints: our network, if none of several endpoints can be reached.

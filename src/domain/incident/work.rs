@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::incident::situation::{CountAndOldest, Situation, WorkFacts};
-use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
+use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase, end_sentence};
 use crate::domain::kernel::upstream::Blame;
 use crate::domain::quarantine::WorkKind;
 
@@ -18,8 +18,6 @@ const REFUSALS_MIN: u64 = 5;
 const ALIKE_TAXPAYERS_MIN: u64 = 10;
 /// A queue counts as growing if it grew in every minute of this many minutes before now.
 const GROWING_MINUTES: usize = 5;
-/// The maximum number of paused taxpayers that are named.
-const PAUSED_NAMED_MAX: usize = 10;
 /// A growing queue with fewer runs than this is not an incident.
 const QUEUE_MIN: u64 = 20;
 
@@ -50,7 +48,8 @@ pub(super) const DEADLINES_MISSED: IncidentKind = IncidentKind {
     ends: "When they have reached the authority, or an operator has cancelled their runs.",
     to_do: "If the authority is out, nothing: the earliest deadlines go first. Otherwise move the paused runs among them.",
     look_at: "`/ops/pipeline/runs?deadline=overdue`: the state, `wait_reason` and `last_error` of these runs. Fix \
-              the cause, then move all of them with `/ops/pipeline/runs/move`.",
+              the cause, then move all of them with `/ops/pipeline/runs/move`. An invoice that was sent to us after \
+              its deadline counts when its run is a minute old, or paused.",
     page: "/console/runs?deadline=overdue",
     find: deadlines_missed,
 };
@@ -114,35 +113,6 @@ fn runs_paused(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-pub(super) const TAXPAYERS_PAUSED: IncidentKind = IncidentKind {
-    name: "taxpayers-paused",
-    severity: Severity::Warning,
-    title: "Operators have paused taxpayers",
-    effect: "What these taxpayers write is answered 503, and their runs wait, also those with a deadline.",
-    ends: "When an operator resumes the taxpayers.",
-    to_do: "Resume each taxpayer when the reason for its pause is gone.",
-    look_at: "`paused_taxpayers` of `/ops/supervision`, with the reasons; `/ops/audit?action=taxpayer.pause` says who \
-              paused them.",
-    page: "/console/supervision",
-    find: taxpayers_paused,
-};
-
-fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
-    let paused = &situation.paused_taxpayers;
-    let group = CountAndOldest {
-        count: u64::try_from(paused.len()).unwrap_or(u64::MAX),
-        since: paused.first().map(|pause| pause.since),
-    };
-    group_finding(group, |count| {
-        let named = paused.iter().take(PAUSED_NAMED_MAX);
-        let ids: Vec<_> = named.map(|pause| pause.taxpayer_id.to_string()).collect();
-        let are_paused = count_phrase(count, "taxpayer is", "taxpayers are");
-        let number = if ids.len() == 1 { "number" } else { "numbers" };
-        let ids = ids.join(", ");
-        format!("{are_paused} paused by operators: {number} {ids}.")
-    })
-}
-
 /// True if work of this group has been due for `UNTAKEN_AFTER`, so that a replica should have taken it.
 fn is_untaken_too_long(group: &CountAndOldest, now: Timestamp) -> bool {
     group
@@ -166,7 +136,7 @@ pub(super) const WORK_NOT_TAKEN: IncidentKind = IncidentKind {
 
 fn work_not_taken(situation: &Situation) -> Vec<Finding> {
     findings_about_work(situation, |work| {
-        // Nobody knows what became of the work since it was counted.
+        // The work may have been taken since it was counted, so only the wait up to the count is certain.
         let counted_at = work.counted_at.unwrap_or(situation.now);
         // Due runs are rightly not taken while a breaker is open. Those of paused taxpayers are not counted. A paused
         // process takes no work at all.
@@ -316,19 +286,22 @@ fn documents_refused(situation: &Situation) -> Vec<Finding> {
         let refusals = many.iter().map(|one| one.refusals).sum();
         let documents = count_phrase(refusals, "document", "documents");
         // The reason is known only for the taxpayer with the most refusals.
+        let reason = match worst.reason.trim() {
+            "" => "it names no reason.".to_owned(),
+            reason => end_sentence(reason),
+        };
         let summary = match many.len() {
             1 => format!(
-                "The authority refused {documents} of taxpayer {} within an hour. The last one: {}",
-                worst.taxpayer, worst.reason
+                "The authority refused {documents} of taxpayer {} within an hour. The last one: {reason}",
+                worst.taxpayer
             ),
             taxpayers => format!(
                 "The authority refused {documents} of {} within an hour, {} of them of taxpayer {}. The last one of \
-                 taxpayer {}: {}",
+                 taxpayer {}: {reason}",
                 taxpayer_count_words(taxpayers),
                 worst.refusals,
                 worst.taxpayer,
-                worst.taxpayer,
-                worst.reason
+                worst.taxpayer
             ),
         };
         let last = many.iter().map(|one| one.last).max();
@@ -359,10 +332,10 @@ fn refusals_alike(situation: &Situation) -> Vec<Finding> {
             return Vec::new();
         };
         let summary = format!(
-            "The authority refused {} of {} taxpayers within an hour for the same reason: {}.",
+            "The authority refused {} of {} taxpayers within an hour for the same reason: {}",
             count_phrase(worst.documents, "document", "documents"),
             worst.taxpayers,
-            worst.reason.trim_end_matches('.')
+            end_sentence(&worst.reason)
         );
         let ends = worst.last.checked_add(Duration::from_hours(1)).ok();
         let finding = Finding::new(worst.taxpayers, summary);

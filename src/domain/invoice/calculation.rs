@@ -14,7 +14,7 @@ use crate::domain::invoice::calculation_taxes::{
     subtotal_faults,
 };
 use crate::domain::invoice::calculation_terms::{
-    amount_member, document_charges, has_charges, is_rounded, is_stated, join_terms, to_amount,
+    amount_member, document_charges, has_charges, is_rounding_of, is_stated, join_terms, to_amount,
     wrong_amount_fault,
 };
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -59,8 +59,8 @@ pub struct Rounding {
     pub rounded: Amount,
 }
 
-/// Fills in the amounts that the document leaves out. The faults report each stated amount that is off, and each line
-/// that cannot be computed.
+/// Fills in the amounts that the document leaves out. The faults report each stated amount that differs from the
+/// computed one by more than the tolerance, and each line that cannot be computed.
 pub fn complete_amounts(
     document: &mut Map<String, Value>,
     form: DocumentForm,
@@ -133,11 +133,11 @@ struct CalculationWork {
 
 impl CalculationWork {
     /// Rounds an amount to the digits of the currency. Reports the rounding if it changes the amount.
-    fn round_and_report(&mut self, path: &str, exact: Decimal) -> Option<Amount> {
-        self.round_to(self.digits, path, exact)
+    fn round_to_currency(&mut self, path: &str, exact: Decimal) -> Option<Amount> {
+        self.round_to_digits(self.digits, path, exact)
     }
 
-    fn round_to(&mut self, digits: u32, path: &str, exact: Decimal) -> Option<Amount> {
+    fn round_to_digits(&mut self, digits: u32, path: &str, exact: Decimal) -> Option<Amount> {
         let rounded = exact.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero);
         let amount = Amount::parse(&rounded.to_string()).ok()?;
         let amount = amount.with_digits(digits.min(self.digits));
@@ -161,17 +161,17 @@ impl CalculationWork {
         let exact = input.exact_net().ok_or_else(too_large)?;
         let net = match input.stated_net {
             Some(stated) => {
-                if !is_rounded(stated, exact, self.digits) {
-                    self.check_stated_amount(&path, stated, exact, || input.describe());
+                if !is_rounding_of(stated, exact, self.digits) {
+                    self.check_stated_amount(&path, stated, exact, || input.computation_text());
                 }
                 stated
             }
-            None => self.round_and_report(&path, exact).ok_or_else(too_large)?,
+            None => self.round_to_currency(&path, exact).ok_or_else(too_large)?,
         };
         let price_before_tax = match input.exact_price_before_tax() {
             Some(exact) => {
                 let path = format!("{}.price.price_amount", input.path);
-                let price = self.round_to(FRACTION_DIGITS_MAX, &path, exact);
+                let price = self.round_to_digits(FRACTION_DIGITS_MAX, &path, exact);
                 Some(price.ok_or_else(too_large)?)
             }
             None => None,
@@ -206,7 +206,7 @@ impl CalculationWork {
                 .iter()
                 .try_fold(Decimal::ZERO, |sum, tax| sum.checked_add(*tax))?;
             let path = format!("tax_total.0.tax_subtotal.{at}.tax_amount");
-            let tax = self.round_and_report(&path, sum)?;
+            let tax = self.round_to_currency(&path, sum)?;
             for (line, part) in lines.iter_mut().zip(divide_tax(tax, &exact, self.digits)?) {
                 line.tax = part;
             }
@@ -236,7 +236,7 @@ impl CalculationWork {
             DocumentForm::Full => match sums.stated_tax {
                 Some(stated) => {
                     let path = format!("invoice_line.{index}.total_tax");
-                    if !is_rounded(stated, sums.tax_before_rounding, self.digits) {
+                    if !is_rounding_of(stated, sums.tax_before_rounding, self.digits) {
                         self.check_stated_amount(&path, stated, sums.tax.into(), || {
                             format!("{} % of {}", sums.percent, sums.net.to_grouped_text())
                         });
@@ -305,7 +305,7 @@ impl CalculationWork {
         lines: &[LineSums],
         tax: Amount,
     ) -> Option<Value> {
-        let (charges, terms) = document_charges(document)?;
+        let charges = document_charges(document)?;
         let stated = document.get("legal_monetary_total");
         let stated = stated.filter(|value| is_stated(value));
         let is_object = stated.is_none_or(Value::is_object);
@@ -332,9 +332,9 @@ impl CalculationWork {
                     tax.to_grouped_text()
                 )
             });
-        let payable = inclusive.plus(charges)?;
-        let sums = format!("{}{terms}", inclusive.to_grouped_text());
-        if payable.is_negative() && !totals.has("payable_amount") {
+        let payable = inclusive.plus(charges.sum)?;
+        let sums = format!("{}{}", inclusive.to_grouped_text(), charges.terms);
+        if payable.is_negative() && !totals.has_total("payable_amount") {
             let sentence = format!("would be negative: {} = {sums}", payable.to_grouped_text());
             let rule = FieldRule::other("min", sentence);
             let path = "legal_monetary_total.payable_amount";
@@ -371,7 +371,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn has(&self, name: &str) -> bool {
+    fn has_total(&self, name: &str) -> bool {
         self.stated.get(name).is_some_and(is_stated)
     }
 

@@ -136,7 +136,7 @@ impl LineInput {
     }
 
     /// Describes how the amount of the line is computed, such as `2 × 500.00 - 10 %`.
-    pub(super) fn describe(&self) -> String {
+    pub(super) fn computation_text(&self) -> String {
         let terms = &self.terms;
         let plain = |amount: Amount| Decimal::from(amount).normalize();
         let mut text = format!(

@@ -87,8 +87,8 @@ pub(super) fn complete_tax_totals(totals: &mut [Value], taxes: &[CategoryTax], d
 }
 
 /// Returns the faults of stated percents, bases and taxes that are not those of the lines. The amounts of a category
-/// that several subtotals name are not compared, because nothing says how they are divided. Nor are the bases, if the
-/// document has charges or allowances of its own (`has_charges`): a base may include them.
+/// that several subtotals name are not compared, because nothing says how they are divided. If the document has charges
+/// or allowances of its own (`has_charges`), no base is compared, because a base may include them.
 pub(super) fn subtotal_faults(
     totals: &[Value],
     taxes: &[CategoryTax],

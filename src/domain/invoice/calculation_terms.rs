@@ -13,8 +13,15 @@ use crate::domain::money::Amount;
 /// The maximum number of terms of a sum that a fault shows.
 const TERMS_SHOWN_MAX: usize = 5;
 
-/// Returns the charges less the allowances of a document, as a sum and as the text of its terms.
-pub(super) fn document_charges(document: &Map<String, Value>) -> Option<(Amount, String)> {
+/// The charges less the allowances on a whole document.
+pub(super) struct DocumentCharges {
+    pub(super) sum: Amount,
+    /// The first terms of the sum, each with its sign, as a fault shows them.
+    pub(super) terms: String,
+}
+
+/// Returns the charges less the allowances on the whole document; `None` if their sum is too large.
+pub(super) fn document_charges(document: &Map<String, Value>) -> Option<DocumentCharges> {
     let listed = document.get("allowance_charge").and_then(Value::as_array);
     let mut sum = Amount::ZERO;
     let mut terms = String::new();
@@ -34,7 +41,7 @@ pub(super) fn document_charges(document: &Map<String, Value>) -> Option<(Amount,
             let _ = write!(terms, " {sign} {}", amount.to_grouped_text());
         }
     }
-    Some((sum, terms))
+    Some(DocumentCharges { sum, terms })
 }
 
 /// True if the document has charges or allowances beside those of its lines.
@@ -68,7 +75,7 @@ pub(super) fn is_stated(value: &Value) -> bool {
 
 /// True if the amount is the exact one, rounded half up to this number of digits. In a currency without hundredths,
 /// rounding changes an amount by more than the tolerance.
-pub(super) fn is_rounded(stated: Amount, exact: Decimal, digits: u32) -> bool {
+pub(super) fn is_rounding_of(stated: Amount, exact: Decimal, digits: u32) -> bool {
     let rounded = exact.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero);
     Decimal::from(stated) == rounded
 }

@@ -221,7 +221,8 @@ impl Comparison {
         }
     }
 
-    /// Compares a value that only one document has. `sides` returns the texts for both documents.
+    /// Compares a value that only one document has. `sides` turns the text of the value into the texts for the sent and
+    /// the stored document.
     fn compare_one_sided(
         &mut self,
         path: &str,

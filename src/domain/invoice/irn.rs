@@ -12,6 +12,9 @@ use crate::domain::kernel::invisible::{is_invisible, is_unprintable};
 /// The number of characters in a service id, which the authority assigns to each taxpayer.
 pub const SERVICE_ID_CHARS: usize = 8;
 
+/// The number of characters that follow the invoice number in an IRN: the service id, the date and two hyphens.
+pub const IRN_SUFFIX_CHARS: usize = SERVICE_ID_CHARS + 10;
+
 /// Returns true if the invoice number has only ASCII letters and digits. The authority accepts no others.
 pub fn is_submittable_number(invoice_no: &str) -> bool {
     invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())

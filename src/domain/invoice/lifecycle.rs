@@ -19,13 +19,18 @@ pub enum Transition {
     PayPart { partly_paid: bool },
     /// The payment is reported as pending or rejected. This does not change the state of the invoice.
     NotePayment,
+    /// An amount that was recorded as paid is taken back.
+    TakePaymentBack,
     /// The pipeline starts to submit the invoice.
     Submit,
     /// The pipeline has reached this stage.
     Reach(Stage),
+    /// The submission of the invoice was refused, and nothing of it is or may be signed.
+    Refuse,
 }
 
-/// The stages of the pipeline, in order. An invoice never goes back to an earlier stage.
+/// The stages of the pipeline, in order. An invoice never goes back to an earlier stage. A validated invoice leaves the
+/// stages again if its submission is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     Validated,
@@ -56,8 +61,10 @@ impl WorkflowStatus {
                 from: self,
                 to: "be submitted",
             }),
-            Transition::Submit | Transition::NotePayment => Ok(self),
+            Transition::TakePaymentBack => self.after_take_back(),
             Transition::Reach(stage) => self.reach_stage(stage),
+            Transition::Refuse if self == Validated => Ok(Approved),
+            Transition::Submit | Transition::NotePayment | Transition::Refuse => Ok(self),
         }
     }
 
@@ -75,6 +82,15 @@ impl WorkflowStatus {
     /// True if the pipeline has locked the invoice against edits.
     pub fn is_locked(self) -> bool {
         self.stage().is_some()
+    }
+
+    /// Returns the advice in the refusal to change a locked invoice: the way in which its content can still change.
+    pub fn advice_if_locked(self) -> &'static str {
+        if self == Validated {
+            "submit the corrected document with the same irn"
+        } else {
+            "correct it with a credit note"
+        }
     }
 
     fn set_status(self, status: SettableStatus) -> Result<Self, Refusal> {
@@ -121,6 +137,18 @@ impl WorkflowStatus {
         }
     }
 
+    /// Only an approved invoice becomes `Paid`, so it is approved again.
+    fn after_take_back(self) -> Result<Self, Refusal> {
+        match self {
+            Paid => Ok(Approved),
+            Cancelled => Err(Refusal::InvalidTransition {
+                from: self,
+                to: "have a payment taken back",
+            }),
+            Draft | Approved | Validated | Submitted | Transmitted | Reported => Ok(self),
+        }
+    }
+
     /// Moves the status forward to `stage`. A later status stays. A cancelled invoice is refused.
     fn reach_stage(self, stage: Stage) -> Result<Self, Refusal> {
         if self == Cancelled {
@@ -141,7 +169,7 @@ impl WorkflowStatus {
 mod tests {
     use super::*;
 
-    const MOVES: [(&str, Transition); 13] = [
+    const MOVES: [(&str, Transition); 15] = [
         ("set draft", Transition::Set(SettableStatus::Draft)),
         ("set approved", Transition::Set(SettableStatus::Approved)),
         ("set cancelled", Transition::Set(SettableStatus::Cancelled)),
@@ -150,11 +178,13 @@ mod tests {
         ("pay part", Transition::PayPart { partly_paid: false }),
         ("pay more", Transition::PayPart { partly_paid: true }),
         ("note", Transition::NotePayment),
+        ("take back", Transition::TakePaymentBack),
         ("submit", Transition::Submit),
         ("reach validated", Transition::Reach(Stage::Validated)),
         ("reach submitted", Transition::Reach(Stage::Submitted)),
         ("reach transmitted", Transition::Reach(Stage::Transmitted)),
         ("reach reported", Transition::Reach(Stage::Reported)),
+        ("refuse", Transition::Refuse),
     ];
 
     /// The snapshot shows the next state of each transition, `=` for the same state, or `x:` and the refusal.

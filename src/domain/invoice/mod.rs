@@ -1,6 +1,41 @@
 //! An invoice and its draft. A draft is a create request that has passed every rule of its form. `extras` holds the
 //! request's fields for which the type has no field of its own. They are stored, but the Invoice object of the API
 //! leaves them out.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `batch` | a batch: a list of invoices in one request |
+//! | `breakdown` | the amounts of an invoice: the amount of each line, the tax of each category, and the totals |
+//! | `calculation` | computes what a caller may leave out of a document: the amount and the tax of each line, the taxes and the totals |
+//! | `calculation_line` | one line of a document whose amounts are computed |
+//! | `calculation_taxes` | the taxes of a document whose amounts are computed |
+//! | `calculation_terms` | reads the amounts of a document, and writes the terms of a sum as a fault shows them: `1,000.00 + 75.00` |
+//! | `corrected_reference` | the reference by which a credit note or debit note names the invoice that it corrects |
+//! | `document_amounts` | the lines and the amounts in the document of a stored invoice |
+//! | `document_difference` | compares a sent document with the stored invoice |
+//! | `history` | the states of an invoice after each of its events |
+//! | `invoice_ref` | the reference by which a caller selects an existing invoice |
+//! | `invoice_view` | the JSON form of an invoice (spec.md, "Invoice object") |
+//! | `irn` | the invoice reference number (IRN): `{invoice_no}-{service_id}-{YYYYMMDD}` |
+//! | `item` | the catalog of the items that a taxpayer sells |
+//! | `lifecycle` | the lifecycle of an invoice: every state, transition and refusal (spec.md, "States and transitions") |
+//! | `line_terms` | the formula for the amount of a line |
+//! | `month_report` | the tables of a monthly report: the sums with VAT, and the gaps in the series of invoice numbers |
+//! | `month_summary` | the sums of a month's invoices by currency, kind of document and status, and the series of their numbers |
+//! | `number_series` | invoice numbers in series: numbers with the same text before the digits at their end (`INV-0017`) |
+//! | `owed` | the debts of customers: the unpaid parts of their invoices, less the unpaid parts of their credit notes |
+//! | `qr_picture` | the picture of a QR code: its dark squares as the path of an SVG, as an SVG file and as a PNG file |
+//! | `redaction` | hides contact data of people and secrets in documents |
+//! | `report_body` | builds the body of Report (spec.md) from the document of a stored invoice |
+//! | `revision` | Update Invoice (spec.md), which replaces the customer, the lines and some details of an invoice |
+//! | `stored_document` | builds the document of a stored invoice in the shape of Submit (spec.md) |
+//! | `table_columns` | the columns of exported and imported tables of invoices (CSV, XLSX) |
+//! | `table_rows` | the rows of exported tables of invoices and batches (CSV, XLSX), with the columns of `table_columns` |
+//! | `timeline` | the timeline of one invoice: events, calls to the authority and delivery attempts, ordered by time |
+//! | `totals` | the payable of an invoice whose caller did not send it |
+//! | `trade` | converts a document in the shape of Submit to a `TradeDocument`, from which its PDF and its other files are made |
+//! | `trade_sums` | reads the charges, taxes and totals of a document in the shape of Submit, for its PDF and its other files |
+//! | `ubl_parts` | the parts of a UBL document that no field of its invoice holds |
 
 pub mod batch;
 pub mod breakdown;
@@ -304,7 +339,7 @@ impl Invoice {
         let mut invoice = self.apply_transition(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
         // Keep the status that is further along: a receipt can arrive before the response to the transmission.
-        if status.rank() >= invoice.authority.status.rank() {
+        if status.progress_rank() >= invoice.authority.status.progress_rank() {
             invoice.authority.status = status;
         }
         Ok(invoice)

@@ -7,13 +7,15 @@ use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::number_series::NumberSeries;
 use crate::domain::invoice::totals::TotalTooLarge;
-use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
+use crate::domain::kernel::codes::{AuthorityStatus, DocumentKind, WorkflowStatus};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
 #[derive(Debug, Default)]
 pub struct MonthSummary {
     pub sums: BTreeMap<SumKey, AmountSums>,
+    /// The same sums, split by the status of the invoices at the authority.
+    pub by_authority_status: BTreeMap<(SumKey, AuthorityStatus), AmountSums>,
     /// The parts of `sums` that the authority has signed although they are drafts or cancelled here. They are
     /// nevertheless in force.
     pub signed_inactive: BTreeMap<SumKey, AmountSums>,
@@ -60,15 +62,17 @@ impl MonthSummary {
         if invoice.authority.signed && !key.is_active() {
             add_amounts(&mut self.signed_inactive, key.clone(), &amounts)?;
         }
+        let with_authority = (key.clone(), invoice.authority.status);
+        add_amounts(&mut self.by_authority_status, with_authority, &amounts)?;
         add_amounts(&mut self.sums, key, &amounts)?;
         self.numbers.add(&invoice.invoice_no);
         Ok(())
     }
 }
 
-fn add_amounts(
-    sums: &mut BTreeMap<SumKey, AmountSums>,
-    key: SumKey,
+fn add_amounts<K: Ord>(
+    sums: &mut BTreeMap<K, AmountSums>,
+    key: K,
     amounts: &Breakdown,
 ) -> Result<(), TotalTooLarge> {
     let sum = sums.entry(key).or_default();
@@ -77,6 +81,16 @@ fn add_amounts(
 }
 
 impl AmountSums {
+    /// Returns both sums together; `None` if an amount would be too large.
+    pub fn merge(self, other: Self) -> Option<Self> {
+        Some(Self {
+            count: self.count + other.count,
+            net: self.net.plus(other.net)?,
+            tax: self.tax.plus(other.tax)?,
+            gross: self.gross.plus(other.gross)?,
+        })
+    }
+
     fn plus(self, amounts: &Breakdown) -> Option<Self> {
         Some(Self {
             count: self.count + 1,

@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// The maximum number of series. The numbers of further series are only counted.
 pub(super) const SERIES_MAX: usize = 2_000;
@@ -87,6 +88,10 @@ impl TrailingNumber {
     }
 }
 
+fn gap_length(gap: &RangeInclusive<u64>) -> u64 {
+    gap.end() - gap.start() + 1
+}
+
 /// Writes a number with at least `width` digits.
 fn format_number(prefix: &str, value: u64, width: usize) -> String {
     format!("{prefix}{value:0width$}")
@@ -140,7 +145,7 @@ impl NumberSeries {
     }
 
     /// Returns the series with the most numbers, with their prefixes, in descending order of their counts.
-    fn longest_series(&self, max: usize) -> Vec<(&String, &Series)> {
+    fn largest_series(&self, max: usize) -> Vec<(&String, &Series)> {
         let mut all: Vec<_> = self.series.iter().collect();
         all.sort_by_key(|(_, series)| Reverse(series.count));
         all.truncate(max);
@@ -153,8 +158,8 @@ impl NumberSeries {
         let mut all: Vec<_> = self.series.iter().collect();
         all.sort_by_cached_key(|(_, series)| series.missing_count());
         let numbers = all.into_iter().flat_map(|(prefix, series)| {
-            let gaps = series.gaps().flat_map(|(from, to)| from..=to);
-            gaps.map(move |value| (prefix, series.width, value))
+            let missing = series.gaps().flatten();
+            missing.map(move |value| (prefix, series.width, value))
         });
         let mut spellings = Vec::new();
         for (prefix, width, value) in numbers.take(max) {
@@ -170,7 +175,7 @@ impl NumberSeries {
 
     /// Returns the series with the most numbers, each with its first gaps, in descending order of their counts.
     pub fn summaries(&self, series_max: usize, gaps_max: usize) -> Vec<SeriesSummary> {
-        let all = self.longest_series(series_max).into_iter();
+        let all = self.largest_series(series_max).into_iter();
         all.map(|(prefix, series)| series.summary(prefix, gaps_max))
             .collect()
     }
@@ -224,24 +229,24 @@ impl Series {
         ranges.insert(start, after.unwrap_or(sequence));
     }
 
-    /// Returns the first and the last number of each gap.
-    fn gaps(&self) -> impl Iterator<Item = (u64, u64)> {
+    /// Returns the missing numbers of each gap, as a range.
+    fn gaps(&self) -> impl Iterator<Item = RangeInclusive<u64>> {
         let ranges = self.ranges.iter().flatten();
         let starts = self.ranges.iter().flatten().skip(1);
         ranges
             .zip(starts)
-            .map(|((_, end), (start, _))| (end + 1, start - 1))
+            .map(|((_, end), (start, _))| end + 1..=start - 1)
     }
 
     fn missing_count(&self) -> u64 {
-        self.gaps().map(|(from, to)| to - from + 1).sum()
+        self.gaps().map(|gap| gap_length(&gap)).sum()
     }
 
     fn summary(&self, prefix: &str, gaps_max: usize) -> SeriesSummary {
-        let shown = self.gaps().take(gaps_max).map(|(from, to)| Gap {
-            from: format_number(prefix, from, self.width),
-            to: format_number(prefix, to, self.width),
-            count: to - from + 1,
+        let shown = self.gaps().take(gaps_max).map(|gap| Gap {
+            from: format_number(prefix, *gap.start(), self.width),
+            to: format_number(prefix, *gap.end(), self.width),
+            count: gap_length(&gap),
         });
         SeriesSummary {
             prefix: prefix.to_owned(),

@@ -115,7 +115,7 @@ pub fn customer_balances(
         let key = (invoice.customer.id, invoice.currency.as_str());
         all.entry(key)
             .or_insert_with(|| CustomerBalance::new(invoice))
-            .add(owed, invoice.days_late(today));
+            .add_debt(owed, invoice.days_late(today));
     }
     let mut all: Vec<_> = all.into_values().collect();
     for balance in &mut all {
@@ -181,7 +181,7 @@ impl CustomerBalance {
     }
 
     /// Adds the debt of a document. A credit note is never overdue.
-    fn add(&mut self, owed: Amount, days_late: Option<i32>) {
+    fn add_debt(&mut self, owed: Amount, days_late: Option<i32>) {
         let days_late = days_late.filter(|_| !owed.is_negative());
         self.documents += 1;
         self.owed = self.owed.plus(owed).unwrap_or(self.owed);

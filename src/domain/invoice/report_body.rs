@@ -95,7 +95,7 @@ impl ReportedVat {
             .unwrap_or_default();
         let (vat, others): (Vec<_>, Vec<_>) = subtotals
             .into_iter()
-            .partition(|part| category_status(&part.tax_category.id).is_some());
+            .partition(|part| vat_status(&part.tax_category.id).is_some());
         if others.iter().any(|part| is_vat(&part.tax_category.id)) {
             return Err(NoSingleVatRate);
         }
@@ -108,7 +108,7 @@ impl ReportedVat {
         }
         let tax = Amount::sum(vat.iter().map(|part| part.tax_amount));
         Ok(Self {
-            status: category_status(&category.id).ok_or(NoSingleVatRate)?,
+            status: vat_status(&category.id).ok_or(NoSingleVatRate)?,
             rate: category.percent.unwrap_or_default(),
             tax: tax.ok_or(NoSingleVatRate)?,
             other_taxes,
@@ -123,7 +123,7 @@ fn is_vat(category: &str) -> bool {
 
 /// Returns the report's word for a category of VAT; `None` if a report has no word for it, or if it is a category of
 /// another tax.
-fn category_status(category: &str) -> Option<VatStatus> {
+fn vat_status(category: &str) -> Option<VatStatus> {
     match category {
         "STANDARD_VAT" => Some(VatStatus::StandardVat),
         "ZERO_VAT" => Some(VatStatus::ZeroRated),

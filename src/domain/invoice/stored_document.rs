@@ -40,7 +40,7 @@ const TYPE_WORDS: [(&str, &str); 5] = [
     ("taxinvoice", INVOICE_CODE),
 ];
 
-/// The stored data from which the document is built.
+/// The stored data from which `submission_body` builds the document for the authority.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentSources<'a> {
     pub invoice: &'a Invoice,
@@ -150,8 +150,8 @@ pub struct PartyFieldNames {
     customer: &'static str,
 }
 
-/// Returns the names for a document of this type. A self-billed document is issued by the buyer, so the taxpayer is its
-/// customer.
+/// Returns the names of the members for a document of this type. A self-billed document is issued by the buyer, so the
+/// taxpayer that sends it is its customer.
 pub fn party_field_names(type_code: Option<&str>) -> PartyFieldNames {
     if type_code.is_some_and(is_self_billed) {
         PartyFieldNames {

@@ -64,7 +64,7 @@ impl InvoiceRows {
     }
 
     /// Returns the number of rows, which is at least one.
-    pub fn count(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.invoice.lines.len().max(1)
     }
 

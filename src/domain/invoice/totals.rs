@@ -45,7 +45,7 @@ fn check_size(total: Amount) -> Result<Amount, TotalTooLarge> {
 /// Returns the charges less the allowances on the whole document, as `extras` states them.
 pub fn document_charges(extras: &Map<String, Value>) -> Result<Amount, TotalTooLarge> {
     let charges = calculation_terms::document_charges(extras);
-    charges.map(|(sum, _)| sum).ok_or(TotalTooLarge)
+    charges.map(|charges| charges.sum).ok_or(TotalTooLarge)
 }
 
 /// Returns the amount of a line after discounts and fees and before tax; `None` if it is too large.

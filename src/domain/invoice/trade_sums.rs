@@ -22,8 +22,8 @@ pub(super) struct DocumentSums {
 }
 
 impl DocumentNode<'_> {
-    /// Returns charges, taxes and totals of the document. Charges that apply after the tax are added to `taxes` as
-    /// exempt.
+    /// Returns charges, taxes and totals of the document. `taxes` are the taxes that it states; charges that apply
+    /// after the tax are added to them as exempt. `None` if a total is missing, or if a sum is too large.
     pub(super) fn document_sums(self, mut taxes: Vec<TaxSubtotal>) -> Option<DocumentSums> {
         let stated = self.member("legal_monetary_total")?;
         let payable = stated.amount("payable_amount")?;
@@ -45,7 +45,8 @@ impl DocumentNode<'_> {
             add_base(&mut taxes, exempt, added)?;
         }
         check_tax_sum(&taxes)?;
-        let (prepaid, rounding) = split_unpaid_difference(tax_inclusive.checked_sub(payable)?);
+        let UnpaidDifference { prepaid, rounding } =
+            UnpaidDifference::explain(tax_inclusive.checked_sub(payable)?);
         Some(DocumentSums {
             charges,
             taxes,
@@ -71,7 +72,7 @@ impl DocumentNode<'_> {
     }
 
     /// Returns the discounts and fees of a line. Each is stated as a percentage, an amount, or both. They are changed
-    /// so that the line adds up to its amount (`fit_charges`).
+    /// so that the line adds up to its amount (`fit_charges_to_line_amount`).
     pub(super) fn line_charges(self, digits: u32) -> Vec<Charge> {
         let gross = self.gross();
         let names = [
@@ -98,7 +99,7 @@ impl DocumentNode<'_> {
         }
         let amount = self.amount("line_extension_amount");
         if let Some((gross, amount)) = gross.zip(amount) {
-            fit_charges(&mut charges, gross, amount, digits);
+            fit_charges_to_line_amount(&mut charges, gross, amount, digits);
         }
         charges
     }
@@ -183,13 +184,28 @@ fn add_base(taxes: &mut Vec<TaxSubtotal>, tax: Tax, base: Decimal) -> Option<()>
     Some(())
 }
 
-/// Splits the difference between the total with tax and the payable amount into a prepaid amount and a rounding. A
-/// prepayment is not negative, and a difference of less than one unit of the currency is a rounding.
-fn split_unpaid_difference(open: Decimal) -> (Decimal, Decimal) {
-    if open >= Decimal::ONE {
-        (open, Decimal::ZERO)
-    } else {
-        (Decimal::ZERO, -open)
+/// The difference between the total with tax and the payable amount: the total less `prepaid`, plus `rounding`, is the
+/// payable amount.
+struct UnpaidDifference {
+    prepaid: Decimal,
+    rounding: Decimal,
+}
+
+impl UnpaidDifference {
+    /// Explains `difference`, the total with tax less the payable amount. One unit of the currency or more was prepaid;
+    /// a smaller or negative difference is a rounding.
+    fn explain(difference: Decimal) -> Self {
+        if difference >= Decimal::ONE {
+            Self {
+                prepaid: difference,
+                rounding: Decimal::ZERO,
+            }
+        } else {
+            Self {
+                prepaid: Decimal::ZERO,
+                rounding: -difference,
+            }
+        }
     }
 }
 
@@ -198,7 +214,12 @@ fn split_unpaid_difference(open: Decimal) -> (Decimal, Decimal) {
 /// rest of the line is lowered. The first charge that was rounded absorbs the rounding difference. A difference that
 /// remains because the amounts of all lines were rounded together becomes a charge of its own. A difference that is
 /// larger than rounding stays.
-fn fit_charges(charges: &mut Vec<Charge>, gross: Decimal, line_amount: Decimal, digits: u32) {
+fn fit_charges_to_line_amount(
+    charges: &mut Vec<Charge>,
+    gross: Decimal,
+    line_amount: Decimal,
+    digits: u32,
+) {
     let tolerance = Decimal::from(TOLERANCE.max(Amount::smallest_amount(digits)));
     let digits = digits.max(line_amount.normalize().scale());
     let round =

@@ -53,15 +53,21 @@ pub struct UblParts {
     lacks_descriptions: bool,
 }
 
+/// The parts that are kept, and those with which the size limit would be exceeded.
+pub struct SizeLimitedParts {
+    pub kept: UblParts,
+    pub too_large: Vec<UnmappedPart>,
+}
+
 impl UblParts {
-    /// Keeps parts of a document up to a total size of `BYTES_MAX`. `document` has only what the invoice has fields
-    /// for. Also returns the parts that would exceed this size.
+    /// Keeps parts of a document up to a total size of `BYTES_MAX`. `document` has only the data for which the invoice
+    /// has fields.
     pub fn split_by_size_limit(
         document: &TradeDocument,
         parts: Vec<UnmappedPart>,
-    ) -> (Self, Vec<UnmappedPart>) {
+    ) -> SizeLimitedParts {
         let mut room = BYTES_MAX;
-        let (parts, others) = parts.into_iter().partition(|part| {
+        let (parts, too_large) = parts.into_iter().partition(|part| {
             let rest = room.checked_sub(part.path.len() + part.value.len());
             room = rest.unwrap_or(room);
             rest.is_some()
@@ -74,7 +80,7 @@ impl UblParts {
             city: counterparty(document).address.city.clone(),
             lacks_descriptions: !has_descriptions(document),
         };
-        (kept, others)
+        SizeLimitedParts { kept, too_large }
     }
 
     /// Records the customer of the new invoice.
@@ -134,10 +140,10 @@ pub fn is_replaced_by_profile(part: &UnmappedPart, type_code: &str) -> bool {
 
 /// The facts about a document that decide which parts fit it.
 struct FitCriteria<'a> {
-    /// The children of the root whose parts belong to other lines, taxes or customers than the present ones.
+    /// The children of the root whose parts do not fit any more, because lines, taxes or the customer have changed.
     unfit: Vec<&'static str>,
     has_taxes: bool,
-    /// The path of the customer, if it is in another city than before.
+    /// The path of the customer in the UBL; `None` if the customer is in the same city as at the import.
     moved_customer: Option<&'static str>,
     has_new_descriptions: bool,
     names_corrected: bool,
@@ -286,7 +292,8 @@ mod tests {
                     path: format!("/Invoice{party}{below}"),
                     value: value.to_owned(),
                 };
-                let (kept, _) = UblParts::split_by_size_limit(&document, vec![part]);
+                let SizeLimitedParts { kept, .. } =
+                    UblParts::split_by_size_limit(&document, vec![part]);
                 let kept = kept.with_customer(CustomerId(1));
                 let is_found = !kept.fitting_parts(&document, CustomerId(1)).is_empty();
                 assert_eq!(is_found, is_kept, "{code} {party}{below}");
@@ -312,7 +319,8 @@ mod tests {
                 path: format!("/Invoice{path}"),
                 value: value.to_owned(),
             };
-            let (kept, _) = UblParts::split_by_size_limit(&document, vec![part]);
+            let SizeLimitedParts { kept, .. } =
+                UblParts::split_by_size_limit(&document, vec![part]);
             let has =
                 |kept: UblParts, id| !kept.fitting_parts(&document, CustomerId(id)).is_empty();
             let recorded = kept.clone().with_customer(CustomerId(1));
@@ -344,7 +352,7 @@ mod tests {
                 "<cbc:Description>7</cbc:Description>",
             ),
         ];
-        let (kept, _) = UblParts::split_by_size_limit(&document, parts.clone());
+        let SizeLimitedParts { kept, .. } = UblParts::split_by_size_limit(&document, parts.clone());
         for (city, description, expected) in [
             ("Lagos", None, vec![&parts[0], &parts[1]]),
             ("Kano", None, vec![&parts[1]]),

@@ -37,6 +37,7 @@ words! {
         CreateTaxpayer = "taxpayer.create",
         UpdateProfile = "taxpayer.update-profile",
         UpdateImportProfile = "taxpayer.update-import-profile",
+        CancelImport = "import.cancel",
         SetSubscription = "taxpayer.set-subscription",
         RotateTaxpayerKey = "taxpayer.rotate-key",
         RevokeTaxpayerKey = "taxpayer.revoke-key",
@@ -70,6 +71,7 @@ words! {
         EndSessions = "session.end-others",
         ChangePassword = "password.change",
         MakeInvitation = "invitation.make",
+        MailInvitation = "invitation.mail",
         AcceptInvitation = "invitation.accept",
         EnableSecondFactor = "second-factor.enable",
         DisableSecondFactor = "second-factor.disable",
@@ -311,6 +313,24 @@ impl AuditEntry {
         }
     }
 
+    /// Removes the email from the states of a contact person that was added or removed, because it is contact data.
+    #[must_use]
+    pub fn without_email(self) -> Self {
+        let has_person = [AuditAction::AddContact, AuditAction::RemoveContact];
+        if !has_person.contains(&self.action) {
+            return self;
+        }
+        let without_email = |state: String| match split_contact_state(&state) {
+            Some((role, _, name)) => format!("{role} {name}"),
+            None => state,
+        };
+        Self {
+            from_state: self.from_state.map(without_email),
+            to_state: self.to_state.map(without_email),
+            ..self
+        }
+    }
+
     /// Sets the states before and after the action.
     #[must_use]
     pub fn with_states(self, from: Option<String>, to: Option<String>) -> Self {
@@ -318,6 +338,47 @@ impl AuditEntry {
             from_state: from,
             to_state: to,
             ..self
+        }
+    }
+}
+
+/// Returns the state of a contact person as the entries of its addition and removal keep it: role, email and name. So a
+/// person who was removed is still named.
+pub fn contact_state(role: &str, email: &str, name: &str) -> String {
+    format!("{role} {email} {name}")
+}
+
+/// Returns the role, the email and the name in the state of a contact person; `None` in entries from before the name
+/// was kept. Neither a role nor an email contains a space.
+pub fn split_contact_state(state: &str) -> Option<(&str, &str, &str)> {
+    let (role, rest) = state.split_once(' ')?;
+    let (email, name) = rest.split_once(' ')?;
+    Some((role, email, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_see_the_name_of_a_removed_person_without_the_email() {
+        let state = contact_state("owner", "ada@example.com", "Ada van Obi");
+        for (action, state, expected) in [
+            (
+                AuditAction::RemoveContact,
+                state.as_str(),
+                "owner Ada van Obi",
+            ),
+            (AuditAction::AddContact, state.as_str(), "owner Ada van Obi"),
+            (AuditAction::RemoveContact, "owner", "owner"),
+            (AuditAction::ChangeContactRole, "owner", "owner"),
+            (AuditAction::RetryRun, "waiting for 3", "waiting for 3"),
+        ] {
+            let entry = AuditEntry::new(Actor::CommandLine, action, &6, Timestamp::UNIX_EPOCH);
+            let entry = entry.with_states(None, Some(state.to_owned()));
+            let seen = entry.without_email();
+            assert_eq!(seen.from_state, None, "{action}");
+            assert_eq!(seen.to_state.as_deref(), Some(expected), "{action}");
         }
     }
 }

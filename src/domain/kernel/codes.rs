@@ -168,7 +168,7 @@ words! {
 impl AuthorityStatus {
     /// Returns a rank that grows as the invoice advances at the authority. Rejected and failed have rank 0, because
     /// they do not show how far the invoice has come.
-    pub fn rank(self) -> u8 {
+    pub fn progress_rank(self) -> u8 {
         match self {
             Self::Pending | Self::Queued | Self::Rejected | Self::Failed => 0,
             Self::Validated => 1,

@@ -21,6 +21,8 @@ pub const PANICS_MAX: u32 = 2;
 const QUARANTINED_MESSAGE: &str = "quarantined: the process ended three times while this was under way; it is tried once more, alone, \
      when a process has lived for a while, or when an operator says so";
 const QUARANTINED_AGAIN_MESSAGE: &str = "quarantined: the process ended again while this was under way alone; it is tried again when an operator says so";
+const CRASHED_AND_PANICKED_MESSAGE: &str = "quarantined: this panicked, and the process ended three times while it was under way; it is tried again when an \
+     operator says so";
 const PANICKED_MESSAGE: &str =
     "quarantined: this panicked twice; it is tried again when an operator says so";
 
@@ -64,6 +66,12 @@ impl CrashHistory {
         self.crashes >= ALONE_FROM_CRASHES
     }
 
+    /// True if the quarantine of the work was lifted without an operator and the work was not done since. Its next crash
+    /// quarantines it for good, so no other work that must run alone may be under way beside it.
+    pub fn is_last_try(self) -> bool {
+        self.is_lifted && self.must_run_alone()
+    }
+
     pub fn is_quarantined(self) -> bool {
         self.crashes >= CRASHES_MAX || self.panics >= PANICS_MAX
     }
@@ -73,7 +81,8 @@ impl CrashHistory {
         self.crashes >= CRASHES_MAX && self.panics == 0 && !self.is_lifted
     }
 
-    /// Releases the work. It runs alone, and one more crash or panic quarantines it again.
+    /// Releases the work from quarantine. One more of what caused the quarantine puts it there again: a crash, a panic,
+    /// or either of them if it had crashes and a panic. Work that was in flight at crashes then runs alone.
     #[must_use]
     pub fn release(self) -> Self {
         Self {
@@ -83,7 +92,8 @@ impl CrashHistory {
         }
     }
 
-    /// Releases the work without an operator. One more crash quarantines it until an operator releases it.
+    /// Releases the work from quarantine without an operator. One more crash quarantines it until an operator releases
+    /// it.
     #[must_use]
     pub fn lift_quarantine(self) -> Self {
         Self {
@@ -93,7 +103,7 @@ impl CrashHistory {
     }
 
     /// Returns a text that says how often the work panicked and how often a process crashed during it.
-    pub fn cause(self) -> String {
+    pub fn cause_in_words(self) -> String {
         match self {
             Self {
                 crashes: 0, panics, ..
@@ -120,8 +130,11 @@ impl CrashHistory {
     pub fn quarantine_message(self) -> &'static str {
         match self {
             Self { crashes, .. } if crashes < CRASHES_MAX => PANICKED_MESSAGE,
-            history if history.may_lift_quarantine() => QUARANTINED_MESSAGE,
-            _ => QUARANTINED_AGAIN_MESSAGE,
+            Self { panics: 1.., .. } => CRASHED_AND_PANICKED_MESSAGE,
+            Self {
+                is_lifted: true, ..
+            } => QUARANTINED_AGAIN_MESSAGE,
+            _ => QUARANTINED_MESSAGE,
         }
     }
 }
@@ -206,16 +219,61 @@ mod tests {
             [
                 QUARANTINED_MESSAGE,
                 QUARANTINED_AGAIN_MESSAGE,
-                QUARANTINED_AGAIN_MESSAGE,
+                CRASHED_AND_PANICKED_MESSAGE,
                 PANICKED_MESSAGE
             ]
         );
     }
 
     #[test]
+    fn a_history_of_crashes_decides_what_becomes_of_the_work() {
+        type Event = fn(CrashHistory) -> CrashHistory;
+        const CRASH: Event = CrashHistory::after_crash;
+        const PANIC: Event = CrashHistory::after_panic;
+        const LIFT: Event = CrashHistory::lift_quarantine;
+        const RELEASE: Event = CrashHistory::release;
+        let crashed = [CRASH, CRASH, CRASH];
+        let isolated = "in its turn";
+        // What happened after three crashes, and what follows.
+        let cases: [(&[Event], &str); 12] = [
+            (&[], QUARANTINED_MESSAGE),
+            (&[LIFT], "last try"),
+            (&[LIFT, CRASH], QUARANTINED_AGAIN_MESSAGE),
+            (&[LIFT, PANIC], "last try"),
+            (&[LIFT, PANIC, CRASH], CRASHED_AND_PANICKED_MESSAGE),
+            (&[LIFT, PANIC, PANIC], PANICKED_MESSAGE),
+            (&[RELEASE], isolated),
+            (&[RELEASE, CRASH], QUARANTINED_MESSAGE),
+            (&[RELEASE, PANIC], isolated),
+            (&[RELEASE, CRASH, LIFT], "last try"),
+            (&[LIFT, CRASH, RELEASE], "last try"),
+            (&[LIFT, CRASH, RELEASE, CRASH], QUARANTINED_AGAIN_MESSAGE),
+        ];
+        for (events, expected) in cases {
+            let all = crashed.iter().chain(events);
+            let history = all.fold(CrashHistory::default(), |history, event| event(history));
+            let found = if history.is_quarantined() {
+                history.quarantine_message()
+            } else if history.is_last_try() {
+                "last try"
+            } else if history.must_run_alone() {
+                isolated
+            } else {
+                "beside others"
+            };
+            assert_eq!(found, expected, "{history:?}");
+            assert_eq!(
+                history.may_lift_quarantine(),
+                found == QUARANTINED_MESSAGE,
+                "{history:?}"
+            );
+        }
+    }
+
+    #[test]
     fn the_cause_says_what_was_counted() {
         let said = [(3, 0), (1, 0), (0, 2), (3, 1)]
-            .map(|(crashes, panics)| after(crashes, panics).cause());
+            .map(|(crashes, panics)| after(crashes, panics).cause_in_words());
         assert_eq!(
             said,
             [

@@ -1,5 +1,6 @@
 //! Faults of request fields: path of the field, stable id of a rule, and message. A form reports all faults at once.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -44,15 +45,22 @@ impl Fault {
     /// Returns the fault with the label of the field in place of its name, for a page. A field without a label keeps
     /// its name.
     #[must_use]
-    pub fn with_labels(self, label: impl Fn(&str) -> Option<&'static str>) -> Self {
+    pub fn with_labels<L>(self, label: impl Fn(&str) -> Option<L>) -> Self
+    where
+        L: Into<Cow<'static, str>>,
+    {
         let Problem::Field(rule) = self.problem else {
             return self;
         };
+        let label = |name: &str| label(name).map(Into::<Cow<'static, str>>::into);
         let rule = match rule {
-            FieldRule::NotBefore(other) => FieldRule::NotBefore(label(other).unwrap_or(other)),
+            FieldRule::NotBefore(other) => match label(other) {
+                Some(Cow::Borrowed(other)) => FieldRule::NotBefore(other),
+                _ => FieldRule::NotBefore(other),
+            },
             rule => rule,
         };
-        let name = label(&self.path).unwrap_or(&self.path);
+        let name = label(&self.path).unwrap_or_else(|| Cow::Owned(self.path.clone()));
         let message = format!("The {name} field {rule}.");
         Self::new(self.path, rule.id(), message)
     }
@@ -143,6 +151,13 @@ impl Faults {
             };
             fault.problem = Problem::Field(rule);
         }
+    }
+
+    /// True if a kept fault says no more than that the field at this path is required.
+    pub fn is_required_only(&self, path: &str) -> bool {
+        let required = Problem::Field(FieldRule::Required);
+        self.iter()
+            .any(|fault| fault.path == path && fault.problem == required)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -320,6 +335,17 @@ mod tests {
             assert_eq!(labelled.to_string(), sentence);
             assert_eq!((labelled.path.as_str(), labelled.rule()), (&*path, rule));
         }
+    }
+
+    #[test]
+    fn a_label_may_be_made_for_its_field() {
+        let label = |name: &str| {
+            let line = name.strip_prefix("lines.0.")?;
+            Some(format!("Line 1, {line}"))
+        };
+        let fault = Fault::field("lines.0.quantity", FieldRule::Required).with_labels(label);
+        assert_eq!(fault.to_string(), "The Line 1, quantity field is required.");
+        assert_eq!(fault.path, "lines.0.quantity");
     }
 
     #[test]

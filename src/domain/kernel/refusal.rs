@@ -25,7 +25,7 @@ pub enum Refusal {
         "The tax authority has not confirmed this taxpayer: ask the operator of this service to verify it"
     )]
     TaxpayerUnverified,
-    #[error("The invoice is {0} and can no longer be changed: correct it with a credit note")]
+    #[error("The invoice is {0} and can no longer be changed: {advice}", advice = .0.advice_if_locked())]
     InvoiceLocked(WorkflowStatus),
     #[error("The invoice must be approved before it can be paid; it is {0}")]
     InvoiceNotApproved(WorkflowStatus),
@@ -54,6 +54,14 @@ pub enum Refusal {
         "Another payment update of this invoice is under way; send it again once that has ended"
     )]
     PaymentUnderWay,
+    #[error(
+        "The authority has this invoice as paid and never changes that, so no payment of it can be taken back: credit the invoice instead"
+    )]
+    PaidAtAuthority,
+    #[error(
+        "The authority is being told that this invoice is paid; send the request again once that has ended"
+    )]
+    PaidUnderWay,
     #[error("The invoice has not been signed")]
     InvoiceNotSigned,
     #[error("No webhook is configured for this taxpayer")]
@@ -100,6 +108,19 @@ pub enum Refusal {
     NotYetCorrectable(String),
     #[error("Correction not found")]
     CorrectionNotFound,
+    #[error("Import not found")]
+    ImportNotFound,
+    #[error("The import has ended already")]
+    ImportEnded,
+    /// The batch cannot be undone, because an import still adds invoices to it.
+    #[error(
+        "The batch is still being imported, by the import {import_no}: {done} of {documents} invoices are done. Undo it when the import has ended, or cancel the import first."
+    )]
+    BatchBeingImported {
+        import_no: String,
+        done: usize,
+        documents: usize,
+    },
 }
 
 /// Returns advice for a run that cannot be cancelled, because one of its calls may have taken effect.

@@ -25,6 +25,17 @@ impl UpstreamCause {
         matches!(self, Self::Credentials | Self::Tls)
     }
 
+    /// Returns a sentence about a fault of ours; `None` if the failure is not on our side.
+    pub fn own_fault_sentence(self) -> Option<&'static str> {
+        match self {
+            Self::Credentials => Some("The fault is ours: the authority does not accept our key."),
+            Self::Tls => {
+                Some("The fault may be ours: the authority's certificate is not accepted here.")
+            }
+            _ => None,
+        }
+    }
+
     /// Returns what the authority does, as the end of a sentence that begins with "the authority:".
     pub fn explanation(self) -> &'static str {
         match self {
@@ -93,14 +104,14 @@ pub struct CallFailure {
 const ATTEMPTS_MIN: u32 = 2;
 
 impl CallFailure {
-    /// Judges a failed call about a document by the other calls of the last 30 s. `attempt` is the number of calls
-    /// about this document that failed in a row.
-    pub fn judge(cause: UpstreamCause, attempt: u32, recent: RecentCalls) -> Self {
+    /// Judges a failed call about a document by the other calls of the last 30 s. `failed_in_a_row`
+    /// is the number of calls about this document that failed in a row.
+    pub fn judge(cause: UpstreamCause, failed_in_a_row: u32, recent: RecentCalls) -> Self {
         let blame = match cause {
             UpstreamCause::Credentials => Some(Blame::OurKey),
             UpstreamCause::Tls | UpstreamCause::Throttled => None,
             _ if recent.answered == 0 => (recent.failed > 1).then_some(Blame::Authority),
-            _ if attempt < ATTEMPTS_MIN => None,
+            _ if failed_in_a_row < ATTEMPTS_MIN => None,
             _ if recent.own_answered > 0 => Some(Blame::Document),
             _ if recent.own_failed > 1 => Some(Blame::Taxpayer),
             _ => None,

@@ -244,7 +244,7 @@ impl NoticeTopic {
 
     /// Returns the subject of a mail with several notices. `is_recovery` is true if all of them say that something
     /// works again.
-    pub fn summary(self, count: usize, is_recovery: bool) -> String {
+    pub fn mail_subject(self, count: usize, is_recovery: bool) -> String {
         match self {
             Self::Access => "Choose your password".to_owned(),
             Self::Security => format!("{count} changes of keys or passwords"),
@@ -257,7 +257,7 @@ impl NoticeTopic {
     }
 
     /// Returns the path of the page that shows more about this topic.
-    pub fn path(self, scope: NoticeScope) -> String {
+    pub fn page_path(self, scope: NoticeScope) -> String {
         match (scope, self) {
             (_, Self::Access) => format!("{INVITATION_PATH}{LINK_PLACEHOLDER}"),
             (NoticeScope::Taxpayer(id), Self::Security) => format!("/dashboard/{id}/activity"),
@@ -306,7 +306,7 @@ impl NoticeKind {
     }
 
     /// Returns the event in a sentence, without the full stop.
-    pub fn sentence(self, about: &str) -> String {
+    pub fn event_sentence(self, about: &str) -> String {
         match self {
             Self::Invited => "You are invited to einvoice".to_owned(),
             Self::PasswordLost => "A new password was asked for".to_owned(),
@@ -323,7 +323,7 @@ impl NoticeKind {
         }
     }
 
-    pub fn what_to_do(self) -> &'static str {
+    pub fn advice(self) -> &'static str {
         match self {
             Self::Invited => {
                 "Open the link within 72 hours and choose your password. The link works once."
@@ -425,8 +425,8 @@ mod tests {
         assert_eq!(table.map(|(kind, _, _)| kind).to_vec(), kinds);
         for (kind, sentence, advice) in table {
             let kind = NoticeKind::parse(kind).unwrap();
-            assert_eq!(kind.sentence("X"), sentence);
-            assert!(kind.what_to_do().contains(advice), "{kind}");
+            assert_eq!(kind.event_sentence("X"), sentence);
+            assert!(kind.advice().contains(advice), "{kind}");
         }
     }
 
@@ -456,7 +456,7 @@ mod tests {
         for (topic, role, path) in table {
             let topic = NoticeTopic::parse(topic).unwrap();
             assert_eq!(topic.least_role(), role, "{topic}");
-            assert_eq!(topic.path(NoticeScope::Taxpayer(SEVEN)), path);
+            assert_eq!(topic.page_path(NoticeScope::Taxpayer(SEVEN)), path);
         }
     }
 

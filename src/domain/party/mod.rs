@@ -1,6 +1,14 @@
 //! Customers and taxpayers. The customer of an invoice is looked up by customer number, and then by tax number. If it
 //! is stored already, its stored data is used, with two exceptions: a missing tax number is filled in from the invoice,
 //! and a country that the authority does not list is replaced.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `email` | the rule for email addresses: the usual form only, without the quoted local parts and comments that RFC 5322 allows |
+//! | `look_alike` | detects tax numbers that people cannot tell apart, by the look-alike characters of Unicode (UTS 39) |
+//! | `normal_form` | normal forms of texts: two texts that people consider equal have the same normal form |
+//! | `settings` | the settings of a taxpayer's account: the look of its documents, and which checks and which automatic steps apply to its invoices |
+//! | `verification` | verification of a taxpayer's business id and tax number against the authority |
 
 pub mod email;
 pub mod look_alike;
@@ -15,7 +23,7 @@ use crate::domain::access::payer::Payer;
 use crate::domain::kernel::codes::{Category, Subscription};
 use crate::domain::kernel::ids::{CustomerId, IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::party::settings::{AccountSettings, SettingsChange};
+use crate::domain::party::settings::{AccountSettings, AccountSettingsChange};
 use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::domain::reference::country::country_code;
@@ -217,7 +225,7 @@ pub struct ProfileChange {
     pub phone: Option<String>,
     pub nature_of_business: Option<String>,
     pub address: Option<String>,
-    pub settings: SettingsChange,
+    pub settings: AccountSettingsChange,
 }
 
 impl ProfileChange {

@@ -78,7 +78,7 @@ impl<T> SettingChange<T> {
 
 /// A partial change of the settings. A setting that is `None` or `Keep` is not changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SettingsChange {
+pub struct AccountSettingsChange {
     pub registration_number: SettingChange<String>,
     pub template: SettingChange<Template>,
     pub accent: SettingChange<Colour>,
@@ -89,7 +89,7 @@ pub struct SettingsChange {
     pub transmit_after_signing: Option<bool>,
 }
 
-impl SettingsChange {
+impl AccountSettingsChange {
     pub fn apply(self, settings: &mut AccountSettings) {
         self.registration_number
             .apply(&mut settings.registration_number);
@@ -168,9 +168,9 @@ mod tests {
             ..AccountSettings::default()
         };
         let mut after = before.clone();
-        SettingsChange::default().apply(&mut after);
+        AccountSettingsChange::default().apply(&mut after);
         assert_eq!(after, before);
-        let change = SettingsChange {
+        let change = AccountSettingsChange {
             registration_number: SettingChange::Unset,
             template: SettingChange::Set(Template::Compact),
             strict_documents: Some(false),
@@ -178,7 +178,7 @@ mod tests {
                 kind: LogoKind::Svg,
                 bytes: Arc::from(*b"<svg/>"),
             }),
-            ..SettingsChange::default()
+            ..AccountSettingsChange::default()
         };
         change.apply(&mut after);
         assert_eq!(after.logo.as_ref().unwrap().bytes, 6);

@@ -64,7 +64,7 @@ impl Verification {
 
     /// Returns the new state after a check with the result `found`; `None` if the state does not change. A verified
     /// taxpayer stays verified. If the authority did not answer, an earlier reason stays.
-    pub fn after(self, found: Self) -> Option<Self> {
+    pub fn after_check(self, found: Self) -> Option<Self> {
         let is_silence = found == Self::Unverified(UnverifiedReason::NoAnswer);
         let stays = match self {
             Self::Pending => found == Self::Pending,
@@ -155,17 +155,17 @@ mod tests {
         let [authority, operator] =
             [ConfirmedBy::Authority, ConfirmedBy::Operator].map(Verification::Verified);
         for found in [mismatch, unknown, silent, authority, operator] {
-            assert_eq!(pending.after(found), Some(found));
-            assert_eq!(authority.after(found), None);
-            assert_eq!(operator.after(found), None);
+            assert_eq!(pending.after_check(found), Some(found));
+            assert_eq!(authority.after_check(found), None);
+            assert_eq!(operator.after_check(found), None);
         }
         for before in [mismatch, unknown, silent] {
-            assert_eq!(before.after(silent), None);
-            assert_eq!(before.after(before), None);
-            assert_eq!(before.after(authority), Some(authority));
+            assert_eq!(before.after_check(silent), None);
+            assert_eq!(before.after_check(before), None);
+            assert_eq!(before.after_check(authority), Some(authority));
         }
         assert_eq!(
-            (silent.after(mismatch), mismatch.after(unknown)),
+            (silent.after_check(mismatch), mismatch.after_check(unknown)),
             (Some(mismatch), Some(unknown))
         );
     }

@@ -24,9 +24,9 @@ const NEWEST: usize = 12;
 /// If a call of a step gave up waiting for a slot within this time, the rate of the step is computed from its answers
 /// within this time.
 const RATE_WINDOW: Duration = Duration::from_mins(1);
-/// The call in progress is expected to take at least a further quarter of its usual time or, if it has already taken
-/// longer than that, of the time that it has taken. For a call that has just taken its usual time, a quarter is right
-/// if calls take any time between half and one and a half of the usual time equally often.
+/// A call in progress is expected to take at least a further quarter of its usual time or, once it has taken longer
+/// than usual, of the time that it has taken so far. A quarter is right for calls whose times are spread evenly between
+/// half and one and a half of the usual time.
 const LATE_SHARE: u32 = 4;
 /// The time that a step is assumed to take until a call of any step has been answered.
 const STEP_TIME_DEFAULT: Duration = Duration::from_millis(500);

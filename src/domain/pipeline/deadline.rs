@@ -41,13 +41,26 @@ impl DeadlinePolicy {
     }
 
     fn deadline_after(&self, category: Option<Category>, issued: Timestamp) -> Timestamp {
-        let given = match category {
+        let given = self.allowed_time(category);
+        issued.saturating_add(given).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Returns the time from issue to deadline.
+    fn allowed_time(&self, category: Option<Category>) -> Duration {
+        match category {
             Some(Category::B2B) => self.b2b,
             Some(Category::B2C) => self.b2c,
             Some(Category::B2G) => self.b2g,
             None => self.b2b.min(self.b2c).min(self.b2g),
-        };
-        issued.saturating_add(given).unwrap_or(Timestamp::MAX)
+        }
+    }
+
+    /// Returns the first day of issue whose documents are not late at `now`: those of this category that were issued
+    /// before it, and do not give their time of issue, have missed their deadline.
+    pub fn first_day_in_time(&self, category: Category, now: Timestamp) -> Date {
+        let given = self.allowed_time(Some(category));
+        let issued = now.saturating_sub(given).unwrap_or(Timestamp::MIN);
+        self.offset.to_datetime(issued).date()
     }
 
     /// Returns the time of issue; without `time`, the end of the day.
@@ -121,6 +134,30 @@ mod tests {
             "the shortest"
         );
         assert_eq!(of("B2B", "odd", None), "2026-11-24T12:00:00Z");
+    }
+
+    #[test]
+    fn what_was_issued_before_the_first_day_in_time_is_late() {
+        let policy = DeadlinePolicy {
+            offset: Offset::constant(1),
+            ..DeadlinePolicy::default()
+        };
+        for (category, now, day) in [
+            // In the time zone of the authority it is the next day already.
+            (Category::B2C, "2026-11-21T23:30:00Z", "2026-11-21"),
+            (Category::B2C, "2026-11-21T22:30:00Z", "2026-11-20"),
+            (Category::B2B, "2026-11-21T12:00:00Z", "2026-11-18"),
+            (Category::B2G, "2026-11-21T12:00:00Z", "2026-11-18"),
+        ] {
+            let now: Timestamp = now.parse().unwrap();
+            let first = policy.first_day_in_time(category, now);
+            assert_eq!(first.to_string(), day, "{category} {now}");
+            for (issued, is_late) in [(first, false), (first.yesterday().unwrap(), true)] {
+                let issued = policy.issue_moment(issued, None).unwrap();
+                let deadline = policy.deadline_after(Some(category), issued);
+                assert_eq!(deadline < now, is_late, "{category} {now} {issued}");
+            }
+        }
     }
 
     #[test]

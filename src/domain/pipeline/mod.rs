@@ -1,4 +1,23 @@
 //! The pipeline to the authority: the steps of each operation and their effects on the invoice.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `authority_document` | the document that Submit sends to the authority, with the authority's names for fields and values |
+//! | `capacity` | the capacity of the pipeline: the time in which a queue of runs is processed |
+//! | `deadline` | the legal deadline for an invoice to reach the authority |
+//! | `operator_action` | the actions of operators on a run |
+//! | `payload` | the payload of a run: the content that the run sends to the authority |
+//! | `prediction` | predicts when a run ends, with a range around the expected time, and measures how far past predictions were off |
+//! | `resolution` | the ways in which the outcome of a call became known |
+//! | `run` | a run, which takes one document through the steps of an operation |
+//! | `run_request` | a request for a run, which opens one, joins one or replaces its document |
+//! | `run_words` | the enumerations of a run: its operations and steps, its states, the reasons to wait, and the actions of operators |
+//! | `signed_copy` | compares the authority's signed copy of an invoice with the document that was sent |
+//! | `step_attempt` | an attempt at a step of a run, and its entry in the log of steps |
+//! | `transit` | the transmission state of an invoice according to our records |
+//! | `turns` | the order in which runs get a worker |
+//! | `vat_report` | a sale and its VAT, which the operation Report sends to the authority |
+//! | `waiting` | explains to people why a run does not continue |
 
 pub mod authority_document;
 pub mod capacity;

@@ -19,8 +19,8 @@ use crate::domain::pipeline::{OperatorAction, Run, RunState};
 
 impl RunState {
     /// Returns the state after an action; `None` if the state does not allow the action.
-    pub fn after(self, to: OperatorAction) -> Option<Self> {
-        match (self, to) {
+    pub fn after_action(self, action: OperatorAction) -> Option<Self> {
+        match (self, action) {
             (Self::Running | Self::Waiting, OperatorAction::Pause) => Some(Self::Paused),
             (Self::Paused, OperatorAction::Resume)
             | (
@@ -36,9 +36,9 @@ impl RunState {
 }
 
 impl Run {
-    pub fn apply_action(self, to: OperatorAction, now: Timestamp) -> Result<Self, Refusal> {
-        self.check_action(to)?;
-        Ok(match to {
+    pub fn apply_action(self, action: OperatorAction, now: Timestamp) -> Result<Self, Refusal> {
+        self.check_action(action)?;
+        Ok(match action {
             OperatorAction::Pause => self.pause(now),
             OperatorAction::Resume | OperatorAction::Retry => self.reopen(now),
             OperatorAction::Cancel => self.cancel(now),
@@ -46,12 +46,14 @@ impl Run {
     }
 
     /// Refuses an action that the run does not allow now.
-    pub fn check_action(&self, to: OperatorAction) -> Result<(), Refusal> {
-        self.state().after(to).ok_or(Refusal::ActionNotAllowed {
-            from: self.state(),
-            to,
-        })?;
-        match (to, self.progress.intent) {
+    pub fn check_action(&self, action: OperatorAction) -> Result<(), Refusal> {
+        self.state()
+            .after_action(action)
+            .ok_or(Refusal::ActionNotAllowed {
+                from: self.state(),
+                to: action,
+            })?;
+        match (action, self.progress.intent) {
             (OperatorAction::Cancel, Some(step)) => Err(Refusal::RunUnsettled {
                 from: self.state(),
                 step,
@@ -68,7 +70,7 @@ impl Run {
         OperatorAction::ALL
             .iter()
             .copied()
-            .filter(|to| self.check_action(*to).is_ok())
+            .filter(|action| self.check_action(*action).is_ok())
             .collect()
     }
 }
@@ -129,7 +131,7 @@ mod tests {
                 };
                 assert_eq!(
                     moved.ok().map(|run| run.state()),
-                    state.after(*to),
+                    state.after_action(*to),
                     "{state} {to}"
                 );
                 table.push(format!("{state} {to}: {outcome}"));
@@ -169,7 +171,7 @@ mod tests {
         for (run, advice) in [
             (signing.clone(), "let the run go on"),
             (
-                signing.clone().after(Step::Sign, &waits(), NOW),
+                signing.clone().after_step(Step::Sign, &waits(), NOW),
                 "let the run go on",
             ),
             (signing.clone().pause(NOW), "resume the run"),
@@ -182,7 +184,7 @@ mod tests {
             assert!(refusal.to_string().contains(advice), "{refusal}");
             assert!(!run.allowed_actions().contains(&OperatorAction::Cancel));
         }
-        let signed = signing.after(Step::Sign, &done_result(), NOW);
+        let signed = signing.after_step(Step::Sign, &done_result(), NOW);
         assert_eq!(
             signed.apply_action(OperatorAction::Cancel, NOW),
             Err(Refusal::RunTookEffect)
@@ -205,7 +207,7 @@ mod tests {
         };
         let run = run(Operation::Submit, RunState::Running)
             .begin_attempt(Step::Sign, NOW)
-            .after(Step::Sign, &refused, NOW);
+            .after_step(Step::Sign, &refused, NOW);
         assert_eq!(run.allowed_actions(), [OperatorAction::Retry]);
     }
 
@@ -215,11 +217,11 @@ mod tests {
         for step in [Step::Health, Step::AccessPoints] {
             run = run
                 .begin_attempt(step, NOW)
-                .after(step, &done_result(), NOW);
+                .after_step(step, &done_result(), NOW);
         }
         let lost = run
             .begin_attempt(Step::Send, NOW)
-            .after(Step::Send, &waits(), NOW);
+            .after_step(Step::Send, &waits(), NOW);
         assert_eq!(lost.next_step(), Some(Step::Health));
         let asked = lost.begin_attempt(Step::Health, NOW);
         assert_eq!(
@@ -230,16 +232,16 @@ mod tests {
             })
         );
         let asked = asked
-            .after(Step::Health, &done_result(), NOW)
+            .after_step(Step::Health, &done_result(), NOW)
             .begin_attempt(Step::AccessPoints, NOW);
-        let asked = asked.after(Step::AccessPoints, &done_result(), NOW);
+        let asked = asked.after_step(Step::AccessPoints, &done_result(), NOW);
         assert_eq!(
             (asked.progress.intent, asked.next_step()),
             (Some(Step::Send), Some(Step::Send))
         );
         let sent = asked
             .begin_attempt(Step::Send, NOW)
-            .after(Step::Send, &done_result(), NOW);
+            .after_step(Step::Send, &done_result(), NOW);
         assert_eq!(
             (sent.progress.intent, sent.state()),
             (None, RunState::Succeeded)
@@ -250,7 +252,7 @@ mod tests {
     fn momentary_steps_are_repeated_after_a_pause() {
         let run = run(Operation::Transmit, RunState::Running).begin_attempt(Step::Health, NOW);
         let run = run
-            .after(Step::Health, &done_result(), NOW)
+            .after_step(Step::Health, &done_result(), NOW)
             .apply_action(OperatorAction::Pause, NOW)
             .unwrap();
         assert_eq!(

@@ -4,6 +4,7 @@
 //! outage cannot be predicted, so the range of a run that waits for it has no latest time.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -79,7 +80,7 @@ pub struct PastPredictions {
 impl PastPredictions {
     /// Predicts the end of a run that needs the time `takes` once it can continue.
     pub fn predict(&self, start: ContinuationTime, takes: Duration) -> Prediction {
-        let (shortest, longest) = self.time_range(takes);
+        let range = self.time_range(takes);
         let (earliest, expected) = match start {
             ContinuationTime::At(at) => (at, at),
             ContinuationTime::AfterOutage { earliest, expected } => (earliest, expected),
@@ -87,8 +88,8 @@ impl PastPredictions {
         let is_known = matches!(start, ContinuationTime::At(_));
         Prediction {
             expected: add_time(expected, takes),
-            earliest: add_time(earliest, shortest),
-            latest: is_known.then(|| add_time(expected, longest)),
+            earliest: add_time(earliest, *range.start()),
+            latest: is_known.then(|| add_time(expected, *range.end())),
             takes,
         }
     }
@@ -145,18 +146,15 @@ impl PastPredictions {
         })
     }
 
-    /// Returns the shortest and the longest time of a run with this predicted time. The lowest and the highest factor
-    /// of the past predictions are left out.
-    fn time_range(&self, takes: Duration) -> (Duration, Duration) {
+    /// Returns the times that a run with this predicted time may really take, from the shortest to the longest. The
+    /// lowest and the highest factor of the past predictions are left out.
+    fn time_range(&self, takes: Duration) -> RangeInclusive<Duration> {
         let ratios = self.sorted_values(|past| past.ratio);
         let (low, high) = match ratios.as_slice() {
             [_, low, .., high, _] if ratios.len() >= PAST_MIN => (*low, *high),
             _ => (ONE / 2, ONE * 2),
         };
-        (
-            scale_time(takes, low.min(ONE - MARGIN)),
-            scale_time(takes, high.max(ONE + MARGIN)),
-        )
+        scale_time(takes, low.min(ONE - MARGIN))..=scale_time(takes, high.max(ONE + MARGIN))
     }
 
     fn sorted_values(&self, part: fn(&JudgedPrediction) -> u64) -> Vec<u64> {

@@ -252,7 +252,7 @@ impl Run {
 
     /// Keeps a run in quarantine although its quarantine could be lifted. From now on, only an operator can release it.
     #[must_use]
-    pub fn keep_quarantined(self) -> Self {
+    pub fn require_operator_release(self) -> Self {
         let crash_history = CrashHistory {
             is_lifted: true,
             ..self.progress.crash_history
@@ -404,10 +404,10 @@ mod tests {
                 until: now,
             };
             assert!(
-                !called.clone().after(step, &lost, now).is_replaceable(),
+                !called.clone().after_step(step, &lost, now).is_replaceable(),
                 "{operation} unknown"
             );
-            let paused = called.clone().after(
+            let paused = called.clone().after_step(
                 step,
                 &StepResult::Pause {
                     error: "cut".to_owned(),
@@ -415,7 +415,7 @@ mod tests {
                 now,
             );
             assert!(!paused.is_replaceable(), "{operation} given up");
-            let refused = called.clone().after(
+            let refused = called.clone().after_step(
                 step,
                 &StepResult::Refused {
                     error: "no".to_owned(),
@@ -424,7 +424,9 @@ mod tests {
             );
             assert!(refused.is_replaceable(), "{operation} refused");
             assert_eq!(
-                called.after(step, &done_result(), now).is_replaceable(),
+                called
+                    .after_step(step, &done_result(), now)
+                    .is_replaceable(),
                 operation.is_repeatable(),
                 "{operation}"
             );
@@ -436,7 +438,7 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let checked = run(Operation::Submit)
             .begin_attempt(Step::IrnCheck, now)
-            .after(Step::IrnCheck, &done_result(), now);
+            .after_step(Step::IrnCheck, &done_result(), now);
         assert!(checked.is_replaceable());
     }
 }

@@ -123,9 +123,9 @@ impl Run {
             .min(now)
     }
 
-    /// Returns the run after `step` ended with the result `verdict`.
+    /// Returns the run after an attempt at `step` had the result `verdict`.
     #[must_use]
-    pub fn after(mut self, step: Step, verdict: &StepResult, now: Timestamp) -> Self {
+    pub fn after_step(mut self, step: Step, verdict: &StepResult, now: Timestamp) -> Self {
         self.updated_at = now;
         self.last_error = verdict.error().map(str::to_owned);
         match verdict {
@@ -167,7 +167,7 @@ impl Run {
         };
         self.progress = StepProgress { intent, ..before };
         self.qr_code = self.qr_code.take().or(qr_code);
-        self.resolved_by = Some(resolved_by.after(self.resolved_by, step));
+        self.resolved_by = resolved_by.combine_with_earlier(self.resolved_by, step);
         let goes_on = self.next_step().is_some();
         self.phase = if goes_on {
             RunPhase::Running { due_at: None }
@@ -229,7 +229,7 @@ mod tests {
         let verdict = StepResult::Unchanged(ResolvedBy::Confirm);
         let run = run(Operation::Payment)
             .begin_attempt(Step::Payment, now)
-            .after(Step::Payment, &verdict, now);
+            .after_step(Step::Payment, &verdict, now);
         assert_eq!(
             (run.state(), run.resolved_by),
             (RunState::Succeeded, Some(ResolvedBy::Confirm))
@@ -244,7 +244,7 @@ mod tests {
     fn a_deferred_step_counts_no_attempt_and_no_time() {
         let failed = run(Operation::Submit)
             .begin_attempt(Step::IrnCheck, at(0))
-            .after(Step::IrnCheck, &lost_result(at(1)), at(0));
+            .after_step(Step::IrnCheck, &lost_result(at(1)), at(0));
         assert_eq!(
             (failed.progress.attempt, failed.progress.failing_since),
             (1, Some(at(0)))
@@ -254,12 +254,12 @@ mod tests {
             error: "held back".to_owned(),
             until: at(1),
         };
-        let held = tried.after(Step::IrnCheck, &not_called, at(1));
+        let held = tried.after_step(Step::IrnCheck, &not_called, at(1));
         assert_eq!(
             (held.progress.attempt, held.state()),
             (1, RunState::Waiting)
         );
-        let later = held.begin_attempt(Step::IrnCheck, at(90_000)).after(
+        let later = held.begin_attempt(Step::IrnCheck, at(90_000)).after_step(
             Step::IrnCheck,
             &lost_result(at(90_002)),
             at(90_000),
@@ -283,12 +283,13 @@ mod tests {
         for (name, change) in changes {
             let mut checked = run(Operation::Transmit);
             for step in [Step::Health, Step::AccessPoints] {
-                checked = checked
-                    .begin_attempt(step, at(0))
-                    .after(step, &done_result(), at(0));
+                checked =
+                    checked
+                        .begin_attempt(step, at(0))
+                        .after_step(step, &done_result(), at(0));
             }
             let called = change(checked.begin_attempt(Step::Send, at(0)));
-            let answered = called.after(Step::Send, &done_result(), at(3));
+            let answered = called.after_step(Step::Send, &done_result(), at(3));
             assert_eq!(
                 (answered.state(), answered.next_step()),
                 (RunState::Succeeded, None),
@@ -302,13 +303,15 @@ mod tests {
         let mut run = run(Operation::Transmit);
         for (second, attempt) in [(0, 1), (10, 2), (20, 3)] {
             for step in [Step::Health, Step::AccessPoints] {
-                run = run
-                    .begin_attempt(step, at(second))
-                    .after(step, &done_result(), at(second));
+                run = run.begin_attempt(step, at(second)).after_step(
+                    step,
+                    &done_result(),
+                    at(second),
+                );
             }
             run = run.begin_attempt(Step::Send, at(second));
             assert_eq!(run.progress.attempt, attempt);
-            run = run.after(Step::Send, &lost_result(at(second + 10)), at(second));
+            run = run.after_step(Step::Send, &lost_result(at(second + 10)), at(second));
             assert_eq!(run.progress.failing_since, Some(at(0)));
         }
     }

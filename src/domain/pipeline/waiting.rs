@@ -17,8 +17,11 @@ words! {
         TaxpayerPaused = "taxpayer-paused",
         /// An operator has tripped the breaker of the next step.
         CallsStopped = "calls-stopped",
-        /// The breaker of the next step holds calls back, because they failed.
+        /// The breaker of the next step holds calls back, because earlier calls failed.
         Outage = "outage",
+        /// The breaker of the next step holds calls back, because they failed through a fault of ours, such as a key that
+        /// the authority refuses.
+        OurFault = "our-fault",
     }
 }
 
@@ -33,9 +36,9 @@ impl RunHold {
 #[derive(Debug, Clone, Default)]
 pub struct WaitContext {
     /// The breaker that blocks the run's next step, if one does.
-    pub block: Option<StepBlock>,
+    pub block: Option<BlockingBreaker>,
     /// The replica that holds the run's lane, so that one of its workers processes the run; `None` if no replica does.
-    pub worker: Option<Worker>,
+    pub worker: Option<HoldingReplica>,
     pub queue: Option<QueuePlace>,
     /// True if an operator paused the run.
     pub is_held: bool,
@@ -47,9 +50,9 @@ pub struct WaitContext {
     pub failure: Option<CallFailure>,
 }
 
-/// The replica that holds a run's lane.
+/// The replica that holds a run's lane, so that no other replica processes the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Worker {
+pub struct HoldingReplica {
     pub name: String,
     /// The step that the replica is calling, and the start of the call. `None` if that is not known: the run may still
     /// have the start time that an earlier replica recorded before it died.
@@ -62,7 +65,7 @@ pub struct Worker {
 
 /// An open breaker that blocks one step for one taxpayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StepBlock {
+pub struct BlockingBreaker {
     pub since: Option<Timestamp>,
     /// The time of the next probe; `None` while a probe is in flight or due, and for a tripped breaker, which is not
     /// probed.
@@ -71,6 +74,8 @@ pub struct StepBlock {
     pub is_probing: bool,
     /// True if an operator tripped the breaker. It is then not probed.
     pub is_tripped: bool,
+    /// The fault of ours through which the calls failed; `None` if the fault is not ours.
+    pub own_fault: Option<UpstreamCause>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,10 +189,7 @@ impl Run {
     fn explain_quarantine(&self, since: &str) -> String {
         let history = self.progress.crash_history;
         let cause = if history.panics > 0 {
-            format!(
-                "its work panicked {} times and the process crashed {} times",
-                history.panics, history.crashes
-            )
+            history.cause_in_words()
         } else {
             format!(
                 "the process crashed {} times while it worked on {}",
@@ -231,8 +233,8 @@ impl Run {
         }
     }
 
-    fn explain_work(&self, worker: &Worker, queue: Option<&QueuePlace>) -> String {
-        let Worker {
+    fn explain_work(&self, worker: &HoldingReplica, queue: Option<&QueuePlace>) -> String {
+        let HoldingReplica {
             name,
             calls,
             silent_since,
@@ -257,7 +259,7 @@ impl Run {
         }
     }
 
-    fn explain_block(&self, block: &StepBlock, queue: Option<&QueuePlace>) -> String {
+    fn explain_block(&self, block: &BlockingBreaker, queue: Option<&QueuePlace>) -> String {
         let since = block.since.map_or_else(String::new, |since| {
             format!(" since {}", moment_text(since))
         });
@@ -279,8 +281,12 @@ impl Run {
             format!("; then it is number {} in the queue", queue.position)
         });
         let end = end_in_words(queue);
+        let fault = block
+            .own_fault
+            .and_then(UpstreamCause::own_fault_sentence)
+            .map_or_else(String::new, |sentence| format!(" {sentence}"));
         format!(
-            "The breaker holds back the calls of {}{since}. {probe}, and the run goes on after the first answer{place}.{end}",
+            "The breaker holds back the calls of {}{since}.{fault} {probe}, and the run goes on after the first answer{place}.{end}",
             self.step_in_words()
         )
     }
@@ -401,11 +407,11 @@ mod tests {
             error: "down".into(),
             until: second(60),
         };
-        run().after(Step::IrnCheck, &result, second(1))
+        run().after_step(Step::IrnCheck, &result, second(1))
     }
 
     fn given_up() -> Run {
-        run().after(
+        run().after_step(
             Step::IrnCheck,
             &StepResult::Pause {
                 error: "down".into(),
@@ -456,11 +462,12 @@ mod tests {
             }),
             ..WaitContext::default()
         };
-        let block = StepBlock {
+        let block = BlockingBreaker {
             since: Some(second(2)),
             next_probe_at: Some(second(65)),
             is_probing: false,
             is_tripped: false,
+            own_fault: None,
         };
         let blocked = WaitContext {
             block: Some(block),
@@ -471,7 +478,7 @@ mod tests {
             ..WaitContext::default()
         };
         let [probing, due_to_probe] = [true, false].map(|is_probing| WaitContext {
-            block: Some(StepBlock {
+            block: Some(BlockingBreaker {
                 next_probe_at: None,
                 is_probing,
                 ..block
@@ -479,7 +486,7 @@ mod tests {
             ..alone.clone()
         });
         let ordered = WaitContext {
-            block: Some(StepBlock {
+            block: Some(BlockingBreaker {
                 is_tripped: true,
                 ..block
             }),
@@ -507,7 +514,10 @@ mod tests {
             (given_up(), &alone),
             (given_up().after_crash().after_crash().after_crash(), &alone),
             (given_up().after_panic().after_panic(), &alone),
-            (run().after(Step::IrnCheck, &refused, second(5)), &alone),
+            (
+                run().after_step(Step::IrnCheck, &refused, second(5)),
+                &alone,
+            ),
             (run().cancel(second(5)), &alone),
             (run().end_as_transmitted(second(5)), &alone),
         ]
@@ -527,7 +537,7 @@ mod tests {
             An operator paused it at 2027-01-15 08:00:05 UTC. It stays paused until an operator resumes it.
             It was given up at 2027-01-15 08:00:09 UTC at the step irn-check. It stays paused until an operator retries it.
             It has been in quarantine since 2027-01-15 08:00:09 UTC, because the process crashed 3 times while it worked on the step irn-check. It is tried once more, alone, when a process has lived for a while; an operator may retry it now or cancel it.
-            It has been in quarantine since 2027-01-15 08:00:09 UTC, because its work panicked 2 times and the process crashed 0 times. It stays there until an operator retries or cancels it.
+            It has been in quarantine since 2027-01-15 08:00:09 UTC, because it panicked 2 times. It stays there until an operator retries or cancels it.
             It waits for nothing: the authority refused the document at 2027-01-15 08:00:05 UTC. The taxpayer corrects it and sends it again; a retry sends the same document.
             It waits for nothing: it was cancelled at 2027-01-15 08:00:05 UTC. A new request of the taxpayer or a retry starts it again.
             It waits for nothing: it succeeded at 2027-01-15 08:00:05 UTC.
@@ -544,7 +554,7 @@ mod tests {
     #[test]
     fn what_holds_a_run_up_is_named() {
         let worked_on = |calls, silent_since| WaitContext {
-            worker: Some(Worker {
+            worker: Some(HoldingReplica {
                 name: "replica-1".into(),
                 calls,
                 silent_since,

@@ -11,6 +11,7 @@
 //! | failed | the reconciliation is not retried any more; `error` has the reason |
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::time::Duration;
 
 use jiff::civil::Date;
@@ -232,12 +233,10 @@ impl Reconciliation {
     }
 }
 
-/// Returns the start of a day and the start of the next day in a time zone; `None` if one of them is out of range.
-pub fn day_span(day: Date, zone: Offset) -> Option<(Timestamp, Timestamp)> {
-    Some((
-        day_start(day, zone)?,
-        day_start(day.tomorrow().ok()?, zone)?,
-    ))
+/// Returns the time of a day in a time zone: from its start to the start of the next day, which does not belong to it.
+/// `None` if one of the two cannot be represented.
+pub fn day_span(day: Date, zone: Offset) -> Option<Range<Timestamp>> {
+    Some(day_start(day, zone)?..day_start(day.tomorrow().ok()?, zone)?)
 }
 
 fn day_start(day: Date, zone: Offset) -> Option<Timestamp> {
@@ -283,10 +282,9 @@ mod tests {
 
     #[test]
     fn a_day_is_one_in_the_time_zone_of_the_authority() {
-        let (start, end) = day_span(day("2026-01-15"), offset(1)).unwrap();
         assert_eq!(
-            (start, end),
-            (at("2026-01-14T23:00:00Z"), at("2026-01-15T23:00:00Z"))
+            day_span(day("2026-01-15"), offset(1)),
+            Some(at("2026-01-14T23:00:00Z")..at("2026-01-15T23:00:00Z"))
         );
         assert_eq!(
             day_at(at("2026-01-14T23:00:00Z"), offset(1)),

@@ -28,6 +28,13 @@
 //! | our payment is further than the authority's, which is the one that the authority was last told | agreed: the taxpayer has not relayed it |
 //! | our payment is further than the authority's, which is not the one that the authority was last told | `payment_behind_remotely`, listed |
 //! | one payment is PAID and the other REJECTED, or their status is unknown | `payment_differs`, listed |
+//!
+//! | File | Content |
+//! |---|---|
+//! | `comparison` | the comparison of our record of an invoice with the authority's, and the repair of each difference |
+//! | `day` | the reconciliation of one day of a taxpayer, and its findings |
+//! | `finding_kind` | the kinds of differences, each with advice to an operator |
+//! | `records` | the two records of an invoice that are compared: ours, and the authority's |
 
 pub mod comparison;
 pub mod day;

@@ -147,13 +147,23 @@ impl Catalog {
         self.names.get(&list)?.get(code).map(String::as_str)
     }
 
+    /// Returns the codes of a list with their names, in the order of the codes. A code without a name is its own name.
+    pub fn codes_with_names(&self, list: ReferenceList) -> Vec<(&str, &str)> {
+        let codes = self.codes.get(&list).into_iter().flatten();
+        let mut all: Vec<_> = codes
+            .map(|code| (code.as_str(), self.name(list, code).unwrap_or(code)))
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
     /// Returns the percent of a tax category; zero if the category is unknown.
     pub fn tax_percent(&self, tax_category: &str) -> Amount {
         self.percents.get(tax_category).copied().unwrap_or_default()
     }
 
     /// Returns the listed tax categories with their percents, ordered by code, those whose code ends in `_VAT` first.
-    pub fn tax_categories(&self) -> Vec<(&str, Amount)> {
+    pub fn tax_percents_by_category(&self) -> Vec<(&str, Amount)> {
         // A category that is not listed any more keeps its percent, for the invoices that have it.
         let mut all: Vec<_> = self
             .percents
@@ -251,6 +261,19 @@ mod tests {
     }
 
     #[test]
+    fn the_codes_of_a_list_have_an_order_and_each_has_a_name() {
+        let mut catalog = Catalog::default();
+        let list = ReferenceList::Currencies;
+        assert!(catalog.codes_with_names(list).is_empty());
+        let listed = json!([{ "code": "USD", "name": "US Dollar" }, { "code": "NGN" }]);
+        catalog.load(list, &listed);
+        assert_eq!(
+            catalog.codes_with_names(list),
+            [("NGN", "NGN"), ("USD", "US Dollar")]
+        );
+    }
+
+    #[test]
     fn a_tax_category_that_is_not_listed_any_more_is_not_chosen() {
         let standard = json!({ "code": "STANDARD_VAT", "percent": 7.5 });
         let old = json!({ "code": "OLD_VAT", "percent": 5 });
@@ -261,7 +284,7 @@ mod tests {
             (json!([]), vec![]),
         ] {
             catalog.load(ReferenceList::TaxCategories, &listed);
-            let chosen = catalog.tax_categories().into_iter();
+            let chosen = catalog.tax_percents_by_category().into_iter();
             let chosen: Vec<_> = chosen.map(|(code, _)| code).collect();
             assert_eq!(chosen, codes, "{listed}");
             assert_eq!(catalog.tax_percent("OLD_VAT").to_string(), "5", "{listed}");

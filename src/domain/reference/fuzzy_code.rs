@@ -51,7 +51,7 @@ pub fn nearest_code(catalog: &Catalog, list: ReferenceList, text: &str) -> Optio
     }
     let is_code = matching_terms.iter().any(|word| word.is_code);
     single_match(
-        &codes(&matching_terms),
+        &distinct_codes(&matching_terms),
         if is_code {
             MatchKind::Spelling
         } else {
@@ -71,7 +71,7 @@ pub fn code_in_another_spelling(
         return None;
     }
     let matching_terms = matching_terms(catalog, list, &letters_and_digits(text));
-    single_match(&codes(&matching_terms), MatchKind::Spelling).map(|found| found.code)
+    single_match(&distinct_codes(&matching_terms), MatchKind::Spelling).map(|found| found.code)
 }
 
 fn matching_terms<'c>(
@@ -85,7 +85,7 @@ fn matching_terms<'c>(
         .collect()
 }
 
-fn codes<'c>(matching_terms: &[&'c CatalogTerm]) -> BTreeSet<&'c str> {
+fn distinct_codes<'c>(matching_terms: &[&'c CatalogTerm]) -> BTreeSet<&'c str> {
     matching_terms
         .iter()
         .map(|word| word.code.as_str())
@@ -156,8 +156,9 @@ fn typo_counts<'c>(
     typo_counts
 }
 
-fn single_match(found: &BTreeSet<&str>, kind: MatchKind) -> Option<CodeMatch> {
-    let mut codes = found.iter();
+/// Returns the only one of these codes; `None` if there are none or several.
+fn single_match(codes: &BTreeSet<&str>, kind: MatchKind) -> Option<CodeMatch> {
+    let mut codes = codes.iter();
     let code = codes.next()?;
     codes.next().is_none().then(|| CodeMatch {
         code: (*code).to_owned(),

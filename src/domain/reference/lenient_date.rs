@@ -77,7 +77,7 @@ fn parse_parts(text: &str) -> Option<Date> {
         (None, Some(month)) => date_from_numbers(third, month, without_ordinal_ending(first)),
         (Some(_), Some(_)) => None,
         (None, None) if first.len() == 4 => date_from_numbers(first, second, third),
-        (None, None) => parse_ambiguous(first, second, third),
+        (None, None) => parse_day_and_month(first, second, third),
     }
 }
 
@@ -87,7 +87,7 @@ fn is_blank(letter: char) -> bool {
 
 /// Parses a day and a month in either order, and a year. A number above 12 is the day. Returns `None` if both numbers
 /// can be the month and they differ.
-fn parse_ambiguous(first: &str, second: &str, year: &str) -> Option<Date> {
+fn parse_day_and_month(first: &str, second: &str, year: &str) -> Option<Date> {
     let day_first = date_from_numbers(year, second, first);
     let month_first = date_from_numbers(year, first, second);
     match (day_first, month_first) {

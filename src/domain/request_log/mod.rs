@@ -88,20 +88,21 @@ impl LoggedBody {
         }
     }
 
-    /// Creates a JSON body and hides its secrets. `start` holds the first bytes of the body, or all.
-    pub fn from_json(start: &[u8], bytes: u64) -> Self {
+    /// Creates a JSON body and hides its secrets. `start` holds the whole body, or at least as much of its beginning as
+    /// is stored. `whole_bytes` is the length of the whole body.
+    pub fn from_json(start: &[u8], whole_bytes: u64) -> Self {
         let start = start.get(..BODY_BYTES_MAX).unwrap_or(start);
         // The last character may be cut, and PostgreSQL stores no NUL.
         let text = String::from_utf8_lossy(start).replace('\0', "\u{fffd}");
         let RedactedText { text, hides } = redact(&text);
-        let is_whole = u64::try_from(start.len()).is_ok_and(|length| length == bytes);
+        let is_whole = u64::try_from(start.len()).is_ok_and(|length| length == whole_bytes);
         let extent = match (is_whole, hides) {
             (false, _) => BodyExtent::Cut,
             (true, true) => BodyExtent::Redacted,
             (true, false) => BodyExtent::Whole,
         };
         Self {
-            bytes,
+            bytes: whole_bytes,
             extent,
             text,
         }

@@ -26,12 +26,13 @@ const SECRET_NAME_PARTS: [&str; 14] = [
 /// Fields that are secret if this is their whole name: settings with which an ERP system is called.
 const SECRET_NAMES: [&str; 2] = ["auth", "pwd"];
 /// Texts that are followed by a secret, in whatever field they are.
-const SECRET_BEGINNINGS: [&str; 9] = [
+const SECRET_BEGINNINGS: [&str; 10] = [
     "tpk_",
     "sik_",
     "opk_",
     "whsec_",
     "/sign-in/invitation/",
+    "/sign-in/unsubscribe/",
     "/authority/notifications/",
     "/verify/",
     "/shared/deliveries/",
@@ -71,10 +72,10 @@ impl RedactedText {
             self.text.push_str(shown);
             return self.hide(follows, secret_length(follows), REPLACEMENT);
         }
-        if let Some((start, slash_length)) = scheme_end(rest) {
-            let (shown, follows) = rest.split_at(start);
+        if let Some(separator) = find_url_separator(rest) {
+            let (shown, follows) = rest.split_at(separator.length);
             self.text.push_str(shown);
-            return match credentials_length(follows, slash_length) {
+            return match credentials_length(follows, separator.slash_length) {
                 Some(length) => self.hide(follows, length, REPLACEMENT),
                 None => follows,
             };
@@ -230,12 +231,22 @@ fn ends_secret(sign: char) -> bool {
     !(sign.is_ascii_alphanumeric() || "-_.+/=~%".contains(sign))
 }
 
-/// If the text begins with `://`, returns the length of these three characters and that of the last slash. Each of them
-/// may be escaped and then takes several bytes.
-fn scheme_end(text: &str) -> Option<(usize, usize)> {
+/// The `://` after the scheme of a URL. Each of the three characters may be escaped and then takes several bytes.
+struct UrlSeparator {
+    /// The number of bytes that all three characters take.
+    length: usize,
+    /// The number of bytes that the last slash takes.
+    slash_length: usize,
+}
+
+/// Returns the `://` with which the text begins; `None` if it begins otherwise.
+fn find_url_separator(text: &str) -> Option<UrlSeparator> {
     let before_slash = beginning_length(text, ":/")?;
-    let whole = beginning_length(text, "://")?;
-    Some((whole, whole - before_slash))
+    let length = beginning_length(text, "://")?;
+    Some(UrlSeparator {
+        length,
+        slash_length: length - before_slash,
+    })
 }
 
 /// Returns the length of the user and password at the beginning of the text, which follows the `://` of a URL.
@@ -403,6 +414,10 @@ mod tests {
             (
                 "https://h/sign-in/invitation/aB-c\"",
                 "https://h/sign-in/invitation/(hidden)\"",
+            ),
+            (
+                "https://h/sign-in/unsubscribe/contact-1/invoices/aB\"",
+                "https://h/sign-in/unsubscribe/(hidden)\"",
             ),
             ("/V1/x/SIK_abc/y z", "/V1/x/SIK_(hidden) z"),
             ("bearer abc.def", "bearer (hidden)"),

@@ -9,13 +9,14 @@ use authority_client::{AuthorityFailure, CallerAccount, Cause, ResourceList};
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::domain::access::caller::Caller;
 use crate::domain::integration::{AuthType, DataFormat};
+use crate::domain::kernel::nearest_word::suggestion;
 use crate::http::endpoint::{Path, path};
 use crate::http::openapi::{doc, schema};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::views::choice::{Enums, InvoiceCategories, SelectOption};
+use crate::http::views::choice::{Enums, InvoiceCategories, SelectOption, option_label};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -93,14 +94,8 @@ async fn list_enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse
     Ok(ApiResponse::ok("Enums retrieved successfully", data))
 }
 
-/// Returns the option with this value. The label is usually the value in upper case with spaces for underscores.
 fn to_select_option(value: &str) -> SelectOption {
-    let label = match value {
-        "custom" => "BESPOKE".to_owned(),
-        "jsonrpc" => "JSON RPC".to_owned(),
-        other => other.to_uppercase().replace('_', " "),
-    };
-    SelectOption::new(label, value)
+    SelectOption::new(option_label(value), value)
 }
 
 /// GET /v1/core/resources/{list}: fetches a reference list from the authority and returns it unmodified.
@@ -109,8 +104,7 @@ async fn fetch_reference_list(
     caller: Caller,
     list: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let list = ResourceList::from_name(&list)
-        .ok_or_else(|| ApiError::new(ErrorCode::RouteNotFound, "No such list"))?;
+    let list = ResourceList::from_name(&list).ok_or_else(|| unknown_list_error(&list))?;
     let authority = match caller {
         Caller::Taxpayer(id) => authority_for_taxpayer(&state.authority, &state.store, id).await?,
         Caller::Integrator(id) => state.authority.for_account(CallerAccount::Payer(id.0)),
@@ -120,6 +114,12 @@ async fn fetch_reference_list(
         .await
         .map_err(fetch_error)?;
     Ok(ApiResponse::ok("Resources retrieved successfully", items))
+}
+
+fn unknown_list_error(name: &str) -> ApiError {
+    let known = ResourceList::ALL.map(ResourceList::name);
+    let message = format!("No such list{}", suggestion(name, known));
+    ApiError::new(ErrorCode::RouteNotFound, message)
 }
 
 /// Returns the error for a failed fetch. The caller's request is valid, so even a refusal becomes a temporary failure.
@@ -132,5 +132,25 @@ fn fetch_error(failure: AuthorityFailure) -> ApiError {
             reason: Cause::Down { status: 404 },
         }),
         other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_list_names_the_one_that_was_meant() {
+        for (name, message) in [
+            ("invoice-type", "No such list (did you mean invoice-types?)"),
+            ("Currencies", "No such list (did you mean currencies?)"),
+            (
+                "vat_exemptions",
+                "No such list (did you mean vat-exemptions?)",
+            ),
+            ("hs-codes", "No such list"),
+        ] {
+            assert_eq!(&*unknown_list_error(name).message, message, "{name}");
+        }
     }
 }

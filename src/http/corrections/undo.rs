@@ -16,6 +16,7 @@ use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::codes::{SettableStatus, UniqueNoType, WorkflowStatus, words};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
 use crate::http::corrections::wish::make_correction_command;
 use crate::http::extract::path_ids;
@@ -23,7 +24,9 @@ use crate::http::invoice_page::{PAGE_INVOICES, reserve_page_memory};
 use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::store::Store;
 use crate::store::invoices::corrections;
+use crate::store::invoices::import_pieces;
 use crate::store::invoices::list::{
     InvoiceFilter, InvoiceList, InvoiceSort, PageBounds, PageFields, PageStart,
 };
@@ -47,6 +50,7 @@ words! {
 pub(crate) struct UndoItem {
     pub(crate) id: InvoiceId,
     pub(crate) invoice_no: String,
+    pub(crate) is_credit_note: bool,
     pub(crate) act: UndoAct,
     pub(crate) currency: String,
     /// The amount that is credited or cancelled.
@@ -89,14 +93,19 @@ impl Undo {
         INVOICES_MAX.saturating_sub(undone).min(unseen)
     }
 
-    /// Returns the money that is credited or cancelled, in each currency.
+    /// Returns the money that is credited or cancelled, in each currency. A credit note lowers it.
     pub(crate) fn sums_by_currency(&self) -> BTreeMap<&str, Amount> {
         let mut sums: BTreeMap<&str, Amount> = BTreeMap::new();
         let undone = self.items.iter().filter(|item| item.act != UndoAct::None);
         for item in undone {
             let sum = sums.entry(&item.currency).or_default();
+            let next = if item.is_credit_note {
+                sum.minus(item.payable)
+            } else {
+                sum.plus(item.payable)
+            };
             // If the sum would be too large for an `Amount`, it stays as it is, without this item.
-            *sum = sum.plus(item.payable).unwrap_or(*sum);
+            *sum = next.unwrap_or(*sum);
         }
         sums
     }
@@ -111,6 +120,7 @@ pub(crate) async fn undo_batch_invoices(
     batch_no: &str,
     is_preview: bool,
 ) -> Result<Undo, ApiError> {
+    check_import_ended(&state.store, taxpayer, batch_no).await?;
     let _room = reserve_page_memory(state, AnswerHolder::for_taxpayer(taxpayer, payer)).await?;
     let list = InvoiceList {
         taxpayer,
@@ -173,6 +183,23 @@ pub(crate) async fn undo_batch_invoices(
     }
 }
 
+/// Fails while an import still adds invoices to the batch, because those would be left out.
+async fn check_import_ended(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    batch_no: &str,
+) -> Result<(), ApiError> {
+    let running = import_pieces::find_running_by_batch(store, taxpayer, batch_no).await?;
+    running.map_or(Ok(()), |import| {
+        Err(Refusal::BatchBeingImported {
+            done: import.counts.total(),
+            documents: import.documents,
+            import_no: import.import_no,
+        }
+        .into())
+    })
+}
+
 /// True if the correction credits the whole invoice, now or later, and no other invoice replaces it.
 fn undoes_whole_invoice(correction: &Correction) -> bool {
     let mut documents = correction.documents.iter();
@@ -199,6 +226,7 @@ async fn undo_invoice(
     let mut item = UndoItem {
         id: invoice.id,
         invoice_no: invoice.invoice_no.clone(),
+        is_credit_note: invoice.is_credit_note(),
         act: UndoAct::None,
         currency: invoice.currency.clone(),
         payable: invoice.payment.payable,
@@ -302,12 +330,30 @@ mod tests {
         UndoItem {
             id: InvoiceId(id),
             invoice_no: format!("INV-{id}"),
+            is_credit_note: false,
             act,
             currency: "NGN".to_owned(),
             payable: Amount::from(payable),
             correction_no: None,
             message: None,
         }
+    }
+
+    #[test]
+    fn a_credit_note_lowers_the_money_that_is_undone() {
+        let plan = Undo {
+            items: vec![
+                item(1, UndoAct::Cancel, 50),
+                UndoItem {
+                    is_credit_note: true,
+                    ..item(2, UndoAct::Cancel, 20)
+                },
+                item(3, UndoAct::None, 7),
+            ],
+            ..Undo::default()
+        };
+        let sums = plan.sums_by_currency();
+        assert_eq!(sums.get("NGN"), Some(&Amount::from(30)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::http::forms::full_invoice::{self, InvoiceContext};
 use crate::http::forms::reader::{self, AcceptedForm, Reader};
 use crate::http::forms::standard_invoice;
 use crate::http::state::ApiState;
-use crate::store::invoices;
+use crate::store::invoices::correcting_documents;
 
 /// Reads the body that corrects a standard invoice: `cancel`, or the invoice as it should be.
 pub(crate) fn read_standard_wish(reader: &mut Reader<'_>) -> Option<CorrectionWish> {
@@ -110,7 +110,8 @@ pub(crate) async fn make_correction_command(
     let references = original.incoming_reference_texts();
     let reader = state.store.reader();
     let correcting_bytes =
-        invoices::correcting_documents_size(reader, original.taxpayer_id, &references).await?;
+        correcting_documents::correcting_documents_size(reader, original.taxpayer_id, &references)
+            .await?;
     Ok(CorrectInvoice {
         original: CorrectedInvoiceIdentifiers::from(original),
         wish,

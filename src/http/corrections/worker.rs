@@ -19,9 +19,10 @@ use crate::domain::correction::record::{Correction, CorrectionState};
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::pipeline::{Operation, Run};
+use crate::domain::pipeline::{Operation, Run, RunState};
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::approval::{read_submission, submission_request};
+use crate::http::forms::submission::check_irn_length;
 use crate::http::respond::error::ApiError;
 use crate::http::stored_invoice::StoredInvoice;
 use crate::store::Store;
@@ -29,6 +30,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 use crate::store::invoices::corrections::{self, CorrectionKey, StoredCorrection};
 use crate::store::lanes::Lease;
+use crate::store::operations::audit;
 use crate::store::runs;
 
 /// The maximum number of corrections on which a process works concurrently.
@@ -48,6 +50,8 @@ pub struct CorrectionWorker {
     pub taxpayers: Arc<TaxpayerHandle>,
     pub catalog: SharedCatalog,
     pub clock: SharedClock,
+    /// The length of the longest IRN that fits into the QR code of a signature; `None` if no QR codes are made.
+    pub irn_chars_max: Option<usize>,
 }
 
 /// The reason why a step failed.
@@ -158,6 +162,7 @@ impl CorrectionWorker {
             correction: &correction,
             planned: &next,
             document: &document,
+            is_held: self.is_paused_by_operator(submission.as_ref()).await?,
             submission: submission.as_ref(),
         };
         match next_step(next, &self.catalog.get()) {
@@ -201,6 +206,15 @@ impl CorrectionWorker {
         Ok(runs.find(|run| run.operation() == Operation::Submit))
     }
 
+    async fn is_paused_by_operator(&self, run: Option<&Run>) -> Result<bool, StoreError> {
+        let Some(run) = run.filter(|run| run.state() == RunState::Paused) else {
+            return Ok(false);
+        };
+        let reader = self.store.reader();
+        let paused = audit::find_runs_paused_by_operator(reader, &[run.id]).await?;
+        Ok(paused.contains(&run.id))
+    }
+
     /// Starts the submission of the document. If the document has a fault, stops the correction until somebody edits
     /// the document.
     async fn submit(
@@ -216,6 +230,10 @@ impl CorrectionWorker {
             .await
             .map_err(to_step_error)?;
         let read = read_submission(&stored, &self.catalog.get()).map_err(to_step_error)?;
+        let read = read.and_then(|form| {
+            check_irn_length(&form.value.irn, self.irn_chars_max)?;
+            Ok(form)
+        });
         let form = match read {
             Ok(form) => form.value,
             Err(faults) => {

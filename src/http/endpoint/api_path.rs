@@ -9,7 +9,6 @@ use crate::http::extract::body::BodyKind;
 use crate::http::extract::form::FormContent;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
-use crate::http::limits::SensitiveOperation;
 use crate::http::middleware::policy::{FormRepeat, RequestEffect, RoutePolicy, ServedPages};
 use crate::http::openapi::OperationDoc;
 use crate::http::openapi::operation::Operation;
@@ -85,12 +84,6 @@ impl Path {
     pub(crate) fn takes_file(mut self) -> Self {
         self.policy.body_kind = BodyKind::File;
         self.takes_many_invoices()
-    }
-
-    /// Gives the path a rate limit of its own, counted for each taxpayer.
-    pub(crate) fn with_rate_limit(mut self, operation: SensitiveOperation) -> Self {
-        self.policy.sensitive = Some(operation);
-        self
     }
 
     /// Marks a path that needs no API key.
@@ -202,6 +195,12 @@ impl Path {
     /// that only reads.
     pub(crate) fn allows_form_repeat(mut self) -> Self {
         self.policy.repeat = FormRepeat::Harmless;
+        self
+    }
+
+    /// Marks a form that has all lines of an invoice, so that it may be larger than other forms.
+    pub(crate) fn form_has_lines(mut self) -> Self {
+        self.policy.form = FormContent::InvoiceLines;
         self
     }
 

@@ -7,7 +7,7 @@ use crate::http::exports::csv_rows;
 use crate::http::exports::format::TableFormat;
 use crate::http::exports::workbook::{WorkbookError, WorkbookWriter};
 use crate::http::respond::error::ApiError;
-use crate::http::respond::file::{Disposition, FileAnswer};
+use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::http::views::batch::BatchView;
 
@@ -42,7 +42,6 @@ pub(crate) async fn batch_file(
     Ok(FileAnswer {
         media_type: format.content_type(),
         name,
-        disposition: Disposition::Download,
         bytes,
         warnings: Vec::new(),
     })

@@ -69,7 +69,7 @@ mod tests {
         let table = xlsx_table::read(&bytes).unwrap().table;
         assert_eq!(table.rows[0].cells, texts);
         // A large workbook is read as the text of its table.
-        let text = csv_table::write(&table);
+        let text = csv_table::to_csv(&table);
         assert_eq!(
             csv_table::read(text.as_bytes()).unwrap().rows[0].cells,
             texts

@@ -79,20 +79,21 @@ impl InvoiceReader {
         &self.state
     }
 
-    /// Returns the permit for the memory of a page. A file keeps the permit until it is sent, which limits how many
-    /// lists are read and sent at the same time.
+    /// Returns the permit that reserves memory for one page of the list. A file keeps the permit until it is sent,
+    /// which limits how many lists are read and sent at the same time.
     pub(super) fn into_page_permit(self) -> AnswerPermit {
         self.page_room
     }
 
-    /// True if the invoice that was read last is so long that memory is reserved for it until the next one is read.
+    /// True if the invoice that `next` returned last is so long that memory is reserved for it until `next` is called
+    /// again.
     pub(super) fn holds_long_invoice(&self) -> bool {
         self.long_room.is_some()
     }
 
     /// Returns the next invoice; `None` after the last one.
     pub(crate) async fn next(&mut self) -> Result<Option<Invoice>, ApiError> {
-        // Frees the memory of the last invoice before memory is reserved for the next one.
+        // Frees the memory of the invoice that was returned before, so that it is free when memory is reserved now.
         self.long_room = None;
         loop {
             if let Some(invoice) = self.page.next() {
@@ -105,7 +106,7 @@ impl InvoiceReader {
         }
     }
 
-    /// Returns the customer of an invoice of the present page, as it is stored.
+    /// Returns the stored customer of an invoice that `next` returned last. `None` if the reader loads no customers.
     pub(super) fn customer(&self, invoice: &Invoice) -> Option<CustomerDetails> {
         self.customers.get(&invoice.customer.id).cloned()
     }

@@ -117,10 +117,10 @@ impl CsvSource {
                     None => break,
                 },
             };
-            let end = rows.count().min(next + TEXT_ROWS_AT_ONCE);
+            let end = rows.row_count().min(next + TEXT_ROWS_AT_ONCE);
             let some = (next..end).map(|index| rows.row(index));
             csv_rows::append_rows(&mut text, some).map_err(ApiError::internal)?;
-            if end < rows.count() {
+            if end < rows.row_count() {
                 self.rows = Some((rows, end));
             }
         }
@@ -210,7 +210,7 @@ async fn write_workbook(mut reader: InvoiceReader) -> Result<(File, AnswerPermit
         let extended_book = state.workbooks.compute_in_arrival_order(move || {
             for (invoice, customer) in some {
                 let rows = InvoiceRows::new(invoice, customer, &catalog);
-                for index in 0..rows.count() {
+                for index in 0..rows.row_count() {
                     book.add_row(&rows.row(index))?;
                 }
             }

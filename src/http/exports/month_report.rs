@@ -16,7 +16,7 @@ use crate::http::exports::workbook::{WorkbookError, WorkbookWriter};
 use crate::http::extract::reading_right::ReadingRight;
 use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::file::{Disposition, FileAnswer};
+use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::store::Store;
 use crate::store::invoices;
@@ -99,7 +99,6 @@ pub(crate) fn month_file(
             month.strftime("%Y-%m"),
             format.extension()
         ),
-        disposition: Disposition::Download,
         bytes,
         warnings: Vec::new(),
     })

@@ -5,7 +5,7 @@ use crate::domain::invoice::table_rows::Cell;
 use crate::http::exports::csv_rows;
 use crate::http::exports::format::TableFormat;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::file::{Disposition, FileAnswer};
+use crate::http::respond::file::FileAnswer;
 use crate::store::operations::owned_list::ListedTaxpayer;
 
 const COLUMNS: [&str; 10] = [
@@ -29,7 +29,6 @@ pub(crate) fn usage_file(name: String, rows: &[ListedTaxpayer]) -> Result<FileAn
     Ok(FileAnswer {
         media_type: TableFormat::Csv.content_type(),
         name,
-        disposition: Disposition::Download,
         bytes,
         warnings: Vec::new(),
     })

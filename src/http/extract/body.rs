@@ -126,7 +126,7 @@ impl ContentHeaders {
 }
 
 /// Returns a header as the message of a refusal shows it.
-fn header_excerpt(name: &str, value: &str) -> String {
+pub(crate) fn header_excerpt(name: &str, value: &str) -> String {
     let shown: String = value.chars().take(HEADER_CHARS_SHOWN_MAX).collect();
     format!("{name}: {shown}")
 }

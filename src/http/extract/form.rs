@@ -13,15 +13,18 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// The largest form that a page posts, in bytes, unless it carries a file.
+/// The largest form that a page posts, in bytes, unless its path admits large ones.
 const FORM_BYTES_MAX: usize = 64 * 1024;
-/// The largest form that carries a file, which is in base64 and encoded once more by the browser.
-const FILE_FORM_BYTES_MAX: usize = 1024 * 1024;
+/// The largest form that carries all lines of an invoice, or a file in base64. The browser encodes both once more.
+const LARGE_FORM_BYTES_MAX: usize = 1024 * 1024;
+/// The maximum number of fields of a form. A page looks up each of its fields among them.
+const FORM_FIELDS_MAX: usize = 10_000;
 
 /// The content of a form, which decides its maximum size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FormContent {
     Fields,
+    InvoiceLines,
     File,
 }
 
@@ -30,13 +33,17 @@ pub(crate) enum FormContent {
 struct PostedForm(Bytes);
 
 impl PostedForm {
-    fn new(mut form: BytesMut) -> Self {
+    fn new(mut form: BytesMut) -> Result<Self, ApiError> {
+        let fields = form[..].split(|byte| *byte == b'&').count();
+        if fields > FORM_FIELDS_MAX {
+            return Err(too_large_error());
+        }
         nul::replace_nul_in_form(&mut form);
-        Self(form.freeze())
+        Ok(Self(form.freeze()))
     }
 }
 
-/// The memory reserved for a form that carries a file. It is held until the request is answered.
+/// The memory reserved for a form that may be large. It is held until the request is answered.
 struct FormPermit {
     _permit: Option<BodyPermit>,
 }
@@ -48,8 +55,8 @@ pub(crate) async fn read_before_handler(
     content: FormContent,
 ) -> Result<(), ApiError> {
     let limit = state.settings.body_timeout;
-    if content == FormContent::File {
-        let read = timeout(limit, read_file_form(request, state)).await;
+    if content != FormContent::Fields {
+        let read = timeout(limit, read_large_form(request, state)).await;
         return read.map_err(|_| body::too_slow_error(limit))?;
     }
     let mut payload = request.take_payload();
@@ -60,27 +67,28 @@ pub(crate) async fn read_before_handler(
     let read = read.map_err(|_| body::too_slow_error(limit))?;
     let read = read.map_err(|_| too_large_error())?;
     let form = read.map_err(|error| malformed_error(&error))?;
-    let form = PostedForm::new(BytesMut::from(form));
+    let form = PostedForm::new(BytesMut::from(form))?;
     request.extensions_mut().insert(form);
     Ok(())
 }
 
-/// Reads a form that carries a file. Its memory is reserved as it comes in, because nobody knows yet who sent it.
-async fn read_file_form(request: &mut ServiceRequest, state: &ApiState) -> Result<(), ApiError> {
+/// Reads a form that may be large. Its memory is reserved as it comes in, because nobody knows yet who sent it.
+async fn read_large_form(request: &mut ServiceRequest, state: &ApiState) -> Result<(), ApiError> {
     let mut payload = request.take_payload();
-    let mut room = TextMemory::new(None, None, FILE_FORM_BYTES_MAX);
+    let mut room = TextMemory::new(None, None, LARGE_FORM_BYTES_MAX);
     let mut form = BytesMut::new();
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|error| malformed_error(&error))?;
         let length = form.len() + chunk.len();
-        if length > FILE_FORM_BYTES_MAX {
+        if length > LARGE_FORM_BYTES_MAX {
             return Err(too_large_error());
         }
         room.reserve_up_to(&state.bodies, length).await?;
         form.extend_from_slice(&chunk);
     }
+    let form = PostedForm::new(form)?;
     let mut extensions = request.extensions_mut();
-    extensions.insert(PostedForm::new(form));
+    extensions.insert(form);
     extensions.insert(FormPermit {
         _permit: room.into_permit(),
     });

@@ -15,7 +15,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::batches;
+use crate::store::invoices::{batches, import_pieces};
 use crate::store::runs;
 use crate::store::webhooks::{self, EndpointWithStreak, delivery_log};
 
@@ -38,7 +38,8 @@ pub(crate) fn parse_irn(text: &str) -> Result<Irn, ApiError> {
     Irn::parse(text).map_err(|_| ApiError::invoice_not_found())
 }
 
-/// Returns the taxpayer's batch with the number in the path.
+/// Returns the taxpayer's batch with the number in the path. The batch of a large imported file has no record; while
+/// the import runs, the error says so.
 pub(crate) async fn find_batch(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -48,8 +49,19 @@ pub(crate) async fn find_batch(
     if batch_no.chars().any(char::is_control) {
         return Err(not_found());
     }
-    let found = batches::find_owned_by_number(&state.store, taxpayer, batch_no).await?;
-    found.ok_or_else(not_found)
+    if let Some(batch) = batches::find_owned_by_number(&state.store, taxpayer, batch_no).await? {
+        return Ok(batch);
+    }
+    let running = import_pieces::find_running_by_batch(&state.store, taxpayer, batch_no).await?;
+    Err(running.map_or_else(not_found, |import| {
+        let message = format!(
+            "This batch is being imported, and has no record of its own: {} of {} invoices are done. The import {} tells how far it is.",
+            import.counts.total(),
+            import.documents,
+            import.import_no
+        );
+        ApiError::new(ErrorCode::BatchNotFound, message)
+    }))
 }
 
 /// Returns the taxpayer with the id in the path. Taxpayers of other integrators are not found.
@@ -104,7 +116,7 @@ pub(crate) async fn find_delivery(
     Ok(found.ok_or(Refusal::DeliveryNotFound)?)
 }
 
-/// Returns the id of a contact person in the path.
+/// Parses the id of a contact person in a path. A text that is no id fails in the same way as an unknown person.
 pub(crate) fn parse_contact_id(text: &str) -> Result<ContactId, ApiError> {
     parse_id(text)
         .map(ContactId)

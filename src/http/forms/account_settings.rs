@@ -9,7 +9,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use invoice_pdf::{Colour, LOGO_BYTES_MAX, Logo, LogoKind, PdfError, Template};
 
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::party::settings::{LogoFile, SettingChange, SettingsChange};
+use crate::domain::party::settings::{AccountSettingsChange, LogoFile, SettingChange};
 use crate::http::forms::form_schema::FieldType;
 use crate::http::forms::reader::Reader;
 
@@ -22,8 +22,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-pub(crate) fn read(reader: &mut Reader<'_>) -> SettingsChange {
-    SettingsChange {
+pub(crate) fn read(reader: &mut Reader<'_>) -> AccountSettingsChange {
+    AccountSettingsChange {
         registration_number: read_setting_change(reader, "registration_number", |reader| {
             let field = reader.optional("registration_number");
             field.identifier(REGISTRATION_CHARS_MAX)
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::http::forms::testing::{broken_rules, read as read_with};
 
-    fn read_one(body: Value) -> SettingsChange {
+    fn read_one(body: Value) -> AccountSettingsChange {
         let read = read_with(body, |reader| Some(read(reader)));
         read.unwrap().value
     }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_is_absent_stays_and_null_unsets() {
-        assert_eq!(read_one(json!({})), SettingsChange::default());
+        assert_eq!(read_one(json!({})), AccountSettingsChange::default());
         let unset =
             json!({ "registration_number": null, "template": null, "colours": null, "logo": null });
         let change = read_one(unset);

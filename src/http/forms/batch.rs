@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::invoice::batch::{BatchCandidate, INVOICES_MAX};
 use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::invisible::is_unprintable;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
@@ -19,6 +20,11 @@ const WARNED_INVOICES_MAX: usize = 10;
 const WARNING_CHARS_MAX: usize = 200;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<BatchCandidate>> {
+    if !reader.has("invoices") && reader.has("invoice_no") {
+        let sentence = "is required; wrap the invoice: {\"invoices\":[…]}";
+        reader.report_fault("invoices", FieldRule::other("required", sentence));
+        return None;
+    }
     let items = reader
         .required("invoices")
         .independent_objects(INVOICES_MAX, standard_invoice::read_in_batch)?;
@@ -102,6 +108,11 @@ mod tests {
         let said = |body| broken_rules(read_with(body, read));
         assert_eq!(said(json!({})), ["invoices: required"]);
         assert_eq!(said(json!({ "invoices": null })), ["invoices: required"]);
+        let single = read_with(standard_invoice(), read).unwrap_err();
+        assert_eq!(
+            single.summary(),
+            "The invoices field is required; wrap the invoice: {\"invoices\":[…]}."
+        );
         for odd in [json!({}), json!("x"), json!(1)] {
             assert_eq!(said(json!({ "invoices": odd })), ["invoices: type"]);
         }

@@ -47,6 +47,15 @@ pub(crate) fn warn_of_old_date(reader: &Reader<'_>, name: &str, date: Option<Dat
     }
 }
 
+/// Returns a warning if an invoice is issued in the future. `today` is the last day that is not in the future.
+pub(crate) fn future_date_warning(name: &str, issued: Date, today: Date) -> Option<String> {
+    (issued > today).then(|| {
+        format!(
+            "{name} is in the future: once signed it stays, and the deadline counts from the submission"
+        )
+    })
+}
+
 /// Warns if the date inside the IRN is not the issue date of the document. The document is still accepted.
 pub(crate) fn compare_irn_date(reader: &mut Reader<'_>, issued: Option<Date>, irn: Option<&Irn>) {
     if issued

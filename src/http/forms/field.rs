@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use serde_json::{Number, Value};
 
 use crate::domain::events::log_position::{LOG_POSITION_FORM, LogPosition};
-use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::irn::{IRN_SUFFIX_CHARS, Irn};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
@@ -21,8 +21,8 @@ use crate::http::forms::text_checks::{self, check_char_count, check_pattern, che
 pub(crate) const TEXT_CHARS_MAX: usize = 255;
 /// The maximum length, in characters, of a long text for which the specification gives no limit.
 pub(crate) const LONG_TEXT_CHARS_MAX: usize = 1_000;
-/// The maximum length of an IRN: an invoice number, and 18 characters for the service id, the date and two hyphens.
-pub(crate) const IRN_CHARS_MAX: usize = TEXT_CHARS_MAX + 18;
+/// The maximum length of an IRN: that of an invoice number, and of what follows it.
+pub(crate) const IRN_CHARS_MAX: usize = TEXT_CHARS_MAX + IRN_SUFFIX_CHARS;
 pub(super) const IRN_FORMAT: &str = "{invoice_no}-{service_id}-{YYYYMMDD}";
 
 /// A field that a form has requested from a `Reader` but has not read yet.

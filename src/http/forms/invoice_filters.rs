@@ -167,14 +167,18 @@ impl FilterReader<'_> {
         let catalog = self.catalog;
         InvoiceFilter {
             batch_no: self.text("batch_no"),
-            status: self.read("status", |text| {
-                parse_word(text, WorkflowStatus::parse, WorkflowStatus::allowed_words)
-            }),
+            statuses: self
+                .read("status", |text| {
+                    parse_words(text, WorkflowStatus::parse, WorkflowStatus::allowed_words)
+                })
+                .unwrap_or_default(),
             payment_status: self.read("payment_status", |text| {
                 parse_word(text, PaymentStatus::parse, PaymentStatus::allowed_words)
             }),
             authority_statuses: self
-                .read("authority_status", parse_authority_statuses)
+                .read("authority_status", |text| {
+                    parse_words(text, AuthorityStatus::parse, AuthorityStatus::allowed_words)
+                })
                 .unwrap_or_default(),
             category: self.read("invoice_category", |text| {
                 parse_word(text, Category::parse, Category::allowed_words)
@@ -255,11 +259,15 @@ fn check_text_length(text: &str) -> Result<String, FieldRule> {
     text_checks::check_char_count(text, 0, TEXT_CHARS_MAX).map(|()| text.to_owned())
 }
 
-/// Parses one status at the authority, or several with commas between them.
-fn parse_authority_statuses(text: &str) -> Result<Vec<AuthorityStatus>, FieldRule> {
+/// Parses one word, or several with commas between them.
+fn parse_words<T>(
+    text: &str,
+    parse: fn(&str) -> Option<T>,
+    allowed_words: fn() -> String,
+) -> Result<Vec<T>, FieldRule> {
     let words = text.split(',').map(str::trim);
     words
-        .map(|word| parse_word(word, AuthorityStatus::parse, AuthorityStatus::allowed_words))
+        .map(|word| parse_word(word, parse, allowed_words))
         .collect()
 }
 
@@ -267,8 +275,9 @@ fn parse_query_amount(text: &str) -> Result<Amount, FieldRule> {
     Amount::parse(text).map_err(|fault| FieldRule::other("digits", fault.to_string()))
 }
 
-/// Parses an RFC 3339 time, a time as the Invoice object writes it (`2026-01-31 09:30:00`), or a day. A time without an
-/// offset is UTC. A blank before an offset is read as `+`, because a query decodes an unescaped `+` as a blank.
+/// Parses an RFC 3339 time, a time as the Invoice object writes it (`2026-01-31 09:30:00`), or a day, which means its
+/// first moment. A time without an offset and a day are UTC. A blank before an offset is read as `+`, because a query
+/// decodes an unescaped `+` as a blank.
 fn parse_moment(text: &str) -> Result<Timestamp, FieldRule> {
     let utc = |moment: DateTime| {
         moment
@@ -349,7 +358,7 @@ mod tests {
     #[test]
     fn words_are_taken_in_any_case() {
         let found = filters("status=Approved&payment_status=paid&invoice_category=b2g");
-        assert_eq!(found.status, Some(WorkflowStatus::Approved));
+        assert_eq!(found.statuses, [WorkflowStatus::Approved]);
         assert_eq!(found.payment_status, Some(PaymentStatus::Paid));
         assert_eq!(found.category, Some(Category::B2G));
     }
@@ -359,6 +368,8 @@ mod tests {
         for (text, rule) in [
             ("status=banana", "status: one_of"),
             ("status=%00", "status: one_of"),
+            ("status=approved,banana", "status: one_of"),
+            ("status=approved,", "status: one_of"),
             ("payment_status=CANCELLED", "payment_status: one_of"),
             ("invoice_category=Blank", "invoice_category: one_of"),
             ("date_from=banana", "date_from: date"),
@@ -450,8 +461,10 @@ mod tests {
     #[test]
     fn the_new_filters_are_read() {
         let found = filters(
-            "authority_status=rejected&overdue=true&without_cancelled=true&due_before=2026-02-02&due_after=2026-02-01&currency=NGN&amount_min=1.50&amount_max=1e3",
+            "status=approved,%20Paid&authority_status=rejected&overdue=true&without_cancelled=true&due_before=2026-02-02&due_after=2026-02-01&currency=NGN&amount_min=1.50&amount_max=1e3",
         );
+        let statuses = [WorkflowStatus::Approved, WorkflowStatus::Paid];
+        assert_eq!(found.statuses, statuses);
         assert_eq!(found.authority_statuses, [AuthorityStatus::Rejected]);
         assert_eq!(found.overdue_on, Some(TODAY));
         assert!(found.without_cancelled);

@@ -5,6 +5,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | reading fields, and their value types | `reader`, `field`, `code_field`, `list_field`, `map_field`, `bounds`, `text_checks` |
+//! | the query string of lists and feeds; a position in a body | `query`, `json_path` |
 //! | the schema of a form, recorded from the form itself | `form_schema` |
 //! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line`, `full_sums` |
 //! | amounts that a caller leaves to this service | `calculated` |
@@ -13,7 +14,9 @@
 //! | the documents of imported files; the profile that fills what they lack | `import`, `import_profile` |
 //! | List Invoices | `invoice_filters` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
+//! | the request to take a payment back | `take_back` |
 //! | Create Taxpayer, its profile and settings, its webhook | `taxpayer`, `profile`, `account_settings`, `webhook` |
+//! | an endpoint other than the one of Update Webhook | `webhook_endpoint` |
 //! | the IRN of a supplier invoice; a notice of the authority | `supplier_irn`, `notice` |
 //! | the terms of a new API key | `key_terms` |
 //! | the activity of an account; its request log | `activity`, `request_log` |
@@ -21,7 +24,9 @@
 //! | another role for an operator or a contact person | `roles` |
 //! | the settings for notifying a taxpayer's ERP | `integration`, `integration_fields` |
 //! | the day to compare with the authority's ledger | `reconciliation` |
-//! | the dead letters to replay | `dead_letters` |
+//! | the dead letters to replay; the deliveries to send again | `dead_letters`, `delivery_selection` |
+//! | the time for which a link to a delivery is valid | `delivery_link` |
+//! | the filter of runs, of a list and of a bulk move | `run_filter` |
 //! | a panic ordered in development | `panic_order` |
 //! | Submit, Transmit | `submission`, `transmit` |
 //! | Validate, Report, Update Payment Status of `/v1/app` | `validation`, `vat_report`, `relayed_payment` |
@@ -80,6 +85,7 @@ pub(crate) mod run_filter;
 pub(crate) mod standard_invoice;
 pub(crate) mod submission;
 pub(crate) mod supplier_irn;
+pub(crate) mod take_back;
 pub(crate) mod taxes;
 pub(crate) mod taxpayer;
 #[cfg(test)]

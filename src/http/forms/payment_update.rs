@@ -45,14 +45,19 @@ fn read_status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
     let allowed = PaymentStatus::allowed_words;
     let has_preferred = reader.has("payment_status");
     if !has_preferred && !reader.has("status") {
-        reader.report_fault(
-            "payment_status",
-            FieldRule::with_expected(
-                "required",
+        for (name, sentence) in [
+            (
+                "payment_status",
                 "is required; status is another name for it",
-                "a value",
             ),
-        );
+            (
+                "status",
+                "is required; payment_status is another name for it",
+            ),
+        ] {
+            let rule = FieldRule::with_expected("required", sentence, "a value");
+            reader.report_fault(name, rule);
+        }
     }
     let preferred = reader
         .optional("payment_status")
@@ -95,7 +100,6 @@ mod tests {
                 "unique_no_type: one_of",
             ),
             ("/unique_no_type", Some(json!("irn")), ""),
-            ("/payment_status", None, "payment_status: required"),
             (
                 "/payment_status",
                 Some(json!("CANCELLED")),
@@ -152,7 +156,11 @@ mod tests {
             read_with(with_member(&partial(), "/payment_status", None), read).unwrap_err();
         assert_eq!(
             neither.summary(),
-            "The payment_status field is required; status is another name for it."
+            "The payment_status field is required; status is another name for it. (and 1 more error)"
+        );
+        assert_eq!(
+            neither.by_path()["status"],
+            ["The status field is required; payment_status is another name for it."]
         );
         let odd = with_member(
             &with_member(&partial(), "/payment_status", None),

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::domain::invoice::batch::{ITEM_FAULTS_MAX, WHOLE_ITEM_PATH};
 use crate::domain::kernel::fault::{FAULTS_MAX, Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::kernel::nearest_word::nearest_word;
+use crate::domain::kernel::nearest_word::{are_sibling_names, nearest_word};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::field::Field;
 use crate::http::forms::form_schema::{Presence, SchemaRecorder};
@@ -138,13 +138,41 @@ impl<'r> Reader<'r> {
             recorder: None,
         };
         let value = form(&mut reader);
-        for name in object
-            .keys()
-            .filter(|name| !reader.requested.contains(&name.as_str()))
-        {
+        let names = object.keys().map(String::as_str);
+        let unknown: Vec<_> = names
+            .filter(|name| !reader.requested.contains(name))
+            .collect();
+        let has_room = report.has_room_for_guess();
+        for name in &unknown {
             reader.report_unknown(name);
         }
+        if has_room && unknown.len() <= UNKNOWN_FIELDS_SHOWN_MAX {
+            reader.add_sibling_hints(&unknown);
+        }
         value
+    }
+
+    /// Names, in the fault of a missing field, the unknown field that was sent in its place with the name that another
+    /// request has for it, such as `webhook_url` for `url`. There is no hint if several pairs of fields are possible.
+    fn add_sibling_hints(&self, unknown: &[&str]) {
+        if unknown.is_empty() {
+            return;
+        }
+        let dotted_path = |name: &str| JsonPath::Field(&self.path, name).dotted_path();
+        let requested = self.requested.iter().copied();
+        let missing: Vec<_> = requested
+            .filter(|name| !self.has(name) && self.report.is_required_only(&dotted_path(name)))
+            .collect();
+        for name in &missing {
+            let mut sent = unknown.iter().filter(|sent| are_sibling_names(sent, name));
+            let (Some(only), None) = (sent.next(), sent.next()) else {
+                continue;
+            };
+            let mut meant = missing.iter().filter(|name| are_sibling_names(only, name));
+            if meant.next().is_some() && meant.next().is_none() {
+                self.report.add_misspelling_hint(&dotted_path(name), only);
+            }
+        }
     }
 
     /// Reports a field that the form has not requested, with the absent field that its sender probably meant.
@@ -312,6 +340,11 @@ impl<'c> FormReport<'c> {
         self.faults.borrow_mut().add_misspelling_hint(path, sent);
     }
 
+    /// True if the fault of the field at `path` says no more than that the field is required.
+    fn is_required_only(&self, path: &str) -> bool {
+        self.faults.borrow().is_required_only(path)
+    }
+
     /// Records that a code was not checked, because its list has not been fetched from the authority yet.
     pub(crate) fn record_unchecked_list(&self, list: ReferenceList) {
         self.unchecked.borrow_mut().insert(list);
@@ -348,5 +381,70 @@ impl<'c> FormReport<'c> {
             format!(" and {more} more")
         };
         Some(format!("unknown field: {}{rest}", named.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::{catalog, object};
+
+    /// Reads a body with a form that has these required fields. Returns the messages of the faults.
+    fn messages(body: &Value, required: &[&'static str]) -> Vec<String> {
+        let read = read(&object(body.clone()), &catalog(), |reader| {
+            for name in required.iter().copied() {
+                reader.required(name).text(100);
+            }
+            Some(())
+        });
+        let faults = read.map(|_| ()).unwrap_err();
+        faults.iter().map(Fault::to_string).collect()
+    }
+
+    #[test]
+    fn a_missing_field_names_the_one_field_that_was_sent_with_the_name_of_another_request() {
+        for (required, sent, hint) in [
+            (
+                &["lines"][..],
+                json!({ "invoice_lines": "x" }),
+                "invoice_lines",
+            ),
+            (
+                &["invoice_type"],
+                json!({ "invoice_type_code": "381" }),
+                "invoice_type_code",
+            ),
+            (
+                &["webhook_url"],
+                json!({ "url": "x", "colour": "x" }),
+                "url",
+            ),
+            (&["url"], json!({ "webhook_url": "x" }), "webhook_url"),
+            (&["supplier_irn"], json!({ "irn": "x" }), "irn"),
+            (&["tin_no"], json!({ "tin": "x" }), "tin"),
+            // It is not clear which field was meant.
+            (&["date"], json!({ "due_date": "x", "issue_date": "x" }), ""),
+            (&["due_date", "issue_date"], json!({ "date": "x" }), ""),
+            (&["invoices"], json!({ "invoice_no": "x" }), ""),
+            (&["customer"], json!({ "customer_name": "x" }), ""),
+            (&["lines"], json!({ "colour": "x" }), ""),
+        ] {
+            let told = messages(&sent, required);
+            let end = if hint.is_empty() {
+                "field is required.".to_owned()
+            } else {
+                format!("field is required (you sent {hint}, which is no field).")
+            };
+            assert!(
+                told.iter().all(|message| message.ends_with(&end)),
+                "{told:?}"
+            );
+            assert_eq!(told.len(), required.len(), "{told:?}");
+        }
+        // A field that the form knows, too, was not sent in place of another.
+        let told = messages(&json!({ "url": "x" }), &["url", "webhook_url"]);
+        assert_eq!(told, ["The webhook_url field is required."]);
     }
 }

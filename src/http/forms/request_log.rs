@@ -13,7 +13,9 @@ pub(crate) fn read_filter(query: &Query) -> Result<RequestFilter, Faults> {
             path: query.trimmed_text("path"),
             route: query.trimmed_text("route"),
             method: None,
-            error_code: query.trimmed_text("error_code"),
+            error_code: query
+                .trimmed_text("error_code")
+                .map(|code| code.to_ascii_uppercase()),
             request_id: query.trimmed_text("request_id"),
             since,
             taxpayer: None,

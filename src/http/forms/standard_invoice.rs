@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
-use crate::domain::invoice::irn::is_submittable_number;
+use crate::domain::invoice::irn::{IRN_SUFFIX_CHARS, is_submittable_number};
 use crate::domain::invoice::stored_document::invoice_type_code_for;
 use crate::domain::invoice::totals;
 use crate::domain::invoice::{Draft, Line};
@@ -21,6 +21,7 @@ use crate::http::forms::document_header::{is_correction, warn_of_old_date};
 use crate::http::forms::field::{IRN_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line;
 use crate::http::forms::reader::Reader;
+use crate::http::forms::vat_report::REPORTED_IRN_CHARS_MAX;
 
 const NOT_SUBMITTABLE_WARNING: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
 
@@ -116,11 +117,19 @@ fn read_for_endpoint(
     Some(StandardInvoiceForm { draft, original })
 }
 
-/// Warns if the authority would refuse this invoice number. This is no fault here, because some callers never submit.
-/// The taxpayer actor refuses the number if the account has the setting `strict_numbers`.
+/// Warns if the authority would refuse this invoice number, or may refuse its IRN. This is no fault here, because some
+/// callers never submit. The taxpayer actor refuses the number if the account has the setting `strict_numbers` and the
+/// number has other characters than letters and digits.
 pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
     if invoice_no.is_some_and(|no| !is_submittable_number(no)) {
         reader.warn(NOT_SUBMITTABLE_WARNING);
+    }
+    let chars_max = REPORTED_IRN_CHARS_MAX - IRN_SUFFIX_CHARS;
+    if invoice_no.is_some_and(|no| no.chars().count() > chars_max) {
+        reader.warn(format!(
+            "invoice_no has more than {chars_max} characters: the authority takes no report of its IRN, and the QR code \
+             of a signature may be too small for it"
+        ));
     }
 }
 
@@ -132,9 +141,18 @@ struct InvoiceType {
 
 impl InvoiceType {
     fn read(reader: &mut Reader<'_>) -> Self {
-        let has_code = reader.has("invoice_type_code");
+        if !reader.has("invoice_type") && !reader.has("invoice_type_code") {
+            for (name, sentence) in [
+                ("invoice_type", "is required; or send invoice_type_code"),
+                ("invoice_type_code", "is required; or send invoice_type"),
+            ] {
+                let rule = FieldRule::with_expected("required", sentence, "a value");
+                reader.report_fault(name, rule);
+            }
+        }
+        // It is conditional, but the fault of its absence has been reported above.
         let text = reader
-            .required_if(!has_code, "invoice_type")
+            .required_if(false, "invoice_type")
             .text(TEXT_CHARS_MAX);
         let code = reader
             .optional("invoice_type_code")
@@ -257,7 +275,7 @@ mod tests {
         let untyped = with_member(&standard_invoice(), "/invoice_type_code", None);
         assert_eq!(
             broken_rules(read_with(untyped, read)),
-            ["invoice_type: required"]
+            ["invoice_type: required", "invoice_type_code: required"]
         );
     }
 
@@ -422,6 +440,8 @@ mod tests {
                 "invoice_type_code: exists",
             ),
             ("/invoice_date", json!("2026-2-01"), "invoice_date: date"),
+            ("/invoice_date", json!("0000-01-01"), "invoice_date: date"),
+            ("/due_date", json!("0000-01-01"), "due_date: date"),
             (
                 "/invoice_date",
                 json!("2026-02-03T00:00:00"),
@@ -554,7 +574,7 @@ mod tests {
     #[test]
     fn all_faults_are_told_at_once() {
         let said = broken_rules(read_with(json!({ "invoice_lines": [{}, 1] }), read));
-        assert_eq!(said.len(), 6 + 7 + 1 + 1, "{said:?}");
+        assert_eq!(said.len(), 7 + 7 + 1 + 1, "{said:?}");
         assert!(said.contains(&"invoice_type: required".to_owned()));
     }
 
@@ -681,7 +701,6 @@ mod tests {
             ("/invoice_type", json!("384"), "document of type 384"),
             ("/invoice_type", json!("whatever"), "names no type"),
             ("/invoice_date", json!("0001-01-01"), "in the year 0001"),
-            ("/invoice_date", json!("0000-01-01"), "in the year 0000"),
             ("/invoice_date", json!("1900-01-01"), ""),
         ] {
             let is_type = path == "/invoice_type" && value != "Commercial";
@@ -698,6 +717,17 @@ mod tests {
                 "{warnings:?}"
             );
             assert!(warnings.concat().contains(told), "{value}: {warnings:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_whose_irn_may_be_too_long_is_a_warning() {
+        for (chars, is_warned_of) in [(82, false), (83, true), (255, true)] {
+            let no = json!("7".repeat(chars));
+            let body = with_member(&standard_invoice(), "/invoice_no", Some(no));
+            let warnings = read_with(body, read).unwrap().warnings.concat();
+            let said = warnings.contains("more than 82 characters");
+            assert_eq!(said, is_warned_of, "{chars}: {warnings}");
         }
     }
 

@@ -3,10 +3,11 @@
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
-use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::irn::{IRN_SUFFIX_CHARS, Irn};
 use crate::domain::invoice::stored_document::{party_field_names, taxpayer_party};
 use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus, is_self_billed};
-use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
@@ -200,11 +201,40 @@ fn read_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn>
     Some(irn)
 }
 
-pub(crate) fn future_issue_date_warning(form: &ValidDocument, today: Date) -> Option<String> {
-    let issued = form.document.issue_date?;
-    let warning =
-        "issue_date is in the future: the deadline counts from it, and once signed it stays";
-    (issued > today).then(|| warning.to_owned())
+/// The terms that a document must meet to be signed, beside the rules of its form.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SigningTerms {
+    /// The last day that is not in the future.
+    pub(crate) latest_day: Date,
+    /// The length of the longest IRN that fits into the QR code of a signature; `None` if no QR codes are made.
+    pub(crate) irn_chars_max: Option<usize>,
+}
+
+/// Checks what Submit and Validate check beside the rules of their forms: refuses an IRN that is too long to be signed,
+/// and warns of an issue date in the future.
+pub(crate) fn check_signing_terms(
+    mut form: AcceptedForm<ValidDocument>,
+    terms: SigningTerms,
+) -> Result<AcceptedForm<ValidDocument>, Faults> {
+    check_irn_length(&form.value.irn, terms.irn_chars_max)?;
+    let issued = form.value.document.issue_date;
+    form.warnings.extend(issued.and_then(|issued| {
+        document_header::future_date_warning("issue_date", issued, terms.latest_day)
+    }));
+    Ok(form)
+}
+
+/// Refuses an IRN that is too long for the QR code of its signature. `chars_max` is that of `SigningTerms`.
+pub(crate) fn check_irn_length(irn: &Irn, chars_max: Option<usize>) -> Result<(), Fault> {
+    let Some(max) = chars_max.filter(|max| irn.as_str().len() > *max) else {
+        return Ok(());
+    };
+    let sentence = format!(
+        "must have at most {max} characters, because the QR code of its signature holds no more: its invoice number \
+         has at most {}",
+        max.saturating_sub(IRN_SUFFIX_CHARS)
+    );
+    Err(Fault::field("irn", FieldRule::other("max", sentence)))
 }
 
 /// Returns the document for the authority: the body with the authority's field names and with the derived fields.
@@ -239,6 +269,61 @@ mod tests {
 
     fn sent_document(body: Value) -> Value {
         read_body(body).unwrap().value.document.as_json().clone()
+    }
+
+    #[test]
+    fn an_irn_that_is_too_long_for_its_qr_code_is_refused_with_the_longest_number() {
+        let irn_chars = read_body(testing::submission())
+            .unwrap()
+            .value
+            .irn
+            .as_str()
+            .len();
+        for (irn_chars_max, expected) in [
+            (None, ""),
+            (Some(irn_chars), ""),
+            (Some(irn_chars - 1), "irn: max"),
+        ] {
+            let terms = SigningTerms {
+                latest_day: Date::MAX,
+                irn_chars_max,
+            };
+            let form = read_body(testing::submission()).unwrap();
+            let checked = check_signing_terms(form, terms);
+            if let Err(faults) = &checked {
+                let number = irn_chars - 1 - IRN_SUFFIX_CHARS;
+                let said = faults.summary();
+                assert!(said.ends_with(&format!("at most {number}.")), "{said}");
+            }
+            assert_eq!(broken_rules(checked).concat(), expected);
+        }
+    }
+
+    #[test]
+    fn an_issue_date_in_the_future_is_a_warning() {
+        let issued = read_body(testing::submission())
+            .unwrap()
+            .value
+            .document
+            .issue_date
+            .unwrap();
+        for (latest_day, is_warned_of) in [
+            (issued, false),
+            (issued.yesterday().unwrap(), true),
+            (Date::MIN, true),
+        ] {
+            let terms = SigningTerms {
+                latest_day,
+                irn_chars_max: None,
+            };
+            let form = read_body(testing::submission()).unwrap();
+            let warnings = check_signing_terms(form, terms).unwrap().warnings.concat();
+            assert_eq!(
+                warnings.contains("issue_date is in the future"),
+                is_warned_of,
+                "{latest_day}: {warnings}"
+            );
+        }
     }
 
     fn check(cases: &[(&str, Option<Value>, &str)]) {
@@ -278,10 +363,10 @@ mod tests {
         let cases = [
             ("/business_id", "uuid", texts(&["not-a-uuid"])),
             ("/irn", "irn_malformed", malformed),
-            ("/issue_date", "date", texts(&["15/01/2026"])),
-            ("/due_date", "date", texts(&["2026-02-30"])),
+            ("/issue_date", "date", texts(&["15/01/2026", "0000-01-01"])),
+            ("/due_date", "date", texts(&["2026-02-30", "0000-01-01"])),
             ("/issue_time", "time", texts(&["25:00:00", "9:00"])),
-            ("/tax_point_date", "date", texts(&["soon"])),
+            ("/tax_point_date", "date", texts(&["soon", "0000-01-01"])),
             ("/invoice_type_code", "exists", texts(&["999999"])),
             ("/payment_status", "one_of", texts(&["REJECTED", "PARTIAL"])),
             ("/document_currency_code", "exists", texts(&["QQQ"])),

@@ -77,7 +77,7 @@ fn fitting_category(
     digits: u32,
     catalog: &Catalog,
 ) -> Option<(String, Amount)> {
-    let known = catalog.tax_categories();
+    let known = catalog.tax_percents_by_category();
     if known.is_empty() {
         let percent = if tax.is_zero() {
             Amount::ZERO

@@ -17,6 +17,9 @@ pub(crate) const NATURE_CHARS_MAX: usize = 500;
 /// The minimum length of a password, in characters.
 const PASSWORD_CHARS_MIN: usize = 12;
 
+/// The account is created without such a password: anybody could guess it and sign in before the person does.
+const COMMON_PASSWORD_WARNING: &str = "contact_person.password is one of those that everybody tries first, so it is not set: the person chooses one with an invitation";
+
 #[derive(Debug)]
 pub(crate) struct NewTaxpayer {
     pub(crate) name: String,
@@ -36,7 +39,8 @@ pub(crate) struct ContactPerson {
     pub(crate) last_name: String,
     pub(crate) email: String,
     pub(crate) phone: Option<String>,
-    /// `None` if the person is to choose a password with the link of an invitation.
+    /// `None` if the person is to choose a password with the link of an invitation: the body has none, or one that is
+    /// easy to guess.
     pub(crate) password: Option<SecretString>,
 }
 
@@ -93,21 +97,16 @@ fn read_contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
     let password = reader
         .optional("password")
         .password(PASSWORD_CHARS_MIN, TEXT_CHARS_MAX);
-    if password.as_deref().is_some_and(is_common) {
-        reader.report_fault(
-            "password",
-            FieldRule::other(
-                "common",
-                "must not be one of those that everybody tries first",
-            ),
-        );
+    let is_refused = password.as_deref().is_some_and(is_common);
+    if is_refused {
+        reader.warn(COMMON_PASSWORD_WARNING);
     }
     Some(ContactPerson {
         first_name: first_name?,
         last_name: last_name?,
         email: email?,
         phone,
-        password: password.map(SecretString::from),
+        password: password.filter(|_| !is_refused).map(SecretString::from),
     })
 }
 
@@ -226,11 +225,7 @@ mod tests {
             ("/phone", Some(json!(1)), "phone: type"),
             ("/authority_service_id", Some(json!("94ad90fb")), ""),
             ("/contact_person/password", Some(json!("twelve chars")), ""),
-            (
-                "/contact_person/password",
-                Some(json!("Password2026!")),
-                "contact_person.password: common",
-            ),
+            ("/contact_person/password", Some(json!("Password2026!")), ""),
             (
                 "/contact_person/password",
                 Some(json!("x".repeat(11))),
@@ -238,6 +233,26 @@ mod tests {
             ),
         ];
         check(&body(), &cases, read);
+    }
+
+    #[test]
+    fn a_password_that_everybody_tries_first_is_not_set_and_warned_of() {
+        for (password, is_set) in [
+            (json!("Password123!"), false),
+            (json!("password1234"), false),
+            (json!("123456789012"), false),
+            (json!("a few easy words"), true),
+        ] {
+            let body = with_member(&body(), "/contact_person/password", Some(password.clone()));
+            let form = read_with(body, read).unwrap();
+            assert_eq!(form.value.contact.password.is_some(), is_set, "{password}");
+            let expected: &[&str] = if is_set {
+                &[]
+            } else {
+                &[COMMON_PASSWORD_WARNING]
+            };
+            assert_eq!(form.warnings, expected, "{password}");
+        }
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub(crate) fn is_letters(text: &str, count: usize) -> bool {
     text.len() == count && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Reads a day that exists in the calendar, written `YYYY-MM-DD`.
+/// Reads a day that exists in the calendar, written `YYYY-MM-DD`. No calendar has a year 0, and receivers refuse it.
 pub(crate) fn parse_date(text: &str) -> Result<Date, FieldRule> {
     let bytes = text.as_bytes();
     let is_written =
@@ -108,7 +108,9 @@ pub(crate) fn parse_date(text: &str) -> Result<Date, FieldRule> {
     } else {
         None
     };
-    found.ok_or(FieldRule::DATE)
+    found
+        .filter(|date: &Date| date.year() > 0)
+        .ok_or(FieldRule::DATE)
 }
 
 /// Returns true for a time of day written `HH:mm:ss`. Returns false for a leap second (`:60`), which receivers may be
@@ -173,6 +175,23 @@ mod tests {
             "10:30:00.5",
         ]) {
             assert!(!is_clock_time(time), "{time}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_a_day_of_the_calendar_which_has_no_year_0() {
+        for (text, is_date) in [
+            ("2024-02-29", true),
+            ("0001-01-01", true),
+            ("9999-12-31", true),
+            ("0000-01-01", false),
+            ("0000-12-31", false),
+            ("2023-02-29", false),
+            ("-001-01-01", false),
+            ("2026-1-01", false),
+            ("2026-01-01T00:00:00", false),
+        ] {
+            assert_eq!(parse_date(text).is_ok(), is_date, "{text}");
         }
     }
 

@@ -15,8 +15,10 @@ use crate::http::forms::reader::Reader;
 
 /// The maximum length of a tax number, in characters.
 const TIN_CHARS_MAX: usize = 50;
-/// The maximum length of an IRN and of the integrator's service id, in characters.
+/// The maximum length of the integrator's service id, in characters.
 const ID_CHARS_MAX: usize = 100;
+/// The maximum length of the IRN of a report, in characters (spec.md).
+pub(crate) const REPORTED_IRN_CHARS_MAX: usize = 100;
 
 /// Reads a report. `is_of_another` is true if the body's `integrator_service_id` is the service id of another taxpayer.
 pub(crate) fn read(
@@ -27,7 +29,7 @@ pub(crate) fn read(
     ownership::read_optional_business_id(reader, taxpayer);
     let agent_tin = reader.required("agent_tin").identifier(TIN_CHARS_MAX);
     let beneficiary_tin = reader.required("beneficiary_tin").identifier(TIN_CHARS_MAX);
-    let irn = ownership::read_irn_up_to(reader, taxpayer, ID_CHARS_MAX);
+    let irn = ownership::read_irn_up_to(reader, taxpayer, REPORTED_IRN_CHARS_MAX);
     let currency = reader.required("currency").currency();
     let item_description = reader
         .required("item_description")

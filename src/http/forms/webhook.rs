@@ -8,6 +8,7 @@ use address_policy::{AddressPolicy, URL_CHARS_MAX, UrlFault};
 use crate::domain::events::endpoint::{RetryScheduleChange, SecretType};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::kernel::invisible::is_blank;
 use crate::domain::kernel::nearest_word::suggestion;
 use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
@@ -47,13 +48,15 @@ pub(crate) enum FieldNeed {
     Optional,
 }
 
-/// Reads the names of the events that an endpoint gets. Warns of unknown names.
+/// Reads the names of the events that an endpoint gets. Leaves out blank names, and warns of unknown ones.
 pub(crate) fn read_enabled_events(reader: &mut Reader<'_>, need: FieldNeed) -> Option<Vec<String>> {
     let field = match need {
         FieldNeed::Required => reader.required(EVENTS_FIELD),
         FieldNeed::Optional => reader.optional(EVENTS_FIELD),
     };
-    let names = field.texts(TEXT_CHARS_MAX).map(remove_duplicates);
+    let names = field
+        .texts(TEXT_CHARS_MAX)
+        .map(remove_blanks_and_duplicates);
     if names
         .as_ref()
         .is_some_and(|names| names.len() > EVENT_NAMES_MAX)
@@ -120,12 +123,12 @@ pub(crate) fn url_rule(fault: UrlFault) -> FieldRule {
     }
 }
 
-/// Removes duplicate names. The first occurrence of a name keeps its place in the order.
-fn remove_duplicates(names: Vec<String>) -> Vec<String> {
+/// Removes blank and duplicate names. The first occurrence of a name keeps its place in the order.
+fn remove_blanks_and_duplicates(names: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     names
         .into_iter()
-        .filter(|name| seen.insert(name.clone()))
+        .filter(|name| !is_blank(name) && seen.insert(name.clone()))
         .collect()
 }
 
@@ -310,6 +313,24 @@ mod tests {
             let body = with_member(&url, "/retry_schedule_s", sent);
             let form = read_with(body, |reader| read(reader, &policy)).unwrap();
             assert_eq!((form.value.retry_schedule, form.warnings), (change, vec![]));
+        }
+    }
+
+    #[test]
+    fn a_blank_event_name_is_left_out_without_a_warning() {
+        let policy = AddressPolicy::default();
+        for (events, kept) in [
+            (json!(["", " ", "\u{200b}"]), &[][..]),
+            (
+                json!(["", "invoice.created", "\t"]),
+                &["invoice.created"][..],
+            ),
+        ] {
+            let body =
+                json!({ "webhook_url": "https://example.com/hook", "enabled_events": events });
+            let form = read_with(body, |reader| read(reader, &policy)).unwrap();
+            assert_eq!(form.value.enabled_events.unwrap(), kept, "{events}");
+            assert_eq!(form.warnings, [""; 0], "{events}");
         }
     }
 

@@ -242,7 +242,9 @@ impl IdempotentRequest {
         Self(request.extensions().get::<IdempotencyClaim>().cloned())
     }
 
-    /// Executes the command once for the key. Stores the response, which `show` renders, in the command's transaction.
+    /// Executes the command. Its transaction also stores the request's idempotency key and the response, which `show`
+    /// renders: a second request with this key gets this response, and the command is not executed again. Without a
+    /// key, every request executes the command.
     pub(crate) async fn answer_once<C: TaxpayerCommand>(
         self,
         taxpayers: &TaxpayerHandle,
@@ -270,7 +272,8 @@ impl IdempotentRequest {
         self.0
     }
 
-    /// Executes a command once for the key. The response contains a secret, so it is never stored.
+    /// Executes a command whose response contains a secret. Its transaction stores the request's idempotency key, but
+    /// never the response: a second request with this key executes nothing and fails.
     pub(crate) async fn send<C: TaxpayerCommand>(
         self,
         taxpayers: &TaxpayerHandle,
@@ -381,9 +384,20 @@ mod tests {
             (Refusal::ChangedDuringApproval, false),
             (Refusal::ChangedDuringPreparation, false),
             (Refusal::PaymentUnderWay, false),
+            (Refusal::PaidUnderWay, false),
+            (Refusal::PaidAtAuthority, true),
             (Refusal::NotYetCorrectable(String::new()), false),
             (Refusal::NotCorrectable(String::new()), true),
             (Refusal::TooManyReplays, false),
+            (
+                Refusal::BatchBeingImported {
+                    import_no: String::new(),
+                    done: 0,
+                    documents: 1,
+                },
+                false,
+            ),
+            (Refusal::ImportEnded, true),
             (Refusal::InvoiceChanged, false),
             (Refusal::InvoiceLocked(WorkflowStatus::Submitted), true),
             (Refusal::IrnContentChanged, true),

@@ -22,7 +22,7 @@ use crate::http::forms::import::{self, ImportContext};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::Store;
-use crate::store::invoices::import_pieces::{self, ImportKey, NewImport, PieceSource};
+use crate::store::invoices::import_pieces::{self, ImportKey, NewImport, PieceParseOptions};
 
 /// A preview ends after the piece with which it has read this many documents.
 const PREVIEWED_MAX: usize = 10_000;
@@ -31,7 +31,7 @@ pub(crate) struct LargeFile {
     pub(super) text: LargeText,
     pub(super) import_no: String,
     pub(super) form: ImportForm,
-    pub(super) source: PieceSource,
+    pub(super) source: PieceParseOptions,
     pub(super) taxpayer: Taxpayer,
     /// Counts this bulk request as in progress until it is dropped.
     pub(super) _turn: BudgetPortion,
@@ -50,7 +50,7 @@ pub(super) struct LargeText {
 pub(super) struct PieceReader {
     pub(super) import_no: String,
     pub(super) form: ImportForm,
-    pub(super) source: PieceSource,
+    pub(super) source: PieceParseOptions,
     pub(super) account: ImportAccount,
     pub(super) today: Date,
     pub(super) catalog: SharedCatalog,
@@ -66,7 +66,7 @@ impl PieceReader {
     }
 
     fn to_command(&self, piece: &Piece) -> Result<ImportInvoices, Fault> {
-        let PieceSource { format, profile } = &self.source;
+        let PieceParseOptions { format, profile } = &self.source;
         let source = piece.read(*format, &profile.columns)?;
         let catalog = self.catalog.get();
         let context = ImportContext {
@@ -115,7 +115,7 @@ impl LargeFile {
         let new = NewImport {
             import,
             source: self.source,
-            pieces: cuts.count(),
+            pieces: cuts.piece_count(),
         };
         Ok(import_pieces::start_import(store, taxpayer, new, now).await?)
     }
@@ -162,7 +162,7 @@ impl LargeFile {
             let (invoices, again) = reader.read(piece).await?;
             let (part, plan) = send(PreviewImport { invoices, planned }).await?;
             planned = plan;
-            import.add(part);
+            import.add_piece(part);
             reader = PieceReader {
                 documents_before: import.counts.total(),
                 ..again

@@ -8,7 +8,7 @@
 //! | a file that is imported by one command | `read` |
 //! | a large file: stored in pieces, or previewed | `large` |
 //! | the import of stored pieces, as durable work | `worker` |
-//! | the errors of a large file, while they are read | `errors` |
+//! | the error file of an import | `errors` |
 
 mod errors;
 mod large;
@@ -17,7 +17,7 @@ mod read;
 mod request;
 mod worker;
 
-pub(crate) use errors::stream_errors;
+pub(crate) use errors::{check_import_no, import_not_found, send_error_file};
 pub(crate) use read::{PreparedImport, read};
 pub(crate) use request::{CSV_TYPE, FILE_TYPES, FileRequest};
 pub use worker::{IMPORTS_MAX, ImportWorker};

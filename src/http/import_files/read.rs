@@ -30,7 +30,7 @@ use crate::http::limits::estimate_value_bytes;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::import_pieces::PieceSource;
+use crate::store::invoices::import_pieces::PieceParseOptions;
 use crate::store::invoices::{import_profiles, imports};
 
 /// Estimates of the memory that reading takes, in bytes: for an XML element, for a CSV cell, and for a byte of unpacked
@@ -95,7 +95,7 @@ pub(crate) async fn read(
                 text,
                 import_no,
                 form: wanted.form,
-                source: PieceSource { format, profile },
+                source: PieceParseOptions { format, profile },
                 taxpayer,
                 _turn: turn,
             })));
@@ -185,7 +185,7 @@ fn to_sized_file(
         FileFormat::Xlsx => {
             let book = xlsx_table::read(&file.bytes)?;
             warnings = book.warnings;
-            Some(csv_table::write(&book.table))
+            Some(csv_table::to_csv(&book.table))
         }
         _ => None,
     };

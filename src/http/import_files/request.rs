@@ -8,6 +8,7 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::{FromRequest, HttpRequest};
 
 use crate::domain::import::source::{FileFormat, ImportForm};
+use crate::http::extract::body::header_excerpt;
 use crate::http::extract::role::NeedsRole;
 use crate::http::forms::query::Query;
 use crate::http::import_files::multipart::{self, MULTIPART_TYPE};
@@ -81,7 +82,13 @@ impl FileRequest {
             .content_type
             .as_deref()
             .and_then(format_for_content_type);
-        let format = by_type.or(by_name).ok_or_else(unsupported_error)?;
+        let format = by_type.or(by_name).ok_or_else(|| {
+            let sent = field.content_type.as_deref().map_or_else(
+                || "a name without a known ending".to_owned(),
+                |kind| header_excerpt("content-type", &kind.replace('\0', "?")),
+            );
+            unsupported_error(&format!("a field with {sent}"))
+        })?;
         Ok((format, field.bytes))
     }
 }
@@ -100,7 +107,7 @@ fn find_file_location(headers: &HeaderMap) -> Result<FileLocation, ApiError> {
     };
     format
         .map(FileLocation::Whole)
-        .ok_or_else(unsupported_error)
+        .ok_or_else(|| unsupported_error(&header_excerpt("content-type", text)))
 }
 
 /// Returns the format that a content type names.
@@ -132,9 +139,10 @@ fn format_for_file_name(name: &str) -> Option<FileFormat> {
     known.map(|(_, format)| *format)
 }
 
-fn unsupported_error() -> ApiError {
+/// Returns the error for a file of another type. `sent` says which type was sent.
+fn unsupported_error(sent: &str) -> ApiError {
     let message = format!(
-        "The file must be application/json, {}, in UTF-8, as the raw body or as the field `file` of a form",
+        "The file must be application/json, {}, in UTF-8, as the raw body or as the field `file` of a form; you sent {sent}",
         FILE_TYPES.join(", ")
     );
     ApiError::new(ErrorCode::UnsupportedMediaType, message)
@@ -142,7 +150,47 @@ fn unsupported_error() -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::test::TestRequest;
+
     use super::*;
+
+    #[test]
+    fn a_refusal_says_what_was_sent() {
+        let form = "multipart/form-data; boundary=x";
+        let field = |headers: &str| {
+            format!(
+                "--x\r\ncontent-disposition: form-data; name=\"file\"{headers}\r\n\r\ny\r\n--x--\r\n"
+            )
+        };
+        for (content_type, body, sent) in [
+            ("text/plain", String::new(), "content-type: text/plain"),
+            (
+                "text/csv; charset=latin1",
+                String::new(),
+                "content-type: text/csv; charset=latin1",
+            ),
+            (
+                form,
+                field("; filename=\"a.exe\"\r\ncontent-type: text/html"),
+                "a field with content-type: text/html",
+            ),
+            (
+                form,
+                field("; filename=\"a.exe\""),
+                "a field with a name without a known ending",
+            ),
+        ] {
+            let request = TestRequest::default()
+                .insert_header((CONTENT_TYPE, content_type))
+                .to_http_request();
+            let found = FileRequest::new(&request)
+                .and_then(|wanted| wanted.find_file(body.as_bytes()).map(|(format, _)| format));
+            let refused = found.unwrap_err();
+            assert_eq!(refused.code, ErrorCode::UnsupportedMediaType);
+            let told = format!("; you sent {sent}");
+            assert!(refused.message.ends_with(&told), "{}", refused.message);
+        }
+    }
 
     #[test]
     fn a_format_is_known_by_the_type_or_by_the_ending_of_a_name() {

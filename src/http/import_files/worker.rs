@@ -22,7 +22,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::later_current_date;
 use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::import_pieces::{self, ImportKey, NextPiece, PieceSource};
+use crate::store::invoices::import_pieces::{self, ImportKey, NextPiece, PieceParseOptions};
 use crate::store::lanes::Lease;
 use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 
@@ -140,7 +140,7 @@ impl ImportWorker {
         &self,
         key: ImportKey<'_>,
         form: ImportForm,
-        source: PieceSource,
+        source: PieceParseOptions,
         number: i64,
     ) -> Result<Option<PreparedPiece>, PieceError> {
         let found = import_pieces::find_piece_by_number(&self.store, key, number)
@@ -157,7 +157,7 @@ impl ImportWorker {
         &self,
         key: ImportKey<'_>,
         form: ImportForm,
-        source: PieceSource,
+        source: PieceParseOptions,
         piece: Piece,
     ) -> Result<ImportInvoices, PieceError> {
         let taxpayer = taxpayers::find_by_id(self.store.reader(), key.taxpayer)

@@ -220,7 +220,7 @@ fn has_accepted_key(state: &ApiState, breakers: &[BreakerView], is_own_refused: 
 
 /// Returns the operations whose breaker is open for all callers. A breaker stays open until the next call, so an open
 /// breaker alone says nothing about the authority now. If no outage is recorded, a breaker without a failure in the
-/// last minute is therefore left out.
+/// last minute is therefore left out. So is one that is open because of a fault of ours that is over.
 fn operations_in_outage(state: &ApiState, is_outage_recorded: bool) -> Vec<&'static str> {
     let now = state.now();
     let has_failed_lately = |breaker: &BreakerView| {
@@ -230,7 +230,8 @@ fn operations_in_outage(state: &ApiState, is_outage_recorded: bool) -> Vec<&'sta
     let breakers = state.authority.breakers();
     breakers
         .iter()
-        .filter(|breaker| breaker.is_outage && (is_outage_recorded || has_failed_lately(breaker)))
+        .filter(|breaker| breaker.is_outage && breaker.past_cause.is_none())
+        .filter(|breaker| is_outage_recorded || has_failed_lately(breaker))
         .map(|breaker| breaker.operation.name())
         .collect()
 }

@@ -19,6 +19,7 @@ use std::time::Duration;
 use actix_web::web;
 use tokio::time::{sleep, timeout};
 
+use crate::domain::incident::{Incident, with_told_incidents};
 use crate::http::health::HealthReport;
 use crate::http::incidents::log::IncidentReport;
 use crate::http::state::ApiState;
@@ -100,6 +101,16 @@ pub(crate) async fn current_report(state: &ApiState) -> Arc<IncidentReport> {
         .current_counts(&state.store, state.now());
     drop(timeout(COUNTS_WAIT, Box::pin(counts)).await);
     find_incidents(state)
+}
+
+/// Returns the incidents that operators see: those of this process, and those that the other replicas tell of
+/// themselves. The alerts need only those of each process.
+pub(crate) fn incidents_for_operators(state: &ApiState, own: &IncidentReport) -> Vec<Incident> {
+    with_told_incidents(
+        &own.incidents,
+        &state.replicas.last_list(),
+        &state.replicas.identity().id,
+    )
 }
 
 fn find_incidents(state: &ApiState) -> Arc<IncidentReport> {

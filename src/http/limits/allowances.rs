@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::Timestamp;
 
 use crate::domain::access::api_key::KeyOwner;
-use crate::domain::kernel::ids::IntegratorId;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::quota::{Allowance, Quota, QuotaExceeded};
 
@@ -45,9 +45,11 @@ enum BucketKey {
     /// The requests of an integrator with all its taxpayers.
     IntegratorReads(IntegratorId),
     IntegratorWrites(IntegratorId),
-    /// The operation, the calling account, and the id of the taxpayer in the path.
-    SensitiveOperation(SensitiveOperation, KeyOwner, i64),
+    /// The operations on a taxpayer by everybody who may do them: by the API and by pages.
+    SensitiveOperation(SensitiveOperation, TaxpayerId),
     FailedAuthentications(IpAddr),
+    /// The links that were asked for by people who forgot their password.
+    ForgottenPasswords(IpAddr),
     RefusedCreates(IntegratorId),
     Onboardings(IntegratorId),
     /// The log lines about failed authentications, counted together for the whole process.
@@ -145,12 +147,12 @@ impl RateLimits {
         self.take_from_bucket(bucket, self.integrator_requests, now)
     }
 
-    /// Counts a sensitive operation of this account on this taxpayer.
+    /// Counts a sensitive operation on this taxpayer. Callers check first that the operation is allowed, so that nobody
+    /// uses up the allowance of other taxpayers.
     pub(crate) fn count_sensitive_operation(
         &self,
         operation: SensitiveOperation,
-        account: KeyOwner,
-        taxpayer: i64,
+        taxpayer: TaxpayerId,
         now: Timestamp,
     ) -> Result<Option<Allowance>, QuotaExceeded> {
         let quota = match operation {
@@ -158,7 +160,7 @@ impl RateLimits {
             SensitiveOperation::WebhookTest => self.webhook_tests,
         };
         self.take_from_bucket(
-            BucketKey::SensitiveOperation(operation, account, taxpayer),
+            BucketKey::SensitiveOperation(operation, taxpayer),
             quota,
             now,
         )
@@ -173,6 +175,20 @@ impl RateLimits {
     ) -> Result<Option<Allowance>, QuotaExceeded> {
         self.take_from_bucket(
             BucketKey::FailedAuthentications(subscriber_address(peer)),
+            self.failed_authentications,
+            now,
+        )
+    }
+
+    /// Counts a request for a link of somebody who forgot the password. As many are allowed as failed authentications,
+    /// but wrong API keys from the same address take nothing away.
+    pub(crate) fn count_forgotten_password(
+        &self,
+        peer: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, QuotaExceeded> {
+        self.take_from_bucket(
+            BucketKey::ForgottenPasswords(subscriber_address(peer)),
             self.failed_authentications,
             now,
         )
@@ -292,6 +308,79 @@ mod tests {
         assert!(count().is_ok() && count().is_ok() && count().is_err());
         limits.give_back_refused_create(IntegratorId(2), now());
         assert!(count().is_err(), "another integrator gives back its own");
+    }
+
+    /// Each kind of attempt counts with an allowance of one; whoever has used it up has that of all other kinds.
+    #[test]
+    fn no_two_kinds_of_attempts_share_an_allowance() {
+        type Count = fn(&RateLimits) -> Result<Option<Allowance>, QuotaExceeded>;
+        let kinds: [(&str, Count); 10] = [
+            ("reads", |limits| {
+                limits.count_request(RateKey::new(None, None), true, now())
+            }),
+            ("writes", |limits| {
+                limits.count_request(RateKey::new(None, None), false, now())
+            }),
+            ("reads of an integrator", |limits| {
+                limits.count_integrator_request(IntegratorId(1), true, now())
+            }),
+            ("writes of an integrator", |limits| {
+                limits.count_integrator_request(IntegratorId(1), false, now())
+            }),
+            ("rotations", |limits| {
+                limits.count_sensitive_operation(SensitiveOperation::Rotation, TaxpayerId(1), now())
+            }),
+            ("tests", |limits| {
+                limits.count_sensitive_operation(
+                    SensitiveOperation::WebhookTest,
+                    TaxpayerId(1),
+                    now(),
+                )
+            }),
+            ("wrong keys", |limits| {
+                limits.count_failed_authentication(None, now())
+            }),
+            ("forgotten passwords", |limits| {
+                limits.count_forgotten_password(None, now())
+            }),
+            ("refused creates", |limits| {
+                limits.count_refused_create(IntegratorId(1), now())
+            }),
+            ("onboardings", |limits| {
+                limits.count_onboarding(IntegratorId(1), now())
+            }),
+        ];
+        for (used, use_up) in kinds {
+            let limits = RateLimits::from(Rates {
+                requests_per_s: 1,
+                burst: 1,
+                integrator_requests_per_s: 1,
+                integrator_burst: 1,
+                rotate_per_min: 1,
+                webhook_test_per_min: 1,
+                failed_auth_per_min: 1,
+                refused_creates_per_min: 1,
+                onboardings_per_min: 1,
+            });
+            assert!(use_up(&limits).is_ok(), "{used}");
+            for (name, count) in kinds {
+                assert_eq!(count(&limits).is_ok(), name != used, "{name} after {used}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_taxpayer_has_one_allowance_whoever_acts_for_it() {
+        let limits = RateLimits::from(Rates {
+            webhook_test_per_min: 2,
+            ..Rates::default()
+        });
+        let test = |id| {
+            let operation = SensitiveOperation::WebhookTest;
+            limits.count_sensitive_operation(operation, TaxpayerId(id), now())
+        };
+        assert!(test(1).is_ok() && test(1).is_ok() && test(1).is_err());
+        assert!(test(2).is_ok(), "another taxpayer has its own");
     }
 
     #[test]

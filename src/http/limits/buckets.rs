@@ -56,11 +56,6 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
-    /// True if the key was counted recently, so that it has a bucket.
-    pub(crate) fn contains(&self, key: &K) -> bool {
-        self.full_at.contains_key(key)
-    }
-
     /// Drops full buckets after every `BUCKETS_PER_CLEANUP` new buckets. Deadlocks if the calling thread holds a lock
     /// of the map.
     fn drop_full_buckets_periodically(&self, now: i64) {

@@ -17,10 +17,11 @@
 //! | limits of the calls in flight | `concurrent_calls` |
 //! | the memory of bodies, and turns of bulk requests | `body_memory` |
 //! | the memory of answers that wait to be taken | `answer_memory` |
-//! | pages of a session or an address | `page_limits` |
+//! | pages of a person, an address or an account | `page_limits` |
 //! | the answers of pages that are made while they are sent | `page_streams` |
 //! | the documents that are printed, and the workbooks that are written, at once | `printing` |
 //! | the open connections of a listener | `open_connections` |
+//! | the connections that linger after a refusal | `lingering` |
 //! | a connection that ends when its place is needed or its client reads too little | `guarded_stream` |
 
 mod allowances;
@@ -31,6 +32,7 @@ mod concurrent_calls;
 mod guarded_stream;
 mod headers;
 mod keyed_semaphores;
+mod lingering;
 mod open_connections;
 mod page_limits;
 mod page_streams;
@@ -51,6 +53,7 @@ pub use concurrent_calls::{ConcurrentCalls, ConcurrentLimits};
 pub(crate) use guarded_stream::GuardedStream;
 pub(crate) use headers::{add_limit_headers, limit_error, note_allowance};
 pub(crate) use keyed_semaphores::KeyedSemaphores;
+pub(crate) use lingering::LingerSlot;
 pub(crate) use open_connections::Connection;
 pub use open_connections::{ConnectionLimits, OpenConnections};
 pub(crate) use page_limits::PageSlot;

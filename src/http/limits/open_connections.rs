@@ -15,6 +15,7 @@ use std::task::Context;
 use futures_util::task::AtomicWaker;
 
 use crate::http::limits::allowances::subscriber_address;
+use crate::http::limits::lingering::{LingerSlot, LingerSlots};
 
 /// At a limit, one in 64 of the allowed connections is closed at once, so that not every connection of a flood costs a
 /// search.
@@ -43,6 +44,7 @@ struct SharedConnections {
     /// Numbers the moments at which connections began to wait, so that the longest wait is known without a clock.
     moments: AtomicU64,
     open: Mutex<ConnectionTable>,
+    linger_slots: LingerSlots,
 }
 
 #[derive(Debug, Default)]
@@ -81,6 +83,7 @@ impl OpenConnections {
             limits,
             moments: AtomicU64::new(NOT_WAITING),
             open: Mutex::default(),
+            linger_slots: LingerSlots::default(),
         };
         Self(Arc::new(shared))
     }
@@ -226,6 +229,12 @@ impl Connection {
                 self.count_towards(client.map(|client| subscriber_address(Some(client))));
             }
         }
+    }
+
+    /// Returns a permission to drop what `client` still sends after its request was refused; `None` if too many
+    /// connections do so already.
+    pub(crate) fn take_linger_slot(&self, client: Option<IpAddr>) -> Option<LingerSlot> {
+        self.shared.linger_slots.take(client)
     }
 
     fn count_towards(&self, holder: Holder) {

@@ -1,12 +1,18 @@
-//! Limits the pages that one session, or one address without a session, may request in a second and at the same time. A
-//! session that was recently found in the database has a limit of its own. Every other session token counts against the
-//! limit of its address before it is looked up, so that random tokens do not cost one database read each.
+//! Limits the pages that one person, or one address without a session, may request in a second and at the same time,
+//! and beside it those of all people of an account. All sessions of a person count together, so that a further sign-in
+//! gives no further pages. A session token that was not found in the database lately counts against the limit of its
+//! address before it is looked up, so that random tokens do not cost one database read each.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use jiff::Timestamp;
+use dashmap::DashMap;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::caller::KeyKind;
+use crate::domain::access::session::SessionOwner;
 use crate::http::limits::allowances::subscriber_address;
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::headers::limit_error;
@@ -17,8 +23,14 @@ use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
 /// The number of pages that may be requested at once, as a multiple of the pages per second.
 const BURST_FACTOR: u32 = 10;
+/// The limits of all people of an account together, as a multiple of the limits of one person.
+const ACCOUNT_FACTOR: u16 = 4;
+/// A session counts against the limit of its person for this long after it was found in the database.
+const KNOWN_FOR: SignedDuration = SignedDuration::from_mins(10);
+/// The number of sessions that become known after which those that were not found lately are dropped.
+const SESSIONS_PER_CLEANUP: usize = 1_024;
 
-/// The limits for the pages of one session, or of one address without a session.
+/// The limits for the pages of one person, or of one address without a session.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRates {
     /// The maximum number of pages per second; 0 means no limit.
@@ -29,43 +41,67 @@ pub struct PageRates {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum PageHolder {
-    /// A session, by the first half of the hash of its token.
-    Session(u128),
+    Person(SessionOwner),
     Address(IpAddr),
+    /// The account of a taxpayer or an integrator.
+    Account(KeyOwner),
 }
 
 #[derive(Debug)]
 pub struct PageLimits {
+    /// The limits of each person and each address.
+    singles: HolderLimits,
+    /// The limits of each account.
+    accounts: HolderLimits,
+    /// The sessions that were found in the database lately, by the first half of the hash of their tokens.
+    sessions: DashMap<u128, KnownSession>,
+    made_known: AtomicUsize,
+}
+
+/// The limits of each holder of one kind.
+#[derive(Debug)]
+struct HolderLimits {
     quota: Option<Quota>,
     buckets: Buckets<PageHolder>,
     in_flight: KeyedSemaphores<PageHolder>,
-    /// Limits the answers of each session that are made while they are sent. They are counted apart from `in_flight`,
-    /// so that a person who has many self-updating parts of pages open can still open further pages.
-    streams: KeyedSemaphores<u128>,
+    /// Limits the answers of each holder that are made while they are sent. They are counted apart from `in_flight`, so
+    /// that a person who has many self-updating parts of pages open can still open further pages.
+    streams: KeyedSemaphores<PageHolder>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct KnownSession {
+    person: SessionOwner,
+    found_at: Timestamp,
 }
 
 /// Counts a page as in flight until the slot is dropped.
 #[derive(Debug)]
 pub(crate) struct PageSlot {
-    session: u128,
+    /// The person or the address that the page counts for.
+    holder: PageHolder,
+    /// The person of the session; `None` until the session was found in the database.
+    person: Option<SessionOwner>,
     _place: OwnedSemaphorePermit,
+    _account_place: Option<OwnedSemaphorePermit>,
 }
 
 /// Counts a streamed answer as in flight until the slot is dropped.
 #[derive(Debug)]
 pub(crate) struct StreamSlot {
     _place: OwnedSemaphorePermit,
+    _account_place: Option<OwnedSemaphorePermit>,
 }
 
 impl PageSlot {
-    /// Returns the session that the page is for.
-    pub(super) fn session(&self) -> u128 {
-        self.session
+    /// Returns the person that the page is for; `None` if its session was not found.
+    pub(super) fn person(&self) -> Option<SessionOwner> {
+        self.person
     }
 }
 
-impl PageLimits {
-    pub fn new(rates: PageRates) -> Self {
+impl HolderLimits {
+    fn new(rates: PageRates) -> Self {
         Self {
             quota: Quota::per_second(rates.per_s, rates.per_s.saturating_mul(BURST_FACTOR)),
             buckets: Buckets::default(),
@@ -74,7 +110,48 @@ impl PageLimits {
         }
     }
 
-    /// Counts a page against the limit of its session if the session is known, otherwise against the limit of the
+    fn admit_page(
+        &self,
+        holder: PageHolder,
+        now: Timestamp,
+    ) -> Result<OwnedSemaphorePermit, ApiError> {
+        if let Some(quota) = self.quota {
+            self.buckets
+                .count_use(holder, quota, now)
+                .map_err(limit_error)?;
+        }
+        let place = self.in_flight.for_holder(holder).try_acquire_owned();
+        place.map_err(|_| {
+            let message =
+                "Too many of your pages are being made at the same time, please try again";
+            ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
+        })
+    }
+
+    fn admit_stream(&self, holder: PageHolder) -> Result<OwnedSemaphorePermit, ApiError> {
+        let place = self.streams.for_holder(holder).try_acquire_owned();
+        place.map_err(|_| {
+            let message = "Too many files and parts of pages are being sent to you at the same time, please try again";
+            ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
+        })
+    }
+}
+
+impl PageLimits {
+    pub fn new(rates: PageRates) -> Self {
+        let account_rates = PageRates {
+            per_s: rates.per_s.saturating_mul(ACCOUNT_FACTOR.into()),
+            concurrent_max: rates.concurrent_max.saturating_mul(ACCOUNT_FACTOR.into()),
+        };
+        Self {
+            singles: HolderLimits::new(rates),
+            accounts: HolderLimits::new(account_rates),
+            sessions: DashMap::new(),
+            made_known: AtomicUsize::new(0),
+        }
+    }
+
+    /// Counts a page against the limit of its person if the session is known, otherwise against the limit of the
     /// address.
     pub(crate) fn admit(
         &self,
@@ -82,57 +159,100 @@ impl PageLimits {
         address: Option<IpAddr>,
         now: Timestamp,
     ) -> Result<PageSlot, ApiError> {
-        let known = PageHolder::Session(session);
-        let is_known = self.quota.is_none() || self.buckets.contains(&known);
-        let holder = if is_known {
-            known
-        } else {
-            PageHolder::Address(subscriber_address(address))
-        };
-        if let Some(quota) = self.quota {
-            self.buckets
-                .count_use(holder, quota, now)
-                .map_err(limit_error)?;
-        }
-        let place = self
-            .in_flight
-            .for_holder(holder)
-            .try_acquire_owned()
-            .map_err(|_| {
-                let message =
-                    "Too many of your pages are being made at the same time, please try again";
-                ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
-            })?;
+        let holder = self.find_known_person(session, now).map_or_else(
+            || PageHolder::Address(subscriber_address(address)),
+            PageHolder::Person,
+        );
         Ok(PageSlot {
-            session,
-            _place: place,
+            _place: self.singles.admit_page(holder, now)?,
+            _account_place: None,
+            holder,
+            person: None,
         })
     }
 
-    /// Counts an answer that is made while it is sent. The session has been found in the database.
-    pub(super) fn admit_stream(&self, session: u128) -> Result<StreamSlot, ApiError> {
-        let place = self.streams.for_holder(session).try_acquire_owned();
-        let place = place.map_err(|_| {
-            let message = "Too many files and parts of pages are being sent to you at the same time, please try again";
-            ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
-        })?;
-        Ok(StreamSlot { _place: place })
+    /// Counts a page whose session was found in the database against the limits of its person and of the person's
+    /// account, unless that was done already. The next pages of the session count against these from the beginning.
+    pub(crate) fn admit_person(
+        &self,
+        slot: PageSlot,
+        session: u128,
+        person: SessionOwner,
+        now: Timestamp,
+    ) -> Result<PageSlot, ApiError> {
+        if slot.person.is_some() {
+            return Ok(slot);
+        }
+        self.remember_session(session, person, now);
+        let holder = PageHolder::Person(person);
+        let slot = if slot.holder == holder {
+            slot
+        } else {
+            PageSlot {
+                holder,
+                _place: self.singles.admit_page(holder, now)?,
+                ..slot
+            }
+        };
+        let account = account_holder(person);
+        let account_place = account.map(|account| self.accounts.admit_page(account, now));
+        Ok(PageSlot {
+            person: Some(person),
+            _account_place: account_place.transpose()?,
+            ..slot
+        })
     }
 
-    /// Remembers a session that was found in the database: its next pages count against its own limit, not that of the
-    /// address.
-    pub(crate) fn remember_session(&self, session: u128, now: Timestamp) {
-        let session = PageHolder::Session(session);
-        if let Some(quota) = self.quota.filter(|_| !self.buckets.contains(&session)) {
-            // A new bucket is full, so the first request is always allowed.
-            let _ = self.buckets.count_use(session, quota, now);
+    /// Counts an answer that is made while it is sent to a person.
+    pub(super) fn admit_stream(&self, person: SessionOwner) -> Result<StreamSlot, ApiError> {
+        let place = self.singles.admit_stream(PageHolder::Person(person))?;
+        let account = account_holder(person);
+        let account_place = account.map(|account| self.accounts.admit_stream(account));
+        Ok(StreamSlot {
+            _place: place,
+            _account_place: account_place.transpose()?,
+        })
+    }
+
+    /// Returns the person of a session that was found in the database lately.
+    fn find_known_person(&self, session: u128, now: Timestamp) -> Option<SessionOwner> {
+        let known = *self.sessions.get(&session)?;
+        known.is_recent(now).then_some(known.person)
+    }
+
+    fn remember_session(&self, session: u128, person: SessionOwner, now: Timestamp) {
+        let found_at = now;
+        let known = KnownSession { person, found_at };
+        let is_new = self.sessions.insert(session, known).is_none();
+        if is_new
+            && self.made_known.fetch_add(1, Ordering::Relaxed) % SESSIONS_PER_CLEANUP
+                == SESSIONS_PER_CLEANUP - 1
+        {
+            self.sessions.retain(|_, known| known.is_recent(now));
         }
     }
+}
+
+impl KnownSession {
+    fn is_recent(&self, now: Timestamp) -> bool {
+        now.duration_since(self.found_at) < KNOWN_FOR
+    }
+}
+
+/// Returns the account whose people count together; `None` for operators, who are no customers.
+fn account_holder(person: SessionOwner) -> Option<PageHolder> {
+    let (kind, id) = match person {
+        SessionOwner::Operator(_) => return None,
+        SessionOwner::Contact { taxpayer, .. } => (KeyKind::Taxpayer, taxpayer.0),
+        SessionOwner::Integrator(id) => (KeyKind::Integrator, id.0),
+    };
+    Some(PageHolder::Account(KeyOwner { kind, id }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 
     fn now() -> Timestamp {
         Timestamp::from_second(1_800_000_000).unwrap()
@@ -147,6 +267,25 @@ mod tests {
             per_s: 1,
             concurrent_max: 2,
         })
+    }
+
+    fn contact(taxpayer: i64, id: i64) -> SessionOwner {
+        SessionOwner::Contact {
+            taxpayer: TaxpayerId(taxpayer),
+            id: ContactId(id),
+        }
+    }
+
+    /// Requests a page of a session of this person.
+    fn open_page(
+        limits: &PageLimits,
+        session: u128,
+        person: SessionOwner,
+    ) -> Result<PageSlot, ApiError> {
+        // Each session has an address of its own, so that only the limits of people and accounts count.
+        let address = IpAddr::from((session << 64).to_be_bytes());
+        let slot = limits.admit(session, Some(address), now())?;
+        limits.admit_person(slot, session, person, now())
     }
 
     #[test]
@@ -170,38 +309,92 @@ mod tests {
     #[test]
     fn a_known_session_is_not_refused_for_strangers_at_its_address() {
         let limits = limits();
-        limits.remember_session(1, now());
+        let person = contact(1, 1);
+        limits.remember_session(1, person, now());
         while limits.admit(2, Some(address(1)), now()).is_ok() {}
         let admitted = (0..100)
             .filter(|_| limits.admit(1, Some(address(1)), now()).is_ok())
             .count();
-        assert_eq!(admitted, 9, "and has a quota of its own");
+        assert_eq!(admitted, 10, "and has a quota of its own");
+        let later = now() + KNOWN_FOR;
+        assert_eq!(limits.find_known_person(1, now()), Some(person));
+        assert_eq!(limits.find_known_person(1, later), None);
+    }
+
+    #[test]
+    fn all_sessions_of_a_person_and_all_people_of_an_account_count_together() {
+        let integrator = SessionOwner::Integrator(IntegratorId(1));
+        let operator = SessionOwner::Operator(1);
+        let one = vec![contact(1, 1)];
+        let crowd: Vec<_> = (1..=8).map(|id| contact(1, id)).collect();
+        let strangers: Vec<_> = (1..=8).map(|id| contact(id, 1)).collect();
+        let operators: Vec<_> = (1..=8).map(SessionOwner::Operator).collect();
+        for (people, pages_per_burst, at_once) in [
+            (one, 10, 2),
+            (vec![integrator], 10, 2),
+            (vec![operator], 10, 2),
+            (crowd, 40, 8),
+            (strangers, 80, 16),
+            (operators, 80, 16),
+        ] {
+            let sessions: Vec<_> = (1_u128..)
+                .zip((0..64).map(|number: usize| people[number % people.len()]))
+                .collect();
+            let fresh = limits();
+            let pages = (0..4).flat_map(|_| sessions.iter());
+            let admitted = pages
+                .filter(|(session, person)| open_page(&fresh, *session, *person).is_ok())
+                .count();
+            assert_eq!(admitted, pages_per_burst, "{people:?}");
+            let fresh = limits();
+            let open: Vec<_> = sessions
+                .iter()
+                .filter_map(|(session, person)| open_page(&fresh, *session, *person).ok())
+                .collect();
+            assert_eq!(open.len(), at_once, "{people:?}");
+            let streams: Vec<_> = sessions
+                .iter()
+                .filter_map(|(_, person)| fresh.admit_stream(*person).ok())
+                .collect();
+            assert_eq!(streams.len(), at_once, "{people:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_counts_once_however_often_its_session_is_looked_up() {
+        let limits = limits();
+        let person = contact(1, 1);
+        let mut slot = open_page(&limits, 1, person).unwrap();
+        for _ in 0..100 {
+            slot = limits.admit_person(slot, 1, person, now()).unwrap();
+        }
     }
 
     #[test]
     fn streams_take_no_place_of_a_page_and_are_bounded() {
         let limits = limits();
-        limits.remember_session(1, now());
-        let streams: Vec<_> = (0..5).filter_map(|_| limits.admit_stream(1).ok()).collect();
+        let person = contact(1, 1);
+        let streams: Vec<_> = (0..5)
+            .filter_map(|_| limits.admit_stream(person).ok())
+            .collect();
         assert_eq!(streams.len(), 2);
-        assert!(limits.admit(1, Some(address(1)), now()).is_ok());
+        assert!(open_page(&limits, 1, person).is_ok());
         assert!(
-            limits.admit_stream(2).is_ok(),
-            "another session has its own"
+            limits.admit_stream(contact(1, 2)).is_ok(),
+            "another person has its own"
         );
         drop(streams);
-        assert!(limits.admit_stream(1).is_ok());
+        assert!(limits.admit_stream(person).is_ok());
     }
 
     #[test]
-    fn pages_at_the_same_time_are_bounded() {
+    fn sessions_that_were_not_found_lately_are_forgotten() {
         let limits = limits();
-        limits.remember_session(1, now());
-        let slots: Vec<_> = (0..5)
-            .filter_map(|_| limits.admit(1, Some(address(1)), now()).ok())
-            .collect();
-        assert_eq!(slots.len(), 2);
-        drop(slots);
-        assert!(limits.admit(1, Some(address(1)), now()).is_ok());
+        for number in 0..10 * SESSIONS_PER_CLEANUP {
+            let minutes = i64::try_from(number / SESSIONS_PER_CLEANUP).unwrap() * 20;
+            let at = now() + SignedDuration::from_mins(minutes);
+            limits.remember_session(u128::try_from(number).unwrap(), contact(1, 1), at);
+        }
+        assert!(limits.sessions.len() <= SESSIONS_PER_CLEANUP + 1);
     }
 }

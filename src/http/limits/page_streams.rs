@@ -14,8 +14,8 @@ use database::poll_with_page_pool;
 use crate::http::limits::page_limits::{PageLimits, PageSlot, StreamSlot};
 use crate::http::respond::error::ApiError;
 
-/// Counts the streamed answer to a page as in flight until it has ended. Refuses it if the session has too many
-/// streamed answers in flight. Other answers stay as they are, except that the body of an answer to HEAD is not made if
+/// Counts the streamed answer to a page as in flight until it has ended. Refuses it if the person has too many streamed
+/// answers in flight. Other answers stay as they are, except that the body of an answer to HEAD is not made if
 /// it would be streamed.
 pub(crate) fn admit_stream(
     pages: &PageLimits,
@@ -28,14 +28,14 @@ pub(crate) fn admit_stream(
     if request.method() == Method::HEAD {
         return Ok(answer.map_body(|_, _| BoxBody::new(UnsentStream)));
     }
-    let session = request
+    let person = request
         .extensions()
         .get::<PageSlot>()
-        .map(PageSlot::session);
-    let Some(session) = session else {
+        .and_then(PageSlot::person);
+    let Some(person) = person else {
         return Ok(answer);
     };
-    let slot = pages.admit_stream(session)?;
+    let slot = pages.admit_stream(person)?;
     Ok(answer.map_body(|_, body| BoxBody::new(PageStream { body, _slot: slot })))
 }
 
@@ -87,14 +87,23 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+    use crate::domain::access::session::SessionOwner;
     use crate::http::limits::PageRates;
+
+    fn found_page(pages: &PageLimits) -> PageSlot {
+        let now = Timestamp::UNIX_EPOCH;
+        let slot = pages.admit(7, None, now).unwrap();
+        pages
+            .admit_person(slot, 7, SessionOwner::Operator(1), now)
+            .unwrap()
+    }
 
     fn streamed() -> HttpResponse {
         HttpResponse::Ok().streaming(stream::pending::<Result<Bytes, Infallible>>())
     }
 
     #[test]
-    fn only_the_streams_of_a_session_have_its_places() {
+    fn only_the_streams_of_a_person_have_its_places() {
         let pages = PageLimits::new(PageRates {
             per_s: 0,
             concurrent_max: 2,
@@ -116,8 +125,7 @@ mod tests {
                 .method(method.clone())
                 .to_http_request();
             if has_session {
-                let page = pages.admit(7, None, Timestamp::UNIX_EPOCH).unwrap();
-                request.extensions_mut().insert(page);
+                request.extensions_mut().insert(found_page(&pages));
             }
             let answers: Vec<_> = (0..5)
                 .filter_map(|_| admit_stream(&pages, &request, answer()).ok())
@@ -133,8 +141,7 @@ mod tests {
             concurrent_max: 1,
         });
         let get = TestRequest::get().to_http_request();
-        let page = pages.admit(7, None, Timestamp::UNIX_EPOCH).unwrap();
-        get.extensions_mut().insert(page);
+        get.extensions_mut().insert(found_page(&pages));
         let first = admit_stream(&pages, &get, streamed()).unwrap();
         assert!(admit_stream(&pages, &get, streamed()).is_err());
         drop(first);

@@ -134,7 +134,7 @@ impl DatabaseCounts {
             quarantined: quarantine_list::count_by_kind(store).await?,
             endpoints_active: to_unsigned(all).saturating_sub(endpoints_disabled),
             endpoints_disabled,
-            differences: reconciliations::open_findings_by_kind(store).await?,
+            differences: reconciliations::count_open_findings_by_kind(store).await?,
             reconciled_at: reconciliations::last_completion_time(store).await?,
             oldest_list_fetched_at: lists.oldest_fetched_at,
             missing_lists: lists.missing,

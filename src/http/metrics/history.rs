@@ -25,9 +25,9 @@ struct SecondSlot {
     durations: [AtomicU32; CLASSES],
 }
 
-/// The requests of one or several seconds.
+/// The number, failures and durations of the requests of one or several seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct CountedRequests {
+pub(crate) struct RequestStatistics {
     pub(crate) requests: u64,
     /// Answers with a status of 500 or more.
     pub(crate) failures: u64,
@@ -66,14 +66,14 @@ impl RequestHistory {
         self.count_at(self.begun.elapsed().as_secs(), is_failure, took);
     }
 
-    /// Returns the requests of the past seconds, the oldest first, without the present second. The seconds before the
-    /// start of the process are empty.
-    pub(crate) fn requests_by_second(&self) -> Vec<CountedRequests> {
+    /// Returns the statistics of each of the last `SECONDS_KEPT` seconds except the present one, the oldest first.
+    /// Those of seconds before the start of the process are zero.
+    pub(crate) fn requests_by_second(&self) -> Vec<RequestStatistics> {
         self.requests_by_second_at(self.begun.elapsed().as_secs())
     }
 
-    /// Returns the requests of the last `RECENT_SECONDS`, without the present second.
-    pub(crate) fn recent_requests(&self) -> CountedRequests {
+    /// Returns the statistics of the `RECENT_SECONDS` seconds before the present one, taken together.
+    pub(crate) fn recent_requests(&self) -> RequestStatistics {
         let now = self.begun.elapsed().as_secs();
         self.sum_seconds(now.saturating_sub(RECENT_SECONDS)..now)
     }
@@ -95,15 +95,17 @@ impl RequestHistory {
         }
     }
 
-    fn requests_by_second_at(&self, now: u64) -> Vec<CountedRequests> {
+    fn requests_by_second_at(&self, now: u64) -> Vec<RequestStatistics> {
         let seconds = (1..SECONDS_KEPT).rev().map(|ago| {
             now.checked_sub(ago)
-                .map_or_else(CountedRequests::default, |at| self.sum_seconds(at..at + 1))
+                .map_or_else(RequestStatistics::default, |at| {
+                    self.sum_seconds(at..at + 1)
+                })
         });
         seconds.collect()
     }
 
-    fn sum_seconds(&self, seconds: std::ops::Range<u64>) -> CountedRequests {
+    fn sum_seconds(&self, seconds: std::ops::Range<u64>) -> RequestStatistics {
         let mut durations = [0; CLASSES];
         let mut failures = 0;
         for second in seconds {
@@ -117,7 +119,7 @@ impl RequestHistory {
                 *sum += u64::from(count.load(Ordering::Relaxed));
             }
         }
-        CountedRequests {
+        RequestStatistics {
             requests: durations.iter().sum(),
             failures,
             p99_us: p99_us(&durations),
@@ -181,7 +183,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert!(requests(3).ends_with(&[0, 2, 0, 1]));
-        let first = CountedRequests {
+        let first = RequestStatistics {
             requests: 2,
             failures: 1,
             p99_us: 3_071,
@@ -238,6 +240,6 @@ mod tests {
         assert_eq!(history.sum_seconds(0..1).p99_us, 1_023);
         history.count_at(1, false, slow);
         assert!(history.sum_seconds(0..2).p99_us > 1_000_000);
-        assert_eq!(history.sum_seconds(5..9), CountedRequests::default());
+        assert_eq!(history.sum_seconds(5..9), RequestStatistics::default());
     }
 }

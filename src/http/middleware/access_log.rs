@@ -12,6 +12,7 @@ use actix_web::http::{Method, StatusCode};
 use timing::trace::Span;
 
 use crate::domain::access::api_key::KeyOwner;
+use crate::domain::request_log::redact;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::logged_failure::{LoggedFailure, to_printable};
@@ -19,12 +20,14 @@ use crate::http::state::ApiState;
 
 /// The route that is logged for a request without a matching path.
 const UNMATCHED_ROUTE: &str = "unmatched";
-/// The paths that a secret token follows: of the authority's notices, of links to deliveries, of invitations, and of
-/// the public pages of invoices. A path that only ends like one, such as `/ops/taxpayers/7/verify`, has no token.
-const TOKEN_PATHS: [&str; 4] = [
+/// The paths that a secret token follows: of the authority's notices, of links to deliveries, of invitations, of links
+/// that end mails, and of the public pages of invoices. A path that only ends like one, such as
+/// `/ops/taxpayers/7/verify`, has no token.
+const TOKEN_PATHS: [&str; 5] = [
     "authority/notifications/",
     "shared/deliveries/",
     "sign-in/invitation/",
+    "sign-in/unsubscribe/",
     "verify/",
 ];
 const USER_AGENT_CHARS_MAX: usize = 120;
@@ -169,8 +172,8 @@ pub(crate) fn user_agent(headers: &HeaderMap) -> Option<String> {
     ))
 }
 
-/// Returns the path of a request for the log. Hides a token, however the path is encoded. A mistyped path may have a
-/// token that is valid.
+/// Returns the path of a request for the log. Hides a token or a key, however the path is encoded. A mistyped path may
+/// have one that is valid.
 fn redact_path(path: &str) -> String {
     let decoded = percent_decode(path).to_ascii_lowercase();
     let segments: Vec<_> = decoded.split('/').filter(|one| !one.is_empty()).collect();
@@ -178,7 +181,7 @@ fn redact_path(path: &str) -> String {
     let secret = TOKEN_PATHS.iter().find(|start| plain.contains(*start));
     match secret {
         Some(start) => format!("/{start}***"),
-        None => to_printable(path, PATH_CHARS_MAX),
+        None => to_printable(&redact(path).text, PATH_CHARS_MAX),
     }
 }
 
@@ -246,6 +249,19 @@ mod tests {
             ("/sign-in/invitation/TOKEN/", "/sign-in/invitation/***"),
             ("/sign-in/invitation/TOKEN.", "/sign-in/invitation/***"),
             ("/Sign-In/%69nvitation//TOKEN", "/sign-in/invitation/***"),
+            (
+                "/sign-in/unsubscribe/contact-1/invoices/SIGNATURE/",
+                "/sign-in/unsubscribe/***",
+            ),
+            (
+                "/sign-in/%75nsubscribe/contact-1//invoices/SIGNATURE",
+                "/sign-in/unsubscribe/***",
+            ),
+            ("/v1/tpk_SECRET-1/invoices", "/v1/tpk_(hidden)"),
+            ("/v1/x-api-key=sik_SECRET", "/v1/x-api-key=(hidden)"),
+            ("/v1/%74pk%5FSECRET", "/v1/%74pk%5F(hidden)"),
+            ("/ops/opk_SECRET", "/ops/opk_(hidden)"),
+            ("/webhooks/whsec_SECRET/", "/webhooks/whsec_(hidden)"),
             ("/verify/TOKEN", "/verify/***"),
             ("/verify/TOKEN/", "/verify/***"),
             ("/shared/deliveries/TOKEN)", "/shared/deliveries/***"),

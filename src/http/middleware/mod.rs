@@ -4,6 +4,7 @@
 //! |---|---|
 //! | addresses without NUL, request id, span, panics, and the body of a failure | `request_context` |
 //! | the client's address behind trusted proxies | `client_address` |
+//! | the headers by which browsers run nothing in an answer that is no page | `content_policy` |
 //! | the access log | `access_log` |
 //! | requests for encodings that the service does not have | `encodings` |
 //! | key, limits and idempotency, before the body is read | `policy` |
@@ -16,6 +17,7 @@
 
 pub(crate) mod access_log;
 pub(crate) mod client_address;
+mod content_policy;
 pub(crate) mod encodings;
 pub(crate) mod held_answer;
 pub(crate) mod ignored_body;

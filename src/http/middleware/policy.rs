@@ -12,7 +12,6 @@ use database::run_with_page_pool;
 
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::payer::PayingAccount;
-use crate::domain::kernel::ids::parse_id;
 use crate::http::extract::auth::{self, ApiSurface, ReadOnlyRequest};
 use crate::http::extract::body::{self, BodyKind};
 use crate::http::extract::form::{self, FormContent};
@@ -21,7 +20,6 @@ use crate::http::limits;
 use crate::http::limits::CallKind;
 use crate::http::limits::CallSlot;
 use crate::http::limits::RateKey;
-use crate::http::limits::SensitiveOperation;
 use crate::http::limits::{AnswerHolder, AnsweredCall};
 use crate::http::listener::{Audience, Listener};
 use crate::http::middleware::access_log::MatchedRoute;
@@ -29,6 +27,7 @@ use crate::http::middleware::client_address::client_address;
 use crate::http::middleware::key_watch::KeyWatch;
 use crate::http::middleware::request_log;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::file::AskedByBrowser;
 use crate::http::state::{ApiSettings, ApiState};
 
 /// Says which requests of a path change something.
@@ -75,7 +74,6 @@ pub(crate) struct RoutePolicy {
     pub(crate) repeat: FormRepeat,
     pub(crate) form: FormContent,
     pub(crate) result_page: ResultPage,
-    pub(crate) sensitive: Option<SensitiveOperation>,
     /// For pages, queries use database connections of their own, and the body of a form is read before its session is
     /// looked up.
     pub(crate) pages: ServedPages,
@@ -104,7 +102,6 @@ impl RoutePolicy {
             repeat: FormRepeat::Once,
             form: FormContent::Fields,
             result_page: ResultPage::Above,
-            sensitive: None,
             pages: ServedPages::None,
         }
     }
@@ -129,6 +126,10 @@ impl RoutePolicy {
     /// True for a form that has its effect once, however often it is sent.
     fn is_form_with_single_effect(self, method: &Method) -> bool {
         self.pages == ServedPages::WithForm && self.repeat == FormRepeat::Once && !is_read(method)
+    }
+
+    fn serves_pages(self) -> bool {
+        self.pages != ServedPages::None
     }
 
     fn is_rate_limited(self) -> bool {
@@ -178,6 +179,9 @@ impl RoutePolicy {
         if self.only_reads(request.method()) {
             request.extensions_mut().insert(ReadOnlyRequest);
         }
+        if self.serves_pages() {
+            request.extensions_mut().insert(AskedByBrowser);
+        }
         let public_url = state
             .as_ref()
             .and_then(|state| state.settings.public_url.clone());
@@ -190,11 +194,11 @@ impl RoutePolicy {
         };
         let request = response.request().clone();
         limits::add_limit_headers(&request, response.headers_mut());
-        if self.surface.is_some() {
+        if self.surface.is_some() || self.serves_pages() {
             forbid_caches(response.headers_mut());
-            if let Some(url) = public_url {
-                complete_location(&url, response.headers_mut());
-            }
+        }
+        if let (Some(_), Some(url)) = (self.surface, public_url) {
+            complete_location(&url, response.headers_mut());
         }
         Ok(response)
     }
@@ -269,7 +273,7 @@ impl RoutePolicy {
                 ))
                 .await?
             }
-            _ if self.pages != ServedPages::None => run_with_page_pool(next.call(request)).await?,
+            _ if self.serves_pages() => run_with_page_pool(next.call(request)).await?,
             _ => next.call(request).await?,
         };
         let (request, answer) = response.into_parts();
@@ -332,14 +336,6 @@ impl RoutePolicy {
                 .limits
                 .count_integrator_request(integrator, is_read, now);
             counted = of_all.and(counted);
-        }
-        let taxpayer = request.match_info().get("id").and_then(parse_id);
-        if let (Ok(_), Some(operation), Some(account), Some(taxpayer)) =
-            (&counted, self.sensitive, account, taxpayer)
-        {
-            counted = state
-                .limits
-                .count_sensitive_operation(operation, account, taxpayer, now);
         }
         limits::note_allowance(request.request(), counted)?;
         if let (Some(surface), true) = (self.surface, has_handler) {

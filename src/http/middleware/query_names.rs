@@ -1,6 +1,7 @@
 //! Warns of names in the query string that an endpoint does not know: a filter with a wrong name would otherwise look
-//! as if it had matched everything. Refuses a name that the endpoint knows and that is given twice, because nobody
-//! could tell which of the two values was used.
+//! as if it had matched everything. Warns of an unknown word in a filter whose words are all known: the list is empty
+//! then, as if there was nothing. Refuses a name that the endpoint knows and that is given twice, because nobody could
+//! tell which of the two values was used.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +11,12 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::middleware::Next;
 
+use crate::domain::events::event::EventKind;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::nearest_word::suggestion;
 use crate::http::forms::query::Query;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::{WARNING_HEADER, warning_value};
 use crate::http::respond::error::ApiError;
 
@@ -21,6 +24,12 @@ use crate::http::respond::error::ApiError;
 const NAMES_SHOWN_MAX: usize = 20;
 /// The warning shows at most this many characters of a name.
 const NAME_CHARS_SHOWN_MAX: usize = 100;
+
+/// A filter that matches one word of a list, and the function that returns the list.
+type Vocabulary = (&'static str, fn() -> Vec<&'static str>);
+
+/// The filters of all paths that match one word of a list. Filters that refuse an unknown word are not among them.
+const VOCABULARIES: [Vocabulary; 2] = [("event", event_names), ("error_code", error_codes)];
 
 /// The query strings that a path takes.
 pub(crate) struct QueryRules {
@@ -35,31 +44,34 @@ pub(crate) async fn check_query_names(
     next: Next<BoxBody>,
     rules: impl FnOnce() -> QueryRules,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let warning = match unknown_names_warning(request.query_string(), rules) {
-        Ok(warning) => warning,
+    let warnings = match query_warnings(request.query_string(), rules) {
+        Ok(warnings) => warnings,
         Err(error) => return Ok(request.error_response(error)),
     };
     let mut response = next.call(request).await?;
-    if let Some(value) = warning.as_deref().and_then(warning_value) {
+    for value in warnings.iter().filter_map(|warning| warning_value(warning)) {
         response.headers_mut().append(WARNING_HEADER, value);
     }
     Ok(response)
 }
 
-/// Returns a warning with the unknown names; `None` if there are none. Fails with a fault for each name that is given
-/// twice.
-fn unknown_names_warning(
+/// Returns a warning with the unknown names, and one for each filter with an unknown word. Fails with a fault for each
+/// name that is given twice.
+fn query_warnings(
     query: &str,
     rules: impl FnOnce() -> QueryRules,
-) -> Result<Option<String>, ApiError> {
+) -> Result<Vec<String>, ApiError> {
     if query.is_empty() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let rules = rules();
     let asked = Query::from_text(query);
     let repeated = repeated_name_faults(&asked, &rules.names);
     if repeated.is_empty() {
-        Ok(describe_unknown_names(&asked, &rules.names))
+        let unknown_names = describe_unknown_names(&asked, &rules.names).into_iter();
+        Ok(unknown_names
+            .chain(describe_unknown_words(&asked, &rules.names))
+            .collect())
     } else {
         Err(ApiError::from(repeated).with_status(rules.invalid_status))
     }
@@ -107,6 +119,35 @@ fn describe_unknown_names(asked: &Query, known: &[String]) -> Option<String> {
     ))
 }
 
+/// Returns a warning for each filter of the path whose value is none of its words. `known` are the names of the path's
+/// parameters.
+fn describe_unknown_words(asked: &Query, known: &[String]) -> Vec<String> {
+    let filters = VOCABULARIES
+        .iter()
+        .filter(|(name, _)| known.iter().any(|one| one == name));
+    let warnings = filters.filter_map(|(name, words)| {
+        let value = asked.trimmed_text(name)?;
+        let words = words();
+        if words.iter().any(|word| word.eq_ignore_ascii_case(&value)) {
+            return None;
+        }
+        let shown: String = value.chars().take(NAME_CHARS_SHOWN_MAX).collect();
+        Some(format!(
+            "unknown {name}: {shown}{}",
+            suggestion(&value, words)
+        ))
+    });
+    warnings.collect()
+}
+
+fn event_names() -> Vec<&'static str> {
+    EventKind::ALL.iter().map(|kind| kind.as_str()).collect()
+}
+
+fn error_codes() -> Vec<&'static str> {
+    ErrorCode::ALL.iter().map(|code| code.as_str()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,9 +188,37 @@ mod tests {
                 names: known().to_vec(),
                 invalid_status,
             };
-            let refused = unknown_names_warning("page=1&page=2", rules).unwrap_err();
+            let refused = query_warnings("page=1&page=2", rules).unwrap_err();
             assert_eq!(refused.status, invalid_status);
         }
+    }
+
+    #[test]
+    fn an_unknown_word_of_a_filter_is_named_with_the_word_that_was_meant() {
+        let known = ["event", "error_code", "path"].map(str::to_owned);
+        let cases: [(&str, &[&str]); 6] = [
+            ("event=invoice.created&error_code=VALIDATION_FAILED", &[]),
+            ("event=INVOICE.CREATED&error_code=+", &[]),
+            ("path=/nowhere", &[]),
+            (
+                "event=invoice.craeted",
+                &["unknown event: invoice.craeted (did you mean invoice.created?)"],
+            ),
+            (
+                "error_code=VALIDATION_FAILD&event=x",
+                &[
+                    "unknown event: x",
+                    "unknown error_code: VALIDATION_FAILD (did you mean VALIDATION_FAILED?)",
+                ],
+            ),
+            ("error_code=NOPE", &["unknown error_code: NOPE"]),
+        ];
+        for (query, expected) in cases {
+            let found = describe_unknown_words(&Query::from_text(query), &known);
+            assert_eq!(found, expected, "{query}");
+        }
+        let other_path = describe_unknown_words(&Query::from_text("event=x"), &self::known());
+        assert!(other_path.is_empty(), "{other_path:?}");
     }
 
     #[test]

@@ -25,6 +25,7 @@ use crate::http::extract::nul;
 use crate::http::limits::Connection;
 use crate::http::middleware::access_log::{AccessRecord, RequestTimer};
 use crate::http::middleware::client_address::ClientAddress;
+use crate::http::middleware::content_policy::add_content_policy;
 use crate::http::middleware::request_log::PendingLogEntry;
 use crate::http::middleware::unread_body::{BodyConnection, RequestStream};
 use crate::http::respond::code::ErrorCode;
@@ -84,7 +85,7 @@ where
         let failure = match outcome {
             Ok(Ok(response)) => {
                 let mut response = render_error(response.map_into_boxed_body(), &prefs);
-                insert_request_and_trace_ids(response.headers_mut(), &prefs);
+                add_common_headers(response.headers_mut(), &prefs);
                 limit_warnings(response.headers_mut());
                 let state = state.as_deref().map(Arc::as_ref);
                 if let Some(state) = state {
@@ -265,6 +266,12 @@ fn log_cause(error: &ApiError) {
     }
 }
 
+/// Adds the headers that every response has.
+fn add_common_headers(headers: &mut HeaderMap, prefs: &ResponsePrefs) {
+    insert_request_and_trace_ids(headers, prefs);
+    add_content_policy(headers);
+}
+
 /// Adds the headers with the request id and with the trace to the response.
 fn insert_request_and_trace_ids(headers: &mut HeaderMap, prefs: &ResponsePrefs) {
     for (name, id) in [
@@ -316,7 +323,7 @@ impl ResponseError for AbandonedRequest {
 
     fn error_response(&self) -> HttpResponse {
         let mut response = render::render_failure(&self.error, &self.prefs);
-        insert_request_and_trace_ids(response.headers_mut(), &self.prefs);
+        add_common_headers(response.headers_mut(), &self.prefs);
         match self.stream.clone() {
             Some(stream) => stream.close_unless_read(response),
             None => response,
@@ -468,6 +475,7 @@ mod tests {
             .to_str()
             .unwrap();
         assert_eq!((response.status().as_u16(), request_id), (500, "mine-2"));
+        assert!(response.headers().contains_key("content-security-policy"));
         let bytes = to_bytes(response.into_body()).await.unwrap();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         let json: Value = strict_json::from_trusted(&text).unwrap();

@@ -372,7 +372,7 @@ fn invoice_in_path(request: &HttpRequest, route: &str) -> Option<String> {
     } else {
         names.get("irn")
     };
-    name.map(|name| to_printable(name, PATH_CHARS_MAX))
+    name.map(|name| to_printable(&redact(name).text, PATH_CHARS_MAX))
 }
 
 /// The members of a body that name an invoice.
@@ -394,5 +394,5 @@ fn irn_in_body(body: &[u8]) -> Option<String> {
     }
     let named: BodyWithIrn = strict_json::from_untrusted(body).ok()?;
     let irn = named.irn.or_else(|| named.data?.irn)?;
-    Some(to_printable(&irn, PATH_CHARS_MAX))
+    Some(to_printable(&redact(&irn).text, PATH_CHARS_MAX))
 }

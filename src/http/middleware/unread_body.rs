@@ -1,5 +1,6 @@
 //! Handles a body that no handler read to its end. A short rest is read, so that the connection can be reused. After a
-//! long rest, the connection is closed a moment after the response, so that the caller can read the response.
+//! long rest, the connection is closed a moment after the response, so that the caller can read the response. Until then
+//! the rest is dropped, up to a limit, because many callers write the whole body before they read anything.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -17,17 +18,23 @@ use actix_web::http::header::CONTENT_LENGTH;
 use actix_web::web::Bytes;
 use actix_web::{HttpMessage, HttpResponse};
 use futures_util::{Stream, StreamExt};
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
-use crate::http::limits::Connection;
+use crate::http::limits::{Connection, LingerSlot};
 
 /// The connection is kept only if the unread rest of a body is at most this long and arrives within this time.
 const REST_BYTES_MAX: usize = 64 * 1024;
 const REST_WAIT: Duration = Duration::from_millis(100);
-/// The time for which a closing connection stays open after the response, and the maximum number of bytes that are read
-/// from it in that time.
-const LINGER_TIME: Duration = Duration::from_millis(500);
-const LINGER_BYTES_MAX: usize = 256 * 1024;
+/// A closing connection stays open for one period after the response. It stays open for further periods while its client
+/// sends at least this many bytes in each, so that a client that trickles gains nothing.
+const LINGER_PERIOD: Duration = Duration::from_millis(500);
+const BYTES_PER_PERIOD_MIN: usize = 16 * 1024;
+/// The maximum number of periods, and of bytes that are read in them, for a connection with a slot to linger. The bytes
+/// cover the largest body of a request other than an import.
+const LONG_LINGER_PERIODS: u32 = 10;
+const LONG_LINGER_BYTES: usize = 16 * 1024 * 1024;
+/// The maximum number of bytes that are read in the only period of a connection without a slot.
+const SHORT_LINGER_BYTES: usize = 256 * 1024;
 
 /// The body of a request. The middleware shares it with the handler, to see whether the handler read all of it.
 #[derive(Clone)]
@@ -85,6 +92,20 @@ impl RequestStream {
 
     fn has_ended(&self) -> bool {
         self.0.borrow().has_ended
+    }
+
+    /// Returns a permission to drop a long rest of the body. Returns `None` if the rest is too long to be dropped to its
+    /// end, or if too many connections drop one already.
+    fn take_linger_slot(&self) -> Option<LingerSlot> {
+        let shared = self.0.borrow();
+        if shared
+            .declared
+            .is_some_and(|length| length > LONG_LINGER_BYTES)
+        {
+            return None;
+        }
+        let sender = shared.sender.as_ref()?;
+        sender.connection.take_linger_slot(sender.client)
     }
 
     /// Reads the rest of the body, up to `REST_BYTES_MAX` bytes. Reads nothing if the `Content-Length` is greater.
@@ -164,8 +185,14 @@ struct LastResponseBody {
 }
 
 struct LingerBeforeClose {
+    /// The end of this period.
     until: Pin<Box<Sleep>>,
+    /// The number of periods that may follow this one.
+    periods_left: u32,
     bytes_left: usize,
+    /// The number of bytes that were read in this period.
+    bytes_of_period: usize,
+    _slot: Option<LingerSlot>,
 }
 
 impl MessageBody for LastResponseBody {
@@ -185,26 +212,51 @@ impl MessageBody for LastResponseBody {
         {
             return Poll::Ready(Some(chunk));
         }
-        let linger = this.linger.get_or_insert_with(|| LingerBeforeClose {
-            until: Box::pin(sleep(LINGER_TIME)),
-            bytes_left: LINGER_BYTES_MAX,
-        });
+        let linger = this
+            .linger
+            .get_or_insert_with(|| LingerBeforeClose::start(this.stream.take_linger_slot()));
         linger.poll(&mut this.stream, context).map(|()| None)
     }
 }
 
 impl LingerBeforeClose {
-    /// Drops what the caller still sends. Becomes ready at the end of the request's body or after `LINGER_TIME`.
-    fn poll(&mut self, stream: &mut RequestStream, context: &mut Context<'_>) -> Poll<()> {
-        while self.bytes_left > 0 {
-            match stream.poll_next_unpin(context) {
-                Poll::Ready(Some(Ok(chunk))) => {
-                    self.bytes_left = self.bytes_left.saturating_sub(chunk.len());
-                }
-                Poll::Ready(_) => return Poll::Ready(()),
-                Poll::Pending => break,
-            }
+    /// Begins to drop what the caller still sends: much of it with a slot, and little without one.
+    fn start(slot: Option<LingerSlot>) -> Self {
+        let (periods, bytes_left) = match slot {
+            Some(_) => (LONG_LINGER_PERIODS, LONG_LINGER_BYTES),
+            None => (1, SHORT_LINGER_BYTES),
+        };
+        Self {
+            until: Box::pin(sleep(LINGER_PERIOD)),
+            periods_left: periods - 1,
+            bytes_left,
+            bytes_of_period: 0,
+            _slot: slot,
         }
-        self.until.as_mut().poll(context)
+    }
+
+    /// Drops what the caller still sends. Becomes ready at the end of the request's body, or at the end of a period if
+    /// it is the last one or the caller sent too little in it.
+    fn poll(&mut self, stream: &mut RequestStream, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            while self.bytes_left > 0 {
+                match stream.poll_next_unpin(context) {
+                    Poll::Ready(Some(Ok(chunk))) => {
+                        self.bytes_left = self.bytes_left.saturating_sub(chunk.len());
+                        self.bytes_of_period += chunk.len();
+                    }
+                    Poll::Ready(_) => return Poll::Ready(()),
+                    Poll::Pending => break,
+                }
+            }
+            ready!(self.until.as_mut().poll(context));
+            let is_last = self.periods_left == 0 || self.bytes_left == 0;
+            if is_last || self.bytes_of_period < BYTES_PER_PERIOD_MIN {
+                return Poll::Ready(());
+            }
+            self.periods_left -= 1;
+            self.bytes_of_period = 0;
+            self.until.as_mut().reset(Instant::now() + LINGER_PERIOD);
+        }
     }
 }

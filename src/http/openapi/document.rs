@@ -66,7 +66,7 @@ fn build_document(tags: Vec<Tag>, webhooks: Paths) -> OpenApi {
         for mut operation in tag.operations {
             components =
                 components.schemas_from_iter(std::mem::take(&mut operation.doc.components));
-            for (method, built) in operation.build(tag.name) {
+            for (method, built) in operation.build_for_each_method(tag.name) {
                 paths.add_path_operation(operation.path, vec![method], built);
             }
         }

@@ -54,7 +54,9 @@ pub(crate) fn event_description(kind: EventKind) -> &'static str {
         EventKind::InvoiceBatchCompleted => {
             "All invoices of a batch or of an imported file were processed. It follows the events of its invoices."
         }
-        EventKind::PaymentStatusUpdated => "A payment of an invoice was recorded or relayed.",
+        EventKind::PaymentStatusUpdated => {
+            "A payment of an invoice was recorded, taken back or relayed."
+        }
         EventKind::SupplierInvoiceReceived => "An invoice of a supplier arrived in the inbox.",
         EventKind::SupplierInvoiceAcknowledged => "An invoice of a supplier was acknowledged.",
         EventKind::ApiKeyRotated => {

@@ -58,7 +58,7 @@ impl Operation {
     }
 
     /// Builds the document's entry for each HTTP method of this operation. Each entry has an id of its own.
-    pub(super) fn build(
+    pub(super) fn build_for_each_method(
         &self,
         tag: &'static str,
     ) -> Vec<(HttpMethod, utoipa::openapi::path::Operation)> {

@@ -4,6 +4,7 @@
 use authority_client::{BreakerState, BreakerView, HeldCallers, LimitView};
 
 use crate::domain::breaker::{BreakerCondition, BreakerFigures};
+use crate::domain::incident::told_incidents;
 use crate::domain::replica::{ActorTotals, ReplicaFigures};
 use crate::http::metrics::process::ProcessStats;
 use crate::http::replicas::actors;
@@ -25,6 +26,7 @@ pub(super) fn gather_figures(state: &ApiState) -> ReplicaFigures {
         runs_ended: state.pipeline.backlog.measurements.recent_ends.recent(),
         delivery_attempts: state.delivery.durations.recent_attempts.recent(),
         actors: actor_totals(state),
+        incidents: told_incidents(&state.incidents.last_report().incidents),
         worst_actors: actors::local_worst_actors(&state.tree),
         breakers: breaker_figures(state),
     }

@@ -23,7 +23,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
 use crate::domain::breaker::{
-    BreakerFigures, BreakerOrder, BreakerOrderKind, SharedBreaker, merge_breakers,
+    BreakerFigures, BreakerOrder, BreakerOrderKind, MergedBreaker, merge_breakers,
 };
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::http::state::ApiState;
@@ -177,7 +177,7 @@ pub(crate) fn local_breaker(state: &ApiState, operation: Operation) -> BreakerFi
 
 /// Returns the breakers of all replicas together. Those of this process are current, those of the others about a second
 /// old.
-pub(crate) fn shared_breakers(state: &ApiState) -> Vec<SharedBreaker> {
+pub(crate) fn shared_breakers(state: &ApiState) -> Vec<MergedBreaker> {
     let own = figures::breaker_figures(state);
     let identity = state.replicas.identity();
     let list = state.replicas.last_list();

@@ -20,6 +20,8 @@ pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 pub(crate) const AUTHORITY_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// The `Retry-After` while a taxpayer is paused, which takes minutes.
 const PAUSE_RETRY_AFTER: Duration = Duration::from_secs(30);
+const PAUSE_MESSAGE: &str = "The operator of the service has paused this taxpayer: its data can be read, and writes \
+                             are possible again when the pause ends";
 
 #[derive(Debug)]
 pub struct ApiError {
@@ -74,6 +76,11 @@ impl ApiError {
         let message =
             "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)
+    }
+
+    /// True for the refusal of a write while the taxpayer is paused.
+    pub(crate) fn is_about_pause(&self) -> bool {
+        *self.message == *PAUSE_MESSAGE
     }
 
     /// Returns the error for a path that does not exist, or whose existence must not be revealed to the caller.
@@ -143,14 +150,30 @@ impl ApiError {
     }
 
     pub(crate) fn method_not_allowed(allowed: Vec<Method>) -> Self {
-        let allowed = allowed.into_boxed_slice();
+        let message = format!(
+            "This path does not take that method{}",
+            allowed_methods_hint(&allowed)
+        );
         Self {
-            allowed,
-            ..Self::new(
-                ErrorCode::MethodNotAllowed,
-                "This path does not take that method",
-            )
+            allowed: allowed.into_boxed_slice(),
+            ..Self::new(ErrorCode::MethodNotAllowed, message)
         }
+    }
+}
+
+/// Returns the end of the sentence that names the methods to use, such as `: use GET, PUT or PATCH`. HEAD is left out
+/// beside GET, which does the same. Returns an empty text if there is no method.
+fn allowed_methods_hint(allowed: &[Method]) -> String {
+    let has_get = allowed.contains(&Method::GET);
+    let named: Vec<_> = allowed
+        .iter()
+        .filter(|method| !(has_get && **method == Method::HEAD))
+        .map(Method::as_str)
+        .collect();
+    match named.as_slice() {
+        [] => String::new(),
+        [only] => format!(": use {only}"),
+        [others @ .., last] => format!(": use {} or {last}", others.join(", ")),
     }
 }
 
@@ -208,6 +231,8 @@ impl From<Refusal> for ApiError {
             | Refusal::ChangedDuringApproval
             | Refusal::ChangedDuringPreparation
             | Refusal::PaymentUnderWay
+            | Refusal::PaidAtAuthority
+            | Refusal::PaidUnderWay
             | Refusal::TooManyCreditNotes
             | Refusal::ActionNotAllowed { .. }
             | Refusal::RunUnsettled { .. }
@@ -219,10 +244,13 @@ impl From<Refusal> for ApiError {
             | Refusal::DefaultEndpointStays
             | Refusal::NotCorrectable(_)
             | Refusal::NotYetCorrectable(_)
+            | Refusal::ImportEnded
+            | Refusal::BatchBeingImported { .. }
             | Refusal::CommandNotReplayable(_) => (ErrorCode::InvalidTransition, Faults::default()),
             Refusal::ReplayNotFound => (ErrorCode::ReplayNotFound, Faults::default()),
             Refusal::EndpointNotFound => (ErrorCode::EndpointNotFound, Faults::default()),
             Refusal::CorrectionNotFound => (ErrorCode::CorrectionNotFound, Faults::default()),
+            Refusal::ImportNotFound => (ErrorCode::ImportNotFound, Faults::default()),
             Refusal::CommandNotFound => (ErrorCode::CommandNotFound, Faults::default()),
             Refusal::DeliveryNotFound => (ErrorCode::DeliveryNotFound, Faults::default()),
             Refusal::InvoiceChanged => (ErrorCode::PreconditionFailed, Faults::default()),
@@ -246,7 +274,9 @@ fn is_temporary(refusal: &Refusal) -> bool {
         Refusal::ChangedDuringApproval
             | Refusal::ChangedDuringPreparation
             | Refusal::PaymentUnderWay
+            | Refusal::PaidUnderWay
             | Refusal::NotYetCorrectable(_)
+            | Refusal::BatchBeingImported { .. }
             | Refusal::TooManyReplays
     )
 }
@@ -292,9 +322,7 @@ impl From<TaxpayerError> for ApiError {
             }
             TaxpayerError::Overloaded { retry_after } => overload_error(retry_after),
             TaxpayerError::Paused => {
-                let message = "The operator of the service has paused this taxpayer: its data can be read, and writes \
-                               are possible again when the pause ends";
-                Self::new(ErrorCode::Overloaded, message).with_retry_after(PAUSE_RETRY_AFTER)
+                Self::new(ErrorCode::Overloaded, PAUSE_MESSAGE).with_retry_after(PAUSE_RETRY_AFTER)
             }
             TaxpayerError::Interrupted { .. } => Self::interruption_error().with_cause(cause),
             TaxpayerError::Quarantined { .. } => Self::internal(cause),
@@ -352,6 +380,11 @@ mod tests {
         assert_eq!(
             &*locked.message,
             "The invoice is submitted and can no longer be changed: correct it with a credit note"
+        );
+        let validated = ApiError::from(Refusal::InvoiceLocked(WorkflowStatus::Validated));
+        assert_eq!(
+            &*validated.message,
+            "The invoice is validated and can no longer be changed: submit the corrected document with the same irn"
         );
         assert_eq!(
             status_and_code(Refusal::InvoiceNotFound),

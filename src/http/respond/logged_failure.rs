@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::domain::kernel::fault::Faults;
+use crate::domain::request_log::redact;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -39,12 +40,13 @@ impl LoggedFailure {
     }
 }
 
-/// Returns the paths of the faulty fields, separated by commas; `None` if no field is faulty.
+/// Returns the paths of the faulty fields, separated by commas; `None` if no field is faulty. A name that nobody knows
+/// may be a key that somebody has pasted, so keys are hidden.
 fn field_paths(faults: &Faults) -> Option<String> {
     let named: Vec<_> = faults
         .iter()
         .take(FIELDS_MAX)
-        .map(|fault| to_printable(&fault.path, FIELD_CHARS_MAX))
+        .map(|fault| to_printable(&redact(&fault.path).text, FIELD_CHARS_MAX))
         .collect();
     (!named.is_empty()).then(|| named.join(","))
 }

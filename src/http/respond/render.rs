@@ -283,6 +283,19 @@ mod tests {
             &prefs,
         );
         assert_eq!(answer.headers().get(ALLOW).unwrap(), "GET, PUT");
+        for (allowed, end) in [
+            (vec![], "that method"),
+            (vec![Method::PATCH], "that method: use PATCH"),
+            (vec![Method::GET, Method::HEAD], "that method: use GET"),
+            (vec![Method::HEAD], "that method: use HEAD"),
+            (
+                vec![Method::GET, Method::HEAD, Method::PUT, Method::POST],
+                "that method: use GET, PUT or POST",
+            ),
+        ] {
+            let told = ApiError::method_not_allowed(allowed).message;
+            assert!(told.ends_with(end), "{told}");
+        }
         assert_eq!(
             answer.headers().get(CONTENT_TYPE).unwrap(),
             "application/problem+json"

@@ -91,7 +91,7 @@ pub(super) async fn keys(
     let store = &test_app.state.store;
     let second = new_key("sik_latter");
     let integrator = accounts::add_integrator(store, &new_integrator("Former", former), now).await;
-    accounts::replace_integrator_key(store, integrator.unwrap(), &second, now)
+    accounts::rotate_integrator_key(store, integrator.unwrap(), &second, now)
         .await
         .unwrap();
     vec![

@@ -10,7 +10,7 @@ use crate::domain::access::api_key::{AccountWithKeys, ApiKey, KeyScope};
 use crate::domain::access::session::OperatorRole;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
-use crate::store::accounts::Revocation;
+use crate::store::accounts::RevokedCounts;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Account)]
@@ -88,8 +88,8 @@ pub(crate) struct ChangedContact {
 }
 
 impl RevokedKeys {
-    pub(crate) fn new(id: i64, ended: Revocation) -> Self {
-        let Revocation {
+    pub(crate) fn new(id: i64, ended: RevokedCounts) -> Self {
+        let RevokedCounts {
             revoked,
             revoked_of_taxpayers,
             sessions,

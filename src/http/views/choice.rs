@@ -29,3 +29,30 @@ impl SelectOption {
         }
     }
 }
+
+/// Returns the label of an option, for the API and the dashboard: usually its value in upper case with spaces for
+/// underscores.
+pub(crate) fn option_label(value: &str) -> String {
+    match value {
+        "custom" => "BESPOKE".to_owned(),
+        "jsonrpc" => "JSON RPC".to_owned(),
+        other => other.to_uppercase().replace('_', " "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_written_for_people() {
+        for (value, label) in [
+            ("custom", "BESPOKE"),
+            ("jsonrpc", "JSON RPC"),
+            ("dynamics_fo", "DYNAMICS FO"),
+            ("sap", "SAP"),
+        ] {
+            assert_eq!(option_label(value), label);
+        }
+    }
+}

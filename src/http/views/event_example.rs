@@ -41,7 +41,7 @@ pub(crate) fn example_message(kind: EventKind) -> Value {
         command_id: id,
         trace: None,
     };
-    strict_json::from_trusted(&event.notification()).unwrap_or_default()
+    strict_json::from_trusted(&event.notification_json()).unwrap_or_default()
 }
 
 fn example_data(kind: EventKind) -> Value {

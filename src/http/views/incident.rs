@@ -7,7 +7,7 @@ use crate::domain::incident::{Incident, Severity};
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::upstream::Blame;
 
-/// The incidents that the answering process sees now.
+/// The incidents that the answering process sees now, and those that other replicas tell of themselves.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Incidents<'a> {
     pub(crate) incidents: Vec<IncidentView<'a>>,
@@ -29,7 +29,7 @@ pub(crate) struct IncidentView<'a> {
     /// The party at fault; null if the facts do not show it.
     #[schema(value_type = Option<String>)]
     blame: Option<Blame>,
-    /// A description of the incident, with numbers.
+    /// A description of the incident, with numbers. It names the replica if the incident is one of another replica.
     summary: &'a str,
     count: u64,
     /// The work that waits, or is at risk.

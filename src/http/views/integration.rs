@@ -28,7 +28,8 @@ pub(crate) struct Integration<'a> {
     updated_at: String,
 }
 
-/// Health of the endpoint. If the endpoint is parked, the next waiting delivery is attempted at `parked_until`.
+/// Health of the endpoint. If the endpoint is parked, the next waiting delivery is attempted at `parked_until`, even
+/// before its time; if that time has passed, as soon as a delivery waits.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WebhookHealth)]
 pub(super) struct HealthView {

@@ -16,17 +16,19 @@
 //! | a pipeline run, for its taxpayer and for operators | `run`, `operated_run` |
 //! | the position of a run in the queue | `queue` |
 //! | what operators look at first, in numbers; the result of a bulk move | `overview`, `moved_runs` |
-//! | a webhook endpoint, for operators | `listed_endpoint` |
+//! | a webhook endpoint, for its taxpayer and for operators | `webhook_endpoint`, `listed_endpoint` |
 //! | the response of Validate | `validated` |
 //! | deliveries and their replay | `delivery`, `replay` |
 //! | why a delivery was given up, and advice for its owner | `guidance` |
 //! | an endpoint's answer to a test, and its grade | `endpoint_answer`, `grade` |
 //! | the authority's record of an invoice; its breakers and outages | `confirmation`, `breaker`, `outage` |
 //! | reconciliations, the audit log | `reconciliation`, `audit` |
+//! | incidents, replicas and work in quarantine, for operators | `incident`, `replica`, `quarantined_work` |
+//! | the activity of an account; who acted | `activity`, `actor` |
 //! | the event feed; the catalogue of events, and its examples | `feed`, `webhook_event`, `event_example` |
 //! | a request in the request log | `request_log` |
 //! | option lists | `choice` |
-//! | secrets that are shown once | `secret` |
+//! | secrets that are shown once; a one-time link for a password | `secret`, `invitation` |
 //! | integrators and operators with their keys; contact persons with their roles | `account`, `contact_access` |
 
 pub(crate) mod account;

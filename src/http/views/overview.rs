@@ -31,7 +31,8 @@ pub(crate) struct RunGroup {
 }
 
 /// Numbers of submissions that have not ended: `overdue` counts those whose deadline has passed, `soon` those whose
-/// deadline is within the next hour.
+/// deadline is within the next hour. A submission that was late from the beginning counts once its run is a minute old,
+/// or paused.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Deadlines)]
 pub(crate) struct DeadlineCounts {

@@ -49,7 +49,7 @@ impl From<&Replay> for ReplayView {
             reached: replay.position,
             queued: replay.queued,
             remaining: replay.remaining_events(),
-            percent: replay.percent(),
+            percent: replay.percent_done(),
             waits_for: None,
             created_at: precise_time(replay.created_at),
             updated_at: precise_time(replay.updated_at),

@@ -15,7 +15,7 @@ use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::Store;
 use crate::store::accounts::{
-    AccountChange, Revocation, integrator_row, invitations, key_leases, keys, lock_account,
+    AccountChange, RevokedCounts, integrator_row, invitations, key_leases, keys, lock_account,
     operator_row, second_factors, sessions,
 };
 use crate::store::operations::audit;
@@ -24,7 +24,7 @@ use crate::store::operations::audit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessChangeOutcome {
     /// The change is in force. Holds the numbers of ended keys and sessions.
-    Done(Revocation),
+    Done(RevokedCounts),
     /// The account was already in the wanted state. Nothing was changed, and no audit entry was written.
     AlreadySo,
     /// There is no such account.
@@ -39,7 +39,7 @@ pub async fn revoke_account_access(
     store: &Store,
     change: AccountChange,
     includes_taxpayers: bool,
-) -> Result<Option<Revocation>, StoreError> {
+) -> Result<Option<RevokedCounts>, StoreError> {
     let Some(person) = change.owner.session_owner() else {
         return Ok(None);
     };
@@ -58,12 +58,12 @@ pub async fn revoke_account_access(
     Ok(Some(ended))
 }
 
-/// Revokes one key of an account and ends its sessions. `None` if there is no such account or key.
+/// Revokes one key of an account and ends the sessions of the account. `None` if there is no such account or key.
 pub async fn revoke_key(
     store: &Store,
     change: AccountChange,
     key: &str,
-) -> Result<Option<Revocation>, StoreError> {
+) -> Result<Option<RevokedCounts>, StoreError> {
     let Some(person) = change.owner.session_owner() else {
         return Ok(None);
     };
@@ -73,11 +73,11 @@ pub async fn revoke_key(
     }
     let revoked = keys::revoke_one(&tx, change.owner, key).await?;
     if revoked == 0 {
-        await_earlier_change(store, tx).await?;
+        roll_back_and_await_change(store, tx).await?;
         return Ok(None);
     }
     invitations::delete_made_by(&tx, person, change.now).await?;
-    let ended = Revocation {
+    let ended = RevokedCounts {
         revoked,
         revoked_of_taxpayers: 0,
         sessions: sessions::close_all(&tx, person).await?,
@@ -93,8 +93,8 @@ pub async fn revoke_key(
     Ok(Some(ended))
 }
 
-/// Disables an account and ends its keys and sessions. It keeps its password and its second factor, but nobody can sign
-/// in. With `includes_taxpayers`, also ends the keys of an integrator's taxpayers.
+/// Disables an account and ends its keys and sessions. The account keeps its password and second factor, but nobody can
+/// sign in. With `includes_taxpayers`, also ends the keys of an integrator's taxpayers.
 pub async fn disable_account(
     store: &Store,
     change: AccountChange,
@@ -104,14 +104,14 @@ pub async fn disable_account(
         return Ok(AccessChangeOutcome::Unknown);
     };
     let tx = store.begin().await?;
-    if let Err(refused) = lock_and_check_admins_left(&tx, &change, None).await? {
+    if let Err(refused) = lock_unless_last_admin(&tx, &change, None).await? {
         return Ok(refused);
     }
-    let was_enabled = set_disabled(&tx, &change, Some(change.now)).await?;
+    let was_enabled = set_disabled_at(&tx, &change, Some(change.now)).await?;
     invitations::delete_owned_by(&tx, person).await?;
     let ended = end_keys_and_sessions(&tx, &change, person, includes_taxpayers).await?;
-    if !was_enabled && ended == Revocation::default() {
-        await_earlier_change(store, tx).await?;
+    if !was_enabled && ended == RevokedCounts::default() {
+        roll_back_and_await_change(store, tx).await?;
         return Ok(AccessChangeOutcome::AlreadySo);
     }
     let actions = [AuditAction::DisableIntegrator, AuditAction::DisableOperator];
@@ -134,16 +134,16 @@ pub async fn enable_account(
     if lock_account(&tx, change.owner).await?.is_none() {
         return Ok(AccessChangeOutcome::Unknown);
     }
-    if !set_disabled(&tx, &change, None).await? {
+    if !set_disabled_at(&tx, &change, None).await? {
         return Ok(AccessChangeOutcome::AlreadySo);
     }
     let sessions = sessions::close_all(&tx, person).await?;
     let actions = [AuditAction::EnableIntegrator, AuditAction::EnableOperator];
     audit::append(&tx, &[change.audit_entry(actions, None)]).await?;
     tx.commit().await?;
-    Ok(AccessChangeOutcome::Done(Revocation {
+    Ok(AccessChangeOutcome::Done(RevokedCounts {
         sessions,
-        ..Revocation::default()
+        ..RevokedCounts::default()
     }))
 }
 
@@ -156,10 +156,10 @@ pub async fn remove_operator(
         return Ok(AccessChangeOutcome::Unknown);
     };
     let tx = store.begin().await?;
-    let had = match lock_and_check_admins_left(&tx, &change, None).await? {
+    let had = match lock_unless_last_admin(&tx, &change, None).await? {
         Ok(had) => had,
         Err(refused) => {
-            await_earlier_change(store, tx).await?;
+            roll_back_and_await_change(store, tx).await?;
             return Ok(refused);
         }
     };
@@ -190,12 +190,12 @@ pub async fn set_operator_role(
     role: OperatorRole,
 ) -> Result<AccessChangeOutcome, StoreError> {
     let tx = store.begin().await?;
-    let had = match lock_and_check_admins_left(&tx, &change, Some(role)).await? {
+    let had = match lock_unless_last_admin(&tx, &change, Some(role)).await? {
         Ok(had) => had,
         Err(refused) => return Ok(refused),
     };
     if had.split(' ').next() == Some(role.as_str()) {
-        await_earlier_change(store, tx).await?;
+        roll_back_and_await_change(store, tx).await?;
         return Ok(AccessChangeOutcome::AlreadySo);
     }
     key_leases::start_new_generation(&tx).await?;
@@ -220,12 +220,12 @@ pub async fn set_operator_role(
     .await?;
     tx.commit().await?;
     key_leases::await_key_change_everywhere(store).await;
-    Ok(AccessChangeOutcome::Done(Revocation::default()))
+    Ok(AccessChangeOutcome::Done(RevokedCounts::default()))
 }
 
 /// Rolls back a transaction that changed nothing, because an earlier call had already made the change. Then waits until
 /// all processes know of the change, because the earlier call may have been interrupted before its own wait.
-async fn await_earlier_change(store: &Store, tx: Transaction) -> Result<(), StoreError> {
+async fn roll_back_and_await_change(store: &Store, tx: Transaction) -> Result<(), StoreError> {
     tx.rollback().await?;
     key_leases::await_key_change_everywhere(store).await;
     Ok(())
@@ -238,7 +238,7 @@ async fn end_keys_and_sessions(
     change: &AccountChange,
     person: SessionOwner,
     includes_taxpayers: bool,
-) -> Result<Revocation, StoreError> {
+) -> Result<RevokedCounts, StoreError> {
     let revoked = keys::revoke_all(tx, change.owner).await?;
     let revoked_of_taxpayers = match change.owner.kind {
         KeyKind::Integrator if includes_taxpayers => {
@@ -248,7 +248,7 @@ async fn end_keys_and_sessions(
     };
     invitations::delete_made_by(tx, person, change.now).await?;
     let sessions = sessions::close_all(tx, person).await?;
-    Ok(Revocation {
+    Ok(RevokedCounts {
         revoked,
         revoked_of_taxpayers,
         sessions,
@@ -257,7 +257,7 @@ async fn end_keys_and_sessions(
 
 /// Disables an account at the time `at`, or enables it if `at` is `None`. Returns false if the account was already in
 /// this state.
-async fn set_disabled(
+async fn set_disabled_at(
     tx: &Transaction,
     change: &AccountChange,
     at: Option<Timestamp>,
@@ -289,7 +289,7 @@ async fn set_disabled(
     Ok(updated.rows_affected > 0)
 }
 
-/// Returns the condition that an account is not yet in the wanted state.
+/// Returns the condition that an account is not yet in the wanted state: disabled if `disables`, otherwise enabled.
 fn is_change_needed(disabled_at: impl ColumnTrait, disables: bool) -> Expr {
     if disables {
         disabled_at.is_null()
@@ -298,10 +298,10 @@ fn is_change_needed(disabled_at: impl ColumnTrait, disables: bool) -> Expr {
     }
 }
 
-/// Locks an account that gets the role `to`, or loses its access if `to` is `None`. Returns the current role and email
-/// of an operator as text (empty for an integrator), or the outcome if the change is refused. Locks all operators, so
-/// that two admins cannot disable each other at the same time.
-async fn lock_and_check_admins_left(
+/// Locks the account that `change` gives the role `to`, or whose access it takes away if `to` is `None`. Returns the
+/// current role and email of an operator as one text, which is empty for an integrator. Returns the outcome instead if
+/// the change is refused. Locks all operators, so that two admins cannot disable each other at the same time.
+async fn lock_unless_last_admin(
     tx: &Transaction,
     change: &AccountChange,
     to: Option<OperatorRole>,
@@ -424,10 +424,10 @@ mod tests {
                 .unwrap()
                 .unwrap();
             assert!(is_found(&tokens[0]).await && is_found(&tokens[1]).await);
-            let ended = Revocation {
+            let ended = RevokedCounts {
                 revoked: 1,
                 sessions: 2,
-                ..Revocation::default()
+                ..RevokedCounts::default()
             };
             assert_eq!(
                 disable_account(store, change(bola), false).await.unwrap(),
@@ -443,7 +443,7 @@ mod tests {
             }
             let again = disable_account(store, change(bola), false).await.unwrap();
             assert_eq!(again, AccessChangeOutcome::AlreadySo);
-            let done = AccessChangeOutcome::Done(Revocation::default());
+            let done = AccessChangeOutcome::Done(RevokedCounts::default());
             for outcome in [done, AccessChangeOutcome::AlreadySo] {
                 assert_eq!(enable_account(store, change(bola)).await.unwrap(), outcome);
             }
@@ -492,7 +492,7 @@ mod tests {
                 refused
             );
             assert_eq!(role_of_key(&test, "ada").await, Some(OperatorRole::Admin));
-            let done = AccessChangeOutcome::Done(Revocation::default());
+            let done = AccessChangeOutcome::Done(RevokedCounts::default());
             assert_eq!(
                 set_operator_role(store, change(ada), OperatorRole::Admin)
                     .await
@@ -726,9 +726,9 @@ mod tests {
                 id,
             };
             for (owner, key) in [(bola, "opk_bola"), (integrator, "sik_one")] {
-                let ended = Revocation {
+                let ended = RevokedCounts {
                     revoked: 1,
-                    ..Revocation::default()
+                    ..RevokedCounts::default()
                 };
                 assert!(
                     keys::find_valid(store, owner.kind, key, NOW)

@@ -1,14 +1,18 @@
 //! The contact persons of a taxpayer, who sign in for it: adds, disables, enables and removes them, and sets their
 //! roles. An account always keeps at least one enabled owner.
 
+use std::collections::{BTreeSet, HashMap};
+
 use database::column::RowRef;
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict};
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::domain::access::session::{ContactRole, SessionOwner};
-use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::domain::kernel::audit::{
+    Actor, AuditAction, AuditEntry, contact_state, split_contact_state,
+};
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::domain::notice::NoticeScope;
 use crate::domain::party::Contact;
@@ -17,7 +21,10 @@ use crate::store::Store;
 use crate::store::accounts::contact_row::{Column, Entity, Model};
 use crate::store::accounts::{invitations, saved_views, second_factors, sessions};
 use crate::store::ids::IdKind;
-use crate::store::operations::{audit, mail_choices};
+use crate::store::operations::{audit, audit_row, mail_choices};
+
+/// The maximum number of contact persons that the people of an account add to it.
+pub const PEOPLE_MAX: usize = 200;
 
 /// A contact person with its role.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +81,35 @@ pub async fn owned_by(
         .collect()
 }
 
+/// Loads the names of those of these contact persons who were removed from the account. Only the audit entry of the
+/// removal keeps the name.
+pub async fn removed_names(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    ids: &BTreeSet<ContactId>,
+) -> Result<HashMap<i64, String>, StoreError> {
+    use audit_row::Column;
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    // With the `||` and the plus sign, SQLite finds the few entries about these people by the index of subjects.
+    let action = Expr::cust("action || ''").eq(AuditAction::RemoveContact.as_str());
+    let rows: Vec<(String, Option<String>)> = audit_row::Entity::find()
+        .select_only()
+        .columns([Column::Subject, Column::FromState])
+        .filter(Column::Subject.is_in(ids.iter().map(ToString::to_string)))
+        .filter(Expr::cust("+taxpayer_id").eq(taxpayer.0))
+        .filter(action)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let removed = rows.into_iter().filter_map(|(id, had)| {
+        let (_, _, name) = split_contact_state(had.as_deref()?)?;
+        Some((id.parse().ok()?, name.to_owned()))
+    });
+    Ok(removed.collect())
+}
+
 /// Adds a contact person and returns its id; `None` if a contact person already has this email.
 pub async fn add(
     store: &Store,
@@ -106,11 +142,9 @@ pub async fn add(
         return Ok(None);
     }
     let entry = change.audit_entry(AuditAction::AddContact, ContactId(id));
-    audit::append(
-        &tx,
-        &[entry.with_states(None, Some(person.role.to_string()))],
-    )
-    .await?;
+    let name = format!("{} {}", person.first_name, person.last_name);
+    let added = contact_state(person.role.as_str(), &person.email, &name);
+    audit::append(&tx, &[entry.with_states(None, Some(added))]).await?;
     tx.commit().await?;
     Ok(Some(ContactId(id)))
 }
@@ -124,10 +158,8 @@ pub async fn set_role(
 ) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
     let before =
-        match lock_role_unless_last_owner(&tx, change.taxpayer, id, role == ContactRole::Owner)
-            .await?
-        {
-            Ok(before) => before,
+        match lock_unless_last_owner(&tx, change.taxpayer, id, role == ContactRole::Owner).await? {
+            Ok(before) => before.role,
             Err(refused) => return Ok(refused),
         };
     if before == role {
@@ -162,7 +194,7 @@ pub async fn disable(
     id: ContactId,
 ) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
-    if let Err(refused) = lock_role_unless_last_owner(&tx, change.taxpayer, id, false).await? {
+    if let Err(refused) = lock_unless_last_owner(&tx, change.taxpayer, id, false).await? {
         return Ok(refused);
     }
     let was_enabled = set_disabled(&tx, change, id, true).await?;
@@ -184,7 +216,7 @@ pub async fn enable(
     id: ContactId,
 ) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
-    if let Err(refused) = lock_role_unless_last_owner(&tx, change.taxpayer, id, true).await? {
+    if let Err(refused) = lock_unless_last_owner(&tx, change.taxpayer, id, true).await? {
         return Ok(refused);
     }
     if !set_disabled(&tx, change, id, false).await? {
@@ -229,7 +261,7 @@ pub async fn remove(
     id: ContactId,
 ) -> Result<ContactChangeResult, StoreError> {
     let tx = store.begin().await?;
-    let before = match lock_role_unless_last_owner(&tx, change.taxpayer, id, false).await? {
+    let before = match lock_unless_last_owner(&tx, change.taxpayer, id, false).await? {
         Ok(before) => before,
         Err(refused) => return Ok(refused),
     };
@@ -242,20 +274,20 @@ pub async fn remove(
     mail_choices::delete_owned_by(&tx, NoticeScope::Person(person)).await?;
     let ended_sessions = change.end_sessions_and_invitations(&tx, id).await?;
     let entry = change.audit_entry(AuditAction::RemoveContact, id);
-    audit::append(&tx, &[entry.with_states(Some(before.to_string()), None)]).await?;
+    audit::append(&tx, &[entry.with_states(Some(before.to_state()), None)]).await?;
     tx.commit()
         .await
         .map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
-/// Locks the contact persons of an account and returns the current role of one of them. Returns `LastOwner` if this
-/// person is the only enabled owner, unless the person is still an owner after the change (`stays_owner`).
-async fn lock_role_unless_last_owner(
+/// Locks the contact persons of an account and returns one of them as it is now. Returns `LastOwner` if this person is
+/// the only enabled owner, unless the person is still an owner after the change (`stays_owner`).
+async fn lock_unless_last_owner(
     tx: &Transaction,
     taxpayer: TaxpayerId,
     id: ContactId,
     stays_owner: bool,
-) -> Result<Result<ContactRole, ContactChangeResult>, StoreError> {
+) -> Result<Result<ContactAccess, ContactChangeResult>, StoreError> {
     let people = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .order_by_asc(Column::Id);
@@ -274,10 +306,22 @@ async fn lock_role_unless_last_owner(
     let keeps_owner = stays_owner || others.any(is_owner);
     let loses_none = !is_owner(person) || keeps_owner;
     Ok(if loses_none {
-        Ok(person.role)
+        Ok(person.clone())
     } else {
         Err(ContactChangeResult::LastOwner)
     })
+}
+
+impl ContactAccess {
+    /// Returns first and last name in one text.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.contact.first_name, self.contact.last_name)
+    }
+
+    /// Returns the state of the person as the audit keeps it.
+    fn to_state(&self) -> String {
+        contact_state(self.role.as_str(), &self.contact.email, &self.name())
+    }
 }
 
 impl ContactChange {
@@ -529,6 +573,25 @@ mod tests {
                 let now = Timestamp::UNIX_EPOCH;
                 let choices = mail_choices::owned_by(store, NoticeScope::Person(person), now).await;
                 assert_eq!([kept_views.len(), choices.unwrap().len()], [kept, kept]);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_removed_person_is_still_named_in_its_own_account_only() {
+        for test in stores().await {
+            let store = &test.store;
+            let ids = add_two_owners(&test).await;
+            assert_eq!(remove(store, CHANGE, ids[0]).await.unwrap(), DONE);
+            let expected = HashMap::from([(ids[0].0, "Ada Obi".to_owned())]);
+            for (taxpayer, ids, expected) in [
+                (1, BTreeSet::from(ids), expected),
+                (2, BTreeSet::from(ids), HashMap::new()),
+                (1, BTreeSet::from([ids[1]]), HashMap::new()),
+                (1, BTreeSet::new(), HashMap::new()),
+            ] {
+                let names = removed_names(store, TaxpayerId(taxpayer), &ids).await;
+                assert_eq!(names.unwrap(), expected, "{taxpayer} {ids:?}");
             }
         }
     }

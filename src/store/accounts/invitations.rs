@@ -2,28 +2,41 @@
 //! valid, so that a link that is lost, or created by mistake, locks nobody out. Using a link ends the current password,
 //! all sessions and the link itself. A link also ends when whoever made it loses the right to make links.
 
+use database::column::RowRef;
 use database::{StoreError, Transaction};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, Statement,
+    ColumnTrait, ConnectionTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    QuerySelect, Statement,
 };
+use uuid::Uuid;
 
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::invitation::{INVITATION_LIFETIME, InvitationToken};
 use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 use crate::domain::outage::CLOCK_DIFFERENCE_MAX;
 use crate::store::Store;
 use crate::store::accounts::invitation_row::{Column, Entity, Model};
 use crate::store::accounts::owners::LockedAccount;
 use crate::store::accounts::{owners, people, sessions};
 use crate::store::idempotency::{self, KeyEntry};
-use crate::store::operations::audit;
+use crate::store::operations::{audit, audit_row, notices};
 
 /// The actions with which a person gets a new password. A link that was requested before such an action is not needed
 /// any more.
 const PASSWORD_CHOICES: [AuditAction; 2] =
     [AuditAction::AcceptInvitation, AuditAction::ChangePassword];
+
+/// The maximum number of invitations that the people of one account have mailed within `MAILS_PERIOD`. Whoever is
+/// invited is a stranger to this service, and might not want its mails.
+const MAILS_PER_ACCOUNT_MAX: u64 = 50;
+/// The maximum number of such mails for all accounts of one integrator.
+const MAILS_PER_INTEGRATOR_MAX: u64 = 500;
+const MAILS_PERIOD: SignedDuration = SignedDuration::from_hours(24);
 
 /// An invitation that is not stored yet.
 #[derive(Debug)]
@@ -176,6 +189,80 @@ async fn has_newer_link(
     Ok(newer.one(tx).await?.is_some())
 }
 
+/// Records that a contact person is invited by mail, and adds the notice from which the mail is written.
+pub async fn add_mail(
+    store: &Store,
+    person: SessionOwner,
+    by: Actor,
+    integrator: Option<IntegratorId>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let entry = sessions::audit_entry(by, person, AuditAction::MailInvitation, now);
+    let entry = AuditEntry {
+        integrator_id: integrator.or(entry.integrator_id),
+        ..entry
+    };
+    let notice = Notice::new(NoticeScope::Person(person), NoticeKind::Invited, now);
+    let tx = store.begin().await?;
+    audit::append(&tx, &[entry]).await?;
+    notices::add(&tx, &[notice]).await?;
+    tx.commit().await
+}
+
+/// Returns the time from which the people of an account may have an invitation mailed again; `None` if they may now.
+/// Invitations that are mailed at the same moment may exceed the maximum.
+pub async fn find_next_mail_time(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    integrator: Option<IntegratorId>,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    // With the plus signs, SQLite reads the mails of a day instead of all entries of the account or the integrator.
+    let by_account = Expr::cust("+taxpayer_id").eq(taxpayer.0);
+    let next = find_period_end(store, by_account, MAILS_PER_ACCOUNT_MAX, now).await?;
+    let Some(integrator) = integrator else {
+        return Ok(next);
+    };
+    let by_integrator = Expr::cust("+integrator_id").eq(integrator.0);
+    let other = find_period_end(store, by_integrator, MAILS_PER_INTEGRATOR_MAX, now).await?;
+    Ok(next.max(other))
+}
+
+/// Returns the time at which the oldest of the last `max` mailed invitations is `MAILS_PERIOD` ago; `None` if fewer were
+/// mailed within this period. `whose` selects the audit entries that count.
+async fn find_period_end(
+    store: &Store,
+    whose: Expr,
+    max: u64,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    let since = now - MAILS_PERIOD;
+    // The id of an entry begins with its time in milliseconds, so the index of actions leads to the newest ones.
+    let millis = u128::try_from(since.as_millisecond()).unwrap_or_default();
+    let first_id = Uuid::from_u128(millis << 80);
+    let oldest: Option<i64> = audit_row::Entity::find()
+        .select_only()
+        .column(audit_row::Column::At)
+        .filter(audit_row::Column::Action.eq(AuditAction::MailInvitation.as_str()))
+        .filter(audit_row::Column::Id.gte(first_id.to_string()))
+        .filter(audit_row::Column::At.gt(since.as_microsecond()))
+        .filter(whose)
+        .order_by_desc(audit_row::Column::Id)
+        .offset(max - 1)
+        .into_tuple()
+        .one(store.reader())
+        .await?;
+    let Some(oldest) = oldest else {
+        return Ok(None);
+    };
+    let at = RowRef {
+        table: "audit",
+        id: AuditAction::MailInvitation,
+    };
+    let end = at.moment(oldest)?.saturating_add(MAILS_PERIOD);
+    Ok(Some(end.unwrap_or(Timestamp::MAX)))
+}
+
 /// Finds the person whom a link invites. `None` if the link was used or replaced, has expired or never existed, or if
 /// the person was removed.
 pub async fn find(
@@ -241,8 +328,8 @@ pub(super) async fn delete_owned_by(
 }
 
 /// Ends the unused links that this person made for others, because the person loses the right to make links: whoever
-/// kept such a link could still choose the password of somebody else with it. The audit says who made a link, in the
-/// entry with the time of the link.
+/// kept such a link could still choose the password of somebody else with it. The maker of a link stands in the audit
+/// entry that has the same account and time as the link.
 pub(super) async fn delete_made_by(
     tx: &Transaction,
     maker: SessionOwner,
@@ -276,13 +363,11 @@ pub(super) async fn delete_made_by(
 mod tests {
     use std::time::Duration;
 
-    use jiff::SignedDuration;
-
     use super::*;
     use crate::domain::access::api_key::KeyOwner;
     use crate::domain::access::caller::KeyKind;
     use crate::domain::access::session::ContactRole;
-    use crate::domain::kernel::ids::{ContactId, TaxpayerId};
+    use crate::domain::kernel::ids::ContactId;
     use crate::store::accounts::contacts::{self, ContactChange, NewPerson};
     use crate::store::accounts::people::PasswordChange;
     use crate::store::testing::{TestStore, stores};
@@ -553,6 +638,53 @@ mod tests {
                 None,
                 "the person was removed"
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn an_account_and_an_integrator_have_so_many_invitations_mailed_in_a_day() {
+        for test in stores().await {
+            let store = &test.store;
+            let at = |hours| Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours);
+            let mail = async |taxpayer, hours| {
+                let person = SessionOwner::Contact {
+                    taxpayer: TaxpayerId(taxpayer),
+                    id: ContactId(9),
+                };
+                let payer = Some(IntegratorId(1));
+                add_mail(store, person, Actor::CommandLine, payer, at(hours))
+                    .await
+                    .unwrap();
+            };
+            for _ in 0..49 {
+                mail(1, 1).await;
+            }
+            mail(1, 2).await;
+            for taxpayer in 2..11 {
+                for _ in 0..49 {
+                    mail(taxpayer, 3).await;
+                }
+            }
+            for (taxpayer, integrator, now, expected) in [
+                (1, Some(1), 3, Some(25)),
+                (1, None, 24, Some(25)),
+                (1, Some(1), 25, None),
+                (2, Some(1), 4, None),
+                (2, Some(2), 4, None),
+            ] {
+                let payer = integrator.map(IntegratorId);
+                let next = find_next_mail_time(store, TaxpayerId(taxpayer), payer, at(now)).await;
+                let expected = expected.map(at);
+                assert_eq!(next.unwrap(), expected, "{taxpayer} {integrator:?} {now}");
+            }
+            for _ in 0..9 {
+                mail(11, 3).await;
+            }
+            for (taxpayer, integrator, expected) in [(12, 1, Some(25)), (12, 2, None)] {
+                let payer = Some(IntegratorId(integrator));
+                let next = find_next_mail_time(store, TaxpayerId(taxpayer), payer, at(4)).await;
+                assert_eq!(next.unwrap(), expected.map(at), "{taxpayer} {integrator}");
+            }
         }
     }
 }

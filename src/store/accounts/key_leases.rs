@@ -22,6 +22,7 @@ const LEASE_DURATION: Duration = Duration::from_secs(2);
 /// The time for which a process uses its lease. It is shorter than `LEASE_DURATION`, because the clocks of two machines
 /// differ a little in speed.
 const TRUSTED_FOR: Duration = Duration::from_millis(1_800);
+/// A lease that is this old is renewed if a request has used it meanwhile; otherwise it is given up.
 const RENEW_AFTER: Duration = Duration::from_millis(600);
 /// The interval at which the holder of a lease looks for a new generation.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -43,9 +44,9 @@ impl KeyLease {
         }
     }
 
-    /// Waits until a request needs the lease, then holds the lease until no request has needed it for a while.
+    /// Waits until a request needs the lease, then holds the lease until no request has needed it for `RENEW_AFTER`.
     pub async fn hold_while_needed(&mut self) -> Result<(), StoreError> {
-        self.store.key_cache().wait_until_wanted().await;
+        self.store.key_cache().wait_until_lease_needed().await;
         while self.refresh_unless_unused().await? {
             sleep(LOOK_EVERY).await;
         }
@@ -56,7 +57,7 @@ impl KeyLease {
     /// was given up because no request needed it.
     pub async fn refresh_unless_unused(&mut self) -> Result<bool, StoreError> {
         let cache = self.store.key_cache();
-        let (current, _) = current_and_oldest_generation(&self.store).await?;
+        let current = load_generations(&self.store).await?.current;
         let is_new = cache.record_generation_if_newer(current);
         let is_old = self
             .renewed
@@ -68,7 +69,7 @@ impl KeyLease {
         if is_new || is_old {
             let asked = Instant::now();
             if grant_lease(&self.store, current).await? {
-                cache.trust_until(asked + TRUSTED_FOR);
+                cache.set_lease_end(asked + TRUSTED_FOR);
                 self.renewed = Some(asked);
             }
         }
@@ -76,7 +77,7 @@ impl KeyLease {
     }
 
     async fn release(&mut self) -> Result<(), StoreError> {
-        self.store.key_cache().distrust();
+        self.store.key_cache().end_lease();
         self.renewed = None;
         let process = self.store.key_cache().process_id().into();
         execute(
@@ -124,10 +125,12 @@ pub async fn await_key_change_everywhere(store: &Store) {
 
 async fn await_generation_everywhere(store: &Store, target: &mut Option<i64>) {
     loop {
-        match current_and_oldest_generation(store).await {
-            Ok((current, oldest)) => {
+        match load_generations(store).await {
+            Ok(generations) => {
+                let current = generations.current;
                 store.key_cache().record_generation_if_newer(current);
                 let target = *target.get_or_insert(current);
+                let oldest = generations.oldest_leased;
                 if oldest.is_none_or(|oldest| oldest >= target) {
                     return;
                 }
@@ -140,9 +143,14 @@ async fn await_generation_everywhere(store: &Store, target: &mut Option<i64>) {
     }
 }
 
-/// Returns the current generation, and the oldest generation for which another process has a lease; `None` if no other
-/// process has a lease.
-async fn current_and_oldest_generation(store: &Store) -> Result<(i64, Option<i64>), StoreError> {
+/// The current generation of keys, and the oldest one that another process may still use.
+struct KeyGenerations {
+    current: i64,
+    /// The oldest generation for which another process has a lease; `None` if no other process has a lease.
+    oldest_leased: Option<i64>,
+}
+
+async fn load_generations(store: &Store) -> Result<KeyGenerations, StoreError> {
     let sql = "SELECT current, (SELECT MIN(generation) FROM key_leases WHERE process <> $1) AS oldest \
                FROM key_generation";
     let process = store.key_cache().process_id().into();
@@ -152,7 +160,10 @@ async fn current_and_oldest_generation(store: &Store) -> Result<(i64, Option<i64
         .query_one_raw(statement)
         .await?
         .ok_or(StoreError::Stale)?;
-    Ok((row.try_get("", "current")?, row.try_get("", "oldest")?))
+    Ok(KeyGenerations {
+        current: row.try_get("", "current")?,
+        oldest_leased: row.try_get("", "oldest")?,
+    })
 }
 
 /// Grants this process a lease if `current` is still the current generation; returns false if it is not. Locks the row
@@ -348,10 +359,10 @@ mod tests {
     async fn a_lease_is_granted_for_the_present_generation_only() {
         for test in stores().await {
             let store = &test.store;
-            let (old, _) = current_and_oldest_generation(store).await.unwrap();
+            let old = load_generations(store).await.unwrap().current;
             rotate(store, "sik_a", Duration::ZERO).await;
             rotate(store, "sik_b", Duration::ZERO).await;
-            let (current, _) = current_and_oldest_generation(store).await.unwrap();
+            let current = load_generations(store).await.unwrap().current;
             assert!(current > old);
             assert!(!grant_lease(store, old).await.unwrap());
             assert!(grant_lease(store, current).await.unwrap());
@@ -366,10 +377,10 @@ mod tests {
             rotate(store, "sik_a", Duration::ZERO).await;
             let mut lease = hold_lease(store, "sik_a").await;
             assert!(
-                current_and_oldest_generation(&second)
+                load_generations(&second)
                     .await
                     .unwrap()
-                    .1
+                    .oldest_leased
                     .is_some()
             );
             sleep(RENEW_AFTER).await;
@@ -379,10 +390,7 @@ mod tests {
             );
             sleep(RENEW_AFTER).await;
             assert!(!lease.refresh_unless_unused().await.unwrap());
-            assert_eq!(
-                current_and_oldest_generation(&second).await.unwrap().1,
-                None
-            );
+            assert_eq!(load_generations(&second).await.unwrap().oldest_leased, None);
             delete_silently(store).await;
             assert!(
                 !is_valid(store, "sik_a").await,

@@ -57,7 +57,7 @@ pub async fn find_valid(
     let digest = KeyDigest::from(Sha256::digest(key));
     let cache = store.key_cache();
     if let Some(key) = cache.find(&digest) {
-        return Ok(as_valid_key(&key, kind, digest, now));
+        return Ok(to_valid_key(&key, kind, digest, now));
     }
     let generation = cache.generation();
     let hash = hex::encode(digest);
@@ -77,14 +77,14 @@ pub async fn find_valid(
         };
         key.role = Some(role);
     }
-    let valid = as_valid_key(&key, kind, digest, now);
+    let valid = to_valid_key(&key, kind, digest, now);
     cache.keep(digest, key);
     Ok(valid)
 }
 
 /// Returns the key if it is valid at this time. If the caller has to store this use, marks the use as stored at once,
 /// so that other requests do not store it as well.
-fn as_valid_key(
+fn to_valid_key(
     key: &CachedKey,
     kind: KeyKind,
     digest: KeyDigest,

@@ -1,4 +1,32 @@
 //! Accounts: integrators, who act for taxpayers, and operators, who run the service.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `access` | changes the access of operators and integrators: keys, accounts and roles |
+//! | `api_key_row` | the table of API keys |
+//! | `contact_row` | the table of contact persons of taxpayers |
+//! | `contacts` | the contact persons of a taxpayer, who sign in for it: adds, disables, enables and removes them, and sets their roles |
+//! | `devices` | known browsers, whose attempts to sign in are told apart from those of strangers |
+//! | `integrator_row` | the table of integrators |
+//! | `invitation_row` | the table of invitations |
+//! | `invitations` | invitations: one-time links with which a person chooses a password |
+//! | `key_leases` | keeps the keys that all processes have cached in agreement with the database (docs/adr/0014) |
+//! | `key_list` | the operators' list of API keys of all accounts |
+//! | `keys` | API keys, stored as their SHA-256 |
+//! | `logos` | the logos that taxpayers print on their documents |
+//! | `operator_row` | the table of operators of the service |
+//! | `owners` | the account of a person, which owns the person's sessions, second factor and invitation |
+//! | `people` | the people who sign in (operators, contact persons of taxpayers, and integrators), found by email, and their passwords |
+//! | `saved_views` | the saved views: filters of the list of invoices that a person has stored under names |
+//! | `second_factor_code_row` | the table of recovery codes |
+//! | `second_factor_row` | the table of second factors |
+//! | `second_factors` | the second factors of people, with their wrong codes and recovery codes |
+//! | `session_row` | the table of sessions |
+//! | `sessions` | sessions of people who signed in |
+//! | `stored_settings` | converts the settings of a taxpayer to and from the JSON object of their column, which leaves out default values |
+//! | `taken_values` | finds the values of a taxpayer that another taxpayer already has, although they must be unique |
+//! | `taxpayer_row` | the table of taxpayers |
+//! | `taxpayers` | taxpayers and their contact persons |
 
 pub mod access;
 pub mod api_key_row;
@@ -105,7 +133,7 @@ fn require_row_added(rows: u64, column: &str) -> Result<(), StoreError> {
 }
 
 /// Adds a new key to an integrator. The terms of the new key say when the existing keys expire.
-pub async fn replace_integrator_key(
+pub async fn rotate_integrator_key(
     store: &Store,
     id: IntegratorId,
     key: &NewKey,
@@ -141,14 +169,14 @@ pub struct AccountChange {
 /// The numbers of ended keys of the account, of ended keys of the taxpayers that the account onboarded, and of ended
 /// sessions. Sign-ins that waited for a code count as sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Revocation {
+pub struct RevokedCounts {
     pub revoked: u64,
     pub revoked_of_taxpayers: u64,
     pub sessions: u64,
 }
 
 /// Writes the numbers as the audit entry shows them.
-impl fmt::Display for Revocation {
+impl fmt::Display for RevokedCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             revoked,

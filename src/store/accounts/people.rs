@@ -80,8 +80,9 @@ pub async fn find_accounts_by_email(
     Ok(found)
 }
 
-/// Returns the password hash of any account with this email. A new password of another account with the same email is
-/// hashed with the same salt, so that a sign-in computes only one hash for the two accounts.
+/// Returns the password hash of one of the accounts with this email; `None` if no such account has a password. A new
+/// password of another account with this email is hashed with the same salt, so that a sign-in computes only one hash
+/// for both accounts.
 pub async fn find_password_hash_by_email(
     store: &Store,
     email: &str,

@@ -69,7 +69,7 @@ pub async fn save(
     query: &str,
 ) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
-    // The lock prevents that two calls at the same time count the same views and together exceed the limit.
+    // Without this lock, two calls at the same time could count the same views and together exceed the limit.
     if owners::lock_person(&tx, owner.person).await?.is_none() {
         return Ok(false);
     }

@@ -158,8 +158,8 @@ pub async fn find(
     Ok(found)
 }
 
-/// Finds the session with this token, if it has not ended, without recording a use. It serves a page that stays open
-/// and refreshes itself, which must not keep the session alive.
+/// Finds the session with this token, if it has not ended, without recording a use. Use it for a page that stays
+/// open and refreshes itself, because such a page must not keep the session alive.
 pub async fn find_without_extending(
     store: &Store,
     token: &SecretString,
@@ -188,7 +188,7 @@ pub async fn find_without_extending(
 }
 
 /// Records that the person of a session has entered password and code again.
-pub async fn record_confirmation(
+pub async fn record_identity_confirmation(
     store: &Store,
     token: &SecretString,
     now: Timestamp,
@@ -577,7 +577,7 @@ mod tests {
                     .is_recently_confirmed(now)
             };
             assert!(is_confirmed(4).await && !is_confirmed(5).await);
-            record_confirmation(&test.store, &token(), now + Duration::from_mins(10))
+            record_identity_confirmation(&test.store, &token(), now + Duration::from_mins(10))
                 .await
                 .unwrap();
             assert!(is_confirmed(14).await && !is_confirmed(15).await);

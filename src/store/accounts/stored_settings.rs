@@ -61,7 +61,7 @@ pub(super) fn settings_text(settings: &AccountSettings) -> String {
 }
 
 pub(super) fn parse_settings(at: &RowRef<i64>, text: &str) -> Result<AccountSettings, StoreError> {
-    let stored: StoredSettings = at.json(text)?;
+    let stored: StoredSettings = at.parse_json(text)?;
     let is_on = |name: &str| stored.on.iter().any(|one| one == name);
     let template = stored.template.as_deref().map(|name| {
         Template::from_name(name).ok_or_else(|| at.corrupt(format!("no template {name}")))

@@ -11,7 +11,7 @@ use crate::store::accounts::contact_row;
 use crate::store::accounts::taxpayer_row::{Column, Entity, Model};
 
 /// Returns a fault for each value that another taxpayer has although it must be unique. The fault names the field of
-/// Create Taxpayer.
+/// the request Create Taxpayer. `login` is the email of the new contact person, if there is one.
 pub async fn find_taken_values(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,
@@ -22,8 +22,9 @@ pub async fn find_taken_values(
         .all(connection)
         .await?;
     let mut faults = Faults::default();
-    for (field, column, value) in unique_values(&row) {
-        let is_taken = others.iter().any(|other| match column {
+    for unique in unique_values(&row) {
+        let value = unique.value;
+        let is_taken = others.iter().any(|other| match unique.column {
             Column::EmailKey => other.email_key == value,
             Column::TinNormal => {
                 other.tin_normal == value || other.tin_skeleton == row.tin_skeleton
@@ -32,7 +33,7 @@ pub async fn find_taken_values(
             _ => other.business_id_key == value,
         });
         if is_taken {
-            faults.push(taken_fault(field));
+            faults.push(taken_fault(unique.field));
         }
     }
     if let Some(login) = login {
@@ -49,9 +50,15 @@ pub async fn find_taken_values(
     Ok(faults)
 }
 
-/// Returns the values of a taxpayer that no other taxpayer may have, each with its field of Create Taxpayer and its
-/// column.
-fn unique_values(row: &Model) -> [(&'static str, Column, &str); 4] {
+/// A value of a taxpayer that no other taxpayer may have.
+struct UniqueValue<'r> {
+    /// The field of the request Create Taxpayer.
+    field: &'static str,
+    column: Column,
+    value: &'r str,
+}
+
+fn unique_values(row: &Model) -> [UniqueValue<'_>; 4] {
     [
         ("email", Column::EmailKey, row.email_key.as_str()),
         ("tin_no", Column::TinNormal, row.tin_normal.as_str()),
@@ -66,6 +73,11 @@ fn unique_values(row: &Model) -> [(&'static str, Column, &str); 4] {
             row.business_id_key.as_str(),
         ),
     ]
+    .map(|(field, column, value)| UniqueValue {
+        field,
+        column,
+        value,
+    })
 }
 
 /// Selects the other taxpayers that have one of the `unique_values` of this taxpayer, or a tax number that looks like
@@ -76,8 +88,8 @@ fn select_taxpayers_with_same_values(row: &Model) -> Select<Entity> {
         .add(Column::TinSkeleton.eq(row.tin_skeleton.as_str()))
         .add(Expr::cust("tin_skeleton <> ''"));
     let mut any = Condition::any();
-    for (_, column, value) in unique_values(row) {
-        any = any.add(column.eq(value));
+    for unique in unique_values(row) {
+        any = any.add(unique.column.eq(unique.value));
     }
     Entity::find()
         .filter(Column::Id.ne(row.id))

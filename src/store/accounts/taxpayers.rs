@@ -160,7 +160,7 @@ pub async fn find_by_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, S
 }
 
 /// Loads a page of an integrator's taxpayers, newest first, and the number of all matches. With `search`, only
-/// taxpayers with this text in name, tax number or email.
+/// taxpayers that have this text in name, tax number or email match.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
@@ -205,7 +205,7 @@ pub async fn contacts_owned_by(
     rows.into_iter().map(Contact::try_from).collect()
 }
 
-/// Loads the contact persons of these taxpayers, ordered by id.
+/// Loads the contact persons of each of these taxpayers, ordered by id. A taxpayer without contact persons is left out.
 pub async fn contacts_owned_by_each(
     store: &Store,
     taxpayers: &[TaxpayerId],

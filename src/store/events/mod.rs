@@ -32,7 +32,7 @@ const EVENTS_OF_INVOICE_MAX: u64 = 1_000;
 /// The maximum total size of the events on one page of the feed, in bytes.
 const FEED_PAGE_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
-/// Returns the sequence and the hash of the last event of a taxpayer's log.
+/// Returns the sequence and the hash of the last event of a taxpayer's log; `LogHead::default` if the log is empty.
 pub async fn log_head(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -48,7 +48,8 @@ pub async fn log_head(
     }))
 }
 
-/// Returns the sequence and the hash of the last event of each log. Taxpayers without events are left out.
+/// Returns the sequence and the hash of the last event of each of these taxpayers. Taxpayers without events are left
+/// out.
 pub async fn log_heads(
     connection: &impl ConnectionTrait,
     taxpayers: &[TaxpayerId],
@@ -293,8 +294,8 @@ pub async fn find_irns_with_event(
         .collect())
 }
 
-/// True if exactly this event is stored. Its transaction was then committed, even if the response to the commit was
-/// lost.
+/// True if exactly this event is stored. The transaction that appended it was then committed, even if the response to
+/// the commit was lost.
 pub async fn is_stored(tx: &Transaction, event: &Event) -> Result<bool, StoreError> {
     let stored = Entity::find_by_id((event.taxpayer_id.0, event.sequence))
         .one(tx)

@@ -40,7 +40,7 @@ impl TryFrom<Model> for Batch {
         };
         Ok(Self {
             taxpayer_id: TaxpayerId(row.taxpayer_id),
-            items: at.json(&row.items)?,
+            items: at.parse_json(&row.items)?,
             created_at: at.moment(row.created_at)?,
             batch_no: row.batch_no,
         })

@@ -69,7 +69,7 @@ impl Model {
     }
 
     fn correction(&self) -> Result<Correction, StoreError> {
-        self.row_ref().json(&self.record)
+        self.row_ref().parse_json(&self.record)
     }
 }
 
@@ -78,7 +78,9 @@ impl TryFrom<Model> for StoredCorrection {
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let draft = row.replacement.as_deref();
-        let replacement = draft.map(|draft| row.row_ref().json(draft)).transpose()?;
+        let replacement = draft
+            .map(|draft| row.row_ref().parse_json(draft))
+            .transpose()?;
         Ok(Self {
             correction: row.correction()?,
             replacement,

@@ -9,8 +9,9 @@ use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QuerySelec
 
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::store::invoices::correcting_documents::{CORRECTING_BYTES_MAX, CORRECTING_MAX};
 use crate::store::invoices::invoice_row::{Column, Entity};
-use crate::store::invoices::{CORRECTING_BYTES_MAX, CORRECTING_MAX, select_signed_credit_notes};
+use crate::store::invoices::select_signed_credit_notes;
 
 /// The size of credit notes together, in bytes.
 const SIZE_SQL: &str = "CAST(SUM(octet_length(lines) + octet_length(extras)) AS BIGINT)";
@@ -29,8 +30,8 @@ pub struct SignedCreditNotes {
 
 /// Loads all signed credit notes that refer to these invoices of a taxpayer. A credit note that is left out would not
 /// be set off, so for each invoice either all of them are loaded or none: none if they are more than `CORRECTING_MAX`,
-/// or together larger than `CORRECTING_BYTES_MAX`. `room` is the size that the transaction may still read. Fails if
-/// they do not fit into it; each command of the transaction is then executed alone.
+/// or together larger than `CORRECTING_BYTES_MAX`. `room` is the number of bytes that the transaction may still read.
+/// Fails if they do not fit into it; each command of the transaction is then executed alone.
 pub async fn find_signed(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,

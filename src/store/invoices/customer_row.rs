@@ -39,7 +39,7 @@ impl TryFrom<Model> for Customer {
         Ok(Self {
             id: CustomerId(row.id),
             category: at.parse(&row.category)?,
-            details: at.json(&row.details)?,
+            details: at.parse_json(&row.details)?,
         })
     }
 }

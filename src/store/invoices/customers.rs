@@ -6,7 +6,9 @@ use database::StoreError;
 use database::column::{contains_pattern, fold_case};
 use database::page::{self, Page};
 use sea_orm::sea_query::{Expr, ExprTrait};
-use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
+use sea_orm::{
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect as _,
+};
 
 use crate::domain::kernel::ids::{CustomerId, TaxpayerId};
 use crate::domain::party::{Customer, normal_form};
@@ -19,6 +21,21 @@ pub async fn find_owned_by_id(
     id: CustomerId,
 ) -> Result<Option<Customer>, StoreError> {
     let row = Entity::find_by_id((taxpayer.0, id.0))
+        .one(connection)
+        .await?;
+    row.map(Customer::try_from).transpose()
+}
+
+/// Finds the customer of a taxpayer that has this number.
+pub async fn find_owned_by_no(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    no: &str,
+) -> Result<Option<Customer>, StoreError> {
+    let row = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::No.eq(no))
+        .order_by_asc(Column::Id)
         .one(connection)
         .await?;
     row.map(Customer::try_from).transpose()
@@ -38,8 +55,23 @@ pub async fn find_owned_by_ids(
     rows.into_iter().map(Customer::try_from).collect()
 }
 
-/// Loads a page of the customers of a taxpayer, ordered by name, and the number of all matches. With a search, only
-/// those whose name, number or TIN contains it.
+/// Loads the first customers of a taxpayer in the order of their names, `max` at most.
+pub async fn first_owned_by(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    max: u64,
+) -> Result<Vec<Customer>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .order_by_asc(Column::SearchText)
+        .limit(max)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Customer::try_from).collect()
+}
+
+/// Loads a page of the customers of a taxpayer, ordered by name, and the number of all matches. With `search`, only
+/// customers that have this text in name, number or TIN match.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,

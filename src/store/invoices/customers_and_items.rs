@@ -54,8 +54,12 @@ pub async fn find_customers(
     if numbers.is_empty() && tins.is_empty() {
         return Ok(Vec::new());
     }
-    let rows: Vec<customer_row::Model> =
-        find(connection, &CUSTOMER_LOOKUP, [numbers.json(), tins.json()]).await?;
+    let rows: Vec<customer_row::Model> = find(
+        connection,
+        &CUSTOMER_LOOKUP,
+        [numbers.to_json(), tins.to_json()],
+    )
+    .await?;
     let found: BTreeMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
     found
         .into_values()
@@ -119,7 +123,7 @@ pub async fn find_items(
     let mut rows: Vec<item_row::Model> = find(
         connection,
         &ITEM_LOOKUP,
-        [ids.json(), numbers.json(), texts.json()],
+        [ids.to_json(), numbers.to_json(), texts.to_json()],
     )
     .await?;
     rows.sort_by_key(|row| row.id);

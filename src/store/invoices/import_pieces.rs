@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::import::pieces::Piece;
 use crate::domain::import::profile::ImportProfile;
-use crate::domain::import::record::Import;
+use crate::domain::import::record::{Import, ImportState};
 use crate::domain::import::source::FileFormat;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
 use crate::store::invoices::imports;
-use crate::store::lanes::{self, LaneKind, QueuedLane};
+use crate::store::lanes::{self, LaneKind, QueuedLane, views};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "import_pieces")]
@@ -38,9 +38,9 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// The data that all pieces of a file need to be read.
+/// The options with which all pieces of a file are parsed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PieceSource {
+pub struct PieceParseOptions {
     pub format: FileFormat,
     /// The import profile at the time of the upload.
     pub profile: ImportProfile,
@@ -50,7 +50,7 @@ pub struct PieceSource {
 #[derive(Debug)]
 pub struct NewImport {
     pub import: Import,
-    pub source: PieceSource,
+    pub source: PieceParseOptions,
     /// The number of pieces that the file was split into.
     pub pieces: usize,
 }
@@ -66,7 +66,7 @@ pub struct ImportKey<'a> {
 #[derive(Debug)]
 pub struct NextPiece {
     pub import: Import,
-    pub source: PieceSource,
+    pub source: PieceParseOptions,
     pub number: i64,
     pub piece: Piece,
 }
@@ -195,6 +195,38 @@ pub async fn stop_import(
     write_report(tx, &row, &import).await
 }
 
+/// Stores the record of an import that its account has cancelled. Only the actor of the taxpayer calls this, and it
+/// also imports the pieces, so no piece is imported at the same time.
+pub async fn store_cancelled(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    import: &Import,
+) -> Result<(), StoreError> {
+    imports::Entity::update_many()
+        .col_expr(imports::Column::Report, Expr::value(json(import)))
+        .filter(imports::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(imports::Column::ImportNo.eq(import.import_no.as_str()))
+        .exec(tx)
+        .await?;
+    Ok(())
+}
+
+/// Finds the import that creates the invoices of this batch; `None` if no such import is running.
+pub async fn find_running_by_batch(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    batch_no: &str,
+) -> Result<Option<Import>, StoreError> {
+    let keys = views::keys_with_work(store.reader(), LaneKind::Import, taxpayer.0).await?;
+    let numbers: Vec<_> = keys
+        .iter()
+        .filter_map(|key| ImportKey::parse_lane_key(key))
+        .map(|key| key.import_no.to_owned())
+        .collect();
+    let found = imports::find_owned_by_batch(store.reader(), taxpayer, &numbers, batch_no).await?;
+    Ok(found.filter(|import| import.state() == ImportState::Running))
+}
+
 /// Writes the record of an import, unless another piece was imported since `row` was read.
 async fn write_report(
     tx: &Transaction,
@@ -235,7 +267,7 @@ pub async fn next_piece(
     let piece = piece.ok_or_else(|| at.corrupt(format!("piece {} is gone", row.next_piece)))?;
     Ok(Some(NextPiece {
         import,
-        source: at.json(row.source.as_deref().unwrap_or_default())?,
+        source: at.parse_json(row.source.as_deref().unwrap_or_default())?,
         number: row.next_piece,
         piece,
     }))
@@ -311,8 +343,8 @@ pub async fn error_rows_from_piece(
     Ok(found.map(|(csv, piece)| (csv, piece + 1)))
 }
 
-/// Deletes up to `limit` pieces from before this time whose import was never started, because the upload was
-/// interrupted. Returns true if more may be left.
+/// Deletes up to `limit` pieces that were stored before this time and whose import was never started, because the
+/// upload was interrupted. Returns true if more such pieces may be left.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
     let started = select_started_import();
     let abandoned: Vec<(i64, String, i64)> = Entity::find()
@@ -347,7 +379,7 @@ pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool,
     Ok(has_more)
 }
 
-/// Selects the started import of the piece in the outer query.
+/// Builds the subquery that finds the import to which a piece of the outer query belongs, if the import was started.
 fn select_started_import() -> SelectStatement {
     Query::select()
         .expr(Expr::value(1))
@@ -388,7 +420,7 @@ mod tests {
     }
 
     fn new_import(pieces: usize) -> NewImport {
-        let source = PieceSource {
+        let source = PieceParseOptions {
             format: FileFormat::Ndjson,
             profile: ImportProfile::default(),
         };
@@ -473,6 +505,38 @@ mod tests {
                 (None, Some("B1"))
             );
             assert_eq!(next_piece(store, KEY).await.unwrap().unwrap().number, 0);
+            test.store.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn an_import_is_found_by_its_batch_while_it_runs() {
+        for test in stores().await {
+            let store = &test.store;
+            let now = Timestamp::UNIX_EPOCH;
+            let find = async |taxpayer: TaxpayerId, batch_no: &str| {
+                let found = find_running_by_batch(store, taxpayer, batch_no).await;
+                found.unwrap().map(|import| import.import_no)
+            };
+            for (number, content) in ["a", "b"].into_iter().enumerate() {
+                store_piece(store, KEY, number, piece(content), now)
+                    .await
+                    .unwrap();
+            }
+            assert_eq!(find(ID, "B1").await, None, "it has not started");
+            let running = start_import(store, ID, new_import(2), now).await.unwrap();
+            assert_eq!(find(ID, "B1").await.as_deref(), Some("I1"));
+            for other in ["B2", "b1", "B", "B_", "%", "B1\"", ""] {
+                assert_eq!(find(ID, other).await, None, "{other}");
+            }
+            assert_eq!(find(TaxpayerId(2), "B1").await, None);
+            let tx = store.begin().await.unwrap();
+            store_cancelled(&tx, ID, &running.cancel()).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(find(ID, "B1").await, None, "it is cancelled");
+            assert!(next_piece(store, KEY).await.unwrap().is_none());
+            start_import(store, ID, new_import(2), now).await.unwrap();
+            assert_eq!(find(ID, "B1").await.as_deref(), Some("I1"), "sent again");
             test.store.close().await;
         }
     }

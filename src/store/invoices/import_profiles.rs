@@ -34,7 +34,7 @@ pub async fn owned_by(
         table: "import_profiles",
         id: taxpayer.0,
     };
-    let profile = found.map(|row| at.json(&row.profile)).transpose()?;
+    let profile = found.map(|row| at.parse_json(&row.profile)).transpose()?;
     Ok(profile.unwrap_or_default())
 }
 

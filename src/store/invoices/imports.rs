@@ -83,9 +83,14 @@ impl Model {
     }
 
     pub(super) fn import(&self) -> Result<Import, StoreError> {
-        let at = row_ref(TaxpayerId(self.taxpayer_id), &self.import_no);
-        at.json(&self.report).map(Import::fill_in_missing_parts)
+        parse_report(TaxpayerId(self.taxpayer_id), &self.import_no, &self.report)
     }
+}
+
+fn parse_report(taxpayer: TaxpayerId, import_no: &str, report: &str) -> Result<Import, StoreError> {
+    row_ref(taxpayer, import_no)
+        .parse_json(report)
+        .map(Import::complete_older_record)
 }
 
 pub(super) fn row_ref(taxpayer: TaxpayerId, import_no: &str) -> RowRef<String> {
@@ -128,9 +133,8 @@ pub async fn find_owned_by_number(
         .into_tuple()
         .one(store.reader())
         .await?;
-    let at = row_ref(taxpayer, import_no);
     found
-        .map(|report| at.json(&report).map(Import::fill_in_missing_parts))
+        .map(|report| parse_report(taxpayer, import_no, &report))
         .transpose()
 }
 
@@ -158,12 +162,51 @@ pub async fn find_owned_by_numbers(
     if import_numbers.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::ImportNo.is_in(import_numbers))
+    let rows: Vec<(String, String)> = select_reports(taxpayer, import_numbers)
+        .into_tuple()
         .all(connection)
         .await?;
-    rows.iter().map(Model::import).collect()
+    rows.iter()
+        .map(|(import_no, report)| parse_report(taxpayer, import_no, report))
+        .collect()
+}
+
+/// Finds, among the imports of a taxpayer with these numbers, the one that creates the invoices of this batch. Loads no
+/// other record, because there may be many large ones.
+pub(super) async fn find_owned_by_batch(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    import_numbers: &[String],
+    batch_no: &str,
+) -> Result<Option<Import>, StoreError> {
+    let is_number = batch_no
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if import_numbers.is_empty() || !is_number {
+        return Ok(None);
+    }
+    let member = format!("\"batch_no\":\"{batch_no}\"");
+    let rows: Vec<(String, String)> = select_reports(taxpayer, import_numbers)
+        .filter(Column::Report.contains(member))
+        .into_tuple()
+        .all(connection)
+        .await?;
+    for (import_no, report) in rows {
+        let import = parse_report(taxpayer, &import_no, &report)?;
+        // On SQLite the condition ignores the case of letters.
+        if import.batch_no.as_deref() == Some(batch_no) {
+            return Ok(Some(import));
+        }
+    }
+    Ok(None)
+}
+
+fn select_reports(taxpayer: TaxpayerId, import_numbers: &[String]) -> Select<Entity> {
+    Entity::find()
+        .select_only()
+        .columns([Column::ImportNo, Column::Report])
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::ImportNo.is_in(import_numbers))
 }
 
 /// Loads the error file of an import.

@@ -73,8 +73,8 @@ impl TryFrom<Model> for Invoice {
                 .as_deref()
                 .map(|date| at.parse(date))
                 .transpose()?,
-            customer: at.json(&row.customer)?,
-            lines: at.json(&row.lines)?,
+            customer: at.parse_json(&row.customer)?,
+            lines: at.parse_json(&row.lines)?,
             status: at.parse(&row.status)?,
             payment: Payment {
                 status: at.parse(&row.payment_status)?,
@@ -91,7 +91,7 @@ impl TryFrom<Model> for Invoice {
                 qr_code: row.qr_code,
                 signed: row.signed,
             },
-            extras: at.json(&row.extras)?,
+            extras: at.parse_json(&row.extras)?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
             edited_at: row.edited_at.map(|moment| at.moment(moment)).transpose()?,

@@ -97,8 +97,8 @@ impl InvoiceList {
             Column::IsCreditNote,
         ];
         let cancelled = WorkflowStatus::Cancelled;
-        let not_cancelled =
-            (self.filters.status != Some(cancelled)).then(|| Column::Status.ne(cancelled.as_str()));
+        let asks_for_cancelled = self.filters.statuses.contains(&cancelled);
+        let not_cancelled = (!asks_for_cancelled).then(|| Column::Status.ne(cancelled.as_str()));
         let matching = self.condition(IndexHint::without_hint(store.backend()));
         let rows: Vec<(String, String, String, bool)> = Entity::find()
             .select_only()
@@ -199,8 +199,8 @@ fn select_rows(fields: PageFields) -> Select<Entity> {
         .expr_as(Expr::cust(extras), Column::Extras.as_str())
 }
 
-/// Takes the sizes that `select_rows` has put into the column `lines` out of the rows, and returns them. Leaves empty
-/// lists in their place.
+/// Returns the sizes, in bytes, that `select_rows` has put into the column `lines` of invoices with long fields.
+/// Replaces them in the rows by empty lists.
 fn take_long_field_sizes(rows: &mut [Model]) -> HashMap<InvoiceId, usize> {
     let mut long_invoices = HashMap::new();
     for row in rows {

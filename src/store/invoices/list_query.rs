@@ -15,7 +15,7 @@ use crate::store::invoices::invoice_row::{Column, Entity};
 use crate::store::invoices::list_sort::{
     InvoiceSort, SortBy, SortPlace, date_value, payable_value,
 };
-use crate::store::invoices::reference_kind::corrects_condition;
+use crate::store::invoices::owed_condition::{OWED_CONDITION, still_owed_condition};
 
 /// A list of invoices: the taxpayer, the filters and the order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub struct InvoiceList {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InvoiceFilter {
     pub batch_no: Option<String>,
-    pub status: Option<WorkflowStatus>,
+    /// Only invoices that have one of these workflow statuses; empty for all.
+    pub statuses: Vec<WorkflowStatus>,
     pub payment_status: Option<PaymentStatus>,
     /// Only invoices that have one of these statuses at the authority; empty for all.
     pub authority_statuses: Vec<AuthorityStatus>,
@@ -151,7 +152,7 @@ impl InvoiceFilter {
     /// True if a filter asks for one exact value of an indexed column. The index yields the rows of this value in the
     /// order of creation.
     fn has_indexed_value(&self) -> bool {
-        self.batch_no.is_some() || self.customer_no.is_some() || self.status.is_some()
+        self.batch_no.is_some() || self.customer_no.is_some() || self.statuses.len() == 1
     }
 }
 
@@ -206,11 +207,7 @@ impl InvoiceList {
                     .as_ref()
                     .map(|batch_no| column(Column::BatchNo).eq(batch_no.as_str())),
             )
-            .add_option(
-                filters
-                    .status
-                    .map(|status| column(Column::Status).eq(status.as_str())),
-            )
+            .add_option(statuses_condition(filters, hint))
             .add_option(
                 filters
                     .payment_status
@@ -271,43 +268,6 @@ pub(in crate::store) const UNSETTLED_CONDITION: &str =
 pub(in crate::store) const UNCANCELLED_CONDITION: &str = "NOT EXISTS (SELECT 1 FROM invoices AS own WHERE own.taxpayer_id = invoices.taxpayer_id \
      AND own.id = invoices.id AND own.status = 'cancelled')";
 
-/// The condition of documents that are not fully paid. It must stay word for word that of the partial index
-/// `invoices_owed`. Drafts, cancelled documents and those with a rejected payment are not owed.
-pub(super) const OWED_CONDITION: &str =
-    "payment_status IN ('PENDING', 'PARTIAL') AND status NOT IN ('draft', 'cancelled')";
-
-/// An amount below the smallest unit of any currency. SQLite computes sums below 10^11 with a smaller error than this,
-/// and the difference of two equal amounts without any.
-const LESS_THAN_ANY_COIN: &str = "0.00005";
-
-/// Returns the condition that somebody still owes a part of an invoice in this table, after its signed credit notes are
-/// set off. If the signed document has another payable amount than the stored one, the signed amount counts.
-pub(in crate::store) fn still_owed_condition(table: &str) -> String {
-    let payable = payable_as_signed_sql(table);
-    let left = format!("{payable} - CAST({table}.paid AS numeric)");
-    let credit = payable_as_signed_sql("note");
-    format!(
-        "{table}.status NOT IN ('draft', 'cancelled') AND {table}.is_sale AND NOT {table}.is_credit_note \
-         AND CAST({table}.paid AS numeric) < {payable} \
-         AND NOT COALESCE((SELECT {left} - SUM({credit} - CAST(note.paid AS numeric)) < {LESS_THAN_ANY_COIN} FROM invoices AS note \
-         WHERE note.taxpayer_id = {table}.taxpayer_id AND {} AND note.currency = {table}.currency \
-         AND {}), 1 = 0)",
-        corrects_condition("note", table),
-        signed_credit_condition("note")
-    )
-}
-
-/// Returns the payable that counts for payments of a row of this table, as `Payment::payable_as_signed` does.
-fn payable_as_signed_sql(table: &str) -> String {
-    format!("CAST(COALESCE({table}.signed_payable, {table}.payable) AS numeric)")
-}
-
-/// Returns the condition that a row of this table is a signed credit note. One that was cancelled here, or whose own
-/// payment was rejected, is in force all the same.
-pub(super) fn signed_credit_condition(table: &str) -> String {
-    format!("{table}.is_credit_note AND {table}.signed")
-}
-
 /// True if the partial index `invoices_unsettled` contains all invoices with these statuses.
 fn are_in_unsettled_index(statuses: &[AuthorityStatus]) -> bool {
     let is_unsettled = |status: &AuthorityStatus| {
@@ -348,8 +308,12 @@ fn add_authority_status_condition(
     if statuses.is_empty() {
         return all;
     }
-    let column = hint.filter_column(Column::AuthorityStatus);
     let words = statuses.iter().map(|status| status.as_str());
+    if uses_status_index(filters, hint) {
+        let words: Vec<_> = words.collect();
+        return all.add(Expr::cust(own_authority_status_condition(&words)));
+    }
+    let column = hint.filter_column(Column::AuthorityStatus);
     let all = all.add(column.is_in(words));
     if uses_unsettled_index(filters, hint) {
         all.add(Expr::cust(UNSETTLED_CONDITION))
@@ -358,11 +322,39 @@ fn add_authority_status_condition(
     }
 }
 
+/// True if SQLite is to find the invoices of this filter in the index of their workflow status. It would otherwise
+/// choose the index of the list, because that has both statuses, and read all invoices of the account in it.
+fn uses_status_index(filters: &InvoiceFilter, hint: IndexHint) -> bool {
+    dialect(hint.backend).ignores_selectivity()
+        && !hint.is_by_order
+        && !filters.statuses.is_empty()
+        && !are_in_unsettled_index(&filters.authority_statuses)
+}
+
+/// Returns the condition that an invoice, which is looked up by its key, has one of these statuses at the authority.
+fn own_authority_status_condition(words: &[&str]) -> String {
+    let words = words.join("', '");
+    format!(
+        "EXISTS (SELECT 1 FROM invoices AS own WHERE own.taxpayer_id = invoices.taxpayer_id \
+         AND own.id = invoices.id AND own.authority_status IN ('{words}'))"
+    )
+}
+
+/// Returns the condition on the workflow status; `None` if the filter has none.
+fn statuses_condition(filters: &InvoiceFilter, hint: IndexHint) -> Option<Expr> {
+    let column = hint.filter_column(Column::Status);
+    match filters.statuses.as_slice() {
+        [] => None,
+        [status] => Some(column.eq(status.as_str())),
+        several => Some(column.is_in(several.iter().map(|status| status.as_str()))),
+    }
+}
+
 fn add_due_date_condition(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Condition {
     let due = || hint.filter_sort_key(SortBy::DueDate);
-    // Few of the invoices with a past due date are not paid. So the condition of the index of unpaid invoices is used,
-    // except where the hint forbids the indexes of filters.
-    let is_unsettled = Expr::cust(if hint.is_by_order {
+    // Few of the invoices with a past due date are not paid. So the query uses the index of unpaid invoices, by its
+    // condition, unless the hint forbids the indexes of filtered columns.
+    let is_owed = Expr::cust(if hint.is_by_order {
         "payment_status NOT IN ('PAID', 'REJECTED')"
     } else {
         OWED_CONDITION
@@ -370,7 +362,7 @@ fn add_due_date_condition(all: Condition, filters: &InvoiceFilter, hint: IndexHi
     let overdue = filters.overdue_on.map(|today| {
         Condition::all()
             .add(due().lt(date_value(today)))
-            .add(is_unsettled)
+            .add(is_owed)
             .add(Expr::cust(still_owed_condition("invoices")))
     });
     all.add_option(filters.due_before.map(|day| due().lt(date_value(day))))
@@ -593,6 +585,46 @@ mod tests {
                 };
                 let overdue = list.count(&test.store).await.unwrap();
                 assert_eq!(overdue, count, "{payable} {notes:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn several_statuses_are_found_in_the_index_of_the_status() {
+        use WorkflowStatus::{Approved, Draft, Paid};
+        for test in stores().await {
+            let store = &test.store;
+            add_invoices(store).await;
+            let tx = store.begin().await.unwrap();
+            let pay = "UPDATE invoices SET status = 'paid' WHERE id % 100 < 10";
+            tx.execute_unprepared(pay).await.unwrap();
+            tx.commit().await.unwrap();
+            // The statuses, and how many of the invoices have one of them and were not submitted. Every tenth was.
+            for (statuses, count) in [
+                (vec![Draft], 4_320),
+                (vec![Approved, Paid], 480),
+                (vec![Draft, Paid], 4_800),
+                (vec![Approved], 0),
+            ] {
+                let filters = InvoiceFilter {
+                    statuses,
+                    authority_statuses: vec![AuthorityStatus::Pending],
+                    ..InvoiceFilter::default()
+                };
+                let list = list("-created_at", filters);
+                let found = list.count_up_to(store, 10_000).await.unwrap();
+                assert_eq!(found, count, "{list:?}");
+                // PostgreSQL goes by its statistics.
+                if store.backend() == DbBackend::Postgres {
+                    continue;
+                }
+                let few = IndexHint::hint_for_list(store.backend(), &list, count);
+                let ids = list.select_page_ids(PageStart::At(0), 50, few);
+                let statement = store.backend().build(&ids);
+                let values = statement.values.map(|values| values.0).unwrap_or_default();
+                let plan = query_plan(store, &statement.sql, values).await.join("\n");
+                assert!(plan.contains("taxpayer_id_status_created"), "{plan}");
+                assert!(!plan.contains("SCAN"), "{plan}");
             }
         }
     }

@@ -73,7 +73,7 @@ impl InvoiceSort {
         }
     }
 
-    /// Parses the key of a place in this order.
+    /// Parses the sort key of a place in this order, as `SortKey` is written; `None` if it is no key of this order.
     pub fn parse_key(self, text: &str) -> Option<SortKey> {
         match self.by {
             SortBy::CreatedAt => text.is_empty().then_some(SortKey::CreatedAt),

@@ -1,7 +1,34 @@
 //! Invoices. The submodules hold the customers, items, batches, payments, corrections, the list and the timeline
 //! of invoices.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `batches` | batches of invoices |
+//! | `correcting_documents` | the invoices that refer to another invoice and correct it |
+//! | `corrections` | the corrections of signed invoices |
+//! | `credit_notes` | the signed credit notes that a payment sets off |
+//! | `customer_row` | the table of the customers of taxpayers |
+//! | `customers` | finders of the customers of a taxpayer, for pages and exports |
+//! | `customers_and_items` | the customers and items that occur in a taxpayer's invoices |
+//! | `import_pieces` | the pieces of large files, which an import processes one after the other |
+//! | `import_profiles` | the import profiles of taxpayers: values that their files lack |
+//! | `imports` | the imports of files of invoices |
+//! | `invoice_row` | the table of invoices |
+//! | `item_row` | the table of the items of taxpayers' catalogs |
+//! | `list` | the list of a taxpayer's invoices, by page number or cursor, with filters, in several orders |
+//! | `list_query` | the filters of the list of invoices, and its SQL |
+//! | `list_sort` | the order of the list of invoices |
+//! | `owed` | the unsettled sales of a taxpayer (those that are not fully paid), by due date |
+//! | `owed_condition` | the SQL conditions of what is owed |
+//! | `payments` | the payment ledger: one entry for each payment update of an invoice |
+//! | `reference_kind` | SQL conditions that link a credit note to the invoice that it corrects |
+//! | `timeline` | loads the timeline of an invoice: its newest events, calls of steps, and delivery attempts |
+//! | `ubl_parts` | the table of the parts of UBL documents that no field of their invoices holds |
+//! | `verify_links` | the public pages of signed invoices: the secret token of each page, with its invoice |
+//! | `work_tabs` | the tabs above the list of invoices, and the number of invoices in each |
 
 pub mod batches;
+pub mod correcting_documents;
 pub mod corrections;
 pub mod credit_notes;
 pub mod customer_row;
@@ -16,6 +43,7 @@ pub mod list;
 pub(in crate::store) mod list_query;
 pub mod list_sort;
 pub mod owed;
+mod owed_condition;
 pub mod payments;
 mod reference_kind;
 pub mod timeline;
@@ -31,18 +59,18 @@ use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, FromQueryResult, IdenStatic, Iterable,
-    QueryFilter, QueryOrder, QuerySelect, Select, Statement,
+    ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IdenStatic, Iterable, QueryFilter,
+    QuerySelect, Select, Statement,
 };
 
-use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::corrected_reference::{CorrectedReference, references_to_invoice};
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::codes::{UniqueNoType, WorkflowStatus};
+use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::store::Store;
+use crate::store::invoices::correcting_documents::select_correcting_documents;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
 use crate::store::invoices::reference_kind::{parse_reference_kind, reference_kind_expression};
 use crate::store::lookup::{LookupColumn, LookupValues, find, lookup_sql};
@@ -98,7 +126,7 @@ pub async fn find_by_identifiers(
     let rows: Vec<Model> = find(
         connection,
         &LOOKUP,
-        [ids.json(), numbers.json(), irn_keys.json()],
+        [ids.to_json(), numbers.to_json(), irn_keys.to_json()],
     )
     .await?;
     let found: BTreeMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
@@ -112,114 +140,6 @@ pub async fn find_owned_by_identifiers(
     names: InvoiceIdentifiers,
 ) -> Result<Vec<Invoice>, StoreError> {
     find_by_identifiers(connection, [(taxpayer, names)]).await
-}
-
-/// The maximum number of invoices that may refer to an invoice that is to be corrected.
-pub const CORRECTING_MAX: usize = 1_000;
-/// The maximum total size of the invoices that refer to one invoice, in bytes. They are all in memory at once.
-pub const CORRECTING_BYTES_MAX: usize = 16 << 20;
-/// The number of credit notes whose extra fields are in memory at once while the credit notes of an invoice are read.
-const WHOLE_NOTES_MAX: usize = 8;
-/// The SQL expression for the size of an invoice in bytes, including the documents of its runs.
-const SIZE_SQL: &str = "CAST(octet_length(lines) + octet_length(extras) + COALESCE((SELECT \
-    SUM(octet_length(document)) FROM pipeline_runs WHERE pipeline_runs.taxpayer_id = invoices.taxpayer_id \
-    AND pipeline_runs.irn_key = invoices.irn_key), 0) AS BIGINT)";
-
-/// Loads the invoices of a taxpayer that refer to another invoice by one of its references, oldest first. Leaves out
-/// cancelled ones, unless the authority has signed them. `None` if they are more than `CORRECTING_MAX`, or together
-/// larger than `CORRECTING_BYTES_MAX`.
-pub async fn load_correcting_documents(
-    connection: &impl ConnectionTrait,
-    taxpayer: TaxpayerId,
-    references: &[String],
-) -> Result<Option<Vec<Invoice>>, StoreError> {
-    let sizes = load_correcting_document_sizes(connection, taxpayer, references).await?;
-    if sizes.len() > CORRECTING_MAX || sum_sizes(&sizes) > CORRECTING_BYTES_MAX {
-        return Ok(None);
-    }
-    if sizes.is_empty() {
-        return Ok(Some(Vec::new()));
-    }
-    let rows = select_correcting_documents(taxpayer, references)
-        .filter(in_force_condition())
-        .limit(CORRECTING_MAX as u64)
-        .all(connection)
-        .await?;
-    let invoices = rows.into_iter().map(Invoice::try_from);
-    invoices.collect::<Result<_, _>>().map(Some)
-}
-
-/// Returns the total size of the invoices that `load_correcting_documents` loads, in bytes. Stops adding after
-/// `CORRECTING_MAX` + 1 invoices.
-pub async fn correcting_documents_size(
-    connection: &impl ConnectionTrait,
-    taxpayer: TaxpayerId,
-    references: &[String],
-) -> Result<usize, StoreError> {
-    let sizes = load_correcting_document_sizes(connection, taxpayer, references).await?;
-    Ok(sum_sizes(&sizes))
-}
-
-/// Loads the credit notes of an invoice, without their lines and extra fields. If more than `CORRECTING_MAX` documents
-/// refer to the invoice, the newest are left out.
-pub async fn find_credits(
-    connection: &impl ConnectionTrait,
-    invoice: &Invoice,
-) -> Result<InvoiceCredits, StoreError> {
-    let references = invoice.incoming_reference_texts();
-    let sizes =
-        load_correcting_document_sizes(connection, invoice.taxpayer_id, &references).await?;
-    let ids: Vec<_> = sizes.into_iter().map(|(id, _)| id).collect();
-    let columns = Column::iter().filter(|column| !matches!(column, Column::Lines));
-    let without_lines = Entity::find()
-        .select_only()
-        .columns(columns)
-        .expr_as(Expr::cust("CAST('[]' AS TEXT)"), Column::Lines.as_str())
-        .filter(Column::TaxpayerId.eq(invoice.taxpayer_id.0));
-    let mut credits = InvoiceCredits::default();
-    for part in ids.chunks(WHOLE_NOTES_MAX) {
-        let part = part.iter().copied();
-        let part = without_lines.clone().filter(Column::Id.is_in(part));
-        let rows = part.order_by_asc(Column::Id).all(connection).await?;
-        let notes = rows.into_iter().map(Invoice::try_from);
-        let notes = notes.collect::<Result<Vec<_>, _>>()?;
-        credits.add_without_extras(InvoiceCredits::new(invoice, notes));
-    }
-    Ok(credits)
-}
-
-/// Returns the ids and sizes of the invoices that refer to another one, oldest first, but at most `CORRECTING_MAX` + 1.
-async fn load_correcting_document_sizes(
-    connection: &impl ConnectionTrait,
-    taxpayer: TaxpayerId,
-    references: &[String],
-) -> Result<Vec<(i64, i64)>, StoreError> {
-    if references.is_empty() {
-        return Ok(Vec::new());
-    }
-    let sizes = select_correcting_documents(taxpayer, references)
-        .select_only()
-        .column(Column::Id)
-        .expr(Expr::cust(SIZE_SQL))
-        .filter(in_force_condition())
-        .limit(CORRECTING_MAX as u64 + 1)
-        .into_tuple()
-        .all(connection)
-        .await?;
-    Ok(sizes)
-}
-
-fn sum_sizes(sizes: &[(i64, i64)]) -> usize {
-    let sizes = sizes.iter().map(|(_, size)| *size);
-    let sum = sizes.fold(0_i64, i64::saturating_add);
-    usize::try_from(sum).unwrap_or(usize::MAX)
-}
-
-/// Returns the condition that an invoice is in force: it is not cancelled, or the authority has signed it all the same.
-fn in_force_condition() -> Condition {
-    Condition::any()
-        .add(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
-        .add(Column::Signed.eq(true))
 }
 
 /// The columns of a signed credit note that are needed for the amount that was paid back through it.
@@ -271,15 +191,6 @@ fn select_signed_credit_notes(taxpayer: TaxpayerId, references: &[String]) -> Se
     select_correcting_documents(taxpayer, references)
         .filter(Column::IsCreditNote.eq(true))
         .filter(Column::Signed.eq(true))
-}
-
-/// Selects the invoices of a taxpayer that refer to another one by one of these references, oldest first. The plus sign
-/// keeps SQLite from reading all invoices of the taxpayer in the order of their ids.
-fn select_correcting_documents(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
-    Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::Corrects.is_in(references.iter().map(String::as_str)))
-        .order_by_asc(Expr::cust("+id"))
 }
 
 /// Returns those of these invoice numbers that the taxpayer has already used.
@@ -383,6 +294,9 @@ mod tests {
     use super::*;
     use crate::domain::correction::testing::{draft, signed};
     use crate::domain::invoice::Line;
+    use crate::store::invoices::correcting_documents::{
+        correcting_documents_size, load_correcting_documents,
+    };
     use crate::store::testing::{query_plan, stores};
 
     const TAXPAYER: TaxpayerId = TaxpayerId(7);

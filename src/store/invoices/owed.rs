@@ -1,5 +1,5 @@
-//! The unsettled sales of a taxpayer (those that are not fully paid), by due date. Their number is limited, so that the
-//! time does not grow with it.
+//! The sales of a taxpayer that are not fully paid (owed), by due date. Their number is limited, so that the time does
+//! not grow with it.
 
 use std::collections::HashSet;
 
@@ -14,20 +14,22 @@ use sea_orm::{
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::corrected_reference::{CorrectedReference, references_to_invoice};
 use crate::domain::invoice::owed::{OwedInvoice, set_off_credit_notes};
+use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::store::Store;
 use crate::store::invoices::invoice_row::{Column, Entity};
-use crate::store::invoices::list_query::{
-    IndexHint, InvoiceFilter, InvoiceList, OWED_CONDITION, signed_credit_condition,
-};
+use crate::store::invoices::list_query::{IndexHint, InvoiceFilter, InvoiceList};
 use crate::store::invoices::list_sort::{DUE_DATE_SQL, InvoiceSort};
+use crate::store::invoices::owed_condition::{
+    OWED_CONDITION, settled_by_credits_condition, signed_credit_condition,
+};
 use crate::store::invoices::reference_kind::{
     corrects_condition, credits_closed_invoice_condition, parse_reference_kind,
     reference_kind_expression,
 };
 
-/// The unsettled invoices that were read. `is_cut` is true if there are more than the maximum.
+/// The owed invoices that were read. `is_cut` is true if there are more than the maximum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwedInvoices {
     pub invoices: Vec<OwedInvoice>,
@@ -77,7 +79,7 @@ impl TryFrom<OwedRow> for OwedInvoice {
             id: InvoiceId(row.id),
             irn_key: row.irn_key,
             invoice_no: row.invoice_no,
-            customer: at.json(&row.customer)?,
+            customer: at.parse_json(&row.customer)?,
             currency: row.currency,
             left: payable.minus(at.parse(&row.paid)?).unwrap_or(Amount::ZERO),
             due_date,
@@ -87,14 +89,13 @@ impl TryFrom<OwedRow> for OwedInvoice {
     }
 }
 
-/// Loads up to `max` unsettled documents, the earliest due date first, and sets credit notes off against their
-/// invoices.
-pub async fn load_unsettled(
+/// Loads up to `max` owed documents, the earliest due date first, and sets credit notes off against their invoices.
+pub async fn load_owed_invoices(
     store: &Store,
     taxpayer: TaxpayerId,
     max: u64,
 ) -> Result<OwedInvoices, StoreError> {
-    let rows = select_unsettled(taxpayer, max.saturating_add(1))
+    let rows = select_owed_by_due_date(taxpayer, max.saturating_add(1))
         .into_model::<OwedRow>()
         .all(store.reader())
         .await?;
@@ -164,8 +165,8 @@ fn has_closed_credit_condition() -> String {
     )
 }
 
-/// Selects up to `limit` unsettled documents, the earliest due date first.
-fn select_unsettled(taxpayer: TaxpayerId, limit: u64) -> Select<Entity> {
+/// Selects up to `limit` owed documents, the earliest due date first.
+fn select_owed_by_due_date(taxpayer: TaxpayerId, limit: u64) -> Select<Entity> {
     select_owed_rows(taxpayer, &has_closed_credit_condition())
         .filter(Expr::cust(OWED_CONDITION))
         // If an invoice was credited in full before any payment, its payment status is REJECTED, and neither the
@@ -201,6 +202,38 @@ fn select_owed_rows(taxpayer: TaxpayerId, has_closed_credit: &str) -> Select<Ent
         )
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::IsSale.eq(true))
+}
+
+/// Returns the ids of those of these invoices of which signed credit notes, together with what was paid, leave nothing.
+/// Invoices that are marked as paid are left out. Asks the database only if some of the invoices may be among them.
+pub async fn find_settled_by_credits(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    invoices: &[Invoice],
+) -> Result<HashSet<InvoiceId>, StoreError> {
+    let candidates = invoices.iter().filter(|invoice| {
+        invoice.authority.signed
+            && invoice.payment.status != PaymentStatus::Paid
+            && !invoice.is_credit_note()
+    });
+    let ids: Vec<_> = candidates.map(|invoice| invoice.id.0).collect();
+    if ids.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let found: Vec<i64> = select_settled_by_credits(taxpayer, ids)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    Ok(found.into_iter().map(InvoiceId).collect())
+}
+
+fn select_settled_by_credits(taxpayer: TaxpayerId, ids: Vec<i64>) -> Select<Entity> {
+    Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Id.is_in(ids))
+        .filter(Expr::cust(settled_by_credits_condition("invoices")))
 }
 
 /// Returns the ids of those of these invoices that are overdue on the day `today`, even after their signed credit notes
@@ -245,7 +278,7 @@ mod tests {
     async fn unsettled_documents_are_found_without_a_look_at_the_settled_ones() {
         // SQLite only: PostgreSQL's plan depends on the number of invoices.
         for test in stores().await.into_iter().take(1) {
-            let query = select_unsettled(TaxpayerId(7), 10).build(test.store.backend());
+            let query = select_owed_by_due_date(TaxpayerId(7), 10).build(test.store.backend());
             let values = query.values.map(|values| values.0).unwrap_or_default();
             let plan = query_plan(&test.store, &query.sql, values).await;
             assert!(plan.concat().contains("invoices_owed"), "{plan:?}");
@@ -253,6 +286,22 @@ mod tests {
             let is_looked_up = |step: &String| step.contains("(taxpayer_id=? AND ");
             assert!(credited.clone().all(is_looked_up), "{plan:?}");
             assert_eq!(credited.count(), 3, "{plan:?}");
+            let notes = plan.iter().filter(|step| step.contains("SEARCH note "));
+            let by_reference = |step: &String| step.contains("taxpayer_id_corrects");
+            assert!(notes.clone().all(by_reference), "{plan:?}");
+            assert!(notes.count() > 0, "{plan:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn invoices_settled_by_credits_are_found_by_their_ids() {
+        // SQLite only: PostgreSQL's plan depends on the number of invoices.
+        for test in stores().await.into_iter().take(1) {
+            let query = select_settled_by_credits(TaxpayerId(7), vec![1, 2]);
+            let query = query.build(test.store.backend());
+            let values = query.values.map(|values| values.0).unwrap_or_default();
+            let plan = query_plan(&test.store, &query.sql, values).await;
+            assert!(plan[0].contains("(taxpayer_id=? AND id=?)"), "{plan:?}");
             let notes = plan.iter().filter(|step| step.contains("SEARCH note "));
             let by_reference = |step: &String| step.contains("taxpayer_id_corrects");
             assert!(notes.clone().all(by_reference), "{plan:?}");
@@ -302,7 +351,7 @@ mod tests {
                 let invoice = (status, payment, "100");
                 let note = ("submitted", "PENDING", "100");
                 add_credited_invoice(&test.store, taxpayer, invoice, note).await;
-                let owed = load_unsettled(&test.store, TaxpayerId(taxpayer), 10).await;
+                let owed = load_owed_invoices(&test.store, TaxpayerId(taxpayer), 10).await;
                 let owed = owed.unwrap().invoices;
                 let texts: Vec<_> = owed.iter().map(|one| one.left.to_string()).collect();
                 assert_eq!(texts.join(" "), left, "{status} {payment}");
@@ -328,7 +377,7 @@ mod tests {
                 let invoice = ("submitted", "PENDING", "100");
                 add_credited_invoice(&test.store, taxpayer, invoice, note).await;
                 let taxpayer = TaxpayerId(taxpayer);
-                let owed = load_unsettled(&test.store, taxpayer, 10).await.unwrap();
+                let owed = load_owed_invoices(&test.store, taxpayer, 10).await.unwrap();
                 let texts: Vec<_> = owed
                     .invoices
                     .iter()
@@ -345,6 +394,12 @@ mod tests {
                 };
                 let overdue = list.count(&test.store).await.unwrap();
                 assert_eq!(overdue, u64::from(!left.is_empty()), "{note:?}");
+                let settled: Vec<i64> = select_settled_by_credits(taxpayer, vec![1, 2])
+                    .into_tuple()
+                    .all(test.store.reader())
+                    .await
+                    .unwrap();
+                assert_eq!(settled == [1], left.is_empty(), "{note:?}");
             }
         }
     }

@@ -11,7 +11,7 @@ use sea_orm::entity::prelude::*;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
-use crate::domain::payment::{LedgerEntry, Posting};
+use crate::domain::payment::{LedgerEntry, Posting, SET_OFF_REMARK};
 use crate::store::Store;
 use crate::store::events;
 
@@ -116,6 +116,28 @@ pub async fn find_last_with_status(
         found.extend(last);
     }
     Ok(found)
+}
+
+/// Loads the ledger entries of these invoices that may have set off credit notes, each with its invoice.
+pub async fn find_set_offs(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    invoices: &[InvoiceId],
+) -> Result<Vec<(InvoiceId, LedgerEntry)>, StoreError> {
+    if invoices.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::InvoiceId.is_in(invoices.iter().map(|invoice| invoice.0)))
+        .filter(Column::Remark.starts_with(SET_OFF_REMARK))
+        .all(tx)
+        .await?;
+    let entry = |row: Model| {
+        let invoice = InvoiceId(row.invoice_id);
+        LedgerEntry::try_from(row).map(|entry| (invoice, entry))
+    };
+    rows.into_iter().map(entry).collect()
 }
 
 static INSERT: Insert<Entity> = Insert::new();

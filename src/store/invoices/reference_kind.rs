@@ -4,11 +4,11 @@
 
 use crate::domain::invoice::corrected_reference::ReferencedBy;
 
-/// Returns the condition that a row of this table refers to its invoice by an identifier of this kind. The pattern
-/// matches only the member itself: within a text in `extras`, JSON would escape the quotes.
-fn refers_by_condition(by: ReferencedBy, note: &str) -> String {
+/// Returns the condition that a row of the table `note_table` refers to its invoice by an identifier of this kind. The
+/// pattern matches only the member itself: within a text in `extras`, JSON would escape the quotes.
+fn reference_kind_condition(by: ReferencedBy, note_table: &str) -> String {
     let of_kind = |kind: &str| {
-        format!(r#"{note}.extras LIKE '%"original_invoice_reference_type":"{kind}"%'"#)
+        format!(r#"{note_table}.extras LIKE '%"original_invoice_reference_type":"{kind}"%'"#)
     };
     // Each `_` stands for one letter of INTERNAL or EXTERNAL.
     let by_number = of_kind("__TERNAL_INVOICE_NO");
@@ -26,9 +26,9 @@ pub(super) fn corrects_condition(note: &str, invoice: &str) -> String {
         "{note}.corrects IN ({invoice}.irn_key, {invoice}.invoice_no, CAST({invoice}.id AS text)) \
          AND (({note}.corrects = {invoice}.irn_key AND {}) OR ({note}.corrects = {invoice}.invoice_no AND {}) \
          OR ({note}.corrects = CAST({invoice}.id AS text) AND {}))",
-        refers_by_condition(ReferencedBy::Irn, note),
-        refers_by_condition(ReferencedBy::Number, note),
-        refers_by_condition(ReferencedBy::PortalId, note),
+        reference_kind_condition(ReferencedBy::Irn, note),
+        reference_kind_condition(ReferencedBy::Number, note),
+        reference_kind_condition(ReferencedBy::PortalId, note),
     )
 }
 
@@ -56,7 +56,7 @@ pub(super) fn credits_closed_invoice_condition() -> String {
             "({} AND EXISTS (SELECT 1 FROM invoices AS credited WHERE credited.taxpayer_id = invoices.taxpayer_id \
              AND {is_referenced} AND (credited.payment_status = 'REJECTED' \
              OR (credited.status = 'cancelled' AND CAST(credited.paid AS numeric) = 0))))",
-            refers_by_condition(by, "invoices")
+            reference_kind_condition(by, "invoices")
         )
     });
     format!("(invoices.is_credit_note AND ({}))", parts.join(" OR "))
@@ -67,8 +67,8 @@ pub(super) fn credits_closed_invoice_condition() -> String {
 pub(super) fn reference_kind_expression() -> String {
     format!(
         "CASE WHEN NOT is_credit_note OR corrects IS NULL THEN NULL WHEN {} THEN 'number' WHEN {} THEN 'id' ELSE 'irn' END",
-        refers_by_condition(ReferencedBy::Number, "invoices"),
-        refers_by_condition(ReferencedBy::PortalId, "invoices"),
+        reference_kind_condition(ReferencedBy::Number, "invoices"),
+        reference_kind_condition(ReferencedBy::PortalId, "invoices"),
     )
 }
 

@@ -23,7 +23,7 @@ use crate::store::runs;
 use crate::store::runs::step_row;
 use crate::store::webhooks;
 use crate::store::webhooks::attempt_row;
-use crate::store::webhooks::delivery_log::select_sequences_about;
+use crate::store::webhooks::delivery_log::select_event_sequences;
 use crate::store::webhooks::delivery_row;
 
 /// The number of entries to read from each log. It is one more than a timeline may have, to find out whether there are
@@ -115,7 +115,7 @@ fn to_event_entry(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, 
         table: "events",
         id: format!("{taxpayer}/{}", row.sequence),
     };
-    let json = |text: Option<String>| text.map(|text| at.json::<Value>(&text)).transpose();
+    let json = |text: Option<String>| text.map(|text| at.parse_json::<Value>(&text)).transpose();
     let detail = [
         ("event_id", Some(row.id.into())),
         ("sequence", Some(row.sequence.into())),
@@ -171,7 +171,7 @@ fn to_step_entry(
     Ok(TimelineEntry {
         at: at.moment(row.started_at)?,
         kind: EntryKind::Step,
-        attempt: Some(at.count(row.attempt)?),
+        attempt: Some(at.to_count(row.attempt)?),
         actor: Some(NamedActor::from(&ActorWithName::from(Actor::Service))),
         detail: non_null_fields([
             ("operation", operation),
@@ -188,7 +188,7 @@ async fn attempt_entries(
     taxpayer: TaxpayerId,
     irn: &Irn,
 ) -> Result<Vec<TimelineEntry>, StoreError> {
-    let about = select_sequences_about(taxpayer, [irn.as_str().to_owned()]);
+    let about = select_event_sequences(taxpayer, [irn.as_str().to_owned()]);
     let deliveries = delivery_row::Entity::find()
         .filter(
             delivery_row::Column::EndpointKey.in_subquery(webhooks::select_endpoint_keys(taxpayer)),
@@ -240,7 +240,7 @@ fn to_attempt_entry(
         kind: EntryKind::Delivery,
         name: delivery.kind.clone(),
         outcome: Some(outcome.to_owned()),
-        attempt: Some(at.count(made.attempt)?),
+        attempt: Some(at.to_count(made.attempt)?),
         duration_ms: Some(made.duration_ms),
         actor: Some(NamedActor::from(&ActorWithName::from(Actor::Service))),
         detail: non_null_fields(detail),

@@ -54,5 +54,5 @@ pub async fn load_for_invoice(
         table: "invoice_ubl_parts",
         id: format!("{}/{}", id.0, id.1),
     };
-    found.map(|row| at.json(&row.parts)).transpose()
+    found.map(|row| at.parse_json(&row.parts)).transpose()
 }

@@ -1,5 +1,5 @@
-//! The public pages of signed invoices: the secret token of each page, with its invoice. A token is drawn when a link
-//! is first requested. It never changes, because it is printed on paper.
+//! The public pages of signed invoices: the secret token of each page, with its invoice. A token is created when
+//! a link is first requested. It never changes, because it is printed on paper.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -32,8 +32,8 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// Returns the token of the invoice's page. Draws one if the invoice has none yet.
-pub async fn load_or_draw_token(store: &Store, invoice: &Invoice) -> Result<String, StoreError> {
+/// Returns the token of the invoice's page. Creates a random token if the invoice has none yet.
+pub async fn load_or_create_token(store: &Store, invoice: &Invoice) -> Result<String, StoreError> {
     let id = (invoice.taxpayer_id.0, invoice.id.0);
     if let Some(row) = Entity::find_by_id(id).one(store.reader()).await? {
         return Ok(row.token);

@@ -8,7 +8,7 @@ use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
 use crate::store::Store;
-use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes};
+use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes, FoundLane};
 use crate::store::lanes::fair_queue::{self, BlockedStep};
 
 /// The maximum number of abandoned lanes that one query reads. A claim then selects lanes from these, the same number
@@ -53,7 +53,7 @@ impl LanesWithEndedLease {
         self,
         store: &Store,
         request: &ClaimRequest<'_>,
-    ) -> Result<Vec<(i64, String)>, StoreError> {
+    ) -> Result<Vec<FoundLane>, StoreError> {
         let backend = store.backend();
         let limit = match self {
             Self::Abandoned => CANDIDATES_MAX,
@@ -65,10 +65,10 @@ impl LanesWithEndedLease {
             .reader()
             .query_all_raw(Statement::from_sql_and_values(backend, sql, values))
             .await?;
-        let found: Vec<_> = rows
+        let found = rows
             .iter()
-            .map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?)))
-            .collect::<Result<_, StoreError>>()?;
+            .map(FoundLane::try_from)
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(match self {
             Self::Abandoned => {
                 fair_queue::share_among_taxpayers(found, &request.share, request.limit)
@@ -95,14 +95,14 @@ impl LanesWithEndedLease {
         if found.is_empty() {
             return Ok(ClaimedLanes::default());
         }
-        let keys = found.iter().map(|(_, key)| key.as_str());
+        let keys = found.iter().map(|lane| lane.key.as_str());
         let free = claim::select_free_lanes(request.kind, &sql::now(store.backend()))
             .and_where(Expr::col("key").is_in(keys))
             .and_where(Expr::col("lease_until").is_not_null())
             .and_where(Expr::cust(self.owner_condition()))
             .to_owned();
         Ok(ClaimedLanes {
-            lanes: claim::claim_found(store, request, found, free).await?,
+            lanes: claim::claim_still_free(store, request, found, free).await?,
             last_taxpayer: None,
         })
     }

@@ -10,7 +10,7 @@ use sea_orm::sea_query::{
     CommonTableExpression, Expr, ExprTrait, LockBehavior, LockType, Query, SelectStatement,
     UpdateStatement,
 };
-use sea_orm::{ConnectionTrait, DbBackend};
+use sea_orm::{ConnectionTrait, DbBackend, QueryResult};
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::store::Store;
@@ -123,16 +123,17 @@ impl FairShare {
     pub(super) async fn drop_over_integrator_limit(
         &self,
         store: &Store,
-        lanes: Vec<(i64, String)>,
-    ) -> Result<Vec<(i64, String)>, StoreError> {
+        lanes: Vec<FoundLane>,
+    ) -> Result<Vec<FoundLane>, StoreError> {
         if self.integrator_max == usize::MAX {
             return Ok(lanes);
         }
         let mut added: HashMap<IntegratorId, usize> = HashMap::new();
         let mut kept = Vec::with_capacity(lanes.len());
         for lane in lanes {
-            if lane.0 != NO_TAXPAYER
-                && let Some(integrator) = taxpayers::load_payer(store, TaxpayerId(lane.0)).await?
+            let taxpayer = lane.taxpayer_id;
+            if taxpayer != NO_TAXPAYER
+                && let Some(integrator) = taxpayers::load_payer(store, TaxpayerId(taxpayer)).await?
             {
                 let added = added.entry(integrator).or_default();
                 if *added >= self.remaining_lanes_for_integrator(integrator) {
@@ -143,6 +144,23 @@ impl FairShare {
             kept.push(lane);
         }
         Ok(kept)
+    }
+}
+
+/// A lane that a query has found and that may be claimed.
+pub(super) struct FoundLane {
+    pub(super) taxpayer_id: i64,
+    pub(super) key: String,
+}
+
+impl TryFrom<&QueryResult> for FoundLane {
+    type Error = StoreError;
+
+    fn try_from(row: &QueryResult) -> Result<Self, StoreError> {
+        Ok(Self {
+            taxpayer_id: row.try_get("", "taxpayer_id")?,
+            key: row.try_get("", "key")?,
+        })
     }
 }
 
@@ -172,10 +190,10 @@ pub async fn claim(
 }
 
 /// Claims those of the lanes `found` that the query `free` selects, in the order of `found`.
-pub(super) async fn claim_found(
+pub(super) async fn claim_still_free(
     store: &Store,
     request: &ClaimRequest<'_>,
-    found: Vec<(i64, String)>,
+    found: Vec<FoundLane>,
     free: SelectStatement,
 ) -> Result<Vec<ClaimedLane>, StoreError> {
     let claimed = claim_selected(store, request.kind, request.owner, request.lease, free).await?;
@@ -183,10 +201,10 @@ pub(super) async fn claim_found(
         .into_iter()
         .map(|lane| (lane.lease.key.clone(), lane))
         .collect();
-    let in_order = found.into_iter().filter_map(|(taxpayer_id, key)| {
+    let in_order = found.into_iter().filter_map(|found| {
         Some(ClaimedLane {
-            taxpayer_id,
-            lane: claimed.remove(&key)?,
+            taxpayer_id: found.taxpayer_id,
+            lane: claimed.remove(&found.key)?,
         })
     });
     Ok(in_order.collect())

@@ -13,7 +13,9 @@ use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
 use crate::store::Store;
-use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes, FairShare, ROUND_START};
+use crate::store::lanes::claim::{
+    self, ClaimRequest, ClaimedLanes, FairShare, FoundLane, ROUND_START,
+};
 
 /// A step of the pipeline that cannot be called now, for example because a breaker is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,13 +85,13 @@ pub(super) async fn claim_due(
         .share
         .drop_over_integrator_limit(store, found)
         .await?;
-    let keys = found.iter().map(|(_, key)| key.as_str());
+    let keys = found.iter().map(|lane| lane.key.as_str());
     let free = claim::select_free_lanes(request.kind, &sql::now(store.backend()))
         .and_where(Expr::col("key").is_in(keys))
         .and_where(Expr::col("lease_until").is_null())
         .to_owned();
     Ok(ClaimedLanes {
-        lanes: claim::claim_found(store, request, found, free).await?,
+        lanes: claim::claim_still_free(store, request, found, free).await?,
         last_taxpayer: Some(last),
     })
 }
@@ -160,7 +162,7 @@ async fn most_urgent_lanes(
     store: &Store,
     request: &ClaimRequest<'_>,
     taxpayers: &[i64],
-) -> Result<Vec<(i64, String)>, StoreError> {
+) -> Result<Vec<FoundLane>, StoreError> {
     let sql = urgent_lanes_sql(store.backend(), request, taxpayers);
     let values = [request.kind.as_str().into()]
         .into_iter()
@@ -169,9 +171,7 @@ async fn most_urgent_lanes(
         .reader()
         .query_all_raw(statement_with_parameters(store, sql, values))
         .await?;
-    rows.iter()
-        .map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?)))
-        .collect()
+    rows.iter().map(FoundLane::try_from).collect()
 }
 
 /// Builds the query for the most urgent lanes of these taxpayers, one part for each of them. On SQLite each part names
@@ -199,27 +199,27 @@ fn urgent_lanes_sql(backend: DbBackend, request: &ClaimRequest<'_>, taxpayers: &
 /// Returns up to `limit` of these lanes, from each taxpayer in turn, and at most as many as the taxpayer may still
 /// hold.
 pub(super) fn share_among_taxpayers(
-    lanes: Vec<(i64, String)>,
+    lanes: Vec<FoundLane>,
     share: &FairShare,
     limit: usize,
-) -> Vec<(i64, String)> {
+) -> Vec<FoundLane> {
     let mut held: HashMap<i64, usize> = HashMap::new();
     let lanes = lanes.into_iter().filter(|lane| {
-        let held = held.entry(lane.0).or_default();
+        let held = held.entry(lane.taxpayer_id).or_default();
         *held += 1;
-        *held <= share.remaining_lanes(lane.0)
+        *held <= share.remaining_lanes(lane.taxpayer_id)
     });
     interleave_by_taxpayer(lanes.collect(), limit)
 }
 
 /// Reorders the lanes: the first lane of each taxpayer, then the second of each, and so on. Returns up to `limit`
 /// lanes.
-fn interleave_by_taxpayer(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
+fn interleave_by_taxpayer(lanes: Vec<FoundLane>, limit: usize) -> Vec<FoundLane> {
     let mut leases: HashMap<i64, usize> = HashMap::new();
     let mut numbered: Vec<_> = lanes
         .into_iter()
         .map(|lane| {
-            let turn = leases.entry(lane.0).or_default();
+            let turn = leases.entry(lane.taxpayer_id).or_default();
             *turn += 1;
             (*turn, lane)
         })

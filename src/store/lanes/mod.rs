@@ -5,6 +5,16 @@
 //!
 //! A released lane has no `lease_until`. An expired lease means that the process that held the lane crashed. The next
 //! claim then adds one to the lane's `crashes`.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `abandoned` | claims of lanes whose lease has ended |
+//! | `claim` | claims of lanes: of due lanes, of lanes whose lease has ended (`abandoned`), and of idle lanes that get new work |
+//! | `fair_queue` | fair claims of due lanes, from each taxpayer in turn |
+//! | `leases` | leases of lanes: the holder checks, renews and releases its lease |
+//! | `lock` | locks of lanes, which last until the transaction ends |
+//! | `views` | the state of lanes for pages and metrics: the holder of a lane, and the numbers of lanes that wait |
+//! | `wake` | makes lanes due: because of new work, at the start of a process, or because a step is no longer blocked |
 
 pub mod abandoned;
 pub mod claim;

@@ -30,6 +30,23 @@ pub struct LaneHolder {
     pub lease_until: Timestamp,
 }
 
+/// Returns the keys of a taxpayer's lanes of this kind that have work, now or at a later time.
+pub async fn keys_with_work(
+    reader: &impl ConnectionTrait,
+    kind: LaneKind,
+    taxpayer: i64,
+) -> Result<Vec<String>, StoreError> {
+    let statement = Query::select()
+        .column("key")
+        .from("lanes")
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("taxpayer_id").eq(taxpayer))
+        .and_where(Expr::col("next_due_at").is_not_null())
+        .to_owned();
+    let rows = reader.query_all(&statement).await?;
+    rows.iter().map(|row| Ok(row.try_get("", "key")?)).collect()
+}
+
 /// Returns the state of a lane, if the lane exists.
 pub async fn lane_state(
     reader: &impl ConnectionTrait,

@@ -2,7 +2,7 @@
 //! events of invoices. The next page continues each log after the last line that was shown from it, so that no line is
 //! left out or shown twice.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
@@ -14,14 +14,20 @@ use sea_orm::sea_query::{Condition, Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
+use crate::domain::access::api_key::split_audit_state;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::events::event::EventKind;
-use crate::domain::kernel::audit::{ActorKind, ActorWithName, AuditEntry, NamedActor};
+use crate::domain::kernel::audit::{
+    Actor, ActorKind, ActorWithName, AuditAction, AuditEntry, NamedActor,
+};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
 use crate::store::accounts::{contacts, keys};
 use crate::store::events::event_row;
 use crate::store::operations::audit_row;
+
+/// The number of newest keys of an account among which a revoked key is searched for its label.
+const KEYS_NAMED_MAX: u64 = 1_000;
 
 /// One line of the activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +82,8 @@ pub struct ActivityFilter {
     pub after: Option<ActivityCursor>,
 }
 
-/// Loads a page of a taxpayer's activity. Also returns the place after it, if there is more.
+/// Loads up to `limit` lines of a taxpayer's activity. Also returns the cursor of the next page; `None` on the last
+/// page.
 pub async fn owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -90,7 +97,8 @@ pub async fn owned_by(
     Ok(merge_logs(events, audit, after, limit))
 }
 
-/// Merges the newest lines of the two logs. Returns up to `limit` lines, and the place after them if there are more.
+/// Merges lines of the two logs, newest first. Returns up to `limit` lines and, if there are more, the cursor after
+/// them. `place` is the cursor before them.
 fn merge_logs(
     events: Vec<(i64, ActivityEntry)>,
     audit: Vec<(Uuid, ActivityEntry)>,
@@ -231,39 +239,77 @@ async fn audit_entries(
         found = found.filter(Column::Actor.eq(kind.as_str()));
     }
     let rows = found.all(store.reader()).await?;
-    let names = ActorNames::load(store, taxpayer).await?;
-    rows.into_iter()
-        .map(|row| {
-            AuditEntry::try_from(row).map(|entry| (entry.id, names.to_activity_entry(entry)))
-        })
-        .collect()
+    let entries: Vec<_> = rows
+        .into_iter()
+        .map(AuditEntry::try_from)
+        .collect::<Result<_, _>>()?;
+    let names = ActorNames::load(store, taxpayer, &entries).await?;
+    let lines = entries
+        .into_iter()
+        .map(|entry| (entry.id, names.to_activity_entry(entry)));
+    Ok(lines.collect())
 }
 
-/// The names of the people and keys of an account.
+/// Loads the ids and labels of the newest keys that an account created, including those that were revoked. Only the
+/// audit entry of the creation keeps the label of a revoked key.
+async fn load_created_key_labels(
+    store: &Store,
+    taxpayer: TaxpayerId,
+) -> Result<Vec<(String, String)>, StoreError> {
+    use audit_row::Column;
+    // With the `||` and the plus sign, SQLite finds the entries about the account by the index of subjects.
+    let action = Expr::cust("action || ''").eq(AuditAction::RotateTaxpayerKey.as_str());
+    let states: Vec<Option<String>> = audit_row::Entity::find()
+        .select_only()
+        .column(Column::ToState)
+        .filter(Column::Subject.eq(taxpayer.to_string()))
+        .filter(Expr::cust("+taxpayer_id").eq(taxpayer.0))
+        .filter(action)
+        .order_by_desc(Column::Id)
+        .limit(KEYS_NAMED_MAX)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let labels = states.iter().flatten();
+    let labels = labels.filter_map(|state| split_audit_state(state));
+    Ok(labels
+        .map(|(id, label)| (id.to_owned(), label.to_owned()))
+        .collect())
+}
+
+/// The names of the people and keys of an account, including those that were removed.
 struct ActorNames {
     contacts: HashMap<i64, String>,
     keys: HashMap<String, String>,
 }
 
 impl ActorNames {
-    async fn load(store: &Store, taxpayer: TaxpayerId) -> Result<Self, StoreError> {
+    /// Loads the names of the people and keys of an account that exist, and of the removed ones that made these
+    /// entries.
+    async fn load(
+        store: &Store,
+        taxpayer: TaxpayerId,
+        entries: &[AuditEntry],
+    ) -> Result<Self, StoreError> {
         let people = contacts::owned_by(store, taxpayer).await?;
+        let people = people
+            .iter()
+            .map(|person| (person.contact.id, person.name()));
+        let mut contacts: HashMap<_, _> = people.collect();
+        let actors = entries.iter().map(|entry| entry.actor);
+        let removed = actors.clone().filter_map(Actor::contact_id);
+        let removed: BTreeSet<_> = removed.filter(|id| !contacts.contains_key(&id.0)).collect();
+        contacts.extend(contacts::removed_names(store, taxpayer, &removed).await?);
         let mut keys = keys::owned_by_accounts(store, KeyKind::Taxpayer, &[taxpayer.0]).await?;
-        let keys = keys.remove(&taxpayer.0).unwrap_or_default();
-        let names = people.into_iter().map(|person| {
-            let contact = person.contact;
-            (
-                contact.id,
-                format!("{} {}", contact.first_name, contact.last_name),
-            )
-        });
-        Ok(Self {
-            contacts: names.collect(),
-            keys: keys
-                .into_iter()
-                .map(|key| (key.id.clone(), key.label()))
-                .collect(),
-        })
+        let keys = keys.remove(&taxpayer.0).unwrap_or_default().into_iter();
+        let mut keys: HashMap<_, _> = keys.map(|key| (key.id.clone(), key.label())).collect();
+        let mut ids = actors.filter_map(Actor::key_id);
+        if ids.any(|id| !keys.contains_key(&id.to_string())) {
+            for (id, label) in load_created_key_labels(store, taxpayer).await? {
+                keys.entry(id).or_insert(label);
+            }
+        }
+        Ok(Self { contacts, keys })
     }
 
     /// Converts an audit entry. The reason is left out, because operators write it for other operators only.
@@ -294,7 +340,6 @@ impl ActorNames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::kernel::audit::Actor;
 
     fn entry(second: i64) -> ActivityEntry {
         ActivityEntry {

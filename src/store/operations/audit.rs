@@ -132,7 +132,7 @@ pub async fn record(store: &Store, entries: &[AuditEntry]) -> Result<(), StoreEr
 
 /// True if one of these actions on the account of a person was recorded after `since`.
 pub async fn has_action_since(
-    tx: &Transaction,
+    connection: &impl ConnectionTrait,
     owner: SessionOwner,
     actions: &[AuditAction],
     since: Timestamp,
@@ -155,7 +155,7 @@ pub async fn has_action_since(
         .filter(about)
         .filter(Column::Action.is_in(actions.iter().map(|action| action.as_str())))
         .filter(Column::At.gt(since.as_microsecond()))
-        .one(tx)
+        .one(connection)
         .await?;
     Ok(found.is_some())
 }
@@ -209,7 +209,7 @@ pub async fn find_by_trace_id(
 }
 
 /// Returns the runs in this list that an operator has paused: the last audit entry about each of them is a pause.
-pub async fn find_paused_by_operator(
+pub async fn find_runs_paused_by_operator(
     connection: &impl ConnectionTrait,
     runs: &[RunId],
 ) -> Result<HashSet<RunId>, StoreError> {

@@ -30,6 +30,7 @@ impl ActiveModelBehavior for ActiveModel {}
 /// A person's choice about the mails of a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailChoice {
+    /// The person gets the mails.
     Told,
     MutedUntil(Timestamp),
     Never,

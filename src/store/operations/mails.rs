@@ -198,8 +198,9 @@ pub async fn add(tx: &Transaction, new: Vec<NewMail>, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// True if an address may get one more mail with a link for this cause: an invitation or a lost password.
-pub async fn may_get_link(
+/// True if an address may get one more mail with a link for this cause, an invitation or a lost password, within
+/// `LINKS_PERIOD`.
+pub async fn may_get_link_mail(
     store: &Store,
     recipient: &str,
     cause: NoticeKind,
@@ -307,7 +308,8 @@ pub async fn page(store: &Store, page: Page) -> Result<(Vec<Mail>, u64), StoreEr
     page::load(store, all, page).await
 }
 
-/// Deletes up to `limit` mails from before this time. Returns true if more may be left.
+/// Deletes up to `limit` mails that were created before this time, oldest first, in whichever state. Returns true if
+/// more may be left.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
     delete_before::<Entity>(store, Column::Id, Column::CreatedAt, before, limit).await
 }

@@ -91,8 +91,8 @@ struct FoundDifferences<'f> {
 impl<'f> FoundDifferences<'f> {
     fn new(found: &'f DayFindings) -> Self {
         Self {
-            listed: differences_with(found, FindingAction::Listed),
-            repaired: differences_with(found, FindingAction::Repaired),
+            listed: differences_with_action(found, FindingAction::Listed),
+            repaired: differences_with_action(found, FindingAction::Repaired),
             compared_keys: &found.compared_keys,
         }
     }
@@ -114,7 +114,7 @@ impl<'f> FoundDifferences<'f> {
     }
 }
 
-fn differences_with(found: &DayFindings, action: FindingAction) -> BTreeSet<(&str, &str)> {
+fn differences_with_action(found: &DayFindings, action: FindingAction) -> BTreeSet<(&str, &str)> {
     let findings = found.findings.iter();
     let findings = findings.filter(|finding| finding.action == action);
     findings
@@ -189,7 +189,7 @@ mod tests {
     use crate::domain::reconciliation::finding_kind::FindingKind;
     use crate::store::Store;
     use crate::store::operations::finding_decisions::{self, DecisionOutcome};
-    use crate::store::operations::reconciliations::{self, open_findings_by_kind};
+    use crate::store::operations::reconciliations::{self, count_open_findings_by_kind};
     use crate::store::testing::{query_plan, stores};
 
     fn at(second: i64) -> Timestamp {
@@ -355,7 +355,7 @@ mod tests {
                 // Both differences of the other taxpayer stay open.
                 expected_open += first_after[0] + second_after[0] + 2;
             }
-            let open = open_findings_by_kind(store).await.unwrap();
+            let open = count_open_findings_by_kind(store).await.unwrap();
             let sum: u64 = open.iter().map(|(_, group)| group.count).sum();
             assert_eq!(usize::try_from(sum).unwrap(), expected_open, "each once");
         }

@@ -53,8 +53,7 @@ pub async fn add_notices(
 }
 
 /// Builds the query for the stopped submissions whose near deadline has not been told yet. Runs of cancelled invoices
-/// are left out. On SQLite it names the index of stopped runs: SQLite would otherwise read all submissions there ever
-/// were.
+/// are left out. On SQLite it names the index of stopped runs: SQLite would otherwise read all stored submissions.
 fn near_deadlines_statement(
     backend: DbBackend,
     columns: &str,

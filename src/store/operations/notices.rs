@@ -59,10 +59,10 @@ const UNCLEAR_STATUSES: [AuthorityStatus; 3] = [
     AuthorityStatus::Acknowledged,
 ];
 
-/// The times for which notices wait for others.
+/// The times for which notices wait, so that one mail can sum up several of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatherDelays {
-    /// The time for which the first notice of a topic waits, so that one mail can sum up several.
+    /// The time for which the first notice of a topic waits for others.
     pub gather: SignedDuration,
     /// The minimum time between two mails about the same topic, if the topic is one with frequent notices.
     pub repeat: SignedDuration,
@@ -107,7 +107,8 @@ impl TryFrom<Model> for Notice {
     }
 }
 
-/// Adds notices. For some kinds, also adds a copy for the integrator of the taxpayer.
+/// Adds notices. A notice of a kind that concerns integrators (`tells_integrator`) is also copied for the integrator of
+/// the taxpayer.
 pub async fn add(tx: &Transaction, notices: &[Notice]) -> Result<(), StoreError> {
     if notices.is_empty() {
         return Ok(());

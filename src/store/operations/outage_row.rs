@@ -44,7 +44,7 @@ impl TryFrom<Model> for Outage {
             table: "outages",
             id: &row.id,
         };
-        let parts: Vec<AffectedOperationRecord> = at.json(&row.affected)?;
+        let parts: Vec<AffectedOperationRecord> = at.parse_json(&row.affected)?;
         let affected = parts.into_iter().map(|part| {
             Ok(AffectedOperation {
                 operation: part.operation,

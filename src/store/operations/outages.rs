@@ -180,7 +180,7 @@ pub async fn find_notified_events(
 }
 
 /// Records that a taxpayer was notified. Each notification has the sequence of its event in the taxpayer's log.
-pub async fn record_notified(
+pub async fn record_notified_events(
     tx: &Transaction,
     taxpayer: TaxpayerId,
     notified: &[(OutageEvent, i64)],
@@ -209,7 +209,7 @@ pub async fn page(store: &Store, page: Page) -> Result<(Vec<Outage>, u64), Store
 }
 
 /// Counts the notified taxpayers for the start and the end of each of these outages.
-pub async fn count_notified(
+pub async fn count_notified_taxpayers(
     store: &Store,
     outages: &[Outage],
 ) -> Result<NotifiedCounts, StoreError> {
@@ -306,7 +306,7 @@ mod tests {
 
     async fn record(test: &TestStore, id: i64, event: OutageEvent) -> Result<(), StoreError> {
         let tx = test.store.begin().await.unwrap();
-        record_notified(&tx, TaxpayerId(id), &[(event, 3)]).await?;
+        record_notified_events(&tx, TaxpayerId(id), &[(event, 3)]).await?;
         tx.commit().await
     }
 
@@ -508,7 +508,7 @@ mod tests {
             )
             .await
             .unwrap();
-            let counts = count_notified(&test.store, std::slice::from_ref(&one))
+            let counts = count_notified_taxpayers(&test.store, std::slice::from_ref(&one))
                 .await
                 .unwrap();
             assert_eq!(counts, [(started, 3), (ended, 1)].into());

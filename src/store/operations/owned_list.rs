@@ -99,7 +99,7 @@ impl TaxpayerNeed {
     }
 }
 
-/// Worst first. If two taxpayers are equal in all other columns, the newer one comes first.
+/// The order of the list: the taxpayers with the worst needs come first, and among equal ones the newest.
 const ORDER: &str =
     "attention DESC, COALESCE(trouble, 0) DESC, incomplete DESC, waiting DESC, id DESC";
 
@@ -111,8 +111,8 @@ const BY_TROUBLE: [EndpointHealth; 4] = [
     EndpointHealth::Disabled,
 ];
 
-/// True for a taxpayer `t` that is verified and has the details of `Taxpayer::missing_profile_fields`. A detail that was
-/// never given is `NULL`, for which the condition is not true.
+/// True for a taxpayer `t` that is verified and lacks none of the details that `Taxpayer::missing_profile_fields`
+/// checks. A detail that was never given is `NULL`, for which the condition is not true.
 const COMPLETE_CONDITION: &str = "t.verification = 'verified' AND t.city <> '' AND t.state <> '' AND t.country <> '' \
      AND t.email <> '' AND t.business_id <> '' AND t.service_id <> ''";
 
@@ -172,7 +172,7 @@ static TOTALS: SqlOnce = SqlOnce::new(|_| {
 
 /// The query for up to two taxpayers of the integrator `$1` whose search text matches the pattern `$2`. The lines of a
 /// search text are name, tax number and email. Taxpayers with a whole line that matches `$3` come first.
-const MEANT: &str = "SELECT id, \
+const SEARCHED_TAXPAYER: &str = "SELECT id, \
      CAST(CASE WHEN ('\n' || search_text || '\n') LIKE $3 ESCAPE '\\' THEN 1 ELSE 0 END AS BIGINT) AS is_exact \
      FROM taxpayers WHERE integrator_id = $1 AND search_text LIKE $2 ESCAPE '\\' \
      ORDER BY is_exact DESC, id DESC LIMIT 2";
@@ -185,7 +185,7 @@ impl OwnedTaxpayerList {
         ))
     }
 
-    /// Loads one page, the worst first.
+    /// Loads one page of the taxpayers that match the filter, those with the worst needs first.
     pub async fn page(&self, store: &Store, page: Page) -> Result<Vec<ListedTaxpayer>, StoreError> {
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let values = [
@@ -221,7 +221,7 @@ impl OwnedTaxpayerList {
             self.search_pattern().into(),
             contains_pattern_text(&format!("\n{text}\n")).into(),
         ];
-        let statement = Statement::from_sql_and_values(store.backend(), MEANT, values);
+        let statement = Statement::from_sql_and_values(store.backend(), SEARCHED_TAXPAYER, values);
         let rows = store.reader().query_all_raw(statement).await?;
         let Some(first) = rows.first() else {
             return Ok(None);

@@ -50,11 +50,11 @@ pub async fn put_command(
         )
         .exec_without_returning(&tx)
         .await?;
-    remove_beyond_limit(&tx, found.taxpayer_id).await?;
+    remove_commands_beyond_limit(&tx, found.taxpayer_id).await?;
     tx.commit().await
 }
 
-async fn remove_beyond_limit(
+async fn remove_commands_beyond_limit(
     tx: &Transaction,
     taxpayer: Option<TaxpayerId>,
 ) -> Result<(), StoreError> {
@@ -108,7 +108,7 @@ pub async fn command_contents(
 
 /// Takes a kept command out of the quarantine, for a replay or as dropped, and records this in the audit. Returns false
 /// if another operator has already taken it out. Of all calls for one command, only one returns true, even after a
-/// crash, unless `record_result` puts the command back.
+/// crash, unless `record_replay_result` puts the command back.
 pub async fn take_command(
     store: &Store,
     found: &QuarantinedCommand,
@@ -153,7 +153,7 @@ pub async fn take_command(
 
 /// Records the result of a replay. If the replay certainly changed nothing, `state` is `Kept`, which puts the command
 /// back.
-pub async fn record_result(
+pub async fn record_replay_result(
     store: &Store,
     reference: CommandId,
     state: QuarantineState,
@@ -293,7 +293,7 @@ mod tests {
             };
             let (one, other) = tokio::join!(replay(), replay());
             assert_ne!(one.unwrap(), other.unwrap(), "only one replay takes it");
-            record_result(store, kept.reference, QuarantineState::Kept, "refused")
+            record_replay_result(store, kept.reference, QuarantineState::Kept, "refused")
                 .await
                 .unwrap();
             assert!(replay().await.unwrap(), "it was put back");

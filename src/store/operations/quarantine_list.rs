@@ -40,9 +40,9 @@ pub struct QuarantineFilter {
     pub references: Option<Vec<String>>,
 }
 
-/// Returns everything in quarantine as an SQL table expression. Crashes of runs and deliveries are counted in the rows
-/// of these. The count in the row of a lane is for other kinds of work, and for crashes that could not be added to a
-/// run or a delivery.
+/// Returns everything in quarantine as an SQL table expression. A run or a delivery counts its crashes in its own row.
+/// The row of a lane, with which a process claims work of any kind, counts the crashes of work that has no such row,
+/// and those that could not be added to a run or a delivery. A lane with too many crashes is listed as a task.
 fn quarantined_work_sql(backend: DbBackend) -> String {
     let kinds = LaneKind::ALL
         .map(|kind| format!("'{}'", kind.as_str()))
@@ -163,7 +163,7 @@ pub async fn page(
                 .map(TaxpayerId),
             at: at.moment(row.try_get("", "at")?)?,
             name: row.try_get("", "name")?,
-            crashes: at.count(row.try_get("", "crashes")?)?,
+            crashes: at.to_count(row.try_get("", "crashes")?)?,
             id: at.id,
         });
     }

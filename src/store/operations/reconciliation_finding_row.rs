@@ -52,7 +52,7 @@ impl TryFrom<Model> for RecordedFinding {
             _ => None,
         };
         Ok(Self {
-            number: at.count(row.number)?,
+            number: at.to_count(row.number)?,
             finding: Finding {
                 kind: at.parse(&row.kind)?,
                 action: at.parse(&row.action)?,

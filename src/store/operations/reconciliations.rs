@@ -342,7 +342,7 @@ pub async fn findings(
 
 /// Counts, by kind, the findings on which operators have to decide. Only the latest reconciliation of each taxpayer and
 /// day counts. `since` is the time at which the oldest of these reconciliations ended.
-pub async fn open_findings_by_kind(
+pub async fn count_open_findings_by_kind(
     store: &Store,
 ) -> Result<Vec<(String, CountAndOldest)>, StoreError> {
     let sql = "SELECT f.kind, COUNT(*) AS count, MIN(r.ended_at) AS since FROM reconciliations r \
@@ -629,7 +629,7 @@ mod tests {
                 since: Some(at(4)),
             };
             assert_eq!(
-                open_findings_by_kind(store).await.unwrap(),
+                count_open_findings_by_kind(store).await.unwrap(),
                 [("missing_remotely".to_owned(), oldest)]
             );
             let found = findings(store, &useful, first_page()).await.unwrap();
@@ -646,7 +646,7 @@ mod tests {
             assert_eq!(found[0].finding, listed);
             let last =
                 finish_and_commit(store, new_reconciliation(AskedBy::Timer, 4), 4, &[]).await;
-            assert_eq!(open_findings_by_kind(store).await.unwrap(), []);
+            assert_eq!(count_open_findings_by_kind(store).await.unwrap(), []);
             let all = page(store, ReconciliationFilter::default(), first_page())
                 .await
                 .unwrap();
@@ -833,7 +833,7 @@ mod tests {
             );
             let one = finish_and_commit(store, one, 1, &found).await;
             let counts = async || {
-                let open = open_findings_by_kind(store).await.unwrap();
+                let open = count_open_findings_by_kind(store).await.unwrap();
                 let one = find_by_id(store, one.id).await.unwrap().unwrap().counts;
                 let open: u64 = open.iter().map(|(_, group)| group.count).sum();
                 (open, one.listed, one.decided)

@@ -48,8 +48,14 @@ pub async fn save(
     tx.commit().await
 }
 
-/// Loads all stored lists, and the time at which the oldest was fetched; `None` if some list was never fetched.
-pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreError> {
+/// All stored lists.
+pub struct StoredCatalog {
+    pub catalog: Catalog,
+    /// The time at which the oldest list was fetched; `None` if some list was never fetched.
+    pub oldest_fetched_at: Option<Timestamp>,
+}
+
+pub async fn load(store: &Store) -> Result<StoredCatalog, StoreError> {
     let mut catalog = Catalog::default();
     let mut oldest = None;
     let rows = Entity::find().all(store.reader()).await?;
@@ -61,10 +67,13 @@ pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreEr
         };
         let fetched_at = at.moment(row.fetched_at)?;
         let list = at.parse(&row.list)?;
-        catalog.load(list, &at.json(&row.items)?);
+        catalog.load(list, &at.parse_json(&row.items)?);
         oldest = Some(oldest.map_or(fetched_at, |moment: Timestamp| moment.min(fetched_at)));
     }
-    Ok((catalog, oldest.filter(|_| is_whole)))
+    Ok(StoredCatalog {
+        catalog,
+        oldest_fetched_at: oldest.filter(|_| is_whole),
+    })
 }
 
 /// The age of the stored lists.

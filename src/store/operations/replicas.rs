@@ -14,7 +14,7 @@ use crate::domain::replica::{
     MISSING_AFTER, REMEMBERED_FOR, Replica, ReplicaFigures, ReplicaIdentity,
 };
 use crate::store::Store;
-use crate::store::lanes::views;
+use crate::store::lanes::{LaneKind, views};
 use crate::store::operations::audit;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -59,8 +59,8 @@ pub async fn record_heartbeat(
     .moment(seen_at)
 }
 
-/// Removes the rows of earlier processes with the same name, and of replicas that have been missing for long. Returns
-/// the time of the last heartbeat of the earlier process, if that process did not stop in an orderly way.
+/// Removes the rows of earlier processes with the same name, and of replicas without a heartbeat for `REMEMBERED_FOR`.
+/// Returns the time of the last heartbeat of the earlier process, if that process did not stop in an orderly way.
 pub async fn remove_predecessors(
     store: &Store,
     identity: &ReplicaIdentity,
@@ -114,7 +114,7 @@ pub async fn forget_missing(
     tx.commit().await.map(|()| true)
 }
 
-/// Loads the replicas, ordered by name, without those that have been missing for long.
+/// Loads the replicas with a heartbeat within `REMEMBERED_FOR` before `now`, ordered by name.
 pub async fn list(store: &Store, now: Timestamp) -> Result<Vec<Replica>, StoreError> {
     let rows = Entity::find()
         .filter(Column::SeenAt.gte((now - REMEMBERED_FOR).as_microsecond()))
@@ -169,6 +169,29 @@ pub async fn find(store: &Store, id: &str) -> Result<Option<LeaseHolder>, StoreE
     }))
 }
 
+/// Returns the end of the last lease that a missing replica holds on a lane of this kind; `None` if it holds none. No other
+/// replica takes such a lane before its lease ends.
+pub async fn last_lease_of_missing(
+    store: &Store,
+    kind: LaneKind,
+) -> Result<Option<Timestamp>, StoreError> {
+    let clock = dialect(store.backend()).clock();
+    let sql = format!(
+        "SELECT max(lanes.lease_until) AS lease_end FROM lanes JOIN replicas ON replicas.id = lanes.owner \
+         WHERE lanes.kind = $1 AND lanes.lease_until >= {clock} AND replicas.seen_at < {clock} - $2"
+    );
+    let missing_after = i64::try_from(MISSING_AFTER.as_micros()).unwrap_or(i64::MAX);
+    let values = [kind.as_str().into(), missing_after.into()];
+    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
+    let row = store.reader().query_one_raw(statement).await?;
+    let lease_end: Option<i64> = row.ok_or(StoreError::Stale)?.try_get("", "lease_end")?;
+    let at = RowRef {
+        table: "lanes",
+        id: kind.as_str(),
+    };
+    lease_end.map(|micros| at.moment(micros)).transpose()
+}
+
 fn seen_at(row: &Model) -> Result<Timestamp, StoreError> {
     RowRef {
         table: "replicas",
@@ -182,7 +205,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::lanes::LaneKind;
     use crate::store::testing::{claim_due, stores};
 
     fn identity(id: &str, name: &str) -> ReplicaIdentity {
@@ -255,6 +277,42 @@ mod tests {
                 None,
                 "the second stopped in order"
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn the_leases_of_a_missing_replica_are_known_until_they_end() {
+        for test in stores().await {
+            let store = &test.store;
+            let tx = store.begin().await.unwrap();
+            let keys = ["7".to_owned(), "8".to_owned()];
+            let all = crate::store::lanes::LanesToWake::All;
+            crate::store::lanes::wake(&tx, LaneKind::Run, &keys, all)
+                .await
+                .unwrap();
+            tx.commit().await.unwrap();
+            let lease = Duration::from_mins(1);
+            claim_due(store, LaneKind::Run, "1", lease, 1)
+                .await
+                .unwrap();
+            let now = record_heartbeat(store, &identity("1", "a:1"), &figures("1"))
+                .await
+                .unwrap();
+            let found = async |kind| last_lease_of_missing(store, kind).await.unwrap();
+            assert_eq!(found(LaneKind::Run).await, None, "it lives");
+            let tx = store.begin().await.unwrap();
+            let long_ago = (now - MISSING_AFTER - MISSING_AFTER).as_microsecond();
+            let silence = format!("UPDATE replicas SET seen_at = {long_ago}");
+            tx.execute_unprepared(&silence).await.unwrap();
+            tx.commit().await.unwrap();
+            let end = found(LaneKind::Run).await.unwrap();
+            assert!(end > now, "{end} {now}");
+            assert_eq!(found(LaneKind::Endpoint).await, None);
+            let tx = store.begin().await.unwrap();
+            let over = format!("UPDATE lanes SET lease_until = {long_ago}");
+            tx.execute_unprepared(&over).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(found(LaneKind::Run).await, None);
         }
     }
 

@@ -26,9 +26,9 @@ const GROUPS_MAX: u64 = 100;
 /// millions, and their rows are long.
 const COUNTED_MAX: u64 = 50_000;
 
-/// The account that reads the log.
+/// The account that reads the log. It decides which requests may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogReader {
+pub enum ReadingAccount {
     Taxpayer(TaxpayerId),
     /// The integrator, which may read its own requests and those of all its taxpayers.
     Integrator(IntegratorId),
@@ -51,7 +51,7 @@ pub struct RequestFilter {
     pub invoice: Option<[String; 2]>,
 }
 
-impl LogReader {
+impl ReadingAccount {
     fn condition(self) -> Condition {
         Condition::all().add(match self {
             Self::Taxpayer(id) => Column::TaxpayerId.eq(id.0),
@@ -61,7 +61,7 @@ impl LogReader {
 }
 
 impl RequestFilter {
-    fn condition(self, reader: LogReader) -> Condition {
+    fn condition(self, reader: ReadingAccount) -> Condition {
         reader
             .condition()
             .add_option(self.status.map(|(lowest, highest)| {
@@ -113,7 +113,7 @@ pub async fn append(store: &Store, requests: &[LoggedRequest]) -> Result<(), Sto
 /// Loads one page of the matching requests, newest first, and the number of all matches.
 pub async fn page_for_reader(
     store: &Store,
-    reader: LogReader,
+    reader: ReadingAccount,
     filter: RequestFilter,
     page: Page,
 ) -> Result<(Vec<LoggedRequest>, u64), StoreError> {
@@ -124,7 +124,7 @@ pub async fn page_for_reader(
 /// Selects the matching requests, newest first. Few requests name an invoice: to find them, the order by `id || ''`
 /// keeps SQLite from reading all requests of the account in the order of their ids. (`+id` would be an error in
 /// PostgreSQL, because ids are texts.)
-fn select_newest_first(filter: RequestFilter, reader: LogReader) -> Select<Entity> {
+fn select_newest_first(filter: RequestFilter, reader: ReadingAccount) -> Select<Entity> {
     let order = if filter.invoice.is_some() {
         "id || ''"
     } else {
@@ -136,7 +136,7 @@ fn select_newest_first(filter: RequestFilter, reader: LogReader) -> Select<Entit
 
 pub async fn find_for_reader(
     store: &Store,
-    reader: LogReader,
+    reader: ReadingAccount,
     id: Uuid,
 ) -> Result<Option<LoggedRequest>, StoreError> {
     let row = Entity::find()
@@ -151,11 +151,11 @@ pub async fn find_for_reader(
 /// newest failure is first.
 pub async fn error_groups_for_reader(
     store: &Store,
-    reader: LogReader,
+    reader: ReadingAccount,
 ) -> Result<Vec<ErrorGroup>, StoreError> {
     let (owner, id) = match reader {
-        LogReader::Taxpayer(id) => ("taxpayer_id", id.0),
-        LogReader::Integrator(id) => ("integrator_id", id.0),
+        ReadingAccount::Taxpayer(id) => ("taxpayer_id", id.0),
+        ReadingAccount::Integrator(id) => ("integrator_id", id.0),
     };
     let sql = format!(
         "SELECT error_code, method, route, COUNT(*) AS failures, MAX(at) AS last_at FROM \
@@ -197,7 +197,7 @@ impl TryFrom<GroupRow> for ErrorGroup {
     }
 }
 
-/// Deletes up to `limit` requests from before this time. Returns true if more may be left.
+/// Deletes up to `limit` requests that were made before this time, oldest first. Returns true if more may be left.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
     delete_before::<Entity>(store, Column::Id, Column::At, before, limit).await
 }
@@ -258,12 +258,12 @@ mod tests {
                 let page = page_for_reader(&test.store, reader, filter, ALL).await;
                 page.unwrap().0
             };
-            let own = LogReader::Taxpayer(OWN);
+            let own = ReadingAccount::Taxpayer(OWN);
             let found = read(own, RequestFilter::default()).await;
             assert_eq!(found, [requests[3].clone(), requests[0].clone()]);
-            let all = LogReader::Integrator(INTEGRATOR);
+            let all = ReadingAccount::Integrator(INTEGRATOR);
             assert_eq!(read(all, RequestFilter::default()).await.len(), 4);
-            let other = LogReader::Integrator(IntegratorId(4));
+            let other = ReadingAccount::Integrator(IntegratorId(4));
             assert_eq!(read(other, RequestFilter::default()).await, []);
             let foreign = requests[1].id;
             assert_eq!(
@@ -364,7 +364,7 @@ mod tests {
             ] {
                 let said = format!("{filter:?}");
                 let found =
-                    page_for_reader(&test.store, LogReader::Taxpayer(OWN), filter, ALL).await;
+                    page_for_reader(&test.store, ReadingAccount::Taxpayer(OWN), filter, ALL).await;
                 assert_eq!(found.unwrap().0, expected, "{said}");
             }
             test.store.close().await;
@@ -380,7 +380,7 @@ mod tests {
                 request(Some(OWN), 201, 3),
             ];
             append(&test.store, &requests).await.unwrap();
-            let reader = LogReader::Taxpayer(OWN);
+            let reader = ReadingAccount::Taxpayer(OWN);
             let groups = error_groups_for_reader(&test.store, reader).await.unwrap();
             let expected = ErrorGroup {
                 error_code: "VALIDATION_FAILED".into(),
@@ -423,7 +423,7 @@ mod tests {
                 (failed.clone(), "request_log_failed"),
                 (failed_there.clone(), "request_log_failed"),
             ] {
-                let query = select_newest_first(filter, LogReader::Taxpayer(OWN));
+                let query = select_newest_first(filter, ReadingAccount::Taxpayer(OWN));
                 let query = query.build(test.store.backend());
                 let values = query.values.map(|values| values.0).unwrap_or_default();
                 let plan = query_plan(&test.store, &query.sql, values).await;

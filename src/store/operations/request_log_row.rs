@@ -57,8 +57,8 @@ impl TryFrom<Model> for LoggedRequest {
             duration_ms: u64::try_from(row.duration_ms).map_err(|fault| at.corrupt(fault))?,
             key: row.key_label,
             invoice: row.invoice,
-            request: at.json(&row.request)?,
-            response: at.json(&row.response)?,
+            request: at.parse_json(&row.request)?,
+            response: at.parse_json(&row.response)?,
         })
     }
 }

@@ -4,12 +4,13 @@
 //! newest `TAXPAYERS_MAX` taxpayers. An index that begins with the number or the id would need only one look-up, but it
 //! would make each creation slower.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use database::StoreError;
 use database::sql::{self, AliasedTable, Dialect, Join, SqlOnce};
 use jiff::Timestamp;
-use sea_orm::{EntityTrait, FromQueryResult, Statement};
+use sea_orm::{EntityTrait, FromQueryResult, Statement, Value};
 use uuid::Uuid;
 
 use crate::domain::events::event::Event;
@@ -103,11 +104,15 @@ pub async fn find_event_by_id(
     taxpayer: Option<TaxpayerId>,
     id: Uuid,
 ) -> Result<Option<Event>, StoreError> {
-    let Some((after, before)) = creation_time_range(id, CLOCK_DIFFERENCE) else {
+    let Some(created) = creation_micros(id, CLOCK_DIFFERENCE) else {
         return Ok(None);
     };
     let backend = store.backend();
-    let mut values = vec![id.to_string().into(), after.into(), before.into()];
+    let mut values: Vec<Value> = vec![
+        id.to_string().into(),
+        (*created.start()).into(),
+        (*created.end()).into(),
+    ];
     let sql = match taxpayer {
         Some(taxpayer) => {
             values.push(taxpayer.0.into());
@@ -125,12 +130,16 @@ pub async fn find_event_by_id(
 /// Finds the events, of any taxpayer, that the request with this trace caused within `TRACE_LENGTH`. The id of a trace
 /// that this service began contains the time; for any other trace nothing is found.
 pub async fn find_events_by_trace_id(store: &Store, trace: Uuid) -> Result<Vec<Event>, StoreError> {
-    let Some((after, before)) = creation_time_range(trace, TRACE_LENGTH) else {
+    let Some(created) = creation_micros(trace, TRACE_LENGTH) else {
         return Ok(Vec::new());
     };
     let backend = store.backend();
     let trace_id = trace.simple().to_string();
-    let values = [trace_id.into(), after.into(), before.into()];
+    let values = [
+        trace_id.into(),
+        (*created.start()).into(),
+        (*created.end()).into(),
+    ];
     let sql = EVENTS_OF_TRACE.get(backend);
     let statement = Statement::from_sql_and_values(backend, sql, values);
     let rows = event_row::Model::find_by_statement(statement)
@@ -139,13 +148,13 @@ pub async fn find_events_by_trace_id(store: &Store, trace: Uuid) -> Result<Vec<E
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// Returns the range of times, in microseconds, from the creation of the id until `after` later, with a tolerance
-/// before it. `None` if the id contains no time.
-fn creation_time_range(id: Uuid, after: Duration) -> Option<(i64, i64)> {
+/// Returns the range of times, in microseconds since 1970, from `CLOCK_DIFFERENCE` before the creation of the id until
+/// `after` later. `None` if the id contains no time.
+fn creation_micros(id: Uuid, after: Duration) -> Option<RangeInclusive<i64>> {
     let made = id_timestamp(id)?;
     let first = made.checked_sub(CLOCK_DIFFERENCE).unwrap_or(made);
     let last = made.checked_add(after).unwrap_or(made);
-    Some((first.as_microsecond(), last.as_microsecond()))
+    Some(first.as_microsecond()..=last.as_microsecond())
 }
 
 fn id_timestamp(id: Uuid) -> Option<Timestamp> {

@@ -114,7 +114,7 @@ fn contains_text(text: &str) -> Condition {
 }
 
 /// Returns the IRN keys in this list whose invoices are in the inbox of any taxpayer.
-pub async fn find_received(
+pub async fn find_received_irn_keys(
     store: &Store,
     irn_keys: &[String],
 ) -> Result<HashSet<String>, StoreError> {
@@ -145,7 +145,7 @@ pub async fn document_owned_by(
         table: "supplier_documents",
         id: format!("{taxpayer}/{}", irn.key()),
     };
-    found.map(|row| at.json(&row.document)).transpose()
+    found.map(|row| at.parse_json(&row.document)).transpose()
 }
 
 /// The data of a document that a list shows, as the supplier wrote it. Texts that the document lacks are empty.

@@ -14,7 +14,8 @@ use url::Url;
 
 use crate::domain::events::endpoint_health::{EndpointHealth, FailureStreak};
 use crate::domain::incident::{
-    CountAndOldest, ParkedEndpoints, RefusalReason, RefusedTaxpayer, WorkFacts, reason_pattern,
+    CountAndOldest, PAUSED_NAMED_MAX, ParkedEndpoints, RefusalReason, RefusedTaxpayer, WorkFacts,
+    reason_pattern,
 };
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -46,10 +47,11 @@ const TAXPAYERS_MAX: u64 = 2_000;
 /// endpoints, and all of them are to be counted.
 const ENDPOINTS_MAX: u64 = 10_000;
 /// The condition that a run sends a document: it does not only relay a payment.
-const OF_DOCUMENT_CONDITION: &str = "operation <> 'update-payment-status'";
+const DOCUMENT_RUN_CONDITION: &str = "operation <> 'update-payment-status'";
 /// The kinds of lanes whose due work a replica must take at once.
 const URGENT_KINDS: [LaneKind; 2] = [LaneKind::Run, LaneKind::Endpoint];
 
+/// The place that an error about a corrupt value names, because the rows of these queries sum up many stored rows.
 const AT: RowRef<&str> = RowRef {
     table: "work",
     id: "counted",
@@ -59,11 +61,12 @@ const AT: RowRef<&str> = RowRef {
 pub async fn load_facts(store: &Store, now: Timestamp) -> Result<WorkFacts, StoreError> {
     Ok(WorkFacts {
         paused: count_paused_runs(store).await?,
+        paused_names: load_paused_names(store).await?,
         untaken: count_untaken_lanes(store).await?,
         refused: refused_taxpayers(store, now).await?,
         refusal_reasons: refusal_reasons(store, now).await?,
         oldest_recent_run_at: oldest_recent_run(store, now).await?,
-        endpoints: parked_endpoints(store).await?,
+        endpoints: parked_endpoints(store, now).await?,
         dead_letters: count_dead_letters(store, now).await?,
         ..WorkFacts::default()
     })
@@ -99,6 +102,19 @@ async fn count_paused_runs(store: &Store) -> Result<CountAndOldest, StoreError> 
     query_count_and_oldest(store, sql, Vec::new()).await
 }
 
+/// Loads the names of the `PAUSED_NAMED_MAX` taxpayers that have been paused for longest.
+async fn load_paused_names(store: &Store) -> Result<Vec<(TaxpayerId, String)>, StoreError> {
+    let sql = format!(
+        "SELECT t.id AS id, t.name AS name FROM taxpayer_pauses AS p INNER JOIN taxpayers AS t ON t.id = p.taxpayer_id \
+         ORDER BY p.since, p.taxpayer_id LIMIT {PAUSED_NAMED_MAX}"
+    );
+    let statement = Statement::from_string(store.backend(), sql);
+    let rows = store.reader().query_all_raw(statement).await?;
+    rows.iter()
+        .map(|row| Ok((TaxpayerId(row.try_get("", "id")?), row.try_get("", "name")?)))
+        .collect()
+}
+
 /// Counts the due lanes that nobody holds, by kind, without the runs of paused taxpayers: nobody may take those.
 /// `since` is the time when the first of them became due.
 async fn count_untaken_lanes(
@@ -124,14 +140,15 @@ async fn count_untaken_lanes(
     Ok(untaken)
 }
 
-/// Returns up to `TAXPAYERS_MAX` taxpayers whose documents were refused. The taxpayer with the most refusals is first.
+/// Returns up to `TAXPAYERS_MAX` taxpayers whose documents the authority refused within `REFUSED_WITHIN` before `now`.
+/// The taxpayer with the most refusals is first, and only it has a reason: that of its last refusal.
 async fn refused_taxpayers(
     store: &Store,
     now: Timestamp,
 ) -> Result<Vec<RefusedTaxpayer>, StoreError> {
     let sql = format!(
         "SELECT taxpayer_id, COUNT(*) AS refusals, MAX(updated_at) AS last FROM pipeline_runs \
-         WHERE state = 'refused' AND {OF_DOCUMENT_CONDITION} AND id >= $1 AND updated_at >= $2 \
+         WHERE state = 'refused' AND {DOCUMENT_RUN_CONDITION} AND id >= $1 AND updated_at >= $2 \
          GROUP BY taxpayer_id ORDER BY refusals DESC, taxpayer_id LIMIT {TAXPAYERS_MAX}"
     );
     let values = lowest_id_and_earliest_end(now, REFUSABLE_FOR, REFUSED_WITHIN);
@@ -152,12 +169,13 @@ async fn refused_taxpayers(
     Ok(refused)
 }
 
-/// Returns the reasons for which documents were refused. The reason that concerns the most taxpayers is first.
+/// Returns the reasons for which the authority refused documents within `REFUSED_WITHIN` before `now`. The reason that
+/// concerns the most taxpayers is first.
 async fn refusal_reasons(store: &Store, now: Timestamp) -> Result<Vec<RefusalReason>, StoreError> {
     let sql = format!(
         "SELECT taxpayer_id, COALESCE(last_error, '') AS reason, COUNT(*) AS documents, MIN(updated_at) AS first, \
          MAX(updated_at) AS last FROM pipeline_runs \
-         WHERE state = 'refused' AND {OF_DOCUMENT_CONDITION} AND id >= $1 AND updated_at >= $2 \
+         WHERE state = 'refused' AND {DOCUMENT_RUN_CONDITION} AND id >= $1 AND updated_at >= $2 \
          GROUP BY taxpayer_id, last_error LIMIT {REFUSALS_MAX}"
     );
     let values = lowest_id_and_earliest_end(now, REFUSABLE_FOR, REFUSED_WITHIN);
@@ -195,7 +213,7 @@ async fn refusal_reasons(store: &Store, now: Timestamp) -> Result<Vec<RefusalRea
     Ok(reasons)
 }
 
-/// Returns the time at which the oldest run within `COMPARED_WITHIN` was created.
+/// Returns when the oldest of the runs was created that are no older than `COMPARED_WITHIN`; `None` if there are none.
 async fn oldest_recent_run(store: &Store, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
     let sql = "SELECT created_at FROM pipeline_runs WHERE id >= $1 ORDER BY id LIMIT 1";
     let values = [first_id_after(now, COMPARED_WITHIN).into()];
@@ -206,7 +224,7 @@ async fn oldest_recent_run(store: &Store, now: Timestamp) -> Result<Option<Times
 }
 
 /// The query for the last refusal of a document of the taxpayer `$1`. With `state = 'refused'`, PostgreSQL would expect
-/// few rows, and read and sort all refused runs there ever were instead of using the index that has them in this order.
+/// few rows, and read and sort all stored refused runs instead of using the index that has them in this order.
 const LAST_REFUSAL: &str = "SELECT last_error FROM pipeline_runs WHERE taxpayer_id = $1 \
      AND state IN ('waiting', 'paused', 'refused') AND state NOT IN ('waiting', 'paused') \
      AND operation <> 'update-payment-status' ORDER BY updated_at DESC LIMIT 1";
@@ -223,7 +241,10 @@ async fn last_refusal(store: &Store, taxpayer: TaxpayerId) -> Result<String, Sto
 }
 
 /// Returns the parked endpoints, grouped by their last failure, the largest group first.
-async fn parked_endpoints(store: &Store) -> Result<Vec<ParkedEndpoints>, StoreError> {
+async fn parked_endpoints(
+    store: &Store,
+    now: Timestamp,
+) -> Result<Vec<ParkedEndpoints>, StoreError> {
     let rows: Vec<(String, Option<String>)> = webhook_row::Entity::find()
         .select_only()
         .column(webhook_row::Column::Url)
@@ -238,20 +259,28 @@ async fn parked_endpoints(store: &Store) -> Result<Vec<ParkedEndpoints>, StoreEr
         let Some(streak) = streak else {
             continue;
         };
-        let streak: FailureStreak = AT.json(&streak)?;
+        let streak: FailureStreak = AT.parse_json(&streak)?;
         let failure = streak.last_failure.unwrap_or_else(|| "unknown".to_owned());
         let (group, hosts) = groups.entry(failure.clone()).or_insert_with(|| {
             let empty = ParkedEndpoints {
                 failure,
-                endpoints: 0,
-                since: None,
-                host: None,
+                ..ParkedEndpoints::default()
             };
             (empty, HashMap::new())
         });
         group.endpoints += 1;
         let known = group.since.into_iter();
         group.since = known.chain([streak.since]).min();
+        // A time that has passed says nothing: that endpoint has nothing to send.
+        let probes = [group.next_probe_at, streak.parked_until]
+            .into_iter()
+            .flatten();
+        group.next_probe_at = probes.filter(|at| *at > now).min();
+        if let Some(status) = streak.last_status
+            && let Err(place) = group.statuses.binary_search(&status)
+        {
+            group.statuses.insert(place, status);
+        }
         if let Some(host) = Url::parse(&url)
             .ok()
             .and_then(|url| url.host_str().map(str::to_owned))
@@ -270,7 +299,8 @@ async fn parked_endpoints(store: &Store) -> Result<Vec<ParkedEndpoints>, StoreEr
     Ok(groups)
 }
 
-/// Counts the deliveries that became dead letters within `DEAD_WITHIN` and are not in quarantine.
+/// Counts the deliveries that became dead letters within `DEAD_WITHIN` before `now` and are not in quarantine. `since`
+/// is the time when the first of them became one.
 async fn count_dead_letters(store: &Store, now: Timestamp) -> Result<CountAndOldest, StoreError> {
     let sql = format!(
         "SELECT COUNT(*) AS count, MIN(updated_at) AS since FROM deliveries \
@@ -452,9 +482,21 @@ mod tests {
             last_failure: Some("connect".to_owned()),
             last_status: None,
         };
+        // The probe of the last endpoint is still to come, and it has had an answer.
+        let later = now() + SignedDuration::from_secs(60);
+        let answering = FailureStreak {
+            parked_until: Some(later),
+            last_status: Some(503),
+            ..streak.clone()
+        };
         for test in stores().await {
             let tx = test.store.begin().await.unwrap();
             for taxpayer in 1..=1_001 {
+                let streak = if taxpayer == 1_001 {
+                    &answering
+                } else {
+                    &streak
+                };
                 let url = "https://hooks.example.com/".to_owned();
                 let endpoint = Endpoint {
                     is_active: true,
@@ -463,7 +505,7 @@ mod tests {
                 webhooks::save(&test.store, &tx, &endpoint, "whsec_x")
                     .await
                     .unwrap();
-                webhooks::set_failure_streak(&tx, &endpoint, Some(&streak))
+                webhooks::set_failure_streak(&tx, &endpoint, Some(streak))
                     .await
                     .unwrap();
             }
@@ -471,6 +513,8 @@ mod tests {
             let facts = load_facts(&test.store, now()).await.unwrap();
             let parked = ParkedEndpoints {
                 failure: "connect".to_owned(),
+                statuses: vec![503],
+                next_probe_at: Some(later),
                 endpoints: 1_001,
                 since: Some(now()),
                 host: Some(("hooks.example.com".to_owned(), 1_001)),

@@ -1,5 +1,13 @@
 //! Pipeline runs: the operations on invoices at the authority, such as submissions, each with the steps that it has
 //! done.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `run_list` | the operators' list of runs, and the selection of runs for an action on many |
+//! | `run_row` | the table of pipeline runs |
+//! | `step_log` | the log of the calls that runs make to the authority |
+//! | `step_row` | the table of the calls that runs make, one row for each attempt at a step |
+//! | `unfinished` | counts of the runs that have not ended, by state, reason to wait, and deadline |
 
 pub mod run_list;
 pub mod run_row;
@@ -43,7 +51,7 @@ pub async fn find_by_irn_keys(
     if irn_keys.is_empty() {
         return Ok(Vec::new());
     }
-    let mut rows: Vec<Model> = find(connection, &LOOKUP, [irn_keys.json()]).await?;
+    let mut rows: Vec<Model> = find(connection, &LOOKUP, [irn_keys.to_json()]).await?;
     rows.sort_by_key(|row| row.updated_at);
     rows.into_iter().map(Run::try_from).collect()
 }
@@ -153,7 +161,7 @@ static STOPPED_COUNTS: SqlOnce = SqlOnce::new(|_| {
         "state = 'paused' AND operation <> '{}' AND {UNCANCELLED_CONDITION}",
         Operation::Payment
     );
-    // The last audit entry about a run says whether an operator has paused it (`audit::find_paused_by_operator`).
+    // The last audit entry about a run says whether an operator has paused it (`audit::find_runs_paused_by_operator`).
     let held = format!(
         "{paused} AND (SELECT action FROM audit WHERE subject = pipeline_runs.id ORDER BY id DESC LIMIT 1) = '{}'",
         AuditAction::PauseRun.as_str()

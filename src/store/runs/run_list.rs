@@ -19,10 +19,10 @@ use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
 use crate::store::Store;
 use crate::store::runs::run_row::{Column, Entity};
-use crate::store::runs::unfinished::DUE_SOON_WITHIN;
+use crate::store::runs::unfinished::{DUE_SOON_WITHIN, born_late_until};
 
 words! {
-    /// The state of an unfinished submission's deadline: missed, or within the next hour.
+    /// The state of an unfinished submission's deadline: missed (see `unfinished`), or within the next hour.
     DeadlineState { Overdue = "overdue", Soon = "soon" }
 }
 
@@ -148,10 +148,15 @@ fn deadline_condition(deadline: DeadlineState, now: Timestamp) -> Condition {
     let soon = now
         .saturating_add(DUE_SOON_WITHIN)
         .unwrap_or(Timestamp::MAX);
+    // The same condition as that of the count of overdue submissions.
+    let counts = Condition::any()
+        .add(Expr::col(Column::CreatedAt).lt(Expr::col(Column::DeadlineAt)))
+        .add(Column::CreatedAt.lte(born_late_until(now).as_microsecond()))
+        .add(Expr::cust("state = 'paused'"));
     let now = now.as_microsecond();
     let soon = soon.as_microsecond();
     match deadline {
-        DeadlineState::Overdue => unfinished.add(Column::DeadlineAt.lte(now)),
+        DeadlineState::Overdue => unfinished.add(Column::DeadlineAt.lte(now)).add(counts),
         DeadlineState::Soon => unfinished
             .add(Column::DeadlineAt.gt(now))
             .add(Column::DeadlineAt.lte(soon)),

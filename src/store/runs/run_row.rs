@@ -58,11 +58,11 @@ impl TryFrom<Model> for Run {
             table: "pipeline_runs",
             id: row.id.clone(),
         };
-        let document = at.json(&row.document)?;
+        let document = at.parse_json(&row.document)?;
         let payload = RunPayload::from_document(at.parse(&row.operation)?, document);
         let mut payload = payload.map_err(|fault| at.corrupt(fault))?;
         if let (RunPayload::Submit(document), Some(text)) = (&mut payload, &row.differences) {
-            document.differences = at.json(text)?;
+            document.differences = at.parse_json(text)?;
         }
         Ok(Self {
             id: at.parse(&row.id)?,
@@ -70,17 +70,17 @@ impl TryFrom<Model> for Run {
             irn: at.parse(&row.irn)?,
             phase: phase(&row, &at)?,
             payload,
-            done: at.json(&row.done)?,
+            done: at.parse_json(&row.done)?,
             progress: StepProgress {
                 intent: row
                     .intent
                     .as_deref()
                     .map(|step| at.parse(step))
                     .transpose()?,
-                attempt: at.count(row.attempt)?,
+                attempt: at.to_count(row.attempt)?,
                 crash_history: CrashHistory {
-                    crashes: at.count(row.crashes)?,
-                    panics: at.count(row.panics)?,
+                    crashes: at.to_count(row.crashes)?,
+                    panics: at.to_count(row.panics)?,
                     is_lifted: row.is_lifted,
                 },
                 failing_since: row
@@ -101,7 +101,7 @@ impl TryFrom<Model> for Run {
             asked_by: row
                 .asked_by
                 .as_deref()
-                .map(|actor| at.json(actor))
+                .map(|actor| at.parse_json(actor))
                 .transpose()?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,

@@ -51,7 +51,7 @@ impl TryFrom<Model> for StepRecord {
         });
         Ok(Self {
             step: at.parse(&row.step)?,
-            attempt: at.count(row.attempt)?,
+            attempt: at.to_count(row.attempt)?,
             started_at: at.moment(row.started_at)?,
             outcome: row.outcome.clone(),
             duration_ms: row.duration_ms,

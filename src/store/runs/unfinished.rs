@@ -13,6 +13,10 @@ use crate::store::Store;
 /// A deadline within this time counts as due soon.
 pub const DUE_SOON_WITHIN: Duration = Duration::from_hours(1);
 
+/// A submission whose deadline had already passed when its run was created counts as overdue only after this time, or
+/// when the run is paused. Until then its run moves like any other.
+const BORN_LATE_GRACE: Duration = Duration::from_mins(1);
+
 /// The unfinished runs that have the same state and the same reason to wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedRuns {
@@ -22,12 +26,13 @@ pub struct UnfinishedRuns {
     pub runs: i64,
     /// The time at which the oldest of these runs was created.
     pub oldest: Timestamp,
-    /// The number of submissions among these runs that have missed their deadlines. The invoices of other runs are
-    /// signed already, so they have met theirs.
+    /// The number of overdue submissions among these runs: those that have missed their deadlines, without the young
+    /// ones that were late from the beginning (see `BORN_LATE_GRACE`). The invoices of other runs are signed already, so
+    /// they have met theirs.
     pub overdue: i64,
     /// The number of submissions whose deadlines are within `DUE_SOON_WITHIN`.
     pub due_soon: i64,
-    /// The earliest of the missed deadlines; `None` if none was missed.
+    /// The earliest of the deadlines of the overdue submissions; `None` if none is overdue.
     pub missed_deadline: Option<Timestamp>,
     /// The earliest of the deadlines within `DUE_SOON_WITHIN`; `None` if there are none.
     pub next_deadline: Option<Timestamp>,
@@ -37,10 +42,12 @@ pub struct UnfinishedRuns {
 /// operation is not in the index. It is compared last, so that SQLite reads only the rows of runs whose deadlines are
 /// missed or near.
 const COUNT_UNFINISHED: &str = "SELECT state, wait_reason, COUNT(*) AS runs, MIN(created_at) AS oldest, \
-    CAST(SUM(CASE WHEN deadline_at <= $1 AND operation = 'submit' THEN 1 ELSE 0 END) AS BIGINT) AS overdue, \
+    CAST(SUM(CASE WHEN deadline_at <= $1 AND (created_at < deadline_at OR created_at <= $3 OR state = 'paused') \
+    AND operation = 'submit' THEN 1 ELSE 0 END) AS BIGINT) AS overdue, \
     CAST(SUM(CASE WHEN deadline_at > $1 AND deadline_at <= $2 AND operation = 'submit' THEN 1 ELSE 0 END) AS BIGINT) \
     AS due_soon, \
-    MIN(CASE WHEN deadline_at <= $1 AND operation = 'submit' THEN deadline_at END) AS missed_deadline, \
+    MIN(CASE WHEN deadline_at <= $1 AND (created_at < deadline_at OR created_at <= $3 OR state = 'paused') \
+    AND operation = 'submit' THEN deadline_at END) AS missed_deadline, \
     MIN(CASE WHEN deadline_at > $1 AND deadline_at <= $2 AND operation = 'submit' THEN deadline_at END) \
     AS next_deadline \
     FROM pipeline_runs WHERE state IN ('running', 'waiting', 'paused') GROUP BY state, wait_reason";
@@ -50,7 +57,8 @@ pub async fn count(store: &Store, now: Timestamp) -> Result<Vec<UnfinishedRuns>,
     let soon = now
         .saturating_add(DUE_SOON_WITHIN)
         .unwrap_or(Timestamp::MAX);
-    let values = [now.as_microsecond().into(), soon.as_microsecond().into()];
+    let values = [now, soon, born_late_until(now)];
+    let values = values.map(|at| at.as_microsecond().into());
     let statement = Statement::from_sql_and_values(store.backend(), COUNT_UNFINISHED, values);
     let rows = store.reader().query_all_raw(statement).await?;
     let at = RowRef {
@@ -78,8 +86,15 @@ pub async fn count(store: &Store, now: Timestamp) -> Result<Vec<UnfinishedRuns>,
         .collect()
 }
 
+/// Returns the latest time of creation at which a submission that was late from the beginning counts as overdue `now`.
+pub(super) fn born_late_until(now: Timestamp) -> Timestamp {
+    now.saturating_sub(BORN_LATE_GRACE)
+        .unwrap_or(Timestamp::MIN)
+}
+
 #[cfg(test)]
 mod tests {
+    use database::page::Page;
     use sea_orm::DbBackend;
     use uuid::Uuid;
 
@@ -88,6 +103,7 @@ mod tests {
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::domain::pipeline::{Operation, Run, RunPhase, RunRequest};
     use crate::store::runs;
+    use crate::store::runs::run_list::{self, DeadlineState, RunFilter, RunOrder};
     use crate::store::testing::{query_plan, stores};
 
     fn at(second: i64) -> Timestamp {
@@ -164,14 +180,54 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_submission_that_was_late_from_the_beginning_is_overdue_after_a_minute_or_when_paused()
+     {
+        let now = 10_000;
+        // Each case: the state, the times of creation and of the deadline, and if the run is overdue.
+        let cases = [
+            (RunState::Running, now - 1, now - 900, false),
+            (RunState::Waiting, now - 59, now - 900, false),
+            (RunState::Waiting, now - 60, now - 900, true),
+            (RunState::Paused, now - 1, now - 900, true),
+            (RunState::Running, now - 10, now - 5, true),
+            (RunState::Running, now - 10, now + 5, false),
+        ];
+        for (number, (state, created, deadline, is_overdue)) in (1..).zip(cases) {
+            for test in stores().await {
+                let late = run(number, state, created, deadline);
+                let tx = test.store.begin().await.unwrap();
+                runs::save(&tx, &[&late]).await.unwrap();
+                tx.commit().await.unwrap();
+                let counted = count(&test.store, at(now)).await.unwrap();
+                let overdue: i64 = counted.iter().map(|group| group.overdue).sum();
+                assert_eq!(overdue, i64::from(is_overdue), "run {number}");
+                let missed = counted.iter().find_map(|group| group.missed_deadline);
+                assert_eq!(missed.is_some(), is_overdue, "run {number}");
+                // The page behind the number lists the same runs.
+                let filter = RunFilter {
+                    deadline: Some(DeadlineState::Overdue),
+                    ..RunFilter::default()
+                };
+                let first = Page {
+                    number: 1,
+                    per_page: 9,
+                };
+                let listed = run_list::page(&test.store, &filter, RunOrder::Newest, at(now), first);
+                let (_, total) = listed.await.unwrap();
+                assert_eq!(total, u64::from(is_overdue), "run {number}");
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn unfinished_runs_are_counted_by_an_index_of_their_own() {
         for test in stores().await {
             let by_index = match test.store.backend() {
                 DbBackend::Postgres => "pipeline_runs_unfinished",
                 _ => "USING INDEX pipeline_runs_unfinished",
             };
-            let steps =
-                query_plan(&test.store, COUNT_UNFINISHED, [1_i64.into(), 2_i64.into()]).await;
+            let values = [1_i64.into(), 2_i64.into(), 3_i64.into()];
+            let steps = query_plan(&test.store, COUNT_UNFINISHED, values).await;
             assert!(
                 steps.iter().any(|step| step.contains(by_index)),
                 "{steps:#?}"

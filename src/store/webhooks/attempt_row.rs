@@ -66,8 +66,8 @@ impl TryFrom<Model> for DeliveryAttempt {
         let headers = request.zip(row.response_headers.as_deref());
         let headers = headers.map(|(request, response)| {
             Ok::<_, StoreError>(AttemptHeaders {
-                request: at.json(request)?,
-                response: at.json(response)?,
+                request: at.parse_json(request)?,
+                response: at.parse_json(response)?,
             })
         });
         Ok(Self {

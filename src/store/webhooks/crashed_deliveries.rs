@@ -34,11 +34,12 @@ const MAYBE_INTERRUPTED_ERROR: &str =
 
 /// An endpoint whose lane was held by a process that crashed.
 #[derive(Debug)]
-pub struct CrashedEndpoint {
+pub struct InterruptedEndpoint {
     pub key: EndpointKey,
     /// The ids of the deliveries that were recorded in the lane before their attempts began.
     pub recorded: Vec<String>,
-    /// The maximum number of other deliveries that may have been in flight. The crash is counted for as many.
+    /// The maximum number of other deliveries that may have been in flight. The crash is counted for so many of those
+    /// that were due.
     pub others_max: usize,
 }
 
@@ -49,7 +50,7 @@ pub type QuarantinedDelivery = (Delivery, EventKind);
 /// that this crash quarantines. The caller must hold the endpoints' lanes.
 pub async fn count_crash(
     tx: &Transaction,
-    endpoints: &[CrashedEndpoint],
+    endpoints: &[InterruptedEndpoint],
     now: Timestamp,
 ) -> Result<Vec<QuarantinedDelivery>, StoreError> {
     let mut outcomes = Vec::new();
@@ -89,20 +90,21 @@ fn pending_condition(endpoint: EndpointKey) -> Condition {
         .add(Expr::cust("state = 'pending'"))
 }
 
-fn select_recorded_in_flight(endpoint: &CrashedEndpoint) -> sea_orm::Select<Entity> {
+fn select_recorded_in_flight(endpoint: &InterruptedEndpoint) -> sea_orm::Select<Entity> {
     let ids = endpoint.recorded.iter().map(String::as_str);
     Entity::find()
         .filter(pending_condition(endpoint.key))
         .filter(Column::Id.is_in(ids))
 }
 
-/// Selects the longest due deliveries that may be attempted (chain heads, see `delivery_heads`) and have no crash count
-/// yet.
-fn select_first_due(endpoint: &CrashedEndpoint, now: Timestamp) -> sea_orm::Select<Entity> {
+/// Selects the longest due deliveries that may be attempted (chain heads, see `delivery_heads`), have no crash count
+/// yet, and are not recorded in the lane.
+fn select_first_due(endpoint: &InterruptedEndpoint, now: Timestamp) -> sea_orm::Select<Entity> {
     Entity::find()
         .filter(pending_condition(endpoint.key))
         .filter(Expr::cust("is_first"))
         .filter(Column::Crashes.eq(0))
+        .filter(Column::Id.is_not_in(endpoint.recorded.iter().map(String::as_str)))
         .filter(Column::NextAttemptAt.lte(now.as_microsecond()))
         .order_by_asc(Column::NextAttemptAt)
         .order_by_asc(Column::Sequence)
@@ -362,7 +364,7 @@ mod tests {
             .iter()
             .map(|(delivery, _)| delivery.id.to_string())
             .collect();
-        let endpoint = CrashedEndpoint {
+        let endpoint = InterruptedEndpoint {
             key: ID,
             recorded,
             others_max,
@@ -445,6 +447,16 @@ mod tests {
                 "it had ended before"
             );
             assert!(rows(&test).await[1].is_first, "the next of its IRN goes on");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_crash_is_counted_once_for_a_recorded_delivery_that_was_also_due() {
+        for test in stores().await {
+            let all = [delivery(1, "A"), delivery(3, "B")];
+            add(&test, &all).await;
+            assert_eq!(crash(&test, &[&all[0]], 9).await, [] as [i64; 0]);
+            assert_eq!(counts(&test).await, [(1, true), (1, true)]);
         }
     }
 

@@ -55,6 +55,7 @@ pub async fn record_attempts(
                     .update_columns([
                         Column::State,
                         Column::Attempts,
+                        Column::AttemptsBefore,
                         Column::NextAttemptAt,
                         Column::UpdatedAt,
                         Column::Crashes,

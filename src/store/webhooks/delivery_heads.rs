@@ -38,20 +38,20 @@ pub(crate) fn is_still_head() -> Expr {
 /// Marks the new heads of these chains, after their previous heads were delivered or became dead letters.
 pub(crate) async fn promote_next_heads<'a>(
     tx: &Transaction,
-    lines: impl IntoIterator<Item = (EndpointKey, &'a str)>,
+    chains: impl IntoIterator<Item = (EndpointKey, &'a str)>,
 ) -> Result<(), StoreError> {
-    let lines: BTreeSet<_> = lines
+    let chains: BTreeSet<_> = chains
         .into_iter()
         .map(|(endpoint, order_key)| (endpoint.0, order_key))
         .collect();
-    if lines.is_empty() {
+    if chains.is_empty() {
         return Ok(());
     }
     let backend = tx.get_database_backend();
     tx.execute_raw(Statement::from_sql_and_values(
         backend,
         promote_statement(dialect(backend)),
-        [json(&lines).into()],
+        [json(&chains).into()],
     ))
     .await?;
     Ok(())

@@ -71,7 +71,7 @@ pub async fn page_owned_by(
     }
     if let Some(irn) = filter.irn {
         let irns = find_irn_spellings(store, taxpayer, irn).await?;
-        found = found.filter(Column::Sequence.in_subquery(select_sequences_about(taxpayer, irns)));
+        found = found.filter(Column::Sequence.in_subquery(select_event_sequences(taxpayer, irns)));
     }
     if let Some(since) = filter.since {
         found = found.filter(Column::Sequence.gte(since));
@@ -103,7 +103,7 @@ pub(crate) async fn find_irn_spellings(
 
 /// Selects the sequences of the events about these IRNs. Deliveries are then found by sequence, because their table has
 /// no index on the IRN.
-pub(crate) fn select_sequences_about(
+pub(crate) fn select_event_sequences(
     taxpayer: TaxpayerId,
     irns: impl IntoIterator<Item = String>,
 ) -> SelectStatement {
@@ -189,11 +189,11 @@ pub async fn find_owned_by_id(
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
 ) -> Result<Option<Delivery>, StoreError> {
-    let found = find_row(store, taxpayer, id).await?;
+    let found = find_delivery_row(store, taxpayer, id).await?;
     found.map(Delivery::try_from).transpose()
 }
 
-async fn find_row(
+async fn find_delivery_row(
     store: &Store,
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
@@ -210,7 +210,7 @@ pub async fn find_logged_owned_by_id(
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
 ) -> Result<Option<LoggedDelivery>, StoreError> {
-    let found = find_row(store, taxpayer, id).await?;
+    let found = find_delivery_row(store, taxpayer, id).await?;
     let Some(row) = found else { return Ok(None) };
     load_with_headers(store, row).await.map(Some)
 }
@@ -232,7 +232,7 @@ pub async fn find_logged_by_id(
 /// Adds the last attempts of a delivery with their headers, oldest first.
 async fn load_with_headers(store: &Store, row: Model) -> Result<LoggedDelivery, StoreError> {
     let attempts = attempt_row::Entity::find()
-        .filter(is_attempt_for(&row))
+        .filter(is_shown_attempt(&row))
         .order_by_asc(attempt_row::Column::Attempt)
         .all(store.reader())
         .await?;
@@ -244,7 +244,7 @@ async fn load_with_headers(store: &Store, row: Model) -> Result<LoggedDelivery, 
 }
 
 /// Returns the condition that a row is one of the last `ATTEMPTS_SHOWN_MAX` attempts of a delivery.
-fn is_attempt_for(row: &Model) -> Condition {
+fn is_shown_attempt(row: &Model) -> Condition {
     Condition::all()
         .add(attempt_row::Column::EndpointKey.eq(row.endpoint_key))
         .add(attempt_row::Column::DeliveryId.eq(row.id.as_str()))
@@ -354,7 +354,7 @@ async fn attempts_by_delivery(
 ) -> Result<HashMap<String, Vec<DeliveryAttempt>>, StoreError> {
     let mut any = Condition::any();
     for row in rows.iter().filter(|row| row.attempts > 0) {
-        any = any.add(is_attempt_for(row));
+        any = any.add(is_shown_attempt(row));
     }
     if any.is_empty() {
         return Ok(HashMap::new());

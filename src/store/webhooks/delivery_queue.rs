@@ -205,8 +205,8 @@ pub async fn next_due_by_endpoint(
     Ok(found)
 }
 
-/// Returns those of these endpoints that are active, each with true if it has a running replay.
-pub async fn has_replay_by_active_endpoint(
+/// Returns those of these endpoints that are active, each with a flag: true if the endpoint has a running replay.
+pub async fn replay_flags_by_active_endpoint(
     tx: &Transaction,
     keys: &[EndpointKey],
 ) -> Result<HashMap<EndpointKey, bool>, StoreError> {
@@ -501,7 +501,7 @@ mod tests {
                 .unwrap();
             assert_eq!(due, HashMap::from([(ID, second(1))]));
             assert_eq!(
-                has_replay_by_active_endpoint(&tx, &[ID]).await.unwrap(),
+                replay_flags_by_active_endpoint(&tx, &[ID]).await.unwrap(),
                 HashMap::new(),
                 "no endpoint"
             );

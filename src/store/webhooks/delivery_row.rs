@@ -56,14 +56,14 @@ impl TryFrom<Model> for Delivery {
             sequence: row.sequence,
             order_key: row.order_key,
             state: at.parse(&row.state)?,
-            attempts: at.count(row.attempts)?,
-            attempts_before: at.count(row.attempts_before)?,
+            attempts: at.to_count(row.attempts)?,
+            attempts_before: at.to_count(row.attempts_before)?,
             next_attempt_at: row
                 .next_attempt_at
                 .map(|moment| at.moment(moment))
                 .transpose()?,
             crash_history: CrashHistory {
-                crashes: at.count(row.crashes)?,
+                crashes: at.to_count(row.crashes)?,
                 panics: 0,
                 is_lifted: row.is_lifted,
             },

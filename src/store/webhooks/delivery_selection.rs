@@ -15,7 +15,7 @@ use crate::domain::events::selection::DeliverySelection;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::store::Store;
 use crate::store::webhooks::delivery_log::{
-    LoggedDelivery, event_kind_condition, load_page, select_sequences_about,
+    LoggedDelivery, event_kind_condition, load_page, select_event_sequences,
 };
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
@@ -42,7 +42,7 @@ pub(super) fn is_selected(taxpayer: TaxpayerId, selection: &DeliverySelection) -
         }
         DeliverySelection::Matching(wanted) => wanted,
     };
-    let about = |irns: &Vec<String>| select_sequences_about(taxpayer, irns.iter().cloned());
+    let about = |irns: &Vec<String>| select_event_sequences(taxpayer, irns.iter().cloned());
     let sequences = wanted.irns.as_ref().map(about);
     Condition::all()
         .add_option(wanted.state.map(|state| Column::State.eq(state.as_str())))

@@ -43,11 +43,11 @@ pub struct EndpointFilter {
     pub taxpayer_id: Option<TaxpayerId>,
     /// Only the endpoints with these keys.
     pub keys: Option<Vec<EndpointKey>>,
-    /// The cause of the last failure, as `FailureStreak::cause` returns it.
+    /// The cause of the last failure, as `FailureStreak::last_cause` returns it.
     pub cause: Option<String>,
     /// The host of the URL.
     pub host: Option<String>,
-    /// True for endpoints that do not work: they are failing, parked or disabled.
+    /// If true, only endpoints that do not work: those that are failing, parked or disabled.
     pub is_troubled: bool,
 }
 
@@ -59,7 +59,7 @@ impl EndpointFilter {
             .add_option(self.health.map(has_health))
             .add_option(self.taxpayer_id.map(is_owned_by))
             .add_option(keys)
-            .add_option(self.cause.as_deref().map(has_cause))
+            .add_option(self.cause.as_deref().map(has_failure_cause))
             .add_option(self.host.as_deref().map(is_at_host))
             .add_option(
                 self.is_troubled
@@ -75,7 +75,7 @@ fn is_owned_by(taxpayer: TaxpayerId) -> Condition {
 }
 
 /// Returns the condition that the last failure of an endpoint has this cause.
-fn has_cause(cause: &str) -> Condition {
+fn has_failure_cause(cause: &str) -> Condition {
     let has = |field: String| Expr::col(Column::FailureStreak).like(contains_pattern(&field));
     let unanswered = Condition::any()
         .add(has("\"last_status\":null".to_owned()))
@@ -106,7 +106,7 @@ fn is_at_host(host: &str) -> Condition {
 
 /// The failing endpoints that have the same host and the same cause of failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailingHost {
+pub struct FailingEndpointGroup {
     pub host: String,
     pub cause: String,
     pub endpoints: usize,
@@ -116,7 +116,9 @@ pub struct FailingHost {
 const GROUPED_MAX: u64 = 10_000;
 
 /// Groups the failing endpoints by host and cause, the largest group first.
-pub async fn failing_hosts(store: &Store) -> Result<Vec<FailingHost>, StoreError> {
+pub async fn group_failing_endpoints(
+    store: &Store,
+) -> Result<Vec<FailingEndpointGroup>, StoreError> {
     let rows = Entity::find()
         .filter(Column::FailureStreak.is_not_null())
         .limit(GROUPED_MAX)
@@ -127,12 +129,14 @@ pub async fn failing_hosts(store: &Store) -> Result<Vec<FailingHost>, StoreError
         let url = Url::parse(&row.url).ok();
         let host = url.as_ref().and_then(Url::host_str);
         if let (Some(host), Some(streak)) = (host, failure_streak(&row)?) {
-            *groups.entry((host.to_owned(), streak.cause())).or_default() += 1;
+            *groups
+                .entry((host.to_owned(), streak.last_cause()))
+                .or_default() += 1;
         }
     }
     let mut groups: Vec<_> = groups
         .into_iter()
-        .map(|((host, cause), endpoints)| FailingHost {
+        .map(|((host, cause), endpoints)| FailingEndpointGroup {
             host,
             cause,
             endpoints,
@@ -398,8 +402,8 @@ mod tests {
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
-            let groups = failing_hosts(store).await.unwrap();
-            let largest = FailingHost {
+            let groups = group_failing_endpoints(store).await.unwrap();
+            let largest = FailingEndpointGroup {
                 host: "one.example".to_owned(),
                 cause: "connect".to_owned(),
                 endpoints: 2,

@@ -37,12 +37,12 @@ pub async fn networks_owned_by(
     let found = Entity::find_by_id(taxpayer.0).one(connection).await?;
     Ok(found
         .as_ref()
-        .map(networks)
+        .map(parse_networks)
         .transpose()?
         .unwrap_or_default())
 }
 
-fn networks(row: &Model) -> Result<Vec<AllowedNetwork>, StoreError> {
+fn parse_networks(row: &Model) -> Result<Vec<AllowedNetwork>, StoreError> {
     let at = RowRef {
         table: "integrations",
         id: row.taxpayer_id,
@@ -50,7 +50,7 @@ fn networks(row: &Model) -> Result<Vec<AllowedNetwork>, StoreError> {
     Ok(row
         .allowed_networks
         .as_deref()
-        .map(|text| at.json(text))
+        .map(|text| at.parse_json(text))
         .transpose()?
         .unwrap_or_default())
 }
@@ -137,8 +137,8 @@ pub(crate) fn unseal_integration(vault: &Vault, row: Model) -> Result<Integratio
     let integration = Integration {
         auth,
         origin,
-        format: at.json(&row.format)?,
-        allowed_networks: networks(&row)?,
+        format: at.parse_json(&row.format)?,
+        allowed_networks: parse_networks(&row)?,
         version: row.version,
         created_at: at.moment(row.created_at)?,
         updated_at: at.moment(row.updated_at)?,
@@ -160,10 +160,10 @@ struct SealedSettings {
 
 /// Parses the decrypted text. Earlier versions stored no origin with the credentials. Such credentials are never sent.
 fn parse_settings(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreError> {
-    at.json(text).or_else(|_| {
+    at.parse_json(text).or_else(|_| {
         Ok(SealedSettings {
             origin: None,
-            auth: at.json(text)?,
+            auth: at.parse_json(text)?,
         })
     })
 }

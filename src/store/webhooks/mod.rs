@@ -1,4 +1,24 @@
 //! Webhook endpoints and their signing secrets, which are stored sealed and opened only to sign a delivery.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `attempt_row` | the table of delivery attempts |
+//! | `crashed_deliveries` | crash counts of deliveries |
+//! | `deliveries` | writes deliveries and the log of their attempts |
+//! | `delivery_heads` | the heads of the chains of deliveries with one order key; only a head may be attempted |
+//! | `delivery_log` | lists of deliveries with their attempts, for integrators and operators |
+//! | `delivery_queue` | the queue of pending deliveries |
+//! | `delivery_row` | the table of deliveries |
+//! | `delivery_selection` | the deliveries that a caller selected for a replay: their number, a list of them, and the SQL condition that finds them |
+//! | `delivery_stats` | the results of an endpoint's delivery attempts in the last 24 hours, by hour |
+//! | `endpoint_list` | webhook endpoints of all taxpayers by their health, for operators |
+//! | `integration_row` | the table of the integration settings of taxpayers' ERPs |
+//! | `integrations` | the integration settings of taxpayers' ERPs |
+//! | `removed_endpoints` | deletes the deliveries of removed endpoints |
+//! | `replay_row` | the table of replays |
+//! | `replays` | replays, which deliver past events again, in batches |
+//! | `secrets` | the signing secrets of endpoints |
+//! | `webhook_row` | the table of webhook endpoints: the default one of each taxpayer, and those that were added |
 
 pub mod attempt_row;
 pub mod crashed_deliveries;
@@ -233,7 +253,7 @@ pub(in crate::store) fn failure_streak(row: &Model) -> Result<Option<FailureStre
     };
     row.failure_streak
         .as_deref()
-        .map(|text| at.json(text))
+        .map(|text| at.parse_json(text))
         .transpose()
 }
 

@@ -56,11 +56,11 @@ pub async fn sweep(store: &Store, limit: u64) -> Result<bool, StoreError> {
         // The number of deleted rows does not say that none is left: another replica may be deleting the same ones.
         if store.reader().query_one_raw(any).await?.is_some() {
             let values = [endpoint.into(), limit.into()];
-            delete(store, Statement::from_sql_and_values(backend, sql, values)).await?;
+            execute_and_commit(store, Statement::from_sql_and_values(backend, sql, values)).await?;
             return Ok(true);
         }
     }
-    delete(
+    execute_and_commit(
         store,
         Statement::from_sql_and_values(backend, FORGET, [endpoint.into()]),
     )
@@ -68,7 +68,7 @@ pub async fn sweep(store: &Store, limit: u64) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-async fn delete(store: &Store, statement: Statement) -> Result<(), StoreError> {
+async fn execute_and_commit(store: &Store, statement: Statement) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     tx.execute_raw(statement).await?;
     tx.commit().await

@@ -51,7 +51,7 @@ impl TryFrom<Model> for Replay {
             selection: row
                 .selection
                 .as_deref()
-                .map(|text| at.json(text))
+                .map(|text| at.parse_json(text))
                 .transpose()?,
             state: at.parse(&row.state)?,
             after: row.after,

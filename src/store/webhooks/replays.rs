@@ -166,6 +166,14 @@ pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError
     Ok(())
 }
 
+/// A batch of a replay that was queued.
+struct QueuedBatch {
+    /// The new position of the replay: the sequence of the last event that the batch covers.
+    position: i64,
+    /// The number of deliveries that the batch has made pending.
+    deliveries: usize,
+}
+
 /// Queues the next batch of a replay and advances the replay. Does nothing if the replay is not running any more.
 pub async fn queue_next_batch(
     tx: &Transaction,
@@ -183,7 +191,7 @@ pub async fn queue_next_batch(
     if !replay.is_open() {
         return Ok(replay);
     }
-    let (position, queued) = match replay.scope {
+    let batch = match replay.scope {
         ReplayScope::Failed => {
             let dead = delivery_row::Column::State.eq(DeliveryState::Dead.as_str());
             requeue_batch(tx, &replay, Condition::all().add(dead), replay.until, now).await?
@@ -195,26 +203,29 @@ pub async fn queue_next_batch(
         }
         ReplayScope::Missing => add_missing_deliveries(tx, &replay, enabled, now).await?,
         ReplayScope::All => {
-            let (position, added) = add_missing_deliveries(tx, &replay, enabled, now).await?;
-            let (_, repeated) = requeue_batch(tx, &replay, Condition::all(), position, now).await?;
-            (position, added + repeated)
+            let added = add_missing_deliveries(tx, &replay, enabled, now).await?;
+            let end = added.position;
+            let repeated = requeue_batch(tx, &replay, Condition::all(), end, now).await?;
+            QueuedBatch {
+                position: end,
+                deliveries: added.deliveries + repeated.deliveries,
+            }
         }
     };
-    let replay = replay.advance(position, queued, now);
+    let replay = replay.advance(batch.position, batch.deliveries, now);
     save(tx, std::slice::from_ref(&replay)).await?;
     Ok(replay)
 }
 
 /// Makes the next batch of the deliveries that the condition `which` selects pending again. Deliveries that were queued
-/// already and have not been attempted since then are not changed. Returns the new position and the number of queued
-/// deliveries.
+/// already and have not been attempted since then are not changed.
 async fn requeue_batch(
     tx: &Transaction,
     replay: &Replay,
     which: Condition,
     until: i64,
     now: Timestamp,
-) -> Result<(i64, usize), StoreError> {
+) -> Result<QueuedBatch, StoreError> {
     let batch = usize::try_from(EVENTS_PER_BATCH).unwrap_or(usize::MAX);
     let found = delivery_row::Entity::find()
         .filter(delivery_row::Column::EndpointKey.eq(replay.endpoint.0))
@@ -263,7 +274,10 @@ async fn requeue_batch(
         .await?;
     let keys: Vec<_> = rows.iter().map(|row| row.order_key.as_str()).collect();
     delivery_heads::recompute_heads(tx, replay.endpoint, &keys).await?;
-    Ok((position, rows.len()))
+    Ok(QueuedBatch {
+        position,
+        deliveries: rows.len(),
+    })
 }
 
 /// True if the delivery is already queued and has not been attempted since it was queued.
@@ -272,13 +286,13 @@ fn is_queued_unattempted(row: &delivery_row::Model) -> bool {
 }
 
 /// Goes through the next `EVENTS_PER_BATCH` sequences of the log and adds a delivery for each event whose kind is
-/// enabled and that has no delivery yet. Returns the new position and the number of added deliveries.
+/// enabled and that has no delivery yet.
 async fn add_missing_deliveries(
     tx: &Transaction,
     replay: &Replay,
     enabled: &[EventKind],
     now: Timestamp,
-) -> Result<(i64, usize), StoreError> {
+) -> Result<QueuedBatch, StoreError> {
     let position = replay
         .until
         .min(replay.position.saturating_add(EVENTS_PER_BATCH));
@@ -317,7 +331,10 @@ async fn add_missing_deliveries(
         .map(|(delivery, _)| delivery.order_key.as_str())
         .collect();
     delivery_heads::recompute_heads(tx, replay.endpoint, &keys).await?;
-    Ok((position, added.len()))
+    Ok(QueuedBatch {
+        position,
+        deliveries: added.len(),
+    })
 }
 
 /// Returns those of these IRNs about which the replay still has events to queue. Newer events about these IRNs must

@@ -31,7 +31,7 @@ pub(super) fn previous_secrets(
         table: "webhooks",
         id: row.endpoint_key,
     };
-    let mut previous: Vec<ReplacedSecret> = at.json(&row.previous_secrets)?;
+    let mut previous: Vec<ReplacedSecret> = at.parse_json(&row.previous_secrets)?;
     previous.retain(|old| old.until > now.as_microsecond());
     Ok(previous)
 }
@@ -46,7 +46,7 @@ pub(in crate::store) fn reseal_previous_secrets(
         table: "webhooks",
         id: endpoint,
     };
-    let mut previous: Vec<ReplacedSecret> = at.json(list)?;
+    let mut previous: Vec<ReplacedSecret> = at.parse_json(list)?;
     let mut is_changed = false;
     for old in &mut previous {
         if let Some(text) = vault.reseal(endpoint, &old.sealed)? {

@@ -47,11 +47,11 @@ impl TryFrom<Model> for Endpoint {
             id: row.id,
             key: EndpointKey(row.endpoint_key),
             taxpayer_id: TaxpayerId(row.owner_id.unwrap_or(row.endpoint_key)),
-            enabled_events: at.json(&row.enabled_events)?,
+            enabled_events: at.parse_json(&row.enabled_events)?,
             retry_schedule: row
                 .retry_schedule
                 .as_deref()
-                .map(|text| at.json(text))
+                .map(|text| at.parse_json(text))
                 .transpose()?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,

@@ -290,7 +290,41 @@ async fn other_content_before_the_signature_replaces_the_old(world: &World) {
         .expect_refusal(409, "IRN_CONTENT_CHANGED");
 }
 
-/// Full refuses such a date. Submit warns: the deadline counts from it, and the signature makes it final.
+/// Such an invoice used to be locked as validated before its signature was refused, and had no way out.
+#[on_sqlite]
+async fn an_irn_that_is_too_long_for_its_qr_code_is_refused_before_a_run_opens(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = format!("{:0>200}", number());
+    let created = taxpayer
+        .create_invoice(&documents::invoice_numbered(&no))
+        .await
+        .expect_status(201);
+    assert!(
+        created.warnings().contains("more than 82 characters"),
+        "{}",
+        created.warnings()
+    );
+    let invoice = created.data();
+    let app = taxpayer.app();
+    for body in [submission(&taxpayer, &no), json!({ "irn": invoice["irn"] })] {
+        let refused = app.submit(&body).await.expect_faults(&["irn"]);
+        let longest = refused.message().rsplit(' ').next().unwrap();
+        let longest: usize = longest.trim_end_matches('.').parse().unwrap();
+        assert!((82..200).contains(&longest), "{}", refused.message());
+        app.validate(&json!({ "irn": invoice["irn"] }))
+            .await
+            .expect_invalid(&["irn"]);
+    }
+    app.run(invoice["irn"].as_str().unwrap())
+        .await
+        .expect_refusal(404, "RUN_NOT_FOUND");
+    taxpayer
+        .set_status(invoice, "cancelled")
+        .await
+        .expect_status(200);
+}
+
+/// Full refuses such a date. Submit, Validate and Standard warn, because the signature makes it final.
 #[on_sqlite]
 async fn an_issue_date_in_the_future_is_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
@@ -306,6 +340,25 @@ async fn an_issue_date_in_the_future_is_a_warning(world: &World) {
         json!(irn(&taxpayer, &no).replace("20260115", "29990115")),
     );
     let body = with(&body, "due_date", json!("2999-02-15"));
+    let stored = with(
+        &documents::invoice_numbered(&no),
+        "invoice_date",
+        json!("2999-01-15"),
+    );
+    let stored = with(&stored, "due_date", json!("2999-02-15"));
+    let created = taxpayer.create_invoice(&stored).await.expect_status(201);
+    assert!(
+        created.warnings().contains("invoice_date is in the future"),
+        "{}",
+        created.warnings()
+    );
+    let alone = json!({ "irn": created.data()["irn"] });
+    let validated = taxpayer.app().validate(&alone).await.expect_status(200);
+    assert!(
+        validated.warnings().contains("issue_date is in the future"),
+        "{}",
+        validated.warnings()
+    );
     let answer = taxpayer
         .app()
         .submit_to_the_end(&body)

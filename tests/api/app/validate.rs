@@ -264,12 +264,8 @@ async fn an_integrator_validates_for_its_taxpayers_and_no_others(world: &World) 
         .request("POST", VALIDATE)
         .header("x-taxpayer-id", taxpayer.id);
     let answer = Answer::to(request.json(&json!({ "irn": "odd" }))).await;
-    assert!(
-        answer
-            .expect_refusal(400, "VALIDATION_FAILED")
-            .faulty_paths()
-            .contains(&"irn")
-    );
+    let answer = answer.expect_refusal(400, "IRN_MALFORMED");
+    assert_eq!(answer.faulty_paths(), ["irn"]);
 }
 
 #[on_sqlite]

@@ -27,6 +27,23 @@ async fn an_encoded_path_of_a_page_is_a_page(world: &World) {
         .shows("There is no such page");
 }
 
+#[on_sqlite]
+async fn an_unknown_address_is_a_page_for_a_person_and_json_for_a_program(world: &World) {
+    let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
+    let visitor = Visitor::new(world);
+    let page = visitor.get_as("/nowhere", browser).await.expect(404);
+    page.shows("There is no such page").shows("</html>");
+    for (path, accept) in [
+        ("/nowhere", "*/*"),
+        ("/nowhere", "application/json, text/html"),
+        ("/v1/nowhere", browser),
+        ("/ops/nowhere", browser),
+    ] {
+        let answer = visitor.get_as(path, accept).await.expect(404);
+        answer.shows("ROUTE_NOT_FOUND").hides("<html");
+    }
+}
+
 #[each_database]
 async fn an_odd_next_page_leads_to_the_first_page(world: &World) {
     for next in [

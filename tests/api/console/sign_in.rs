@@ -320,6 +320,10 @@ async fn wrong_api_keys_of_an_address_refuse_no_sign_in(world: &World) {
     let guesses = world.anonymous().with_key("tpk_of_nobody");
     while guesses.get("/v1/tax-payers/invoices").await.status != 429 {}
     Visitor::new(world)
+        .send("/sign-in/forgotten", &[("email", &email)])
+        .await
+        .leads_to("/sign-in");
+    Visitor::new(world)
         .sign_in(&email, &password)
         .await
         .leads_to("/dashboard/taxpayers");

@@ -161,6 +161,12 @@ impl Visitor {
             .await
     }
 
+    /// Opens an address as a browser does, or a program that accepts these types.
+    pub(crate) async fn get_as(&self, path: &str, accept: &str) -> Seen {
+        let request = self.http.get(format!("{}{path}", self.root));
+        self.answer(request.header("accept", accept)).await
+    }
+
     /// Returns the first event of a stream.
     pub(crate) async fn first_event(&self, path: &str) -> String {
         let mut stream = self.open_stream(path).await;

@@ -119,6 +119,31 @@ async fn values_at_the_ends_of_what_is_allowed_are_accepted(world: &World) {
         .expect_status(201);
 }
 
+#[on_sqlite]
+async fn a_common_password_is_accepted_with_a_warning_and_a_short_one_is_refused(world: &World) {
+    let integrator = world.integrator();
+    let with_password = |password: &str| {
+        with(
+            &documents::taxpayer(),
+            "contact_person.password",
+            json!(password),
+        )
+    };
+    let created = integrator
+        .create_taxpayer(&with_password("Password123!"))
+        .await
+        .expect_status(201);
+    assert!(
+        created.warnings().contains("contact_person.password"),
+        "{}",
+        created.warnings()
+    );
+    let refused = integrator
+        .create_taxpayer(&with_password("secret123"))
+        .await;
+    refused.expect_faults(&["contact_person.password"]);
+}
+
 #[each_database]
 async fn unique_fields_are_unique_over_all_integrators(world: &World) {
     let first = documents::taxpayer();

@@ -9,12 +9,13 @@ use testkit::{each_database, on_sqlite};
 use crate::support::world::World;
 use crate::tax_payers::import::import;
 
-const FILES: [(&str, &str, &[u8]); 5] = [
-    ("pdf", "application/pdf", b"%PDF-1.7"),
-    ("ubl.xml", "application/xml", b"<?xml"),
-    ("json", "application/json", b"{\""),
-    ("qr.svg", "image/svg+xml", b"<svg"),
-    ("qr.png", "image/png", b"\x89PNG"),
+/// Each file with its type, how a browser takes it, and its beginning.
+const FILES: [(&str, &str, &str, &[u8]); 5] = [
+    ("pdf", "application/pdf", "inline", b"%PDF-1.7"),
+    ("ubl.xml", "application/xml", "attachment", b"<?xml"),
+    ("json", "application/json", "attachment", b"{\""),
+    ("qr.svg", "image/svg+xml", "attachment", b"<svg"),
+    ("qr.png", "image/png", "inline", b"\x89PNG"),
 ];
 
 #[each_database]
@@ -28,7 +29,7 @@ async fn every_file_has_its_type_its_name_and_a_tag(world: &World) {
         taxpayer.id, stored["id"]
     );
     let integrator = world.integrator();
-    for (name, kind, start) in FILES {
+    for (name, kind, taken, start) in FILES {
         let mut all = Vec::new();
         for request in [
             taxpayer.request("GET", &format!("{own}/{name}")),
@@ -37,12 +38,9 @@ async fn every_file_has_its_type_its_name_and_a_tag(world: &World) {
             let answer = request.send().await.unwrap();
             assert_eq!(answer.status(), 200, "{name}");
             assert_eq!(answer.headers()[CONTENT_TYPE], kind);
-            assert!(
-                answer.headers()[CONTENT_DISPOSITION]
-                    .to_str()
-                    .unwrap()
-                    .contains(no)
-            );
+            let disposition = answer.headers()[CONTENT_DISPOSITION].to_str().unwrap();
+            assert!(disposition.contains(no), "{disposition}");
+            assert!(disposition.starts_with(taken), "{disposition}");
             let tag = answer.headers()[ETAG].clone();
             let again = taxpayer
                 .request("GET", &format!("{own}/{name}"))

@@ -151,10 +151,6 @@ async fn a_large_file_with_a_fault_of_its_own_is_refused_as_a_whole(world: &Worl
         "{}",
         apart.message()
     );
-    rows.pop();
-    rows.push(row("=1+1", "2"));
-    let formula = import(&taxpayer, "", "text/csv", csv(&rows)).await;
-    formula.expect_refusal(422, "VALIDATION_FAILED");
     let listed = taxpayer.list_invoices("").await.expect_status(200);
     assert_eq!(listed.data()["total"], 0);
 }
@@ -251,4 +247,88 @@ async fn an_import_of_a_paused_taxpayer_waits_until_it_is_resumed(world: &World)
     assert_eq!(read.data()["state"], json!("running"), "{read:?}");
     order("resume").await;
     wait_until_done(&paused, &held).await;
+}
+
+async fn undo(taxpayer: &Client, batch: &str, query: &str) -> Answer {
+    let path = format!("/v1/tax-payers/invoices/batches/{batch}/undo{query}");
+    taxpayer.send("POST", &path, &json!({})).await
+}
+
+#[on_sqlite]
+async fn a_batch_is_undone_only_when_its_import_has_ended(world: &World) {
+    let operator = world.new_operator().await;
+    let taxpayer = world.taxpayer().await;
+    let order = async |to: &str| {
+        let path = format!("/ops/taxpayers/{}/{to}", taxpayer.id);
+        let body = json!({ "reason": "a test" });
+        operator.send("POST", &path, &body).await.expect_status(200);
+    };
+    // The import waits until the taxpayer is resumed.
+    order("pause").await;
+    let numbers = numbers();
+    let file = lines(numbers.iter().map(|number| invoice_numbered(number)));
+    let begun = import(&taxpayer, "", NDJSON, file).await.expect_status(202);
+    let batch = begun.data()["batch_no"].as_str().unwrap();
+    for query in ["", "?preview=true"] {
+        let refused = undo(&taxpayer, batch, query).await;
+        let refused = refused.expect_refusal(409, "INVALID_TRANSITION");
+        let message = refused.message();
+        assert!(message.contains("is still being imported"), "{message}");
+        assert!(message.contains("0 of 1001 invoices"), "{message}");
+    }
+    let path = format!("/v1/tax-payers/invoices/batches/{batch}");
+    let read = taxpayer.get(&path).await;
+    let read = read.expect_refusal(404, "BATCH_NOT_FOUND");
+    let message = read.message();
+    assert!(
+        message.contains("This batch is being imported"),
+        "{message}"
+    );
+    order("resume").await;
+    wait_until_done(&taxpayer, begun.header("location")).await;
+    let undone = undo(&taxpayer, batch, "").await.expect_status(202);
+    assert_eq!(undone.data()["cancelled"], 1_000);
+    assert_eq!(undone.data()["left"], 1);
+}
+
+#[on_sqlite]
+async fn a_cancelled_import_creates_nothing_more_until_its_file_is_sent_again(world: &World) {
+    let operator = world.new_operator().await;
+    let taxpayer = world.taxpayer().await;
+    let start = invoice_no();
+    // So many that the import does not end before it is cancelled.
+    let bodies = (0..2_001).map(|at| invoice_numbered(&format!("{start}X{at}")));
+    let file = lines(bodies);
+    let begun = import(&taxpayer, "", NDJSON, file.clone()).await;
+    let begun = begun.expect_status(202);
+    let place = begun.header("location");
+    let cancel = async || {
+        let path = format!("{place}/cancel");
+        taxpayer.send("POST", &path, &json!({})).await
+    };
+    let cancelled = cancel().await.expect_status(200);
+    assert_eq!(cancelled.data()["state"], "stopped");
+    let again = cancel().await.expect_status(200);
+    assert_eq!(again.data(), cancelled.data());
+    let audit = format!(
+        "/ops/audit?taxpayer_id={}&action=import.cancel",
+        taxpayer.id
+    );
+    let audit = operator.get(&audit).await.expect_status(200);
+    assert_eq!(audit.data()["total"], 1);
+    let batch = begun.data()["batch_no"].as_str().unwrap();
+    let planned = undo(&taxpayer, batch, "?preview=true").await;
+    let created = &cancelled.data()["created"];
+    if created == 0 {
+        planned.expect_refusal(404, "BATCH_NOT_FOUND");
+    } else {
+        planned.expect_status(200);
+    }
+    let listed = taxpayer.list_invoices("").await.expect_status(200);
+    assert_eq!(&listed.data()["total"], created);
+    let sent_again = import(&taxpayer, "", NDJSON, file).await;
+    assert_eq!(sent_again.expect_status(202).data()["state"], "running");
+    let done = wait_until_done(&taxpayer, place).await;
+    assert_eq!(done["created"], 2_001);
+    cancel().await.expect_refusal(409, "INVALID_TRANSITION");
 }

@@ -22,6 +22,7 @@ mod list_invoices;
 mod list_supplier_invoices;
 mod requests;
 mod summary;
+mod take_payment_back;
 mod timeline;
 mod ubl_parts;
 mod ubl_round_trip;

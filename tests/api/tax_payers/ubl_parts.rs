@@ -153,6 +153,40 @@ async fn what_no_field_carries_is_in_the_ubl_again(world: &World) {
 }
 
 #[on_sqlite]
+async fn a_script_in_a_file_is_left_out_and_told(world: &World) {
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
+    let stored = seller.invoice(&documents::invoice()).await;
+    let ubl = ubl_text(&seller, &stored["id"]).await;
+    let script = "<h:script xmlns:h=\"http://www.w3.org/1999/xhtml\">bad()</h:script>";
+    let extension = |content: &str| {
+        format!(
+            "<ext:UBLExtension><ext:ExtensionContent>{content}</ext:ExtensionContent></ext:UBLExtension>"
+        )
+    };
+    let extensions = format!(
+        "<ext:UBLExtensions>{}{}</ext:UBLExtensions><cbc:CustomizationID>",
+        extension(script),
+        extension("<s:Sign xmlns:s=\"urn:s\">harmless</s:Sign>"),
+    );
+    let file = ubl.replacen("<cbc:CustomizationID>", &extensions, 1);
+    let made = import(
+        &buyer,
+        "?form=standard",
+        "application/xml",
+        file.into_bytes(),
+    )
+    .await;
+    let made = made.expect_status(201);
+    let item = &made.data()["items"][0];
+    let warnings = item["warnings"].to_string();
+    assert!(warnings.contains("1999/xhtml is left out"), "{warnings}");
+    let text = ubl_text(&buyer, &item["id"]).await;
+    assert!(text.contains("harmless"), "{text}");
+    assert!(!text.contains("bad()") && !text.contains("xhtml"), "{text}");
+}
+
+#[on_sqlite]
 async fn a_part_of_a_line_goes_when_the_lines_change(world: &World) {
     let seller = world.taxpayer().await;
     let buyer = world.taxpayer().await;

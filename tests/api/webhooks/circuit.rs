@@ -60,6 +60,47 @@ async fn an_endpoint_that_only_fails_is_parked_and_what_waits_costs_no_attempt(w
     eventually("an endpoint that is well again", well).await;
 }
 
+#[each_database(&[("WEBHOOKS__CIRCUIT_OPEN_AFTER_S", "0"), ("WEBHOOKS__CIRCUIT_PROBE_MAX_S", "1"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 3600]")])]
+async fn a_parked_endpoint_is_probed_before_anything_is_due_and_no_probe_uses_up_the_schedule(
+    world: &World,
+) {
+    let receiver = Receiver::start();
+    let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
+    receiver.answer_always(Reply::Status(503));
+    for _ in 0..5 {
+        taxpayer.invoice(&documents::invoice()).await;
+    }
+    let listed = async || {
+        let log = world
+            .integrator()
+            .deliveries(taxpayer.id, "?per_page=50")
+            .await
+            .expect_status(200);
+        log.data()["data"].as_array().unwrap().clone()
+    };
+    let has_state = |one: &Value, state: &str| one["state"] == json!(state);
+    // The second attempt of the schedule is the last one, and an hour away.
+    let probed = async || {
+        let deliveries = listed().await;
+        let attempts = deliveries
+            .iter()
+            .map(|one| one["attempts"].as_array().unwrap().len());
+        (attempts.max() > Some(2)).then_some(deliveries)
+    };
+    let deliveries = eventually("a delivery that was a probe twice", probed).await;
+    assert!(
+        deliveries.iter().all(|one| has_state(one, "pending")),
+        "{deliveries:?}"
+    );
+    receiver.answer_always(Reply::Status(200));
+    let delivered = async || {
+        let deliveries = listed().await;
+        let has_all = deliveries.len() == 5;
+        (has_all && deliveries.iter().all(|one| has_state(one, "delivered"))).then_some(())
+    };
+    eventually("all deliveries, after a probe that is accepted", delivered).await;
+}
+
 #[each_database(&[("WEBHOOKS__DISABLE_AFTER_S", "1"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0, 0, 1, 1, 3600]")])]
 async fn nothing_but_failure_for_long_takes_the_endpoint_out_of_service(world: &World) {
     let receiver = Receiver::start();

@@ -142,12 +142,10 @@ fn an_invoice_is_approved_submitted_transmitted_and_paid_on_its_page() {
             person.fill("Remark", "first part").await;
             person.press("Record the payment").await;
             person.wait_to_see("left to pay 1,000.00").await;
-            person.press("Credit note").await;
-            person
-                .wait_to_see("The credit note is a draft over the whole invoice.")
-                .await;
-            person.press("Save").await;
-            person.wait_to_see("Nothing was changed").await;
+            person.follow("Credit note").await;
+            person.wait_to_see("Credit note for").await;
+            person.press("Save as draft").await;
+            person.wait_to_see("It is saved as a draft.").await;
             person.press("Approve").await;
             person.wait_to_see("The status was changed.").await;
             person.press("Submit").await;

@@ -84,6 +84,28 @@ fn what_was_typed_does_not_undo_what_was_changed_meanwhile() {
 }
 
 #[test]
+fn each_typed_line_of_an_invoice_is_there_again_after_the_session_has_ended() {
+    run_alone("typed-lines", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let visitor = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            visitor.open(&account.path("/invoices/new")).await;
+            visitor.fill("Line 1, item", "Laptop").await;
+            visitor.press("Add a line").await;
+            visitor.fill("Line 2, item", "Case").await;
+            send_after_end(&visitor, "Save as draft").await;
+            visitor.fill("Email", &account.email).await;
+            visitor.fill("Password", PASSWORD).await;
+            visitor.press("Sign in").await;
+            visitor.wait_to_see("Line 2, item").await;
+            let items = "return [...document.querySelectorAll('[name$=item_name]')].map((field) => field.value)";
+            let found = visitor.session.script(items, &[]).await;
+            assert_eq!(found, json!(["Laptop", "Case"]));
+        })
+    });
+}
+
+#[test]
 fn the_rows_that_were_ticked_are_ticked_again_although_they_have_moved() {
     run_alone("typed-rows", |world| {
         Box::pin(async move {

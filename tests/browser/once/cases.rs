@@ -78,6 +78,14 @@ pub(super) fn profile_cases() -> Vec<Case> {
     ]
 }
 
+/// What the form of a new invoice lacks at first.
+const NEW_INVOICE: &str = "invoice_no=ONCE1&invoice_category=B2C&due_date=2026-03-31&customer.no=C-ONCE\
+    &customer.name=Once+Shop&customer.email=once@shop.example&customer.address_street_name=5+Broad+Street\
+    &customer.address_city=Abuja&customer.address_state=FCT&customer.address_postal_code=900001\
+    &customer.address_country=NG&lines.0.item_name=Laptop&lines.0.item_no=ONCE-1\
+    &lines.0.product_category=8471.30&lines.0.quantity=1&lines.0.price_unit=EA&lines.0.unit_price=10\
+    &lines.0.tax_category=STANDARD_VAT";
+
 /// The forms about invoices, in an order in which each finds what it needs.
 pub(super) fn invoice_cases() -> Vec<Case> {
     vec![
@@ -112,7 +120,13 @@ pub(super) fn invoice_cases() -> Vec<Case> {
             events_query("invoice.status-updated"),
         ),
         case(
-            "/dashboard/{taxpayer}/invoices/{id}",
+            "/dashboard/{taxpayer}/invoices/new",
+            "/dashboard/{taxpayer}/invoices/new",
+            NEW_INVOICE,
+            events_query("invoice.created"),
+        ),
+        case(
+            "/dashboard/{taxpayer}/invoices/{id}/credit-note",
             "/dashboard/{taxpayer}/invoices/{id}/credit-note",
             "",
             events_query("invoice.created"),
@@ -136,6 +150,12 @@ pub(super) fn invoice_cases() -> Vec<Case> {
             "/dashboard/{taxpayer}/invoices/{id}",
             "/dashboard/{taxpayer}/invoices/{id}/payment",
             "payment_status=partial&amount=7&remark=first part",
+            events_query("payment.status-updated"),
+        ),
+        case(
+            "/dashboard/{taxpayer}/invoices/{id}",
+            "/dashboard/{taxpayer}/invoices/{id}/payment/take-back",
+            "remark=of another invoice",
             events_query("payment.status-updated"),
         ),
     ]

@@ -2,9 +2,9 @@
 //! Meanwhile nothing else is told that wakes somebody, but what the fault entails. How long each took is printed, beside
 //! what is wanted; no time is asserted.
 //!
-//! Every row of the table has a drill but two. `queue-growing` looks back five minutes, so only its condition is tested
-//! (`domain::incident`), and `replica-missing` needs several replicas (`replicas`). `calm` is the drill of all rows: nothing is
-//! told while nothing is the matter.
+//! Every row of the table has a drill but three. `queue-growing` looks back five minutes, so only its condition is tested
+//! (`domain::incident`), as is that of `replica-not-ready`; `replica-missing` needs several replicas (`replicas`). `calm`
+//! is the drill of all rows: nothing is told while nothing is the matter.
 //!
 //! | Incidents of | File |
 //! |---|---|

@@ -35,16 +35,17 @@ async fn pause_a_run(watch: &Watch<'_>) {
     let deployment = watch.deployment;
     deployment.add_fault(FaultOrder::new(FaultKind::ServerError).on(Operation::IrnValidate));
     deployment.submit("LATE").await;
+    eventually("a run that can be paused", async || {
+        (watch.move_runs("pause", "waiting").await > 0).then_some(())
+    })
+    .await;
+    // The invoice was late from the beginning. While its run moves, that is told only after a minute.
     watch
         .appears(Expected::new(
             "deadlines-missed",
             "missed the legal deadline",
         ))
         .await;
-    eventually("a run that can be paused", async || {
-        (watch.move_runs("pause", "waiting").await > 0).then_some(())
-    })
-    .await;
     watch
         .appears(Expected::new("runs-paused", "1 run is paused"))
         .await;
@@ -194,7 +195,7 @@ async fn endpoints_that_fail_are_told_by_their_cause(backend: Backend) {
             let invoice = invoice_numbered(&format!("DEAD{number}"));
             deployment.taxpayer.create_invoice(&invoice).await;
         }
-        let parked = Expected::new("endpoints-parked", "each attempt failed")
+        let parked = Expected::new("endpoints-parked", "parked, because it")
             .caused_by(cause)
             .blamed_on("receiver")
             .entailing(&["dead-letters"]);

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::admission::call_origin::{CallOrigin, CallPayer, CallerAccount};
+use crate::admission::call_origin::{CallOrigin, CallerAccount, PayerOrService};
 use crate::admission::call_verdict::CallVerdict;
 use crate::admission::call_window::CallCounts;
 use crate::admission::failure_causes::FailureCauses;
@@ -48,8 +48,11 @@ pub struct BreakerView {
     /// The cause of the failed calls. While the breaker is open for everybody, this is the cause of most failures
     /// within 30 s; otherwise it is the cause of the last counted call. `None` if the breaker is closed and the last
     /// call was answered. Also `None` if the cause is on our side (`CauseKind::is_ours`) and other calls are
-    /// answered.
+    /// answered, and if only a single call met it.
     pub cause: Option<CauseKind>,
+    /// The cause on our side for which the breaker is open for everybody, if calls of other operations show that it is
+    /// over. The next probe closes the breaker.
+    pub past_cause: Option<CauseKind>,
     /// The number of calls within the last 30 s, and how many of these calls failed.
     pub calls: u32,
     pub failures: u32,
@@ -78,8 +81,8 @@ pub struct RecentCalls {
 pub(crate) struct Breaker {
     /// Set while the breaker is open for everybody. All lanes, which are the breakers of single payers, are closed
     /// then.
-    open: Option<OpenBreaker<CallPayer>>,
-    lanes: HashMap<CallPayer, PayerLane>,
+    open: Option<OpenBreaker<PayerOrService>>,
+    lanes: HashMap<PayerOrService, PayerLane>,
     since: Option<Timestamp>,
     pub(crate) causes: FailureCauses,
     answered_at: Option<Timestamp>,
@@ -197,7 +200,7 @@ impl Breaker {
         }
         self.failed_at = Some(now);
         self.open(
-            OpenScope::All(EarlyProbes::new_if_few_failed(failing, now)),
+            OpenScope::All(EarlyProbes::start_probes_if_few_failed(failing, now)),
             now,
         );
         true
@@ -247,6 +250,7 @@ impl Breaker {
             },
             since: self.since,
             cause: self.causes.current(self.is_outage(), is_lane_open, now),
+            past_cause: None,
             calls: total.calls(),
             failures: total.failures(),
             next_probe_at: match &self.open {
@@ -325,7 +329,7 @@ impl Breaker {
         total
     }
 
-    fn lane_for_payer(&mut self, payer: CallPayer) -> &mut PayerLane {
+    fn lane_for_payer(&mut self, payer: PayerOrService) -> &mut PayerLane {
         self.lanes.entry(payer).or_default()
     }
 
@@ -352,7 +356,7 @@ impl Breaker {
     }
 
     /// Opens the breaker for everybody.
-    fn open(&mut self, scope: OpenScope<CallPayer>, now: Timestamp) {
+    fn open(&mut self, scope: OpenScope<PayerOrService>, now: Timestamp) {
         if !self.is_any_open() {
             self.since = Some(now);
             self.openings += 1;
@@ -375,7 +379,7 @@ impl Breaker {
         was_open
     }
 
-    fn close_lane(&mut self, payer: CallPayer, now: Timestamp) -> bool {
+    fn close_lane(&mut self, payer: PayerOrService, now: Timestamp) -> bool {
         let lane = self.lane_for_payer(payer);
         let was_open = lane.is_open();
         lane.close();

@@ -12,12 +12,15 @@ use crate::admission::breaker::{Breaker, BreakerView, RecentCalls};
 use crate::admission::call_origin::{CallOrigin, CallerAccount};
 use crate::admission::call_verdict::CallVerdict;
 use crate::admission::open_breaker::{BreakerDecision, HeldCallers};
+use crate::admission::own_faults::{OwnFault, OwnFaults};
 use crate::operation::Operation;
 use crate::transport::failure::{AuthorityFailure, Cause, CauseKind};
 
 pub(crate) struct Breakers {
     clock: SharedClock,
     breakers: [Mutex<Breaker>; Operation::ALL.len()],
+    /// The faults of ours that calls meet. It is never locked together with a breaker.
+    own_faults: Mutex<OwnFaults>,
 }
 
 /// The breaker's permission for one call. When this value is dropped, the breaker gets the verdict: the result of the
@@ -33,7 +36,11 @@ pub(crate) struct BreakerPermit {
 impl Breakers {
     pub(crate) fn new(clock: SharedClock) -> Arc<Self> {
         let breakers = std::array::from_fn(|_| Mutex::default());
-        Arc::new(Self { clock, breakers })
+        Arc::new(Self {
+            clock,
+            breakers,
+            own_faults: Mutex::default(),
+        })
     }
 
     /// Returns the permission for one call, or the time that the call must wait.
@@ -110,9 +117,13 @@ impl Breakers {
 
     pub(crate) fn views(&self) -> Vec<BreakerView> {
         let now = self.now();
+        let faults = self.lock_own_faults().clone();
         Operation::ALL
             .into_iter()
-            .map(|operation| self.lock(operation).view(operation, now))
+            .map(|operation| {
+                let view = self.lock(operation).view(operation, now);
+                without_past_fault(view, &faults, now)
+            })
             .collect()
     }
 
@@ -141,7 +152,7 @@ impl Breakers {
         tracing::warn!(
             operation = operation.name(),
             state = view.state.name(),
-            cause = ?view.cause,
+            cause = view.cause.map_or("none", CauseKind::name),
             for_everybody = view.is_outage,
             calls = view.calls,
             failures = view.failures,
@@ -151,6 +162,20 @@ impl Breakers {
 
     fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    fn record_own_fault<T>(&self, operation: Operation, result: &Result<T, AuthorityFailure>) {
+        let now = self.now();
+        let changes = self.lock_own_faults().record_result(operation, result, now);
+        for change in changes {
+            change.log(operation);
+        }
+    }
+
+    fn lock_own_faults(&self) -> MutexGuard<'_, OwnFaults> {
+        self.own_faults
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self, operation: Operation) -> MutexGuard<'_, Breaker> {
@@ -170,6 +195,7 @@ impl BreakerPermit {
 
     /// Reports the result of the call to the breaker.
     pub(crate) fn settle<T>(mut self, result: &Result<T, AuthorityFailure>) {
+        self.breakers.record_own_fault(self.operation, result);
         self.verdict = call_verdict(result);
         let cause = result.as_ref().err().and_then(AuthorityFailure::cause);
         let cause = match self.verdict {
@@ -188,6 +214,25 @@ impl BreakerPermit {
 impl Drop for BreakerPermit {
     fn drop(&mut self) {
         self.breakers.settle(self);
+    }
+}
+
+/// Takes the cause out of a view if it is a fault of ours that is over, or that a single call met. A breaker that is open
+/// for everybody keeps the cause until a call that was made after it opened shows the opposite. It keeps the cause even
+/// then if only its operation meets the fault.
+fn without_past_fault(view: BreakerView, faults: &OwnFaults, now: Timestamp) -> BreakerView {
+    let Some(fault) = view.cause.and_then(OwnFault::from_cause) else {
+        return view;
+    };
+    let last_seen = view.since.max(view.failed_at);
+    let is_unrefuted = view.is_outage && faults.refuted_at(fault) <= last_seen;
+    if is_unrefuted || faults.is_told(view.operation, fault, now) {
+        return view;
+    }
+    BreakerView {
+        cause: None,
+        past_cause: view.cause.filter(|_| view.is_outage),
+        ..view
     }
 }
 
@@ -347,6 +392,44 @@ mod tests {
             breakers.reset(Operation::Sign);
             breakers.on_liveness(Operation::Sign, false);
             assert!(!breakers.views()[Operation::Sign as usize].is_outage);
+        }
+    }
+
+    #[test]
+    fn a_breaker_that_a_fault_of_ours_opened_says_when_the_fault_is_over() {
+        let clock = Arc::new(MockClock::at(
+            Timestamp::from_second(1_800_000_000).unwrap(),
+        ));
+        let breakers = Breakers::new(clock.clone());
+        for taxpayer in 0..20 {
+            let account = CallerAccount::Taxpayer {
+                id: taxpayer,
+                payer: taxpayer,
+            };
+            let origin = CallOrigin::new(account, Some(&taxpayer.to_string()));
+            let permit = breakers.admit(Operation::Pull, origin).ok().unwrap();
+            permit.settle(&result(Some(CauseKind::Untrusted)));
+        }
+        breakers.on_liveness(Operation::Pull, false);
+        let causes = || {
+            let view = breakers.views().swap_remove(Operation::Pull as usize);
+            assert!(view.is_outage);
+            (view.cause, view.past_cause)
+        };
+        assert_eq!(causes(), (Some(CauseKind::Untrusted), None));
+        clock.advance(Duration::from_secs(1));
+        let other = breakers.admit(Operation::Sign, origin(50)).ok().unwrap();
+        other.settle(&result(Some(CauseKind::Down)));
+        assert_eq!(causes(), (None, Some(CauseKind::Untrusted)));
+        // A probe meets the fault again, so that calls of other operations show nothing about this one.
+        clock.advance(Duration::from_mins(10));
+        let probe = breakers.admit(Operation::Pull, origin(50)).ok().unwrap();
+        probe.settle(&result(Some(CauseKind::Untrusted)));
+        for seconds in [0, 1, 298] {
+            clock.advance(Duration::from_secs(seconds));
+            let other = breakers.admit(Operation::Sign, origin(50)).ok().unwrap();
+            other.settle(&result(None));
+            assert_eq!(causes(), (Some(CauseKind::Untrusted), None), "{seconds}");
         }
     }
 

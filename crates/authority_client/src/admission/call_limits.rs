@@ -14,7 +14,7 @@ use timing::clock::SharedClock;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use crate::admission::adaptive_limit::{AdaptiveLimit, CallStart};
-use crate::admission::call_origin::{CallPayer, CallerAccount};
+use crate::admission::call_origin::{CallerAccount, PayerOrService};
 use crate::admission::failing_accounts::FailingAccounts;
 use crate::admission::load_signal::{LoadSignal, load_signal};
 use crate::admission::overload_source::OverloadSource;
@@ -51,7 +51,7 @@ pub(crate) struct CallLimits {
 struct LimitState {
     slots: Slots,
     overloaded_accounts: OverloadSource<CallerAccount>,
-    overloaded_payers: OverloadSource<CallPayer>,
+    overloaded_payers: OverloadSource<PayerOrService>,
     queue: WaitQueue<Sender<AdmissionSlot>>,
     answer_time: Option<Duration>,
 }
@@ -63,7 +63,7 @@ struct Slots {
     /// calls end.
     used: u32,
     used_by: HashMap<CallerAccount, u32>,
-    used_by_payer: HashMap<CallPayer, u32>,
+    used_by_payer: HashMap<PayerOrService, u32>,
 }
 
 /// The group of slots that a slot belongs to: those that all accounts share, or the few for failing accounts.

@@ -17,7 +17,7 @@ pub enum CallerAccount {
 /// The payer of a call. Breakers and limits count by payer first, because a payer creates as many taxpayers as it
 /// likes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum CallPayer {
+pub(crate) enum PayerOrService {
     Service,
     Payer(i64),
 }
@@ -32,10 +32,10 @@ impl CallerAccount {
         }
     }
 
-    pub(crate) fn payer(self) -> CallPayer {
+    pub(crate) fn payer(self) -> PayerOrService {
         match self {
-            Self::Service => CallPayer::Service,
-            Self::Taxpayer { payer, .. } | Self::Payer(payer) => CallPayer::Payer(payer),
+            Self::Service => PayerOrService::Service,
+            Self::Taxpayer { payer, .. } | Self::Payer(payer) => PayerOrService::Payer(payer),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::admission::call_origin::{CallPayer, CallerAccount};
+use crate::admission::call_origin::{CallerAccount, PayerOrService};
 
 /// After this many failed calls without an answer in between, an account uses the separate slots for failing accounts.
 const FAILURES_MIN: u32 = 5;
@@ -21,9 +21,9 @@ pub(crate) struct FailingAccounts {
     /// The failed calls of each account since its last answer.
     failures: HashMap<CallerAccount, u32>,
     /// The failed calls of each payer since the last answer to any of its accounts.
-    payer_failures: HashMap<CallPayer, u32>,
+    payer_failures: HashMap<PayerOrService, u32>,
     /// The separate slots that are in use, by payer and in total.
-    used_by: HashMap<CallPayer, u32>,
+    used_by: HashMap<PayerOrService, u32>,
     used: u32,
 }
 
@@ -52,7 +52,7 @@ impl FailingAccounts {
     }
 
     /// Returns the number of separate slots that a payer uses; `None` if it may not take another one now.
-    pub(crate) fn slots_in_use_if_free(&self, payer: CallPayer) -> Option<u32> {
+    pub(crate) fn slots_in_use_if_free(&self, payer: PayerOrService) -> Option<u32> {
         let used = self.used_by.get(&payer).copied().unwrap_or_default();
         (used < SLOTS_PER_PAYER && self.used < SLOTS_MAX).then_some(used)
     }
@@ -61,12 +61,12 @@ impl FailingAccounts {
         self.used
     }
 
-    pub(crate) fn take_slot(&mut self, payer: CallPayer) {
+    pub(crate) fn take_slot(&mut self, payer: PayerOrService) {
         self.used += 1;
         *self.used_by.entry(payer).or_default() += 1;
     }
 
-    pub(crate) fn free_slot(&mut self, payer: CallPayer) {
+    pub(crate) fn free_slot(&mut self, payer: PayerOrService) {
         self.used = self.used.saturating_sub(1);
         if let Some(used) = self.used_by.get_mut(&payer) {
             *used = used.saturating_sub(1);
@@ -85,8 +85,8 @@ mod tests {
         CallerAccount::Taxpayer { id, payer: 1 }
     }
 
-    fn payer(id: u32) -> CallPayer {
-        CallPayer::Payer(i64::from(id))
+    fn payer(id: u32) -> PayerOrService {
+        PayerOrService::Payer(i64::from(id))
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod failure_causes;
 pub(super) mod load_signal;
 pub(super) mod open_breaker;
 pub(super) mod overload_source;
+mod own_faults;
 mod payer_lane;
 pub(super) mod permit;
 mod requested_pause;

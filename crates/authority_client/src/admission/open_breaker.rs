@@ -73,7 +73,7 @@ pub(crate) enum OpenScope<C> {
     Tripped,
 }
 
-/// The callers that an open breaker holds back at a given time.
+/// The callers that an open breaker holds back at a given time, as this breaker knows them: payers or accounts.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum HeldBackCallers<'a, C> {
     Nobody,
@@ -218,8 +218,8 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         }
     }
 
-    /// Returns when the next probe may start; `None` if the next call is the probe, a probe is in flight, or none is
-    /// made.
+    /// Returns when the next probe may start. `None` if the next call is the probe, if a probe is in flight, or if an
+    /// operator tripped the breaker, which then makes no probes.
     pub(crate) fn next_probe_at(&self, now: Timestamp) -> Option<Timestamp> {
         let is_due = time_until(now, self.next_probe_at, PROBE_EVERY).is_none();
         let is_awaited = !is_due && self.probing_since.is_none() && !self.is_tripped();
@@ -229,7 +229,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
 
 impl<C: Copy + PartialEq> EarlyProbes<C> {
     /// Starts the early probes. Returns `None` if many callers failed: early probes would then only add load.
-    pub(crate) fn new_if_few_failed(failed: Vec<C>, now: Timestamp) -> Option<Self> {
+    pub(crate) fn start_probes_if_few_failed(failed: Vec<C>, now: Timestamp) -> Option<Self> {
         Self {
             failed,
             next_at: add_time(now, EARLY_PROBE_EVERY),

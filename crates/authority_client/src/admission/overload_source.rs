@@ -68,10 +68,10 @@ impl<C: Copy + PartialEq> LatestCallers<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::call_origin::CallPayer;
+    use crate::admission::call_origin::PayerOrService;
 
-    fn payer(id: i64) -> CallPayer {
-        CallPayer::Payer(id)
+    fn payer(id: i64) -> PayerOrService {
+        PayerOrService::Payer(id)
     }
 
     fn at(second: i64) -> Timestamp {

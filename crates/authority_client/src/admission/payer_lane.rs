@@ -181,7 +181,7 @@ impl PayerLane {
                 Some(open) => open.scope = OpenScope::Some(failed),
             },
             FailureEvidence::Several(failed) => {
-                let probes = EarlyProbes::new_if_few_failed(failed.clone(), now);
+                let probes = EarlyProbes::start_probes_if_few_failed(failed.clone(), now);
                 self.open(OpenScope::All(probes), failed, now);
             }
         }

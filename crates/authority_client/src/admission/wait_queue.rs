@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::admission::call_origin::{CallPayer, CallerAccount};
+use crate::admission::call_origin::{CallerAccount, PayerOrService};
 
 /// The largest number of calls that may wait for one operation.
 pub(crate) const WAITING_MAX: usize = 1_000;
@@ -36,9 +36,9 @@ pub(crate) struct WaitQueue<T> {
     /// The accounts with waiters. The account that was served longest ago is first.
     turns: VecDeque<CallerAccount>,
     /// The number of waiters of each payer that has any.
-    payers: HashMap<CallPayer, usize>,
+    payers: HashMap<PayerOrService, usize>,
     /// The payers in the order in which they were served last, the one that was served longest ago first.
-    payer_turns: VecDeque<CallPayer>,
+    payer_turns: VecDeque<PayerOrService>,
     waiting: usize,
     next_number: u64,
 }
@@ -66,7 +66,7 @@ impl<T> WaitQueue<T> {
         self.waiting
     }
 
-    pub(crate) fn payer_len(&self, payer: CallPayer) -> usize {
+    pub(crate) fn payer_len(&self, payer: PayerOrService) -> usize {
         self.payers.get(&payer).copied().unwrap_or_default()
     }
 

@@ -8,6 +8,9 @@ use serde::Serialize;
 
 use crate::crypto::keys::{CryptoError, CryptoKeys};
 
+/// The bytes that follow the IRN inside the text: a full stop and the unix seconds, which have 10 digits until 2286.
+const STAMP_BYTES: usize = 11;
+
 /// The QR code's text before encryption. The authority prescribes the order of the fields.
 #[derive(Serialize)]
 struct QrContent<'a> {
@@ -16,6 +19,17 @@ struct QrContent<'a> {
 }
 
 impl CryptoKeys {
+    /// Returns the length, in bytes, of the longest IRN of letters, digits and hyphens whose QR code the key can encrypt.
+    pub fn irn_bytes_max(&self) -> Result<usize, CryptoError> {
+        let without_irn = QrContent {
+            irn: "",
+            certificate: self.certificate(),
+        };
+        let rest = serde_json::to_vec(&without_irn).map_err(|_| CryptoError::Encryption)?;
+        let room = self.encrypting_key()?.max_plaintext_size();
+        Ok(room.saturating_sub(rest.len() + STAMP_BYTES))
+    }
+
     /// Encrypts `{"irn":"<irn>.<unix seconds>","certificate":"…"}` with RSA PKCS#1 v1.5. Returns base64.
     pub fn qr_code(&self, irn: &str, at: Timestamp) -> Result<String, CryptoError> {
         let stamped = format!("{irn}.{}", at.as_second());
@@ -78,6 +92,16 @@ mod tests {
     fn two_codes_of_one_invoice_differ() {
         let at = Timestamp::UNIX_EPOCH;
         assert_ne!(keys().qr_code(IRN, at), keys().qr_code(IRN, at));
+    }
+
+    #[test]
+    fn the_longest_irn_has_a_qr_code_and_a_longer_one_has_none() {
+        let now = Timestamp::from_second(1_767_225_600).unwrap();
+        let max = keys().irn_bytes_max().unwrap();
+        for (length, has_code) in [(1, true), (max, true), (max + 1, false), (300, false)] {
+            let code = keys().qr_code(&"X".repeat(length), now);
+            assert_eq!(code.is_ok(), has_code, "{length} of {max}");
+        }
     }
 
     #[test]

@@ -160,7 +160,7 @@ impl<'a> Node<'a> {
         if items.is_empty() {
             return Err(self.fault("must contain at least 1 item"));
         }
-        Ok(self.number_items(items))
+        Ok(self.item_nodes(items))
     }
 
     pub(crate) fn items_if_present(&self) -> Result<Vec<Self>, Fault> {
@@ -170,11 +170,11 @@ impl<'a> Node<'a> {
                 .ok_or_else(|| node.fault("must be an array"))
         })?;
         Ok(items
-            .map(|items| self.number_items(items))
+            .map(|items| self.item_nodes(items))
             .unwrap_or_default())
     }
 
-    fn number_items(&self, items: &'a [Value]) -> Vec<Self> {
+    fn item_nodes(&self, items: &'a [Value]) -> Vec<Self> {
         items
             .iter()
             .enumerate()

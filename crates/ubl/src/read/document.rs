@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use trade_document::{CodeAndName, PaymentMeans, Period, Reference, ReferenceKind};
 
 use super::Reader;
-use crate::codes::{self, RootKind};
+use crate::codes::{self, ReadCode, RootKind};
 use crate::element::Element;
 use crate::fault::Cause;
 use crate::fixed_texts::{CUSTOMIZATION, IRN_DESCRIPTION, TAX_CURRENCY_DESCRIPTION};
@@ -44,7 +44,7 @@ impl Reader<'_> {
             } else {
                 "381"
             };
-            return codes::read_document_type(root_kind, usual, None).0;
+            return codes::read_document_type(root_kind, usual, None).value;
         };
         let foreign = root.peek_at(name);
         // Our writer stores the type's name in this attribute. Other programs may store a flag there, so a value
@@ -53,7 +53,10 @@ impl Reader<'_> {
         let title = title
             .map(|one| one.value.trim())
             .filter(|name| name.contains(char::is_alphabetic));
-        let (coded, is_exact) = codes::read_document_type(root_kind, &foreign, title);
+        let ReadCode {
+            value: coded,
+            is_exact,
+        } = codes::read_document_type(root_kind, &foreign, title);
         if title.is_some() {
             element.attribute("name");
         }
@@ -135,7 +138,10 @@ impl Reader<'_> {
 
     fn means_code(&mut self, element: &Element) -> String {
         let foreign = crate::element::fold_spaces(&element.text);
-        let (own, is_exact) = codes::read_payment_means(&foreign);
+        let ReadCode {
+            value: own,
+            is_exact,
+        } = codes::read_payment_means(&foreign);
         if is_exact {
             element.mark_read();
         } else {

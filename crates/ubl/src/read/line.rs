@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         let own = item
             .at("cac:ClassifiedTaxCategory")
             .and_then(|one| self.tax(one, None));
-        let tax = own.or_else(|| self.summed_tax(line));
+        let tax = own.or_else(|| self.tax_from_line_total(line));
         if item.children_named("cac:ClassifiedTaxCategory").count() > 1 {
             let sentence = "The line has several taxes; the first was taken.".to_owned();
             self.report_change(Cause::TaxCategory, line, sentence);
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
             [] if self.root.at("cac:TaxTotal").is_none() => {
                 let sentence = "The document states no tax: its lines became exempted.".to_owned();
                 self.report_change_once(Cause::TaxCategory, line, sentence);
-                let (own, _) = codes::read_tax_category("E", "VAT", "", None);
+                let own = codes::read_tax_category("E", "VAT", "", None).value;
                 let category = CodeAndName {
                     code: own.to_owned(),
                     name: "VAT".to_owned(),
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the tax in the tax total that a line may have. Our writer puts it into the item instead.
-    fn summed_tax(&mut self, line: &Element) -> Option<Tax> {
+    fn tax_from_line_total(&mut self, line: &Element) -> Option<Tax> {
         let sum = line.at("cac:TaxTotal/cac:TaxSubtotal")?;
         let tax = self.tax(sum.at("cac:TaxCategory")?, Some(sum));
         line.children_named("cac:TaxTotal")

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use trade_document::TradeDocument;
 
+use crate::active_content::find_active_content;
 use crate::beside::{UnmappedPart, collect_unmapped_parts};
 use crate::codes::{self, RootKind};
 use crate::element::{Element, path};
@@ -57,6 +58,7 @@ pub fn read_with_units(
         changes: Vec::new(),
     };
     let document = reader.document(kind);
+    reader.report_active_content();
     let Reader {
         faults, changes, ..
     } = reader;
@@ -144,7 +146,7 @@ impl<'a> Reader<'a> {
         let mut document_type = self.document_type(root_kind);
         if self.convert_negative_invoice(&mut body) {
             let credit = codes::credit_note_code(&document_type.code);
-            document_type = codes::read_document_type(RootKind::CreditNote, credit, None).0;
+            document_type = codes::read_document_type(RootKind::CreditNote, credit, None).value;
         }
         self.correct_lines(&mut body);
         self.check_totals(&body);
@@ -234,13 +236,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn required_text(&mut self, parent: &Element, name: &str, what: &str) -> Option<String> {
+    /// Reports once each namespace of which elements or attributes are left out. The path is that of the first element.
+    fn report_active_content(&mut self) {
+        // A document may have very many of these elements and other changes, so they are not compared each with each.
+        let mut found: Vec<(&Element, &str)> = Vec::new();
+        find_active_content(self.root, &mut |element, namespace| {
+            if found.iter().all(|(_, known)| *known != namespace) {
+                found.push((element, namespace));
+            }
+        });
+        for (element, namespace) in found {
+            let sentence = format!(
+                "What is in the namespace {namespace} is left out, because a browser would act on it."
+            );
+            self.report_change(Cause::ActiveContent, element, sentence);
+        }
+    }
+
+    fn required_text(&mut self, parent: &Element, name: &str, label: &str) -> Option<String> {
         let text = parent.text_at(name);
         if text.is_none() {
             self.report_fault(
                 Cause::Missing,
                 parent,
-                format!("The {what} is missing ({name})."),
+                format!("The {label} is missing ({name})."),
             );
         }
         text

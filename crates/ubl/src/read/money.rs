@@ -5,7 +5,7 @@ use trade_document::{Charge, CodeAndName, Tax, TaxSubtotal, Totals};
 
 use super::line::RawLine;
 use super::{Body, Reader};
-use crate::codes::{self, EXEMPTION_REASON, currency_digits};
+use crate::codes::{self, EXEMPTION_REASON, ReadCode, currency_digits};
 use crate::element::{CURRENCY, Element};
 use crate::fault::Cause;
 use crate::fixed_texts::{DISCOUNT_CODE, FEE_CODE};
@@ -100,7 +100,10 @@ impl Reader<'_> {
             &stated
         };
         let beside = element.peek_at("cac:TaxScheme/cbc:TaxTypeCode");
-        let (own, is_exact) = codes::read_tax_category(category, scheme, &beside, percent);
+        let ReadCode {
+            value: own,
+            is_exact,
+        } = codes::read_tax_category(category, scheme, &beside, percent);
         if own == beside {
             element.text_at("cac:TaxScheme/cbc:TaxTypeCode");
         }
@@ -341,8 +344,8 @@ pub(crate) fn gross(line: &trade_document::Line, digits: u32) -> Option<Decimal>
     Some(round(product.checked_div(line.base_quantity)?, digits))
 }
 
-/// True if the tax total is in this currency, or states none. Does not mark the currency as read, because a total in
-/// another currency is kept as a whole.
+/// True if the tax total is in this currency, or states no currency. Does not mark the currency as read, because a
+/// total in another currency is kept as a whole, as a part of the document without a field.
 fn is_total_in_currency(total: &Element, currency: &str) -> bool {
     let amount = total.at("cbc:TaxAmount");
     let mut attributes = amount.into_iter().flat_map(|one| &one.attributes);
@@ -350,7 +353,7 @@ fn is_total_in_currency(total: &Element, currency: &str) -> bool {
     stated.is_none_or(|attribute| attribute.value.trim().eq_ignore_ascii_case(currency))
 }
 
-/// True if the amount is in this currency, or states none.
+/// True if the amount is in this currency, or states no currency. Marks the currency as read.
 pub(super) fn is_in_currency(amount: &Element, currency: &str) -> bool {
     amount
         .attribute(CURRENCY)

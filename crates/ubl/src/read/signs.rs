@@ -18,8 +18,8 @@ const GROSS_LIMIT: Decimal = Decimal::from_parts(0xA4C6_8000, 0x0003_8D7E, 0, fa
 const DIFFERENCE: &str = "Difference to quantity × price";
 
 impl Reader<'_> {
-    /// Turns an invoice with negative totals into a credit note with positive ones. Returns true if it did. Reports a
-    /// fault for a credit note with negative totals.
+    /// Turns an invoice with negative totals into a credit note with positive ones, and returns true. Returns false if
+    /// the totals are not negative. Reports a fault for a credit note with negative totals.
     pub(super) fn convert_negative_invoice(&mut self, body: &mut Body) -> bool {
         let root = self.root;
         let totals = &mut body.totals;

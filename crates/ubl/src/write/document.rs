@@ -85,7 +85,7 @@ pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable
 /// Otherwise a reference holds the currency, so that a reader gets it back.
 pub(super) fn move_unstated_tax_currency(root: &mut Element) {
     let currency = root.peek_at(TAX_CURRENCY);
-    if has_tax_in(root, &currency) {
+    if states_tax_in_currency(root, &currency) {
         return;
     }
     root.children.retain(|child| child.name != TAX_CURRENCY);
@@ -101,7 +101,7 @@ pub(super) fn move_unstated_tax_currency(root: &mut Element) {
     }
 }
 
-fn has_tax_in(root: &Element, currency: &str) -> bool {
+fn states_tax_in_currency(root: &Element, currency: &str) -> bool {
     let totals = root.children_named("cac:TaxTotal");
     let mut attributes = totals
         .filter_map(|total| total.at("cbc:TaxAmount"))
@@ -109,9 +109,9 @@ fn has_tax_in(root: &Element, currency: &str) -> bool {
     attributes.any(|one| one.name == CURRENCY && one.value == currency)
 }
 
-/// True if a reader would read this UBL code as another document type of the authority.
-fn is_ambiguous_code(root: RootKind, code: &str, own: &str) -> bool {
-    codes::read_document_type(root, code, None).0.code != own
+/// True if a reader would read this UBL code as another document type than the authority's `authority_code`.
+fn is_ambiguous_code(root: RootKind, ubl_code: &str, authority_code: &str) -> bool {
+    codes::read_document_type(root, ubl_code, None).value.code != authority_code
 }
 
 fn push_date(element: &mut Element, name: &str, date: Option<Date>) {

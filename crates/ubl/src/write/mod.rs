@@ -7,6 +7,7 @@ mod party;
 
 use trade_document::TradeDocument;
 
+use crate::active_content::remove_active_content;
 use crate::beside::{UnmappedPart, merge_parts};
 use crate::fault::UnwritableDocument;
 use crate::order;
@@ -28,6 +29,7 @@ pub fn write_with_parts(
 ) -> Result<String, UnwritableDocument> {
     let mut root = document::to_element(document)?;
     merge_parts(&mut root, beside);
+    remove_active_content(&mut root);
     document::move_unstated_tax_currency(&mut root);
     order::sort_children(&mut root);
     serialize_document(&root)

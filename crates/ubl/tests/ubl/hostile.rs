@@ -2,7 +2,7 @@
 
 use crate::test_set;
 use proptest::prelude::*;
-use ubl::{Limits, read, write};
+use ubl::{Cause, Limits, UnmappedPart, read, write, write_with_parts};
 
 fn first_fault(xml: impl AsRef<[u8]>, limits: &Limits) -> String {
     match read(xml.as_ref(), limits) {
@@ -157,6 +157,121 @@ fn other_encodings_and_prefixes_are_read() {
         read.document.supplier.address.city.as_deref(),
         Some("Lagós")
     );
+}
+
+const XHTML: &str = "http://www.w3.org/1999/xhtml";
+const SVG: &str = "http://www.w3.org/2000/svg";
+const XSLT: &str = "http://www.w3.org/1999/XSL/Transform";
+const INVOICE: &str = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2";
+
+fn extension(content: &str) -> String {
+    format!(
+        "<ext:UBLExtensions><ext:UBLExtension><ext:ExtensionContent>{content}</ext:ExtensionContent>\
+         </ext:UBLExtension></ext:UBLExtensions>"
+    )
+}
+
+fn plain_with(content: &str) -> String {
+    let start = "<cbc:CustomizationID>";
+    plain().replace(start, &format!("{}{start}", extension(content)))
+}
+
+#[test]
+fn what_a_browser_would_act_on_is_neither_kept_nor_written() {
+    for (content, namespace) in [
+        (
+            format!("<h:script xmlns:h=\"{XHTML}\">bad()</h:script>"),
+            XHTML,
+        ),
+        (format!("<script xmlns=\"{XHTML}\">bad()</script>"), XHTML),
+        (format!("<s:svg xmlns:s=\"{SVG}\" onload=\"bad()\"/>"), SVG),
+        (
+            format!("<a xmlns=\"urn:x\"><b><s:g xmlns:s=\"{SVG}\">bad()</s:g></b></a>"),
+            SVG,
+        ),
+        (
+            format!("<t:stylesheet xmlns:t=\"{XSLT}\">bad()</t:stylesheet>"),
+            XSLT,
+        ),
+        (
+            format!("<a xmlns=\"urn:x\" xmlns:h=\"{XHTML}\" h:onclick=\"bad()\"/>"),
+            XHTML,
+        ),
+    ] {
+        let harmless = "<s:Sign xmlns:s=\"urn:s\">kept</s:Sign>";
+        for (content, is_kept) in [(content.clone(), false), (content.clone() + harmless, true)] {
+            let first = read(plain_with(&content).as_bytes(), &Limits::default()).unwrap();
+            let mut told = first.changes.iter();
+            let told = told.find(|one| one.cause == Cause::ActiveContent).unwrap();
+            assert!(told.sentence.contains(namespace), "{told}");
+            let xml = write_with_parts(&first.document, &first.beside).unwrap();
+            assert!(!xml.contains("bad()") && !xml.contains(namespace), "{xml}");
+            assert_eq!(xml.contains(">kept<"), is_kept, "{xml}");
+            assert_eq!(xml.contains("UBLExtensions"), is_kept, "{xml}");
+            // An earlier version has kept the part.
+            let part = UnmappedPart {
+                path: "/Invoice".to_owned(),
+                value: extension(&content),
+            };
+            assert_eq!(write_with_parts(&first.document, &[part]).unwrap(), xml);
+        }
+    }
+}
+
+#[test]
+fn a_namespace_is_told_once_however_many_elements_have_it() {
+    let both = format!("<h:a xmlns:h=\"{XHTML}\"/><s:b xmlns:s=\"{SVG}\"/>");
+    let first = read(
+        plain_with(&both.repeat(1_000)).as_bytes(),
+        &Limits::default(),
+    );
+    let changes = first.unwrap().changes;
+    let told = changes
+        .iter()
+        .filter(|one| one.cause == Cause::ActiveContent);
+    let told: Vec<_> = told.map(|one| (&*one.path, &*one.sentence)).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    for ((path, sentence), namespace) in told.into_iter().zip([XHTML, SVG]) {
+        assert!(path.contains("ExtensionContent"), "{path}");
+        assert!(sentence.contains(namespace), "{sentence}");
+    }
+}
+
+#[test]
+fn no_name_becomes_the_declaration_of_a_namespace() {
+    let from_root = format!("xmlns:i=\"{INVOICE}\" i:xmlns");
+    for (content, fault) in [
+        (
+            format!("<i:script {from_root}=\"{XHTML}\">1</i:script>"),
+            "read",
+        ),
+        (
+            format!("<i:a {from_root}:h=\"{XHTML}\">1</i:a>"),
+            "\"xmlns:h\" is not the name of an element or attribute.",
+        ),
+        (
+            "<p:n0:script xmlns:p=\"urn:x\">1</p:n0:script>".to_owned(),
+            "\"n0:script\" is not the name of an element or attribute.",
+        ),
+    ] {
+        let xml = plain_with(&content);
+        assert_eq!(first_fault(&xml, &Limits::default()), fault, "{content}");
+        if let Ok(first) = read(xml.as_bytes(), &Limits::default()) {
+            let xml = write_with_parts(&first.document, &first.beside).unwrap();
+            assert!(
+                xml.contains(":xmlns=\"") && !xml.contains(&format!(" xmlns=\"{XHTML}")),
+                "{xml}"
+            );
+        }
+    }
+    for name in ["xmlns", "xmlns:h"] {
+        let part = UnmappedPart {
+            path: format!("/Invoice/cac:AccountingSupplierParty/cac:Party/@{name}"),
+            value: XHTML.to_owned(),
+        };
+        let xml = write_with_parts(&test_set::plain(), &[part]).unwrap();
+        assert_eq!(xml, plain());
+    }
 }
 
 #[test]

@@ -26,8 +26,8 @@ use crate::http::resolver::{GuardedResolver, Lookup};
 pub(crate) struct ConnectionLimits {
     /// The timeout for making the connection, with TLS.
     pub(crate) timeout: Duration,
-    /// The number of bytes that may be read until the head of a response has arrived, and again from there to the
-    /// next head.
+    /// The maximum number of bytes that are read until the head of the first response has arrived, and then from each
+    /// head, body included, to the next one.
     pub(crate) read_bytes_max: usize,
 }
 
@@ -102,7 +102,7 @@ impl Service<Uri> for GuardedConnector {
         self.connector.poll_ready(context)
     }
 
-    /// Reads the context here, because the returned future may run in another task.
+    /// Reads the request context here and not in the returned future, because the future may run in another task.
     fn call(&mut self, destination: Uri) -> Self::Future {
         let permitted =
             RequestContext::current().filter(|request| request.may_try_url(&self.policy));

@@ -5,6 +5,7 @@
 //! | the client: limits of time and size, no redirects, no proxy | `client` |
 //! | the check of `address_policy` at each connection | `connect_policy`, applied by `resolver` and `connector` |
 //! | how much is read from a connection | `read_budget`, applied by `connector` |
+//! | the data of a request that connector and resolver need | `request_context` |
 //! | connections that are kept open | `keep_alive` |
 //! | headers for the log of attempts, without secrets | `logged_headers` |
 //! | times of the phases of an attempt | `phases` |

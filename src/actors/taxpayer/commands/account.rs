@@ -210,7 +210,7 @@ impl TaxpayerCommand for RecordVerification {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Taxpayer, Refusal> {
         let mut taxpayer = uow.taxpayer()?.clone();
         let before = taxpayer.verification;
-        if let Some(after) = before.after(self.found) {
+        if let Some(after) = before.after_check(self.found) {
             taxpayer.verification = after;
             taxpayer.updated_at = uow.now;
             *uow.taxpayer = Some(taxpayer.clone());

@@ -2,7 +2,7 @@
 //! one that its sender has read, so that two processes do not take the same step twice.
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::correct::approve;
+use crate::actors::taxpayer::commands::correct::approve_document;
 use crate::actors::taxpayer::commands::correction_names::{
     NumberKind, add_identifier_reads, find_free_identifiers,
 };
@@ -75,7 +75,7 @@ impl TaxpayerCommand for AdvanceCorrection {
         }
         let after = match &self.step {
             CorrectionStep::Create(draft) => create_replacement(uow, stored, draft)?,
-            CorrectionStep::Sign(payable) => sign_next_document(uow, stored, *payable),
+            CorrectionStep::Sign(payable) => mark_next_document_signed(uow, stored, *payable),
             CorrectionStep::Enter(state, reason) => {
                 stored.enter_state(*state, reason.clone(), uow.now)
             }
@@ -98,7 +98,7 @@ fn create_replacement(
         ..draft.clone()
     };
     let created = add_invoice(uow, &draft)?;
-    let id = approve(uow, created.invoice)?;
+    let id = approve_document(uow, created.invoice)?;
     let mut documents = correction.documents.iter_mut();
     let planned = documents.find(|document| document.kind == DocumentPurpose::Replacement);
     if let Some(planned) = planned {
@@ -109,7 +109,11 @@ fn create_replacement(
     Ok(correction.enter_state(CorrectionState::Running, None, uow.now))
 }
 
-fn sign_next_document(uow: &mut UnitOfWork, correction: Correction, payable: Amount) -> Correction {
+fn mark_next_document_signed(
+    uow: &mut UnitOfWork,
+    correction: Correction,
+    payable: Amount,
+) -> Correction {
     let signed = correction.next_document();
     let credit_note = signed
         .filter(|document| document.kind == DocumentPurpose::CreditNote && correction.is_whole);

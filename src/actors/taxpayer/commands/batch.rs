@@ -11,6 +11,7 @@ use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::events::event::EventKind;
+use crate::domain::import::record::DocumentResult;
 use crate::domain::invoice::Draft;
 use crate::domain::invoice::batch::{self, Batch, BatchCandidate, BatchItem, ItemOutcome};
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -26,38 +27,46 @@ impl TaxpayerCommand for CreateBatch {
     const IS_LARGE: bool = true;
 
     fn size(&self) -> CommandSize {
-        drafts(&self.0).map(CommandSize::for_draft).sum()
+        faultless_drafts(&self.0).map(CommandSize::for_draft).sum()
     }
 
     fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
-        drafts(&self.0).for_each(|draft| add_wanted_ids(draft, wanted));
+        faultless_drafts(&self.0).for_each(|draft| add_wanted_ids(draft, wanted));
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        drafts(&self.0).for_each(|draft| add_draft_reads(draft, wanted, context));
+        faultless_drafts(&self.0).for_each(|draft| add_draft_reads(draft, wanted, context));
     }
 
-    /// Is refused as a whole only if the account may not create invoices. Otherwise each item succeeds or fails alone.
+    /// The batch is refused as a whole only if the account may not create invoices. Otherwise each item succeeds or
+    /// fails alone.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Batch, Refusal> {
-        create_batch(uow, &self.0).map(|(batch, _)| batch)
+        create_batch(uow, &self.0).map(|created| created.batch)
     }
 }
 
+/// A batch whose invoices were created or refused.
+pub(super) struct CreatedBatch {
+    pub(super) batch: Batch,
+    /// The faults of each item, in the order of the items; `None` for an item that did not fail.
+    pub(super) faults: Vec<Option<Faults>>,
+}
+
 /// Returns the drafts of the candidates that have no fault.
-pub(super) fn drafts(candidates: &[BatchCandidate]) -> impl Iterator<Item = &Draft> {
+pub(super) fn faultless_drafts(candidates: &[BatchCandidate]) -> impl Iterator<Item = &Draft> {
     candidates
         .iter()
         .filter_map(|candidate| candidate.draft.as_deref().ok())
 }
 
-/// Creates the invoices of a batch. Also returns the faults of each item that failed.
+/// Creates the invoices of a batch, stores the batch and emits its event.
 pub(super) fn create_batch(
     uow: &mut UnitOfWork,
     candidates: &[BatchCandidate],
-) -> Result<(Batch, Vec<Option<Faults>>), Refusal> {
+) -> Result<CreatedBatch, Refusal> {
     let batch_no = batch::draw_batch_number(uow.now, &mut clock::system_rng());
-    let items = create_items(uow, &batch_no, candidates)?;
-    let (items, faults) = items.into_iter().unzip();
+    let results = create_items(uow, &batch_no, candidates)?.into_iter();
+    let (items, faults) = results.map(|result| (result.item, result.faults)).unzip();
     let batch = Batch {
         taxpayer_id: uow.id,
         batch_no,
@@ -72,15 +81,15 @@ pub(super) fn create_batch(
     });
     uow.emit(EventKind::InvoiceBatchCompleted, None, &data);
     uow.writes.batches.push(batch.clone());
-    Ok((batch, faults))
+    Ok(CreatedBatch { batch, faults })
 }
 
-/// Creates invoices of a batch, each with its result and the faults if it failed.
+/// Creates the invoices of candidates that belong to this batch. Returns one result for each candidate, in their order.
 pub(super) fn create_items(
     uow: &mut UnitOfWork,
     batch_no: &str,
     candidates: &[BatchCandidate],
-) -> Result<Vec<(BatchItem, Option<Faults>)>, Refusal> {
+) -> Result<Vec<DocumentResult>, Refusal> {
     uow.taxpayer()?
         .check_may_create_invoices(uow.verification)?;
     let mut items = Vec::with_capacity(candidates.len());
@@ -90,11 +99,7 @@ pub(super) fn create_items(
     Ok(items)
 }
 
-fn create_item(
-    uow: &mut UnitOfWork,
-    batch_no: &str,
-    candidate: &BatchCandidate,
-) -> (BatchItem, Option<Faults>) {
+fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &BatchCandidate) -> DocumentResult {
     let invoice_no = candidate.invoice_no.clone();
     let draft = match &candidate.draft {
         Ok(draft) => Draft {
@@ -102,25 +107,31 @@ fn create_item(
             ..(**draft).clone()
         },
         Err(faults) => {
-            let item = BatchItem::from_faults(invoice_no, faults);
-            return (item, Some(faults.clone()));
+            return DocumentResult {
+                item: BatchItem::from_faults(invoice_no, faults),
+                faults: Some(faults.clone()),
+            };
         }
     };
     match add_invoice(uow, &draft) {
-        Ok(created) => {
-            let item = BatchItem {
+        Ok(created) => DocumentResult {
+            item: BatchItem {
                 invoice_no,
                 ..BatchItem::for_invoice(&created.invoice, created.duplicate)
-            };
-            (item, None)
-        }
+            },
+            faults: None,
+        },
         Err(refusal) => {
             let faults = item_faults(refusal);
-            (BatchItem::from_faults(invoice_no, &faults), Some(faults))
+            DocumentResult {
+                item: BatchItem::from_faults(invoice_no, &faults),
+                faults: Some(faults),
+            }
         }
     }
 }
 
+/// Returns the faults of an item that was refused: those of the refusal or, if it names none, one about the whole item.
 pub(super) fn item_faults(refusal: Refusal) -> Faults {
     match refusal {
         Refusal::Invalid(faults) => faults,

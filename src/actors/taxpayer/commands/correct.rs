@@ -35,8 +35,8 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::Operation;
 use crate::domain::reference::catalog::Catalog;
 use crate::store::ids::IdKind;
+use crate::store::invoices::correcting_documents::{CORRECTING_BYTES_MAX, CORRECTING_MAX};
 use crate::store::invoices::corrections::StoredCorrection;
-use crate::store::invoices::{CORRECTING_BYTES_MAX, CORRECTING_MAX};
 
 /// The remark of the status change that approves a document of a correction.
 const REMARK: &str = "Approved by the correction";
@@ -46,7 +46,7 @@ const REMARK: &str = "Approved by the correction";
 pub struct CorrectedInvoiceIdentifiers {
     pub id: InvoiceId,
     pub irn: Irn,
-    /// The references by which other documents may refer to the invoice.
+    /// The texts with which other documents may refer to the invoice: its id, its number or its IRN.
     pub references: Vec<String>,
 }
 
@@ -178,7 +178,7 @@ impl TaxpayerCommand for CorrectInvoice {
         if self.is_preview || correction.documents.is_empty() {
             return Ok(correction);
         }
-        correction.correction_no = draw_number(uow);
+        correction.correction_no = draw_correction_number(uow);
         correction.state = CorrectionState::Running;
         if let (Some(draft), Some(document)) = (&plan.credit_note, correction.documents.first_mut())
         {
@@ -198,7 +198,7 @@ impl TaxpayerCommand for CorrectInvoice {
 }
 
 /// Draws a correction number from the day and random digits, like the number of a batch but with the letter C.
-fn draw_number(uow: &UnitOfWork) -> String {
+fn draw_correction_number(uow: &UnitOfWork) -> String {
     let number = batch::draw_batch_number(uow.now, &mut clock::system_rng());
     number.replacen('B', "C", 1)
 }
@@ -369,11 +369,14 @@ fn create_credit_note(
 ) -> Result<InvoiceId, Refusal> {
     let (note, posting) = new_invoice(uow, draft, irn, original.customer.clone());
     put_new_invoice(uow, &note, posting);
-    approve(uow, note)
+    approve_document(uow, note)
 }
 
 /// Approves a new document of a correction, and returns its id.
-pub(super) fn approve(uow: &mut UnitOfWork, document: Invoice) -> Result<InvoiceId, Refusal> {
+pub(super) fn approve_document(
+    uow: &mut UnitOfWork,
+    document: Invoice,
+) -> Result<InvoiceId, Refusal> {
     let previous = document.status;
     let approved = Transition::Set(SettableStatus::Approved);
     let approved = document.apply_transition(approved, uow.now)?;

@@ -1,4 +1,4 @@
-//! The numbers and the IRNs of the documents of a correction.
+//! The numbers and the IRNs of the new documents of a correction: a credit note and a replacement.
 
 use jiff::civil::Date;
 
@@ -34,7 +34,8 @@ impl NumberKind {
         Self { mark, date }
     }
 
-    fn numbers(self, original: &Irn) -> impl Iterator<Item = String> {
+    /// Returns the numbers that are tried in turn, such as `INV1CN1`, `INV1CN2` and so on.
+    fn candidate_numbers(self, original: &Irn) -> impl Iterator<Item = String> {
         let start = format!("{}{}", original.invoice_no(), self.mark);
         (1..=NUMBERS_MAX).map(move |at| format!("{start}{at}"))
     }
@@ -54,7 +55,7 @@ pub(super) fn add_identifier_reads(
     original: &Irn,
     kind: NumberKind,
 ) {
-    for number in kind.numbers(original) {
+    for number in kind.candidate_numbers(original) {
         wanted.add_invoice_no(&number);
         let taxpayer = context.cached.taxpayer.as_ref();
         let irn = taxpayer
@@ -72,7 +73,7 @@ pub(super) fn find_free_identifiers(
     kind: NumberKind,
 ) -> Result<FreeIdentifiers, Refusal> {
     let service_id = &uow.taxpayer()?.service_id;
-    let found = kind.numbers(original).find_map(|invoice_no| {
+    let found = kind.candidate_numbers(original).find_map(|invoice_no| {
         let irn = Irn::for_invoice(&invoice_no, service_id, kind.date).ok()?;
         let is_free = uow.invoices.find_by_number(&invoice_no).is_none()
             && uow.find_invoice_by_irn(&irn).is_none();

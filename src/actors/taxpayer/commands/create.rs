@@ -46,7 +46,7 @@ impl TaxpayerCommand for CreateInvoice {
         add_wanted_ids(&self.0, wanted);
     }
 
-    fn contents(&self) -> Option<String> {
+    fn contents_for_replay(&self) -> Option<String> {
         serde_json::to_string(&self.0).ok()
     }
 
@@ -96,7 +96,7 @@ pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created
     let taxpayer = uow.taxpayer()?;
     taxpayer.check_may_create_invoices(uow.verification)?;
     let irn = determine_irn(draft, taxpayer)?;
-    if let Some(existing) = find_existing(uow, draft, &irn) {
+    if let Some(existing) = find_existing_invoice(uow, draft, &irn) {
         if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
             return Err(irn_taken_refusal(&irn, &existing.invoice_no));
         }
@@ -105,7 +105,7 @@ pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created
             duplicate: Some(compare_with_existing(draft, existing)),
         });
     }
-    check_number(taxpayer, draft, &irn)?;
+    check_invoice_number(taxpayer, draft, &irn)?;
     let customer = resolve_customer(uow, &draft.customer, draft.category);
     let (mut invoice, posting) = new_invoice(uow, draft, irn, customer);
     resolve_items(uow, &mut invoice.lines);
@@ -220,7 +220,11 @@ pub(super) fn irn_taken_refusal(irn: &Irn, existing_no: &str) -> Refusal {
 }
 
 /// Refuses a new invoice whose number the authority would refuse, if the account is strict about numbers.
-pub(super) fn check_number(taxpayer: &Taxpayer, draft: &Draft, irn: &Irn) -> Result<(), Refusal> {
+pub(super) fn check_invoice_number(
+    taxpayer: &Taxpayer,
+    draft: &Draft,
+    irn: &Irn,
+) -> Result<(), Refusal> {
     if taxpayer.settings.strict_numbers && !is_submittable_number(irn.invoice_no()) {
         return Err(unsubmittable_refusal(draft));
     }
@@ -244,7 +248,7 @@ fn unsubmittable_refusal(draft: &Draft) -> Refusal {
 
 /// Finds the existing invoice with the draft's number or IRN. If these belong to two invoices, an IRN that the caller
 /// has sent decides, or else the number.
-pub(super) fn find_existing<'a>(
+pub(super) fn find_existing_invoice<'a>(
     uow: &'a UnitOfWork,
     draft: &Draft,
     irn: &Irn,

@@ -101,11 +101,11 @@ impl<C: TaxpayerCommand, S: SeenData> TaxpayerCommand for IfUnchanged<C, S> {
 
     /// Returns `None` for a command with `seen`: the data may have changed before a replay, so the command must not be
     /// replayed.
-    fn contents(&self) -> Option<String> {
+    fn contents_for_replay(&self) -> Option<String> {
         if self.seen.is_some() {
             None
         } else {
-            self.command.contents()
+            self.command.contents_for_replay()
         }
     }
 

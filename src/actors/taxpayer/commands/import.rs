@@ -7,10 +7,13 @@ use serde_json::json;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
-use crate::actors::taxpayer::commands::batch::{create_batch, create_items, drafts, item_faults};
+use crate::actors::taxpayer::commands::batch::{
+    CreatedBatch, create_batch, create_items, faultless_drafts, item_faults,
+};
+use crate::actors::taxpayer::commands::cancel_import::find_newest_import;
 use crate::actors::taxpayer::commands::create::{
-    add_draft_reads, add_wanted_ids, check_number, compare_with_existing, determine_irn,
-    find_existing, irn_taken_refusal,
+    add_draft_reads, add_wanted_ids, check_invoice_number, compare_with_existing, determine_irn,
+    find_existing_invoice, irn_taken_refusal,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
@@ -44,8 +47,8 @@ pub struct FileImport {
     pub is_new: bool,
 }
 
-/// Creates the invoices of a piece of a large file, and stores the results of the file so far. Fails with `Stale` if
-/// another process has imported the piece.
+/// Creates the invoices of a piece of a large file, and stores the results of the file so far. Creates nothing if the
+/// import was cancelled. Fails with `Stale` if another process has imported the piece.
 pub struct ImportPiece {
     pub invoices: ImportInvoices,
     pub number: i64,
@@ -78,7 +81,8 @@ pub struct AddImportAnswers(pub ImportAnswers);
 
 impl ImportInvoices {
     fn add_all_draft_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        drafts(&self.candidates).for_each(|draft| add_draft_reads(draft, wanted, context));
+        faultless_drafts(&self.candidates)
+            .for_each(|draft| add_draft_reads(draft, wanted, context));
     }
 
     /// Returns the import of the same file that another request has already made.
@@ -99,11 +103,13 @@ impl TaxpayerCommand for ImportInvoices {
     const IS_LARGE: bool = true;
 
     fn size(&self) -> CommandSize {
-        drafts(&self.candidates).map(CommandSize::for_draft).sum()
+        faultless_drafts(&self.candidates)
+            .map(CommandSize::for_draft)
+            .sum()
     }
 
     fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
-        drafts(&self.candidates).for_each(|draft| add_wanted_ids(draft, wanted));
+        faultless_drafts(&self.candidates).for_each(|draft| add_wanted_ids(draft, wanted));
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
@@ -118,7 +124,7 @@ impl TaxpayerCommand for ImportInvoices {
                 is_new: false,
             });
         }
-        let (batch, faults) = create_batch(uow, &self.candidates)?;
+        let CreatedBatch { batch, faults } = create_batch(uow, &self.candidates)?;
         for (document, item) in self.file.documents.iter().zip(&batch.items) {
             let created = item.id.filter(|_| item.outcome == ItemOutcome::Created);
             let invoice = created.and_then(|id| uow.invoices.find_by_id(id));
@@ -139,7 +145,7 @@ impl TaxpayerCommand for ImportInvoices {
             .map(|(item, faults)| DocumentResult { item, faults });
         let import = Import::new(&self.file, Some(batch.batch_no), results);
         uow.writes.imports.push(StoredImport {
-            errors_csv: error_file::write(&self.file, &import),
+            errors_csv: error_file::contents(&self.file, &import),
             import: import.clone(),
         });
         Ok(FileImport {
@@ -164,19 +170,23 @@ impl TaxpayerCommand for ImportPiece {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        wanted.add_import(&self.so_far.import_no);
         self.invoices.add_all_draft_reads(wanted, context);
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Import, Refusal> {
+        let stored = find_newest_import(uow, &self.so_far.import_no);
+        // The account may have cancelled the import since the worker read the piece.
+        if let Some(stopped) = stored.filter(|import| import.state() == ImportState::Stopped) {
+            return Ok(stopped.clone());
+        }
         let ImportInvoices { candidates, file } = &self.invoices;
         let batch_no = self.so_far.batch_no.clone().unwrap_or_default();
-        let results = create_items(uow, &batch_no, candidates)?
-            .into_iter()
-            .map(|(item, faults)| DocumentResult { item, faults });
+        let results = create_items(uow, &batch_no, candidates)?;
         let piece = Import::new(file, Some(batch_no), results);
         let errors_csv = error_file::rows(file, &piece);
         let mut import = self.so_far.clone();
-        import.add(piece);
+        import.add_piece(piece);
         if import.state() == ImportState::Done {
             let counts = import.counts;
             let data = json!({
@@ -272,17 +282,18 @@ impl PlannedInvoices {
         }
     }
 
-    /// Decides as the create command does, without adding the invoice.
+    /// Returns the result that the create command would have for this draft. A draft that it would create becomes one
+    /// of the planned invoices.
     fn plan_draft(&mut self, uow: &UnitOfWork, draft: &Draft) -> Result<BatchItem, Refusal> {
         let irn = determine_irn(draft, uow.taxpayer()?)?;
-        if let Some(existing) = find_existing(uow, draft, &irn) {
+        if let Some(existing) = find_existing_invoice(uow, draft, &irn) {
             if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
                 return Err(irn_taken_refusal(&irn, &existing.invoice_no));
             }
             let duplicate = compare_with_existing(draft, existing);
             return Ok(BatchItem::for_invoice(existing, Some(duplicate)));
         }
-        check_number(uow.taxpayer()?, draft, &irn)?;
+        check_invoice_number(uow.taxpayer()?, draft, &irn)?;
         if let Some(planned) = self.by_number.get(&draft.invoice_no) {
             return Ok(planned.duplicate_item(draft));
         }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::steps::{emit_stage_event, reach_stage};
+use crate::actors::taxpayer::commands::steps::{emit_stage_event, move_invoice_to_stage};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::CommandSize;
@@ -58,12 +58,12 @@ impl TaxpayerCommand for RecordTransmission {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
-        let ended = complete_stopped_run(uow, &self.irn);
+        let ended = complete_stopped_transmission(uow, &self.irn);
         match uow.find_invoice_by_irn(&self.irn).cloned() {
             Some(invoice) if invoice.status.stage() < Some(Stage::Transmitted) => {
-                // For a cancelled invoice `reach_stage` returns a refusal, which is ignored because nobody waits for
-                // it. The invoice stays cancelled.
-                let _ = reach_stage(uow, invoice, Stage::Transmitted, None);
+                // For a cancelled invoice `move_invoice_to_stage` returns a refusal, which is ignored because nobody
+                // waits for it. The invoice stays cancelled.
+                let _ = move_invoice_to_stage(uow, invoice, Stage::Transmitted, None);
             }
             Some(_) => {}
             None => {
@@ -213,9 +213,10 @@ impl TaxpayerCommand for NotifyOutage {
     }
 }
 
-/// Completes a transmission run that stopped before the authority's answer arrived. An open run is left as it is,
-/// because it will learn the outcome itself. Returns the IRN in the spelling of the run if one was completed.
-fn complete_stopped_run(uow: &mut UnitOfWork, irn: &Irn) -> Option<Irn> {
+/// Completes the transmission run of this IRN if the run stopped before the authority's answer arrived. Returns the IRN
+/// in the spelling of the completed run; `None` if no run was completed. An open run is left as it is, because it will
+/// learn the outcome itself.
+fn complete_stopped_transmission(uow: &mut UnitOfWork, irn: &Irn) -> Option<Irn> {
     let run = uow.run(Operation::Transmit, irn);
     let stopped = run
         .filter(|run| !run.state().is_open() && !run.done.contains(&Step::Send))
@@ -256,7 +257,8 @@ fn record_receipt(uow: &mut UnitOfWork, irn: &Irn) {
         uow.put_run(run);
     }
     if let Some(mut invoice) = invoice {
-        if invoice.authority.status.rank() < AuthorityStatus::Acknowledged.rank() {
+        if invoice.authority.status.progress_rank() < AuthorityStatus::Acknowledged.progress_rank()
+        {
             invoice.authority.status = AuthorityStatus::Acknowledged;
         }
         invoice.updated_at = uow.now;

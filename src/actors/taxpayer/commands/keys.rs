@@ -55,7 +55,7 @@ impl TaxpayerCommand for RotateKey {
         let entry = audit_entry(uow, self.by, AuditAction::RotateTaxpayerKey);
         uow.writes.audit.push(
             entry
-                .with_states(None, self.key.terms.audit_note())
+                .with_states(None, Some(self.key.to_audit_state()))
                 .with_address(uow.acting.address),
         );
         uow.emit(

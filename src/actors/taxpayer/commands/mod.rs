@@ -6,10 +6,13 @@
 //! | create one invoice, with its customer and its items; create a batch | `create`, `batch` |
 //! | correct a signed invoice, the numbers of its documents; the steps of a correction | `correct`, `correction_names`, `advance_correction` |
 //! | import a file of invoices or a piece of it, preview it, set the import profile, add answers to it | `import` |
+//! | cancel the import of a large file | `cancel_import` |
 //! | revise an invoice, set its status | `update` |
 //! | a change that depends on the invoice, or on the settings, that its sender has seen | `if_unchanged`, `seen_settings` |
 //! | pay; payments relayed to the authority | `payment` |
+//! | the warnings about the amounts of a payment | `payment_amounts` |
 //! | credit notes that are set off when an invoice is paid | `set_off` |
+//! | take back a payment that was recorded by mistake | `take_back` |
 //! | open a run, recheck it, lift its quarantine | `runs` |
 //! | record the steps of a run, and the signature of its invoice | `steps`, `signature` |
 //! | pause, resume, retry or cancel a run | `operator_actions` |
@@ -24,6 +27,7 @@
 mod account;
 mod advance_correction;
 mod batch;
+mod cancel_import;
 mod correct;
 mod correction_names;
 mod create;
@@ -35,6 +39,7 @@ mod integration;
 mod keys;
 mod operator_actions;
 mod payment;
+mod payment_amounts;
 mod replays;
 mod runs;
 mod seen_settings;
@@ -42,12 +47,14 @@ mod set_off;
 mod share_delivery;
 mod signature;
 mod steps;
+mod take_back;
 mod update;
 mod webhook;
 
 pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
 pub use advance_correction::{AdvanceCorrection, CorrectionStep};
 pub use batch::CreateBatch;
+pub use cancel_import::CancelImport;
 pub use correct::{CorrectInvoice, CorrectedInvoiceIdentifiers};
 pub use create::{CreateInvoice, CreatedInvoice};
 pub use endpoints::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
@@ -63,12 +70,13 @@ pub use inbound::{
 pub use integration::{SetIntegration, StoreRefreshToken};
 pub use keys::{RevokeKey, RotateKey};
 pub use operator_actions::ApplyOperatorAction;
-pub use payment::{PaidInvoice, Pay};
+pub use payment::{ChangePayment, InvoiceAfterPayment};
 pub use replays::{CancelReplay, StartReplay};
-pub use runs::{LiftRun, OpenAuditedRun, OpenRun, RecheckRun, StoppedRun};
+pub use runs::{LiftQuarantine, OpenAuditedRun, OpenRun, RecheckRun, StoppedRun};
 pub use seen_settings::SeenSettings;
 pub use share_delivery::ShareDelivery;
 pub use steps::{RecordSteps, StepOutcome};
+pub use take_back::{TakePaymentBack, check_not_paid_at_authority};
 pub use update::{
     CancelUnlessCancelled, ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval,
 };

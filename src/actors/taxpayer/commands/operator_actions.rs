@@ -6,7 +6,7 @@ use crate::actors::taxpayer::commands::payment;
 use crate::actors::taxpayer::commands::runs::{
     check_preconditions, show_authority_status, to_run_request,
 };
-use crate::actors::taxpayer::commands::steps::report_stop;
+use crate::actors::taxpayer::commands::steps::report_stopped_run;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::invoice::irn::Irn;
@@ -63,7 +63,7 @@ impl TaxpayerCommand for ApplyOperatorAction {
                 );
             }
             OperatorAction::Cancel => {
-                report_stop(uow, &run, AuthorityStatus::Failed, CANCELLED_ERROR);
+                report_stopped_run(uow, &run, AuthorityStatus::Failed, CANCELLED_ERROR);
             }
         }
         let entry = audit_entry(uow, self, &before, &run);

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::set_off::set_off;
+use crate::actors::taxpayer::commands::payment_amounts::PaymentAmounts;
+use crate::actors::taxpayer::commands::set_off::post_set_off;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::correction::credits::InvoiceCredits;
@@ -13,17 +14,19 @@ use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{PaymentStatus, RelayedPaymentStatus, WorkflowStatus};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
-use crate::domain::payment::{PaymentChange, PaymentUpdate, Posting, RelayedPayment};
+use crate::domain::payment::{
+    CREDITED_REMARK, PaymentChange, PaymentUpdate, Posting, RelayedPayment,
+};
 use crate::domain::pipeline::{Run, RunRequest, RunState, StepResult};
 use crate::store::invoices::payments;
 
-/// Records a payment of an invoice. "Paid" without an amount means the amount that is left to pay after the invoice's
-/// signed credit notes.
-pub struct Pay(pub PaymentUpdate);
+/// Changes the payment status of an invoice: paid, paid in part, rejected or pending. "Paid" means that the amount was
+/// paid that is left after the invoice's signed credit notes.
+pub struct ChangePayment(pub PaymentUpdate);
 
-/// An invoice after a payment, with warnings for the sender.
+/// An invoice after a change of its payment status, with warnings for the sender.
 #[derive(Debug, Clone)]
-pub struct PaidInvoice {
+pub struct InvoiceAfterPayment {
     pub invoice: Invoice,
     pub warnings: Vec<String>,
 }
@@ -35,7 +38,7 @@ pub(super) struct PostingNote {
     pub(super) remark: Option<String>,
 }
 
-/// A payment that is ready to be posted to the ledger.
+/// A payment that is ready to be posted to the ledger: the invoice after it, and the workflow status before it.
 pub(super) struct PaymentPosting<'a> {
     pub(super) previous: WorkflowStatus,
     pub(super) invoice: &'a Invoice,
@@ -43,8 +46,8 @@ pub(super) struct PaymentPosting<'a> {
     pub(super) note: PostingNote,
 }
 
-impl TaxpayerCommand for Pay {
-    type Output = PaidInvoice;
+impl TaxpayerCommand for ChangePayment {
+    type Output = InvoiceAfterPayment;
 
     const NAME: &'static str = "pay";
 
@@ -58,7 +61,7 @@ impl TaxpayerCommand for Pay {
         }
     }
 
-    fn execute(&self, uow: &mut UnitOfWork) -> Result<PaidInvoice, Refusal> {
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<InvoiceAfterPayment, Refusal> {
         let Self(update) = self;
         let before = uow.invoice(&update.invoice)?.clone();
         let is_paid = update.change == PaymentChange::Paid;
@@ -68,7 +71,7 @@ impl TaxpayerCommand for Pay {
         let credits = InvoiceCredits::new(&before, uow.invoices.signed_credit_notes(&before));
         let left = credits.left_to_pay(&before).max(Amount::ZERO);
         let start = if is_paid {
-            set_off(uow, before.clone(), credits.signed)?
+            post_set_off(uow, before.clone(), credits.signed)?
         } else {
             before.clone()
         };
@@ -83,7 +86,7 @@ impl TaxpayerCommand for Pay {
             set_off: absolute_difference(paid_before, before.payment.paid),
             recorded: absolute_difference(invoice.payment.paid, paid_before),
         };
-        Ok(PaidInvoice {
+        Ok(InvoiceAfterPayment {
             warnings: amounts.warnings(update, &invoice.currency),
             invoice,
         })
@@ -94,45 +97,7 @@ fn absolute_difference(one: Amount, other: Amount) -> Amount {
     one.minus(other).unwrap_or_default()
 }
 
-/// The amounts of a payment that its sender may not expect.
-struct PaymentAmounts {
-    /// The amount that was left to pay after the signed credit notes.
-    left: Amount,
-    /// The amount that was set off against credit notes.
-    set_off: Amount,
-    /// The amount that was recorded as paid.
-    recorded: Amount,
-}
-
-impl PaymentAmounts {
-    fn warnings(&self, update: &PaymentUpdate, currency: &str) -> Vec<String> {
-        let Self {
-            left,
-            set_off,
-            recorded,
-        } = self;
-        let mut warnings = Vec::new();
-        if !set_off.is_zero() {
-            warnings.push(format!(
-                "the signed credit notes took {currency} {set_off} off this invoice; {currency} {recorded} was recorded as paid"
-            ));
-        }
-        if recorded > left {
-            warnings.push(format!(
-                "the signed credit notes left {currency} {left} of this invoice to pay; {currency} {recorded} was recorded as paid"
-            ));
-        }
-        let unused = update.unused_amount;
-        if let Some(unused) = unused.filter(|unused| !unused.is_zero() && unused != recorded) {
-            warnings.push(format!(
-                "amount {unused} was not used; {currency} {recorded} was recorded as paid"
-            ));
-        }
-        warnings
-    }
-}
-
-/// Applies a payment change to an invoice and posts it. Returns the invoice as it is then.
+/// Applies a change of the payment status to an invoice and posts it. Returns the changed invoice.
 pub(super) fn post_payment_change(
     uow: &mut UnitOfWork,
     before: Invoice,
@@ -140,7 +105,11 @@ pub(super) fn post_payment_change(
     note: PostingNote,
 ) -> Result<Invoice, Refusal> {
     let previous = before.status;
-    let (invoice, posting) = before.apply_payment(change, uow.now)?;
+    let payment = before.payment;
+    let digits = uow.catalog.currency_digits(&before.currency);
+    let (invoice, posting) = before
+        .apply_payment(change, uow.now)
+        .map_err(|refusal| payment.refusal_with_digits(refusal, change, digits))?;
     post_payment(
         uow,
         PaymentPosting {
@@ -194,7 +163,7 @@ pub(super) fn mark_fully_credited(uow: &mut UnitOfWork, invoice: &Invoice, credi
     }
     let note = PostingNote {
         reference: Some(credit_note.to_owned()),
-        remark: Some("Credited in full".to_owned()),
+        remark: Some(CREDITED_REMARK.to_owned()),
     };
     // Cannot fail: every state of an invoice permits this change.
     let _ = post_payment_change(uow, invoice.clone(), PaymentChange::Rejected, note);
@@ -202,7 +171,7 @@ pub(super) fn mark_fully_credited(uow: &mut UnitOfWork, invoice: &Invoice, credi
 
 /// Refuses a relayed payment status that the invoice could not take over. A status that the invoice already has is not
 /// refused.
-pub(super) fn check_preconditions(
+pub(super) fn check_relayed_payment(
     uow: &UnitOfWork,
     relayed: &RelayedPayment,
     invoice: Option<&Invoice>,
@@ -286,7 +255,7 @@ fn take_over_payment_status(
         // that, nothing is set off.
         let notes = uow.invoices.signed_credit_notes(&invoice);
         let unpaid = invoice.clone();
-        set_off(uow, invoice, notes).unwrap_or(unpaid)
+        post_set_off(uow, invoice, notes).unwrap_or(unpaid)
     } else {
         invoice
     };
@@ -340,8 +309,8 @@ fn add_remark_entry(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPay
     post_relayed_payment(uow, invoice.status, &invoice, posting, relayed);
 }
 
-/// Makes the invoice take over the payment status that was signed with it. PAID pays the amount that is left. PENDING,
-/// the default of a submission, changes nothing.
+/// Makes the invoice take over the payment status that was signed with it. With PAID, the amount that is left counts as
+/// paid. PENDING, the default of a submission, changes nothing.
 pub(super) fn apply_signed_payment_status(uow: &mut UnitOfWork, run: &Run) {
     let change = match run
         .payload

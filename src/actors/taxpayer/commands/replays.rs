@@ -49,7 +49,7 @@ impl TaxpayerCommand for StartReplay {
 }
 
 impl StartReplay {
-    /// Returns an entry for each chosen delivery, or one for the whole replay.
+    /// Returns an audit entry for each delivery that an operator chose; if none was chosen, one for the whole replay.
     fn audit_entries(&self, uow: &UnitOfWork, replay: &Replay) -> Vec<AuditEntry> {
         let Some((by, deliveries)) = &self.by else {
             let entry = audit_entry(uow, uow.acting.actor, AuditAction::ReplayEvents);

@@ -25,7 +25,7 @@ use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest, RunState};
 pub struct OpenRun(pub RunRequest);
 
 /// Opens a run as `OpenRun` does, for a person in the console. Records the person in the audit trail, because the
-/// events that follow name the authority.
+/// events that follow name the authority as their actor.
 pub struct OpenAuditedRun(pub OpenRun);
 
 /// Makes a waiting or paused run due, so that it asks the authority for the invoice's state. The sender has checked
@@ -34,7 +34,7 @@ pub struct RecheckRun(pub StoppedRun);
 
 /// Lifts the quarantine of a run, so that the run continues without an operator. Does so only if crashes alone caused
 /// the quarantine and it was not lifted before.
-pub struct LiftRun(pub StoppedRun);
+pub struct LiftQuarantine(pub StoppedRun);
 
 /// A stopped run as the sender read it. The command does nothing if the run has changed since.
 #[derive(Debug, Clone)]
@@ -212,7 +212,7 @@ impl TaxpayerCommand for RecheckRun {
     }
 }
 
-impl TaxpayerCommand for LiftRun {
+impl TaxpayerCommand for LiftQuarantine {
     type Output = Run;
 
     const NAME: &'static str = "lift-run";
@@ -231,7 +231,7 @@ impl TaxpayerCommand for LiftRun {
         if check_preconditions(uow, &to_run_request(&run)).is_err() {
             // The invoice has changed since the run stopped. The run stays paused, and from now on only an operator
             // releases it.
-            let run = run.keep_quarantined();
+            let run = run.require_operator_release();
             uow.put_run(run.clone());
             return Ok(run);
         }
@@ -240,7 +240,8 @@ impl TaxpayerCommand for LiftRun {
     }
 }
 
-/// Makes a run due and shows on its invoice that it waits. A relayed payment does not affect the authority status.
+/// Makes a run due and sets the authority status of its invoice to queued. The run of a relayed payment does not change
+/// the authority status.
 fn make_run_due(uow: &mut UnitOfWork, run: Run) -> Run {
     let run = run.with_trace(TraceContext::current());
     match uow.find_invoice_by_irn(&run.irn).cloned() {
@@ -307,7 +308,7 @@ pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Res
             let reported = Transition::Reach(Stage::Reported);
             invoice.map_or(Ok(()), |invoice| invoice.status.after(reported).map(drop))
         }
-        RunPayload::Payment(relayed) => payment::check_preconditions(uow, relayed, invoice),
+        RunPayload::Payment(relayed) => payment::check_relayed_payment(uow, relayed, invoice),
     }
 }
 

@@ -9,9 +9,8 @@ use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
-use crate::domain::payment::PaymentChange;
+use crate::domain::payment::{PaymentChange, SET_OFF_NOTES, SET_OFF_REMARK};
 
-const SET_OFF_REMARK: &str = "Set off";
 /// The maximum size of the events about the invoice, in bytes. Each of them has all lines of the invoice.
 const EVENTS_BYTES_MAX: usize = 16 << 20;
 
@@ -25,7 +24,7 @@ struct SetOffPart {
 /// credit note that was cancelled here, or whose own payment was rejected, counts too: its signature is still valid.
 /// Returns the changed invoice. Refuses an invoice that cannot be paid. The invoice gets one entry for all credit notes
 /// if it is too large for an event about each.
-pub(super) fn set_off(
+pub(super) fn post_set_off(
     uow: &mut UnitOfWork,
     mut invoice: Invoice,
     credit_notes: Vec<Invoice>,
@@ -37,7 +36,7 @@ pub(super) fn set_off(
         let sum = Amount::sum(parts.iter().map(|part| part.amount)).unwrap_or_default();
         let entry = PostingNote {
             reference: None,
-            remark: Some(format!("{SET_OFF_REMARK}: {} credit notes", parts.len())),
+            remark: Some(format!("{SET_OFF_REMARK}: {}{SET_OFF_NOTES}", parts.len())),
         };
         invoice = post_payment_change(uow, invoice, PaymentChange::Partial(sum), entry)?;
     }
@@ -46,7 +45,7 @@ pub(super) fn set_off(
             let entry = posting_note_about(&note);
             invoice = post_payment_change(uow, invoice, PaymentChange::Partial(amount), entry)?;
         }
-        use_credit_note(uow, note, amount, posting_note_about(&invoice))?;
+        record_credit_use(uow, note, amount, posting_note_about(&invoice))?;
     }
     Ok(invoice)
 }
@@ -84,7 +83,7 @@ fn posting_note_about(document: &Invoice) -> PostingNote {
 }
 
 /// Records that this amount of a credit note is used up.
-fn use_credit_note(
+fn record_credit_use(
     uow: &mut UnitOfWork,
     note: Invoice,
     amount: Amount,
@@ -115,7 +114,7 @@ mod tests {
 
     use super::*;
     use crate::actors::taxpayer::command::TaxpayerCommand;
-    use crate::actors::taxpayer::commands::payment::Pay;
+    use crate::actors::taxpayer::commands::payment::ChangePayment;
     use crate::actors::taxpayer::indexes::InvoiceIndex;
     use crate::actors::taxpayer::testing::submitted_invoice;
     use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -148,7 +147,7 @@ mod tests {
                 .map(|(id, (payable, currency))| signed(id, *payable, currency))
                 .collect();
             let name = format!("{notes:?}");
-            let invoice = set_off(&mut uow, signed(1, 100, "NGN"), notes).unwrap();
+            let invoice = post_set_off(&mut uow, signed(1, 100, "NGN"), notes).unwrap();
             let entries = uow.writes.postings.iter();
             let entries = entries.filter(|entry| entry.invoice_id == 1);
             let amounts: Vec<_> = entries.map(|entry| entry.amount.clone()).collect();
@@ -170,7 +169,7 @@ mod tests {
             let mut invoice = signed(1, 100, "NGN");
             invoice.lines[0].item_name = "x".repeat(bytes);
             let notes = vec![signed(2, 30, "NGN"), signed(3, 40, "NGN")];
-            let invoice = set_off(&mut uow, invoice, notes).unwrap();
+            let invoice = post_set_off(&mut uow, invoice, notes).unwrap();
             assert_eq!(invoice.payment.paid, Amount::from(70), "{bytes}");
             let entries = uow.writes.postings.iter();
             let (of_invoice, of_notes): (Vec<_>, Vec<_>) =
@@ -206,7 +205,7 @@ mod tests {
                 remark: String::new(),
                 unused_amount: None,
             };
-            let paid = Pay(update).execute(&mut uow);
+            let paid = ChangePayment(update).execute(&mut uow);
             let refused = matches!(paid, Err(Refusal::TooManyCreditNotes));
             assert_eq!(refused, is_refused, "{part} {change:?}");
         }
@@ -246,7 +245,7 @@ mod tests {
             note.payment.status = payment;
             let name = format!("{status} {payment} {payable}");
             let irn = note.irn.clone();
-            let invoice = set_off(&mut uow, signed(1, 100, "NGN"), vec![note]).unwrap();
+            let invoice = post_set_off(&mut uow, signed(1, 100, "NGN"), vec![note]).unwrap();
             assert_eq!(invoice.payment.paid, Amount::from(paid), "{name}");
             let note = uow.find_invoice_by_irn(&irn).unwrap();
             assert_eq!(

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::payment;
 use crate::actors::taxpayer::commands::runs::{OpenRun, show_authority_status};
-use crate::actors::taxpayer::commands::signature::{record_signature, with_signature};
+use crate::actors::taxpayer::commands::signature::{
+    record_signature, unlock_after_refusal, with_signature,
+};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::event::EventKind;
@@ -172,7 +174,7 @@ fn run_after_step(uow: &mut UnitOfWork, run: Run, outcome: &StepOutcome, is_paus
     } else {
         run.begin_attempt(outcome.step, outcome.started_at)
     };
-    let mut run = run.after(outcome.step, &outcome.verdict, uow.now);
+    let mut run = run.after_step(outcome.step, &outcome.verdict, uow.now);
     if is_paused && run.state().is_open() {
         run = run.pause(uow.now);
     }
@@ -237,7 +239,7 @@ fn apply_outcome_to_invoice(
             }
             (Some(stage), Some(invoice)) => {
                 let invoice = with_signature(invoice, run);
-                reach_stage(uow, invoice, stage, differences_to_report(run, stage))?;
+                move_invoice_to_stage(uow, invoice, stage, differences_to_report(run, stage))?;
             }
             (Some(stage), None) => emit_stage_event(uow, &run.irn, stage),
             (None, Some(invoice)) if outcome.step == Step::Sign => {
@@ -251,8 +253,13 @@ fn apply_outcome_to_invoice(
                 show_authority_status(uow, invoice, run.operation(), AuthorityStatus::Queued);
             }
         }
-        StepResult::Refused { error } => report_stop(uow, run, AuthorityStatus::Rejected, error),
-        StepResult::Pause { error } => report_stop(uow, run, AuthorityStatus::Failed, error),
+        StepResult::Refused { error } => {
+            if let Some(invoice) = invoice {
+                unlock_after_refusal(uow, &invoice, run);
+            }
+            report_stopped_run(uow, run, AuthorityStatus::Rejected, error);
+        }
+        StepResult::Pause { error } => report_stopped_run(uow, run, AuthorityStatus::Failed, error),
     }
     Ok(())
 }
@@ -260,7 +267,7 @@ fn apply_outcome_to_invoice(
 /// Moves the invoice to a stage and emits two events: its new status, and that it reached the stage. An invoice that is
 /// already at a later stage stays there, and only the second event is emitted. The second event contains the
 /// differences, if there are any.
-pub(super) fn reach_stage(
+pub(super) fn move_invoice_to_stage(
     uow: &mut UnitOfWork,
     invoice: Invoice,
     stage: Stage,
@@ -312,7 +319,12 @@ pub(super) fn emit_stage_event(uow: &mut UnitOfWork, irn: &Irn, stage: Stage) {
 }
 
 /// Handles a run that does not continue by itself: shows `status` on the invoice and emits an event with the error.
-pub(super) fn report_stop(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus, error: &str) {
+pub(super) fn report_stopped_run(
+    uow: &mut UnitOfWork,
+    run: &Run,
+    status: AuthorityStatus,
+    error: &str,
+) {
     let (kind, told) = match status {
         AuthorityStatus::Rejected => (EventKind::InvoiceRejected, NoticeKind::InvoiceRejected),
         _ => (EventKind::InvoiceFailed, NoticeKind::InvoiceFailed),

@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::create::{resolve_customer, resolve_items};
 use crate::actors::taxpayer::commands::runs::OpenRun;
+use crate::actors::taxpayer::commands::signature::unlocked_after_refusal;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -47,8 +48,8 @@ pub struct CancelUnlessCancelled {
     pub remark: String,
 }
 
-/// Replaces the customer, the lines and the details of an invoice. Cancels the submission and the report of the
-/// previous content if nothing of them may have reached the authority.
+/// Replaces the customer, the lines and the details of an invoice. Cancels an open submission or report of the previous
+/// content. Is refused if the authority has signed or taken the previous content, or may have done so.
 pub struct ReviseInvoice {
     pub invoice: InvoiceRef,
     pub revision: Revision,
@@ -96,8 +97,11 @@ impl TaxpayerCommand for SetStatus {
             return Err(Refusal::ChangedDuringApproval);
         }
         let previous = before.status;
-        let mut invoice = before
-            .clone()
+        // Refusals of earlier versions left their invoices validated. The runs are read only for a cancellation.
+        let submission = (self.status == SettableStatus::Cancelled)
+            .then(|| uow.run(Operation::Submit, &before.irn))
+            .flatten();
+        let mut invoice = unlocked_after_refusal(before, submission, uow.now)
             .apply_transition(Transition::Set(self.status), uow.now)?;
         if self.status == SettableStatus::Cancelled && cancel_runs(uow, &invoice) {
             invoice.authority.status = AuthorityStatus::Pending;
@@ -199,7 +203,11 @@ impl TaxpayerCommand for ReviseInvoice {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<RevisedInvoice, Refusal> {
         let Self { invoice, revision } = self;
-        let before = uow.invoice(invoice)?.clone();
+        let stored = uow.invoice(invoice)?;
+        let previous = stored.status;
+        // Refusals of earlier versions left their invoices validated.
+        let submission = uow.run(Operation::Submit, &stored.irn);
+        let before = unlocked_after_refusal(stored, submission, uow.now);
         before.status.after(Transition::Edit)?;
         let outdated = outdated_runs(uow, &before)?;
         let (mut lines, payment) = check_revision(uow, &before, revision)?;
@@ -219,7 +227,7 @@ impl TaxpayerCommand for ReviseInvoice {
         for run in outdated {
             uow.put_run(run.cancel(uow.now));
         }
-        let extra = json!({ "previous_status": invoice.status });
+        let extra = json!({ "previous_status": previous });
         uow.emit_about(EventKind::InvoiceUpdated, &invoice, extra);
         uow.put_invoice(invoice.clone());
         Ok(RevisedInvoice { invoice, withdrawn })
@@ -272,7 +280,7 @@ fn check_revision(
         .ok();
     let payment = lines
         .as_deref()
-        .map(|lines| reprice(before, revision, lines));
+        .map(|lines| payment_after_revision(before, revision, lines));
     let payment = payment.and_then(|payment| payment.map_err(|fault| add(Some(fault))).ok());
     match (lines, payment) {
         (Some(lines), Some(payment)) if faults.is_empty() => Ok((lines, payment)),
@@ -307,20 +315,25 @@ fn unknown_original_fault(
 
 /// Returns the payment with the new payable amount: the total of these lines and of the charges and allowances of the
 /// document, which a revision does not change.
-fn reprice(before: &Invoice, revision: &Revision, lines: &[Line]) -> Result<Payment, Fault> {
+fn payment_after_revision(
+    before: &Invoice,
+    revision: &Revision,
+    lines: &[Line],
+) -> Result<Payment, Fault> {
     let too_large = |_| {
         let message = "The lines field comes to a total that is too large.";
         Fault::new("lines", "max", message)
     };
+    let digits = revision.catalog.currency_digits(&before.currency);
     let gross =
         totals::payable_amount(lines, &before.currency, &revision.catalog).map_err(too_large)?;
     let payable = totals::add_charges(gross, &before.extras).map_err(too_large)?;
     if payable.is_negative() {
         let message = format!(
             "The lines come to {}, which is less than the allowances of the document take off.",
-            gross.to_grouped_text()
+            gross.to_currency_text(digits)
         );
         return Err(Fault::new("lines", "min", message));
     }
-    before.payment.reprice(payable)
+    before.payment.reprice(payable, digits)
 }

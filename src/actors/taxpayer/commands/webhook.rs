@@ -38,7 +38,7 @@ pub struct RotateSecret {
     pub by: Actor,
 }
 
-/// Disables the endpoint, unless it was changed since `as_of`.
+/// Disables the endpoint, unless it was changed since the sender read it: `as_of` is the `updated_at` that it had then.
 pub struct DisableEndpoint {
     pub endpoint: EndpointKey,
     pub as_of: Timestamp,

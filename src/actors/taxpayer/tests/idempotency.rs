@@ -6,15 +6,15 @@ use futures_util::future::join_all;
 use timing::clock::{Clock, SystemClock};
 
 use super::{ID, TestTaxpayers, claim, draft, part};
-use crate::actors::taxpayer::commands::{CreateInvoice, PaidInvoice, Pay};
+use crate::actors::taxpayer::commands::{ChangePayment, CreateInvoice, InvoiceAfterPayment};
 use crate::actors::taxpayer::handle::{OnceClaim, TaxpayerError};
 use crate::domain::access::claim::StoredResponse;
 use crate::store::idempotency;
 use crate::store::testing::stores;
 
 /// Returns an idempotency key for a payment. The stored answer is the amount that was paid.
-fn payment_key(key: &str, body: &[u8]) -> OnceClaim<PaidInvoice> {
-    let render = |paid: &PaidInvoice| {
+fn payment_key(key: &str, body: &[u8]) -> OnceClaim<InvoiceAfterPayment> {
+    let render = |paid: &InvoiceAfterPayment| {
         Some(StoredResponse {
             status: 200,
             headers: Vec::new(),
@@ -38,7 +38,7 @@ async fn the_first_of_several_commands_with_one_key_is_executed_and_its_answer_s
         let pay = async |amount, key: &str| {
             let once = payment_key(key, &[amount]);
             app.taxpayers
-                .send_once(ID, Pay(part("INV-1", amount.into())), Some(once))
+                .send_once(ID, ChangePayment(part("INV-1", amount.into())), Some(once))
                 .await
         };
         let early = pay(10, "refused").await;
@@ -63,7 +63,11 @@ async fn the_first_of_several_commands_with_one_key_is_executed_and_its_answer_s
         ));
         let kept = idempotency::find(&app.test.store, &claim("k", &[5]), SystemClock.now()).await;
         assert_eq!(kept.unwrap().unwrap().answer.unwrap().body, "15");
-        let paid = app.taxpayers.send(ID, Pay(part("INV-1", 1))).await.unwrap();
+        let paid = app
+            .taxpayers
+            .send(ID, ChangePayment(part("INV-1", 1)))
+            .await
+            .unwrap();
         assert_eq!(paid.invoice.payment.paid, 16.into());
         app.close().await;
     }

@@ -8,7 +8,9 @@ use supervision::Arbiters;
 use timing::clock::SystemClock;
 
 use super::{ID, TestTaxpayers, by_number, draft, part, submission};
-use crate::actors::taxpayer::commands::{CreateInvoice, Pay, SetStatus, SubmissionAfterApproval};
+use crate::actors::taxpayer::commands::{
+    ChangePayment, CreateInvoice, SetStatus, SubmissionAfterApproval,
+};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::invoice::batch::Duplicate;
 use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus};
@@ -60,7 +62,9 @@ async fn concurrent_partial_payments_are_accepted_up_to_the_payable_amount() {
             .await
             .unwrap();
         app.approve("INV-1").await;
-        let paid = join_all((0..500).map(|_| app.taxpayers.send(ID, Pay(part("INV-1", 1))))).await;
+        let paid =
+            join_all((0..500).map(|_| app.taxpayers.send(ID, ChangePayment(part("INV-1", 1)))))
+                .await;
         let accepted: Vec<_> = paid.iter().filter_map(|one| one.as_ref().ok()).collect();
         assert_eq!(accepted.len(), 100);
         assert!(
@@ -98,7 +102,7 @@ async fn payments_through_two_processes_are_accepted_up_to_the_payable_amount() 
                 } else {
                     &other
                 };
-                taxpayers.send(ID, Pay(part("INV-1", 1))).await
+                taxpayers.send(ID, ChangePayment(part("INV-1", 1))).await
             });
             for one in join_all(paid).await {
                 match one {

@@ -2,7 +2,7 @@
 
 use super::{BY, ID, TestTaxpayers, draft, onboarding, part};
 use crate::actors::taxpayer::commands::{
-    CreateInvoice, Pay, RecordVerification, RotateKey, SetSubscription,
+    ChangePayment, CreateInvoice, RecordVerification, RotateKey, SetSubscription,
 };
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::access::api_key::{KeyTerms, NewKey};
@@ -22,11 +22,17 @@ async fn a_refusal_leaves_no_trace() {
             .unwrap();
         let before = app.verify_log().await;
         assert!(
-            app.taxpayers.send(ID, Pay(part("INV-1", 1))).await.is_err(),
+            app.taxpayers
+                .send(ID, ChangePayment(part("INV-1", 1)))
+                .await
+                .is_err(),
             "not approved"
         );
         assert!(
-            app.taxpayers.send(ID, Pay(part("NONE", 1))).await.is_err(),
+            app.taxpayers
+                .send(ID, ChangePayment(part("NONE", 1)))
+                .await
+                .is_err(),
             "not there"
         );
         app.taxpayers

@@ -1,4 +1,5 @@
-//! Tests of opening a run whose IRN has one already, and of a run whose invoice is cancelled meanwhile.
+//! Tests of opening a run whose IRN has one already, of a run whose invoice is cancelled meanwhile, and of the invoice of a
+//! refused run.
 
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use super::{ID, TestTaxpayers, by_number, draft, submission};
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::{
-    ApplyOperatorAction, CreateInvoice, LiftRun, OpenRun, RecheckRun, RecordReceipt, RecordSteps,
-    SetStatus, StepOutcome, StoppedRun,
+    ApplyOperatorAction, CreateInvoice, LiftQuarantine, OpenRun, RecheckRun, RecordReceipt,
+    RecordSteps, SetStatus, StepOutcome, StoppedRun,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::domain::events::event::LogHead;
@@ -20,6 +21,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus, UniqueNoType, WorkflowStatus};
 use crate::domain::kernel::ids::RunId;
+use crate::domain::pipeline::signed_copy::SIGNED_OTHERWISE_MESSAGE;
 use crate::domain::pipeline::{
     Operation, OperatorAction, ResolvedBy, Run, RunRequest, RunState, Step, StepResult,
 };
@@ -30,24 +32,38 @@ use crate::store::testing::{claim_due, stores};
 
 /// Records a success of each of these steps. Returns the run after them.
 async fn succeed(app: &TestTaxpayers, lease: &Lease, run: &Run, steps: &[Step]) -> Run {
-    let outcomes = steps.iter().map(|step| StepOutcome {
-        step: *step,
+    let done = || StepResult::Done {
+        resolved_by: ResolvedBy::Answer,
+        qr_code: None,
+    };
+    let outcomes = steps.iter().map(|step| step_outcome(*step, done()));
+    record_steps(app, lease, run, outcomes.collect()).await
+}
+
+fn step_outcome(step: Step, verdict: StepResult) -> StepOutcome {
+    StepOutcome {
+        step,
         id: clock::new_id(),
         attempt: 1,
         started_at: Timestamp::UNIX_EPOCH,
-        verdict: StepResult::Done {
-            resolved_by: ResolvedBy::Answer,
-            qr_code: None,
-        },
+        verdict,
         duration_ms: 1,
         failure: None,
-    });
+    }
+}
+
+async fn record_steps(
+    app: &TestTaxpayers,
+    lease: &Lease,
+    run: &Run,
+    steps: Vec<StepOutcome>,
+) -> Run {
     let record = RecordSteps {
         lease: lease.clone(),
         run: run.id,
         irn: run.irn.clone(),
         digest: run.digest.clone(),
-        steps: outcomes.collect(),
+        steps,
         next_attempt: clock::new_id(),
     };
     app.taxpayers.send(ID, record).await.unwrap()
@@ -207,7 +223,7 @@ fn what_makes_a_stopped_run_continue_reads_the_credit_notes_of_its_invoice() {
         seen_updated_at: Timestamp::UNIX_EPOCH,
     };
     assert!(reads_credit_notes(&RecheckRun(stopped.clone())));
-    assert!(reads_credit_notes(&LiftRun(stopped)));
+    assert!(reads_credit_notes(&LiftQuarantine(stopped)));
     for (to, expected) in [
         (OperatorAction::Pause, false),
         (OperatorAction::Resume, true),
@@ -235,6 +251,56 @@ async fn concurrent_replacements_of_content_make_the_run_due_once() {
             .collect();
         assert!(ids.iter().all(|id| *id == ids[0]));
         app.close().await;
+    }
+}
+
+/// The data check of Submit locks the invoice. A refusal of the signature unlocks it, unless other content is signed.
+#[actix_rt::test]
+async fn a_submission_that_is_refused_before_the_signature_unlocks_its_invoice() {
+    use WorkflowStatus::{Approved, Cancelled, Draft, Validated};
+    // The step that is refused and the words of the refusal; the status of the invoice after it, and after a caller
+    // has tried to cancel it.
+    for (refused, error, unlocked, ended) in [
+        (Step::DataCheck, "no", Draft, Cancelled),
+        (Step::Sign, "no", Approved, Cancelled),
+        (Step::Sign, SIGNED_OTHERWISE_MESSAGE, Validated, Validated),
+    ] {
+        for test in stores().await {
+            let app = TestTaxpayers::with_taxpayer(test).await;
+            let store = &app.test.store;
+            let created = app.taxpayers.send(ID, CreateInvoice(draft("REFUSED", 100)));
+            let irn = created.await.unwrap().invoice.irn;
+            let request = submission(irn.as_str(), "a");
+            let run = app.taxpayers.send(ID, OpenRun(request)).await.unwrap();
+            let claimed = claim_due(store, LaneKind::Run, "me", Duration::from_secs(30), 9).await;
+            let lease = claimed.unwrap().remove(0);
+            let checks = [Step::IrnCheck, Step::DataCheck];
+            let done = checks.iter().position(|step| *step == refused);
+            succeed(&app, &lease, &run, &checks[..done.unwrap_or(checks.len())]).await;
+            let verdict = StepResult::Refused {
+                error: error.to_owned(),
+            };
+            let outcome = step_outcome(refused, verdict);
+            let run = record_steps(&app, &lease, &run, vec![outcome]).await;
+            assert_eq!(run.state(), RunState::Refused, "{refused} {error}");
+            let kind = UniqueNoType::InternalInvoiceNo;
+            let found = invoices::find_owned_by_unique_no(store, ID, kind, "REFUSED").await;
+            let invoice = found.unwrap().unwrap();
+            let seen = (invoice.status, invoice.authority.status);
+            let expected = (unlocked, AuthorityStatus::Rejected);
+            assert_eq!(seen, expected, "{refused} {error}");
+            let cancel = SetStatus {
+                invoice: by_number("REFUSED"),
+                status: SettableStatus::Cancelled,
+                remark: "refused".to_owned(),
+                submission: None,
+            };
+            let cancelled = app.taxpayers.send(ID, cancel).await;
+            assert_eq!(cancelled.is_ok(), ended == Cancelled, "{refused} {error}");
+            let found = invoices::find_owned_by_unique_no(store, ID, kind, "REFUSED").await;
+            assert_eq!(found.unwrap().unwrap().status, ended, "{refused} {error}");
+            app.close().await;
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::domain::replica::{RefusedKey, Replica, ReplicaFigures, ReplicaIdentit
 use crate::domain::taxpayer_pause::TaxpayerPause;
 
 /// A kind of incident, and what brings a calm situation to it.
-pub(super) type Case = (&'static str, fn(&mut Situation));
+pub(crate) type Case = (&'static str, fn(&mut Situation));
 
 const ONE: CountAndOldest = CountAndOldest {
     count: 1,
@@ -27,7 +27,7 @@ pub(super) fn work(situation: &mut Situation) -> &mut WorkFacts {
 }
 
 #[rustfmt::skip]
-pub(super) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     ("database-silent", |situation| situation.database.fault = Some(DatabaseFault::Silent)),
     ("database-silent", |situation| situation.database.fault = Some(DatabaseFault::ReadOnly)),
     ("disk-full", |situation| situation.database.fault = Some(DatabaseFault::DiskFull)),
@@ -97,7 +97,7 @@ pub(super) const CASES: &[Case] = &[
         work(situation).refused = vec![RefusedTaxpayer { taxpayer: TaxpayerId(7), refusals: 5, last, reason: "No.".to_owned() }];
     }),
     ("endpoints-parked", |situation| {
-        work(situation).endpoints = vec![ParkedEndpoints { failure: "timed_out".to_owned(), endpoints: 2, since: None, host: None }];
+        work(situation).endpoints = vec![ParkedEndpoints { failure: "timed_out".to_owned(), endpoints: 2, ..ParkedEndpoints::default() }];
     }),
     ("endpoints-disabled", |situation| work(situation).endpoints_disabled = 1),
     ("dead-letters", |situation| work(situation).dead_letters = ONE),
@@ -126,6 +126,11 @@ pub(super) const CASES: &[Case] = &[
     ("replica-missing", |situation| {
         situation.replicas = replica_list(REPLICA_STARTED, ReplicaFigures::default());
         situation.replicas.replicas[0].seen_at = situation.now - SignedDuration::from_secs(4);
+    }),
+    ("replica-not-ready", |situation| {
+        let not_ready = Some("8 taxpayers' actors are stuck".to_owned());
+        let figures = ReplicaFigures { not_ready, ..ReplicaFigures::default() };
+        situation.replicas = replica_list(REPLICA_STARTED, figures);
     }),
     ("replicas-out-of-step", |situation| {
         let figures = ReplicaFigures { clock_ahead_ms: -2_001, ..ReplicaFigures::default() };

@@ -10,10 +10,11 @@ use super::*;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::quarantine::WorkKind;
-use crate::domain::replica::{ReplicaFigures, ReplicaList};
+use crate::domain::replica::{RefusedKey, ReplicaFigures, ReplicaIncident, ReplicaList};
+use crate::domain::taxpayer_pause::TaxpayerPause;
+pub(crate) use cases::CASES;
 use cases::{
-    CASES, REPLICA_STARTED, pause, refused_key, repeated, replica_list, situation_time, slow_calls,
-    work,
+    REPLICA_STARTED, pause, refused_key, repeated, replica_list, situation_time, slow_calls, work,
 };
 
 /// Returns the kinds of incidents of a situation, with the sentences that an operator reads.
@@ -168,8 +169,7 @@ fn an_incident_says_whose_fault_it_is() {
         work(&mut situation).endpoints = vec![ParkedEndpoints {
             failure: "connect".to_owned(),
             endpoints,
-            since: None,
-            host: None,
+            ..ParkedEndpoints::default()
         }];
         work(&mut situation).endpoints_active = active;
         find_all(&situation)[0].1.blame
@@ -193,6 +193,7 @@ fn sentences_say_how_many_whose_and_why() {
         endpoints: 20,
         since: Some(since),
         host: Some(("hooks.example".to_owned(), 18)),
+        ..ParkedEndpoints::default()
     }];
     work(&mut situation).endpoints_active = 337;
     work(&mut situation).refused = vec![RefusedTaxpayer {
@@ -214,7 +215,7 @@ fn sentences_say_how_many_whose_and_why() {
             "17 runs are paused.",
             "The authority refused 12 documents of taxpayer 7 within an hour. The last one: The TIN of the customer is \
              not known.",
-            "20 of 337 endpoints are parked, because each attempt failed: timed out. 18 of them are at hooks.example.",
+            "20 of 337 endpoints are parked, because they do not answer in time. 18 of them are at hooks.example.",
         ]
     );
 }
@@ -352,12 +353,131 @@ fn one_parked_endpoint_among_several_is_one() {
         work(&mut situation).endpoints = vec![ParkedEndpoints {
             failure: "timed_out".to_owned(),
             endpoints,
-            since: None,
-            host: None,
+            ..ParkedEndpoints::default()
         }];
         let found = find_all(&situation);
         let summary = found.first().map(|(_, finding)| finding.summary.as_str());
         assert!(summary.is_some_and(|summary| summary.starts_with(begin)));
+    }
+}
+
+#[test]
+fn paused_taxpayers_are_named_and_their_number_is_bounded() {
+    for (paused, summary) in [
+        (1, "1 taxpayer is paused by operators: Ada Foods Ltd (1)."),
+        (
+            3,
+            "3 taxpayers are paused by operators: Ada Foods Ltd (1), Bola & Sons (2), number 3.",
+        ),
+        (
+            8,
+            "8 taxpayers are paused by operators: Ada Foods Ltd (1), Bola & Sons (2), number 3, number 4, number 5 and \
+             3 more.",
+        ),
+    ] {
+        let mut situation = Situation::calm();
+        work(&mut situation).paused_names = vec![
+            (TaxpayerId(1), "Ada Foods Ltd".to_owned()),
+            (TaxpayerId(2), "Bola & Sons".to_owned()),
+        ];
+        let pauses = (1..=paused).map(|number| TaxpayerPause {
+            taxpayer_id: TaxpayerId(number),
+            ..pause()
+        });
+        situation.paused_taxpayers = pauses.collect();
+        let found = find_all(&situation);
+        let [("taxpayers-paused", finding)] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(finding.summary, summary);
+    }
+}
+
+#[test]
+fn a_quoted_reason_ends_with_one_full_stop() {
+    for (reason, end) in [
+        ("No", "The last one: No."),
+        ("No. ", "The last one: No."),
+        ("Why?", "The last one: Why?"),
+        ("", "The last one: it names no reason."),
+    ] {
+        let mut situation = Situation::calm();
+        work(&mut situation).refused = vec![RefusedTaxpayer {
+            taxpayer: TaxpayerId(7),
+            refusals: 5,
+            last: situation_time(),
+            reason: reason.to_owned(),
+        }];
+        let found = find_all(&situation);
+        let summary = &found[0].1.summary;
+        assert!(summary.ends_with(end), "{summary}");
+    }
+}
+
+#[test]
+fn a_replica_that_is_not_ready_is_told_unless_an_incident_of_its_own_explains_it() {
+    let told = |kind: &str| ReplicaIncident {
+        kind: kind.to_owned(),
+        ..ReplicaIncident::default()
+    };
+    let reason = Some("the actors are stuck".to_owned());
+    for (not_ready, is_stopping, incidents, is_found) in [
+        (None, false, vec![], false),
+        (reason.clone(), false, vec![], true),
+        (reason.clone(), true, vec![], false),
+        (reason.clone(), false, vec![told("actors-failed")], false),
+        (reason.clone(), false, vec![told("disk-full")], false),
+        // This does not explain it.
+        (reason, false, vec![told("memory-near-limit")], true),
+    ] {
+        let figures = ReplicaFigures {
+            is_stopping,
+            not_ready,
+            incidents,
+            ..ReplicaFigures::default()
+        };
+        let mut situation = Situation::calm();
+        situation.replicas = replica_list(REPLICA_STARTED, figures);
+        let found = find_all(&situation);
+        let summaries: Vec<_> = found.iter().map(|(_, one)| one.summary.as_str()).collect();
+        let expected: &[&str] = if is_found {
+            &["a:8080 is not ready: the actors are stuck."]
+        } else {
+            &[]
+        };
+        assert_eq!(summaries, expected);
+    }
+}
+
+#[test]
+fn parked_endpoints_say_what_they_answer_and_when_the_next_probe_is_sent() {
+    for (failure, endpoints, statuses, clause) in [
+        ("rejected", 1, vec![500], "it answers 500."),
+        ("rejected", 3, vec![500, 503], "they answer 500, 503."),
+        ("rejected", 2, vec![], "they answer an error."),
+        ("auth", 1, vec![], "it could not be authenticated to."),
+        ("dns", 2, vec![], "they have names that are not found."),
+    ] {
+        let mut situation = Situation::calm();
+        let next_probe_at = Some(situation.now + SignedDuration::from_secs(40));
+        work(&mut situation).endpoints = vec![ParkedEndpoints {
+            failure: failure.to_owned(),
+            endpoints,
+            statuses,
+            next_probe_at,
+            ..ParkedEndpoints::default()
+        }];
+        let found = find_all(&situation);
+        let [("endpoints-parked", finding)] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        let summary = &finding.summary;
+        assert!(
+            summary.ends_with(&format!("parked, because {clause}")),
+            "{summary}"
+        );
+        assert_eq!(finding.until, next_probe_at, "{summary}");
+        assert_eq!(finding.cause, failure, "{summary}");
     }
 }
 
@@ -392,6 +512,81 @@ fn a_refused_key_is_told_of_the_replicas_that_have_it_and_stops_all_unless_anoth
         assert_eq!(finding.since, Some(since), "{summary}");
         let is_partial = finding.cause == SOME_REPLICAS;
         assert_eq!(is_partial, end == only, "{summary}");
+    }
+}
+
+#[test]
+fn a_key_that_is_refused_at_some_calls_only_stops_what_needs_them() {
+    let none = "No invoice reaches the authority: the calls of a:8080 are refused.";
+    // The operations that are refused, the cause, and the end of the sentence.
+    let cases: [(&[&str], &str, &str); 6] = [
+        (&["validate_irn"], "", none),
+        (&["sign"], "", none),
+        (&["pull", "validate"], "", none),
+        (
+            &["pull"],
+            SOME_CALLS,
+            "No call that signs invoices was refused so far. The inbox is not read: invoices of suppliers do not arrive.",
+        ),
+        (
+            &["lookup", "transmit"],
+            SOME_CALLS,
+            "No call that signs invoices was refused so far. Signed invoices are not transmitted.",
+        ),
+        (
+            &["report", "update_payment"],
+            SOME_CALLS,
+            "No call that signs invoices was refused so far. Payments are not reported. Reports are not sent.",
+        ),
+    ];
+    for (operations, cause, end) in cases {
+        let mut situation = Situation::calm();
+        let (name, key) = refused_key("a:8080", 0);
+        let operations: Vec<_> = operations.iter().map(|name| (*name).to_owned()).collect();
+        let names = operations.join(", ");
+        situation.authority.refused_keys = vec![(name, RefusedKey { operations, ..key })];
+        let found = find_all(&situation);
+        let [("authority-refuses-key", finding)] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        let summary = &finding.summary;
+        assert!(summary.ends_with(end), "{names}: {summary}");
+        assert_eq!(finding.cause, cause, "{names}");
+    }
+}
+
+#[test]
+fn the_old_cause_of_another_operation_makes_no_outage_of_a_fault_of_ours() {
+    use UpstreamCause::{Credentials, ServerError, Timeout, Tls};
+    // The causes of the last calls, the operations whose breaker is open, and the incidents.
+    type Case = (
+        &'static [(&'static str, UpstreamCause)],
+        &'static [&'static str],
+        &'static [&'static str],
+    );
+    let cases: [Case; 5] = [
+        (
+            &[("sign", Tls), ("pull", ServerError)],
+            &["sign"],
+            &["authority-tls"],
+        ),
+        (&[("sign", Credentials), ("pull", Timeout)], &["sign"], &[]),
+        (
+            &[("sign", Tls), ("pull", ServerError)],
+            &["sign", "pull"],
+            &["authority-out", "authority-tls"],
+        ),
+        (&[("pull", ServerError)], &[], &[]),
+        (&[("sign", ServerError)], &["sign"], &["authority-out"]),
+    ];
+    for (last_causes, held, expected) in cases {
+        let mut situation = Situation::calm();
+        situation.authority.last_causes = last_causes.to_vec();
+        situation.authority.held_operations = held.to_vec();
+        let found = find_all(&situation);
+        let names: BTreeSet<_> = found.iter().map(|(name, _)| *name).collect();
+        let expected: BTreeSet<_> = expected.iter().copied().collect();
+        assert_eq!(names, expected, "{last_causes:?} {held:?}");
     }
 }
 

@@ -245,13 +245,10 @@ async fn prepare_submission(
     let mut body = DocumentBody::read_or_load(state, DocumentCall::Submit, taxpayer, body).await?;
     let catalog = state.catalog.get();
     let outcome = calculates.then(|| body.calculate(&catalog)).flatten();
-    let form = submission::read(body.source(), body.fields(), taxpayer, &catalog);
+    let form = submission::read(body.source(), body.fields(), taxpayer, &catalog)
+        .and_then(|form| submission::check_signing_terms(form, state.signing_terms()));
     let form = calculated::combine_results(body.sent_fields(), form, outcome);
     let (mut form, calculation) = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
-    form.warnings.extend(submission::future_issue_date_warning(
-        &form.value,
-        state.latest_day(),
-    ));
     form.warnings.extend_from_slice(body.warnings());
     if calculation.is_some() {
         let warning = full_sums::document_surplus_digits_warning(body.fields(), &catalog);

@@ -250,8 +250,8 @@ fn unfinished_run_message(state: &ApiState, run: &Run) -> String {
     format!("The run has not ended: {reason}; it goes on in the background")
 }
 
-/// Returns a sentence that says how an operator holds the run back, and when the run continues. Returns `None` for an
-/// outage, which no operator has caused.
+/// Returns a sentence that says how the operator or a fault of the service holds the run back, and when the run continues.
+/// Returns `None` for an outage of the authority.
 fn hold_sentence(hold: RunHold) -> Option<&'static str> {
     match hold {
         RunHold::TaxpayerPaused => Some(
@@ -259,6 +259,9 @@ fn hold_sentence(hold: RunHold) -> Option<&'static str> {
         ),
         RunHold::CallsStopped => Some(
             "an operator of the service holds back these calls; it goes on when the operator lets them pass",
+        ),
+        RunHold::OurFault => Some(
+            "this service cannot use the tax authority; it goes on when the operator of the service has mended that",
         ),
         RunHold::Outage => None,
     }

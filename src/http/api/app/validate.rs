@@ -133,7 +133,8 @@ async fn validate_body(
         .calculates
         .then(|| body.calculate(&catalog))
         .flatten();
-    let form = read_form(&body, taxpayer.as_ref(), &catalog);
+    let form = read_form(&body, taxpayer.as_ref(), &catalog)
+        .and_then(|form| submission::check_signing_terms(form, state.signing_terms()));
     let form = calculated::combine_results(body.sent_fields(), form, outcome);
     let mut form = form.map_err(|faults| Rejection::Invalid(body.refusal_error(faults, &catalog)));
     if let Ok((form, Some(_))) = &mut form {

@@ -21,7 +21,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::account::{ChangedRole, EnabledAccount, RevokedKeys};
 use crate::store::accounts::access::{self, AccessChangeOutcome};
-use crate::store::accounts::{AccountChange, Revocation};
+use crate::store::accounts::{AccountChange, RevokedCounts};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -268,10 +268,10 @@ fn account_change(
 pub(crate) fn ended_keys_and_sessions(
     outcome: AccessChangeOutcome,
     owner: KeyOwner,
-) -> Result<Revocation, ApiError> {
+) -> Result<RevokedCounts, ApiError> {
     match outcome {
         AccessChangeOutcome::Done(ended) => Ok(ended),
-        AccessChangeOutcome::AlreadySo => Ok(Revocation::default()),
+        AccessChangeOutcome::AlreadySo => Ok(RevokedCounts::default()),
         AccessChangeOutcome::Unknown => Err(account_not_found(owner.kind)),
         AccessChangeOutcome::LastAdmin => {
             let admin = OperatorRole::Admin;

@@ -3,7 +3,7 @@
 use actix_web::web;
 
 use crate::domain::access::caller::OpsViewer;
-use crate::domain::kernel::audit::{ActorKind, AuditAction};
+use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
@@ -53,6 +53,7 @@ async fn list_audit(
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
     let (found, total) = audit::page(&state.store, read_audit_filter(&query)?, page).await?;
+    let found: Vec<_> = found.into_iter().map(AuditEntry::without_email).collect();
     let operators = found
         .iter()
         .filter_map(|entry| entry.actor.operator_id())

@@ -17,16 +17,18 @@ pub(crate) fn endpoints() -> Vec<Path> {
             "list_incidents",
             "What is the matter now, since when, until when, and what to do",
         )
-        .with_note("Those that wake somebody come first. The alerts are made from the same table.")
+        .with_note("Those that wake somebody come first. What only another replica sees is told in its name. The alerts are made from the same table.")
         .gives::<Incidents<'_>>(200, "Incidents retrieved successfully")
     })]
 }
 
-/// GET /ops/incidents: lists the incidents that this process sees now.
+/// GET /ops/incidents: lists the incidents that this process sees now, and those that other replicas tell of
+/// themselves.
 async fn list_incidents(state: web::Data<ApiState>, _: OpsViewer) -> ApiResponse {
     let report = incidents::current_report(&state).await;
+    let all = incidents::incidents_for_operators(&state, &report);
     let listed = Incidents {
-        incidents: report.incidents.iter().map(Into::into).collect(),
+        incidents: all.iter().map(Into::into).collect(),
         counted_at: report.counted_at.map(precise_time),
     };
     ApiResponse::ok("Incidents retrieved successfully", listed)

@@ -32,7 +32,7 @@ async fn list_outages(
     let page = query.page(PER_PAGE_DEFAULT);
     let now = state.now();
     let (found, total) = outages::page(&state.store, page).await?;
-    let notified = outages::count_notified(&state.store, &found).await?;
+    let notified = outages::count_notified_taxpayers(&state.store, &found).await?;
     let queued = outages::queued_events(&state.store).await?;
     let items = found
         .iter()

@@ -112,7 +112,9 @@ pub(crate) async fn find_movable_runs(
 ) -> Result<MatchingRuns, ApiError> {
     let now = state.now();
     let all = RunState::ALL.iter().copied();
-    let states: Vec<_> = all.filter(|state| state.after(action).is_some()).collect();
+    let states: Vec<_> = all
+        .filter(|state| state.after_action(action).is_some())
+        .collect();
     Ok(MatchingRuns {
         matching: run_list::count(&state.store, filter, &states, now).await?,
         ids: run_list::load_ids(&state.store, filter, &states, now, SUBJECTS_MAX).await?,

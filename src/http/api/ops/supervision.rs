@@ -7,7 +7,9 @@ use actix_web::web;
 use serde::Serialize;
 use supervision::{Measure, Ranking, TreeSnapshot, Window};
 
+use crate::actors::kinds;
 use crate::domain::access::caller::OpsViewer;
+use crate::domain::kernel::nearest_word::suggestion;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::openapi::{doc, schema};
@@ -75,6 +77,7 @@ fn supervision_response(state: &ApiState, query: &Query) -> Result<ApiResponse, 
         window: read_time_window(query)?,
     };
     let replica = query.trimmed_text("replica");
+    let warning = kind.as_deref().and_then(unknown_kind_warning);
     let own = state.tree.snapshot(ACTORS_MAX);
     let worst = actors::rank_actors(
         state,
@@ -91,7 +94,15 @@ fn supervision_response(state: &ApiState, query: &Query) -> Result<ApiResponse, 
             paused_taxpayers: paused_taxpayers(state),
             own,
         },
-    ))
+    )
+    .warn(warning.as_slice()))
+}
+
+/// Returns a warning about a kind that no actor has; `None` if actors have it.
+fn unknown_kind_warning(kind: &str) -> Option<String> {
+    let known = kinds::ALL.iter().map(|known| known.name());
+    let is_known = known.clone().any(|name| name == kind);
+    (!is_known).then(|| format!("unknown kind: {kind}{}", suggestion(kind, known)))
 }
 
 fn paused_taxpayers(state: &ApiState) -> Vec<TaxpayerPauseView> {

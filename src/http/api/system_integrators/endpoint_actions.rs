@@ -1,7 +1,7 @@
 //! The actions on one webhook endpoint: test it, rotate its secret, enable it, replay events, and list its deliveries.
 //! Each works like the call for the default endpoint in `webhook`, `replays` or `deliveries`.
 
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 
 use crate::actors::taxpayer::commands::{self, EnableEndpoint};
 use crate::domain::access::caller::IntegratorCaller;
@@ -14,7 +14,8 @@ use crate::http::api::system_integrators::replays::{
     PROGRESS_NOTE, REPLAY_NOTE, ReplayTarget, latest_replay_response, start_replay,
 };
 use crate::http::api::system_integrators::webhook::{
-    ENABLE_NOTE, EndpointRequest, SECRET_NOTE, describe_webhook_test, rotate_secret, test_endpoint,
+    ENABLE_NOTE, EndpointRequest, SECRET_NOTE, count_test, describe_webhook_test, rotate_secret,
+    test_endpoint,
 };
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -22,7 +23,6 @@ use crate::http::extract::path_ids::find_endpoint;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, replay, webhook};
 use crate::http::idempotency::IdempotentRequest;
-use crate::http::limits::SensitiveOperation;
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -42,7 +42,6 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path(test)
             .always_writes()
             .waits_for_other_systems()
-            .with_rate_limit(SensitiveOperation::WebhookTest)
             .post(test_one_endpoint, || {
                 let doc = doc(
                     "test_webhook_endpoint",
@@ -116,8 +115,10 @@ async fn test_one_endpoint(
     IntegratorCaller(integrator): IntegratorCaller,
     ids: EndpointIds,
     query: Query,
+    request: HttpRequest,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    count_test(&state, &request, endpoint.taxpayer_id)?;
     test_endpoint(&state, endpoint.key, &query).await
 }
 

@@ -13,7 +13,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::request_log::RequestView;
-use crate::store::operations::request_log::{self, LogReader, RequestFilter};
+use crate::store::operations::request_log::{self, ReadingAccount, RequestFilter};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -57,7 +57,7 @@ async fn list_all_requests(
         taxpayer: query.checked_taxpayer_id("taxpayer_id")?,
         ..read_filter(&query)?
     };
-    let reader = LogReader::Integrator(id);
+    let reader = ReadingAccount::Integrator(id);
     state.request_log.write_for_reader(&state.store).await;
     let (found, total) = request_log::page_for_reader(&state.store, reader, filter, page).await?;
     let items = found.iter().map(RequestView::from).collect();

@@ -23,7 +23,7 @@ use crate::http::forms::{key_terms, profile, reader, taxpayer};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::invoice_files;
 use crate::http::key_generation;
-use crate::http::limits::SensitiveOperation;
+use crate::http::limits::{self, SensitiveOperation};
 use crate::http::onboarding;
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
@@ -112,9 +112,10 @@ fn profile_path() -> Path {
 
 fn key_rotation_path() -> Path {
     let rotates = [Method::POST, Method::PUT, Method::PATCH];
-    path("/v1/system-integrators/taxpayers/{id}/api-key/rotate")
-        .with_rate_limit(SensitiveOperation::Rotation)
-        .on_methods(rotates, rotate_api_key, || {
+    path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on_methods(
+        rotates,
+        rotate_api_key,
+        || {
             doc("rotate_api_key", "Rotate Taxpayer API Key")
                 .with_note(
                     "The old key is refused at once, or after `overlap_s`; a \
@@ -141,7 +142,8 @@ fn key_rotation_path() -> Path {
                 .fails(&[ErrorCode::MalformedJson, ErrorCode::UnsupportedMediaType])
                 .fails(&[ErrorCode::PayloadTooLarge, ErrorCode::RequestTimeout])
                 .takes_idempotency_key()
-        })
+        },
+    )
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;
@@ -271,6 +273,8 @@ async fn update_profile(
 struct KeyRotationRequest {
     query: Query,
     body: Body,
+    /// The request itself, to which its remaining allowance is noted.
+    request: HttpRequest,
 }
 
 impl NeedsRole for KeyRotationRequest {}
@@ -282,7 +286,12 @@ impl FromRequest for KeyRotationRequest {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let query = Query::from_text(request.query_string());
         let body = Body::from_request(request, payload).into_inner();
-        ready(body.map(|body| Self { query, body }))
+        let request = request.clone();
+        ready(body.map(|body| Self {
+            query,
+            body,
+            request,
+        }))
     }
 }
 
@@ -293,9 +302,15 @@ async fn rotate_api_key(
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
     id: web::Path<String>,
-    KeyRotationRequest { query, body }: KeyRotationRequest,
+    asked: KeyRotationRequest,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    let rotation = SensitiveOperation::Rotation;
+    let counted = state
+        .limits
+        .count_sensitive_operation(rotation, taxpayer.id, state.now());
+    limits::note_allowance(&asked.request, counted)?;
+    let KeyRotationRequest { query, body, .. } = asked;
     let body = body.object_or_empty().await?;
     let warnings = key_terms::refuse_terms_in_body(&body, &state.catalog.get())?;
     let terms = key_terms::read_key_terms(&query)?;

@@ -1,7 +1,7 @@
 //! A taxpayer's webhook: read and change the settings, create a signing secret, test the endpoint, enable the webhook.
 
 use actix_web::http::Method;
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 use address_policy::AddressPolicy;
 use secrecy::ExposeSecret;
 
@@ -19,7 +19,7 @@ use crate::http::forms::reader::Reader;
 use crate::http::forms::{reader, replay, webhook};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::key_generation;
-use crate::http::limits::SensitiveOperation;
+use crate::http::limits::{self, SensitiveOperation};
 use crate::http::openapi::{OperationDoc, doc, example, schema};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -71,7 +71,6 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path(test)
             .always_writes()
             .waits_for_other_systems()
-            .with_rate_limit(SensitiveOperation::WebhookTest)
             .on_methods([Method::POST, Method::GET], test_webhook, webhook_test_doc),
         path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(
             rotate_webhook_secret,
@@ -243,9 +242,24 @@ async fn test_webhook(
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
     query: Query,
+    request: HttpRequest,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    count_test(&state, &request, taxpayer.id)?;
     test_endpoint(&state, taxpayer.id.into(), &query).await
+}
+
+/// Counts a test of an endpoint of this taxpayer towards the limit of tests.
+pub(super) fn count_test(
+    state: &ApiState,
+    request: &HttpRequest,
+    taxpayer: TaxpayerId,
+) -> Result<(), ApiError> {
+    let test = SensitiveOperation::WebhookTest;
+    let counted = state
+        .limits
+        .count_sensitive_operation(test, taxpayer, state.now());
+    limits::note_allowance(request, counted)
 }
 
 pub(super) async fn test_endpoint(

@@ -13,7 +13,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::request_log::RequestView;
-use crate::store::operations::request_log::{self, LogReader};
+use crate::store::operations::request_log::{self, ReadingAccount};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/v1/tax-payers/requests").get(list_requests, || {
@@ -51,7 +51,7 @@ async fn list_requests(
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
     let filter = read_filter(&query)?;
-    let reader = LogReader::Taxpayer(id);
+    let reader = ReadingAccount::Taxpayer(id);
     state.request_log.write_for_reader(&state.store).await;
     let (found, total) = request_log::page_for_reader(&state.store, reader, filter, page).await?;
     let items = found.iter().map(RequestView::from).collect();

@@ -47,9 +47,10 @@ fn export(draft: Draft) -> Table {
         Cell::Text(text) => text.into_owned(),
         Cell::Number(number) => number.to_string(),
     };
-    let rows = (0..rows.count()).zip(2..).map(|(index, number)| Row {
+    let rows = (0..rows.row_count()).zip(2..).map(|(index, number)| Row {
         number,
         cells: rows.row(index).into_iter().map(cell).collect(),
+        formulas: Vec::new(),
     });
     Table {
         word: "row",

@@ -67,7 +67,11 @@ async fn an_approval_and_a_payment_name_the_person_or_the_key(world: &World) {
     );
     assert_shows(
         &account.page("/activity").await,
-        &[&person, "Recorded a payment", "Created an invoice"],
+        &[
+            &person,
+            "Changed the payment of an invoice",
+            "Created an invoice",
+        ],
     );
 }
 

@@ -134,6 +134,36 @@ async fn ticked_invoices_are_approved_and_no_others(world: &World) {
 }
 
 #[each_database]
+async fn a_paid_invoice_that_was_not_submitted_is_not_forgotten(world: &World) {
+    let account = Account::new(world).await;
+    let made = invoices(&account, 2).await;
+    for invoice in &made {
+        let approved = account.taxpayer.set_status(invoice, "approved").await;
+        approved.expect_status(200);
+    }
+    let page = format!("/invoices/{}/payment", made[0]["id"]);
+    let paid = [("payment_status", "paid"), ("remark", "By bank")];
+    account.post(&page, &paid).await.expect(303);
+    let filter = "status=approved,paid&authority_status=PENDING";
+    let list = account.page(&format!("/invoices?{filter}")).await;
+    assert_shows(
+        &list,
+        &[
+            "To submit <span class=\"count\">2</span>",
+            "aria-current=\"page\">To submit",
+            made[0]["invoice_no"].as_str().unwrap(),
+            made[1]["invoice_no"].as_str().unwrap(),
+            "selected>Several</option>",
+        ],
+    );
+    let late = "2</span> approved and not submitted, 2 past the legal deadline";
+    assert_shows(&account.page("").await, &[late]);
+    let query = "act=submit&all=true&filter=status%3Dapproved%2Cpaid%26authority_status%3DPENDING";
+    let preview = account.page(&format!("/invoices/bulk?{query}")).await;
+    assert_shows(&preview, &["Submit: 2 invoices"]);
+}
+
+#[each_database]
 async fn the_tabs_count_and_filter(world: &World) {
     let account = Account::new(world).await;
     let made = invoices(&account, 2).await;

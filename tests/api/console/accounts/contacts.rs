@@ -148,3 +148,36 @@ async fn beyond_the_limit_a_taken_email_is_answered_like_a_free_one(world: &Worl
         assert_shows(&answer.html, &[shown]);
     }
 }
+
+#[on_sqlite]
+async fn an_account_has_so_many_people_and_no_more(world: &World) {
+    let account = Account::new(world).await;
+    let taxpayer = account.taxpayer.id;
+    let others = (1_000_000_001..1_000_000_200).map(|id| {
+        let email = format!("{id}.of{taxpayer}@trading.example");
+        format!("({taxpayer}, {id}, 'Ada', 'Obi', '{email}', '{email}', 'read_only', 0, 0)")
+    });
+    let others: Vec<_> = others.collect();
+    let columns =
+        "taxpayer_id, id, first_name, last_name, email, email_key, role, created_at, updated_at";
+    let insert = format!(
+        "INSERT INTO contacts ({columns}) VALUES {}",
+        others.join(", ")
+    );
+    assert_eq!(world.execute(&insert).await, 199);
+    let email = format!("bola{}@trading.example", number());
+    let fields = [
+        ("first_name", "Bola"),
+        ("last_name", "Ade"),
+        ("email", email.as_str()),
+        ("role", "read_only"),
+    ];
+    let page = account.post("/contacts", &fields).await.expect(422).html;
+    let sentence = "An account has 200 people at most. Remove somebody who has left.";
+    assert_shows(&page, &[sentence]);
+    account
+        .post("/contacts/1000000001/remove", &[])
+        .await
+        .expect(303);
+    add(&account, &email, "read_only").await;
+}

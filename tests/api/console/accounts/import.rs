@@ -37,7 +37,7 @@ async fn a_file_is_previewed_and_imported(world: &World) {
         &preview,
         &[
             "Import 1 invoice",
-            "<code>due_date</code>",
+            "title=\"due_date\">Due date</th>",
             "NGN 1,000",
             "document 2, due_date: The due_date field is required.",
         ],
@@ -45,7 +45,19 @@ async fn a_file_is_previewed_and_imported(world: &World) {
     let none = account.page("/invoices").await;
     assert_shows(&none, &["There is no invoice yet."]);
     let done = send("?preview=false&form=standard").await;
-    assert_shows(&done, &["Imported", "Show these invoices"]);
+    assert_shows(&done, &["Imported", "Show these invoices", "/errors.csv\""]);
+    let address = done
+        .split("href=\"")
+        .find(|part| part.contains("/errors.csv\""));
+    let address = address.and_then(|part| part.split('"').next()).unwrap();
+    let errors = account.owner.get(address).await.expect(200).html;
+    assert!(
+        errors.contains("error") && errors.contains("due_date"),
+        "{errors}"
+    );
+    let template = account.path("/import/template.csv");
+    let template = account.owner.get(&template).await.expect(200).html;
+    assert!(template.starts_with("invoice_no,"), "{template}");
     let listed = account.taxpayer.list_invoices("").await;
     assert_eq!(listed.data()["total"], 1);
 }
@@ -176,4 +188,37 @@ async fn what_a_file_lacks_is_answered_on_the_page(world: &World) {
     let kept = answer("buyer@answers.example").await.expect(200);
     kept.shows("1 answer is kept in the import profile.");
     assert_shows(&preview().await, &["Import 1 invoice"]);
+}
+
+#[on_sqlite]
+async fn a_running_import_is_cancelled_on_its_page(world: &World) {
+    let account = Account::new(world).await;
+    let token = account.owner.get(&account.path("/import")).await.csrf();
+    let start = documents::invoice_no();
+    // So many that the import does not end before it is cancelled.
+    let lines = (0..2_001).map(|at| {
+        let body = documents::invoice_numbered(&format!("{start}X{at}"));
+        format!("{body}\n")
+    });
+    let file: String = lines.collect();
+    let upload = account.path("/import/file?preview=false&form=standard");
+    let begun = account
+        .owner
+        .upload(&upload, "application/x-ndjson", &token, file)
+        .await
+        .expect(200)
+        .html;
+    let address = begun.split('"').find(|part| part.contains("/imports/"));
+    let address = address.unwrap();
+    let page = account.owner.get(address).await.expect(200).html;
+    assert_shows(&page, &["Importing", "Cancel this import"]);
+    let cancel = format!("{address}/cancel");
+    let answer = account.owner.submit(&cancel, &[]).await;
+    assert!(answer.status < 400, "{}", answer.html);
+    let page = account.owner.get(address).await.expect(200).html;
+    assert_shows(
+        &page,
+        &["Import stopped", "The account cancelled the import."],
+    );
+    assert!(!page.contains("Cancel this import"), "{page}");
 }

@@ -221,23 +221,40 @@ async fn a_credit_note_is_a_draft_that_refers_to_its_invoice(world: &World) {
     let path = path_of(&signed);
     let sent = post_seen(&account, &path, "submit", &[]).await;
     sent.expect(303);
-    let made = account
-        .post(&format!("{path}/credit-note"), &[])
-        .await
-        .expect(303);
-    let form = account.owner.get(&made.location).await.expect(200).html;
+    let form = format!("{path}/credit-note");
     let no = signed["invoice_no"].as_str().unwrap();
     let irn = signed["irn"].as_str().unwrap();
-    assert_shows(&form, &[&format!("Edit {no}CN1"), irn, "Remove this line"]);
+    let number = format!("value=\"{no}CN1\"");
+    let heading = format!("Credit note for {no}");
+    let shown = account.page(&form).await;
+    assert_shows(&shown, &[&heading, &number, irn, "Remove this line"]);
+    let removal = [("lines.0.remove", "yes")];
+    let shown = account.post(&format!("{form}/lines"), &removal).await;
+    let shown = shown.expect(200).html;
+    assert_shows(&shown, &[&number, "LAP-2"]);
+    assert!(!shown.contains("LAP-1"), "{shown}");
+    // Looking at the form has made nothing.
+    assert_eq!(account.taxpayer.count_events("invoice.created").await, 1);
+    let made = account.post(&form, &removal).await.expect(303);
     account
-        .post(&format!("{path}/credit-note"), &[])
+        .owner
+        .get(&account.path(&form))
         .await
         .leads_to(&made.location);
-    let edit = made.location.strip_prefix(&account.path("")).unwrap();
-    let note = edit.strip_suffix("/edit").unwrap();
-    let removal = [("lines.0.remove", "yes")];
-    let saved = post_seen(&account, note, "edit", &removal).await;
-    saved.expect(303);
+    let again = account.post(&form, &removal).await.expect(422);
+    again.shows("There is a credit note already, which is not signed.");
+    assert_eq!(account.taxpayer.count_events("invoice.created").await, 2);
+    let original = account.page(&path).await;
+    assert_shows(&original, &[&format!("{no}CN1</a> is a draft")]);
+    for act in ["/credit-note\"", "/correct\""] {
+        assert!(!original.contains(act), "{original}");
+    }
+    let typed = [("lines.0.quantity", "1")];
+    let preview = format!("{path}/correct/preview");
+    let refused = account.post(&preview, &typed).await.expect(409).html;
+    let typed = "name=\"lines.0.quantity\" value=\"1\"";
+    assert_shows(&refused, &["is not signed", typed, &format!("{no}CN1</a>")]);
+    let note = made.location.strip_prefix(&account.path("")).unwrap();
     let page = account.page(note).await;
     assert_shows(&page, &["NGN 1,075.00", "LAP-2"]);
     assert!(!page.contains("LAP-1"), "{page}");

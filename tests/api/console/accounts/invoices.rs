@@ -129,6 +129,7 @@ async fn a_page_shows_the_whole_document_and_escapes_it(world: &World) {
             "1,000.00",
             "75.00",
             "1,075.00",
+            "<td data-label=\"Tax\">VAT 7.5\u{a0}%</td>",
             "Provisional",
             "<svg class=\"qr\"",
         ],

@@ -14,8 +14,35 @@ type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 /// As a `Case`, with several parts of the page.
 type LongCase<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
 
-const PAUSED: &str = "The operator of the service has paused this taxpayer";
+const PAUSED: &str = "Nothing was changed, because this account is paused.";
+/// What a pause means, which each page of the account says once.
+const PAUSE: &str = "The operator of the service has paused this ";
 const LIMITED: &str = "Too many requests; try again when Retry-After has passed";
+
+/// The fields of a filled form for a new invoice.
+const INVOICE: [(&str, &str); 21] = [
+    ("invoice_no", "INV77001"),
+    ("invoice_type_code", "381"),
+    ("invoice_category", "B2C"),
+    ("invoice_date", "2026-01-15"),
+    ("due_date", "2026-02-15"),
+    ("currency", "NGN"),
+    ("customer.no", "C-77"),
+    ("customer.name", "Typed Shop"),
+    ("customer.email", "typed@shop.example"),
+    ("customer.address_street_name", "5 Broad Street"),
+    ("customer.address_city", "Abuja"),
+    ("customer.address_state", "FCT"),
+    ("customer.address_postal_code", "900001"),
+    ("customer.address_country", "NG"),
+    ("lines.0.item_name", "Laptop"),
+    ("lines.0.item_no", "LAP-1"),
+    ("lines.0.item_type", "PRODUCT"),
+    ("lines.0.quantity", "2"),
+    ("lines.0.price_unit", "EA"),
+    ("lines.0.unit_price", "500"),
+    ("lines.0.tax_category", "STANDARD_VAT"),
+];
 
 async fn pause(world: &World, account: &Account) {
     let operator = world.new_operator().await;
@@ -63,7 +90,8 @@ async fn each_form_of_a_paused_account_keeps_what_was_typed(world: &World) {
     let text = ("description", "Typed text");
     let event = ("enabled_events", "invoice.updated");
     let schedule = ("retry_schedule_s", "0, 61");
-    let cases: [Case<'_>; 13] = [
+    let cases: [Case<'_>; 14] = [
+        ("/invoices/new", &INVOICE, "value=\"Typed Shop\""),
         (
             "/webhooks",
             &[("webhook_url", url), event],
@@ -118,6 +146,7 @@ async fn each_form_of_a_paused_account_keeps_what_was_typed(world: &World) {
         let refused = account.post(path, fields).await;
         assert_eq!(refused.status, 422, "{path}: {}", refused.html);
         assert_shows(&refused.html, &[PAUSED, typed]);
+        assert_eq!(refused.html.matches(PAUSE).count(), 1, "{path}");
     }
 }
 
@@ -132,7 +161,12 @@ async fn each_form_of_an_invoice_keeps_what_was_typed_while_the_account_is_pause
         ("amount", "5"),
         ("remark", "typed remark"),
     ];
-    let cases: [Case<'_>; 3] = [
+    let cases: [Case<'_>; 4] = [
+        (
+            "payment/take-back",
+            &[("remark", "typed remark")],
+            "value=\"typed remark\"",
+        ),
         (
             "status",
             &[("status", "cancelled"), ("remark", "typed remark")],
@@ -145,10 +179,11 @@ async fn each_form_of_an_invoice_keeps_what_was_typed_while_the_account_is_pause
         let refused = post_seen(&account, &page, form, fields).await;
         assert_eq!(refused.status, 422, "{form}: {}", refused.html);
         assert_shows(&refused.html, &[PAUSED, typed]);
+        assert_eq!(refused.html.matches(PAUSE).count(), 1, "{form}");
     }
 }
 
-#[on_sqlite(&[("RATE_LIMIT__ROTATE_PER_MIN", "1"), ("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "1")])]
+#[on_sqlite(&[("RATE_LIMIT__ROTATE_PER_MIN", "2"), ("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "1")])]
 async fn a_form_beyond_a_limit_keeps_what_was_typed(world: &World) {
     let account = Account::new(world).await;
     let other = Account::new(world).await;
@@ -164,7 +199,7 @@ async fn a_form_beyond_a_limit_keeps_what_was_typed(world: &World) {
         ("email", other.email.as_str()),
         ("role", "accountant"),
     ];
-    // The first attempt uses up the limit.
+    // The first attempt uses up the limit, after the rotation by which the account was given its key.
     account.post("/keys", &key).await.expect(200);
     account.post("/contacts", &person).await.expect(422);
     let cases: [LongCase; 3] = [

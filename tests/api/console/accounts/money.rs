@@ -66,8 +66,31 @@ async fn a_cancelled_invoice_is_owed_by_nobody(world: &World) {
         .post(&format!("/invoices/{}/credit-note", invoice["id"]), &[])
         .await
         .expect(409);
+    assert_shows(&page, &[">Credited<", "Invoice "]);
+    for gone in [
+        "Record payment",
+        "class=\"primary\"",
+        ">Payment rejected</span>",
+    ] {
+        assert!(!page.contains(gone), "{gone}: {page}");
+    }
     let list = account.page(&format!("/invoices?q={number}")).await;
-    assert_shows(&list, &["NGN 0.00, of which paid 0.00"]);
+    assert_shows(
+        &list,
+        &[
+            "documents · NGN 0.00, of which paid 0.00",
+            ">NGN 100.00<",
+            "Credit note</span>",
+            ">NGN -100.00<",
+            ">Credited</span>",
+        ],
+    );
+    for gone in [">Payment rejected</span>", ">Not paid</span>"] {
+        assert!(!list.contains(gone), "{gone}: {list}");
+    }
+    let note = id_with_number(&account, &format!("{number}CN1")).await;
+    let note = account.page(&format!("/invoices/{note}")).await;
+    assert_shows(&note, &["<h1>Credit note "]);
 }
 
 #[each_database]

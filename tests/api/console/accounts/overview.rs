@@ -19,6 +19,7 @@ async fn a_new_account_is_led_to_its_first_invoice(world: &World) {
             "There is no invoice yet.",
         ],
     );
+    assert!(!page.contains("Needs you"), "{page}");
     let profile = [("city", "Lagos"), ("state", "Lagos"), ("country", "NG")];
     account.post("/profile", &profile).await.expect(303);
     account.taxpayer.invoice(&documents::invoice()).await;
@@ -30,8 +31,8 @@ async fn a_new_account_is_led_to_its_first_invoice(world: &World) {
     assert_shows(
         &page,
         &[
-            "/invoices?status=draft\">1<",
-            "Nothing needs you: nothing was rejected and nothing has failed.",
+            "/invoices?status=draft&#38;authority_status=PENDING\">1<",
+            "</span> draft past the legal deadline",
         ],
     );
     let refused = account.refused_invoice().await;
@@ -100,6 +101,74 @@ async fn the_overview_changes_by_itself_for_its_own_people_only(world: &World) {
         &[refused["invoice_no"].as_str().unwrap(), "Needs you"],
     );
     other.owner.get(&path).await.expect(404);
+}
+
+/// Says where an invoice with this workflow status and this status at the authority counts: in a state of the overview,
+/// whose list has it, too.
+const STATES: [(&str, &str, &str, &str); 8] = [
+    (
+        "draft",
+        "PENDING",
+        "Draft",
+        "status=draft&authority_status=PENDING",
+    ),
+    (
+        "approved",
+        "PENDING",
+        "To submit",
+        "status=approved,paid&authority_status=PENDING",
+    ),
+    (
+        "paid",
+        "PENDING",
+        "To submit",
+        "status=approved,paid&authority_status=PENDING",
+    ),
+    (
+        "paid",
+        "REJECTED",
+        "Needs attention",
+        "authority_status=REJECTED,FAILED&without_cancelled=true",
+    ),
+    (
+        "approved",
+        "FAILED",
+        "Needs attention",
+        "authority_status=REJECTED,FAILED&without_cancelled=true",
+    ),
+    (
+        "approved",
+        "QUEUED",
+        "Waiting",
+        "authority_status=QUEUED,VALIDATED&without_cancelled=true",
+    ),
+    ("submitted", "SUBMITTED", "Signed", "status=submitted"),
+    ("cancelled", "PENDING", "Cancelled", "status=cancelled"),
+];
+
+#[each_database]
+async fn an_invoice_counts_in_one_state_whose_list_has_it(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    let no = invoice["invoice_no"].as_str().unwrap();
+    for (status, authority, label, filters) in STATES {
+        let plant = format!(
+            "UPDATE invoices SET status = '{status}', authority_status = '{authority}' WHERE id = {}",
+            invoice["id"]
+        );
+        assert_eq!(world.execute(&plant).await, 1, "{plant}");
+        let overview = account.page("").await;
+        let address = account.path(&format!("/invoices?{filters}"));
+        let counted = format!("{}\">1</a> {label}</li>", address.replace('&', "&#38;"));
+        assert_shows(&overview, &[&counted]);
+        assert_eq!(overview.matches("\">1</a> ").count(), 1, "{overview}");
+        let list = account.page(&format!("/invoices?{filters}")).await;
+        assert_shows(&list, &[no]);
+        if label != "Cancelled" {
+            let tab = format!(r#"aria-current="page">{label} <span class="count">1<"#);
+            assert_shows(&list, &[&tab]);
+        }
+    }
 }
 
 #[each_database]
@@ -195,6 +264,6 @@ async fn a_paused_account_is_told_so_and_keeps_what_was_typed(world: &World) {
     let refused = post_seen(&account, &page, "status", &cancel).await;
     refused
         .expect(422)
-        .shows("The operator of the service has paused this taxpayer")
+        .shows("Nothing was changed, because this account is paused.")
         .shows("typed remark");
 }

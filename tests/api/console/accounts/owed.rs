@@ -6,7 +6,7 @@ use testkit::documents::{invoice, submission};
 use testkit::edit::with;
 use testkit::{each_database, on_sqlite};
 
-use super::{Account, assert_shows};
+use super::{Account, assert_shows, post_seen};
 use crate::support::world::World;
 
 /// Stores an invoice over this number of laptops, of 537.50 each, that was due long ago.
@@ -260,5 +260,51 @@ async fn a_part_above_what_credit_notes_leave_is_told_on_the_page(world: &World)
         assert_shows(&page, &["The payment was recorded."]);
         let told = "Note: the signed credit notes left NGN 37.50 of this invoice to pay";
         assert_eq!(page.contains(told), is_above, "{amount} {page}");
+    }
+}
+
+#[each_database]
+async fn a_payment_that_is_taken_back_is_owed_again(world: &World) {
+    let account = Account::new(world).await;
+    // The quantity that a signed credit note takes off, and what is then recorded as paid and taken back of 1,075.00.
+    for (credited, recorded) in [(0, "1,075.00"), (1, "537.50")] {
+        let stored = approved(&account, 2).await;
+        if credited > 0 {
+            sign_over_two(&account, &stored).await;
+            sign_credit_note(&account, ("IRN", &stored["irn"]), credited).await;
+        }
+        let path = format!("/invoices/{}", stored["id"]);
+        let page = account.page(&path).await;
+        assert!(!page.contains("Take a payment back"), "{page}");
+        for (status, notice) in [
+            ("paid", "The payment was recorded."),
+            ("pending", "The payment status was changed."),
+        ] {
+            let fields = [("payment_status", status), ("remark", "by bank")];
+            let sent = account.post(&format!("{path}/payment"), &fields).await;
+            sent.expect(303);
+            assert_shows(&account.page(&path).await, &[notice]);
+        }
+        let page = account.page(&path).await;
+        assert_shows(&page, &["NGN 1,075.00 stays recorded as received"]);
+        assert_shows(&page, &["left to pay 0.00", "Take a payment back"]);
+        assert_shows(&page, &[&format!("name=\"amount\" value=\"{recorded}\"")]);
+        assert!(!overdue_ids(&account).await.contains(&stored["id"]));
+        let too_much = [("amount", "1,075.01"), ("remark", "of another one")];
+        let refused = post_seen(&account, &path, "payment/take-back", &too_much).await;
+        refused.expect(422).shows("that was recorded as paid.");
+        let fields = [("amount", recorded), ("remark", "of another one")];
+        let sent = post_seen(&account, &path, "payment/take-back", &fields).await;
+        sent.expect(303);
+        let page = account.page(&path).await;
+        assert_shows(&page, &["The payment was taken back.", ">Overdue<"]);
+        assert_shows(&page, &[&format!("\u{2212}{recorded}"), "Taken back"]);
+        assert_shows(&page, &[&format!("left to pay {recorded}")]);
+        assert!(!page.contains("Take a payment back"), "{page}");
+        assert!(overdue_ids(&account).await.contains(&stored["id"]));
+        let customers = account.page("/customers").await;
+        assert_shows(&customers, &[&format!("Of it overdue: {recorded}")]);
+        let paid = account.taxpayer.pay(&payment(&stored, "paid")).await;
+        paid.expect_status(200);
     }
 }

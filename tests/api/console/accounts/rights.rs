@@ -84,18 +84,25 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
     let accountants = [
         format!("/invoices/{invoice}/status"),
         format!("/invoices/{invoice}/payment"),
+        format!("/invoices/{invoice}/payment/take-back"),
         format!("/invoices/{invoice}/correction"),
         format!("/invoices/{invoice}/submit"),
         format!("/invoices/{invoice}/retry"),
         format!("/invoices/{invoice}/transmit"),
+        "/invoices/new".to_owned(),
+        "/invoices/new/lines".to_owned(),
         format!("/invoices/{invoice}/edit"),
+        format!("/invoices/{invoice}/edit/lines"),
         format!("/invoices/{invoice}/credit-note"),
+        format!("/invoices/{invoice}/credit-note/lines"),
         format!("/invoices/{invoice}/correct"),
+        format!("/invoices/{invoice}/correct/lines"),
         format!("/invoices/{invoice}/correct/preview"),
         "/batches/B1/undo".to_owned(),
         "/invoices/bulk".to_owned(),
         "/inbox/acknowledge".to_owned(),
         "/import/answers".to_owned(),
+        "/imports/I1/cancel".to_owned(),
         format!("/inbox/{irn}/acknowledge"),
         format!("/webhooks/deliveries/{id}/resend"),
         "/webhooks/deliveries/bulk".to_owned(),
@@ -132,8 +139,13 @@ async fn another_accounts_pages_and_forms_do_not_exist(world: &World) {
     ] {
         other.owner.get(&other.path(&page)).await.expect(404);
     }
-    // The fields of these forms say what is meant (`inbox`, `import`).
-    let by_fields = ["/inbox/acknowledge", "/import/answers"];
+    // The fields of these forms say what is meant (`inbox`, `import`), or they are about nothing that is stored.
+    let by_fields = [
+        "/inbox/acknowledge",
+        "/import/answers",
+        "/invoices/new",
+        "/invoices/new/lines",
+    ];
     let others = accountants
         .iter()
         .filter(|form| !by_fields.contains(&form.as_str()));
@@ -184,6 +196,8 @@ async fn who_only_looks_may_not_act_and_an_accountant_may_not_own(world: &World)
         account.post(form, &[]).await.expect(403);
     }
     let acting = [
+        "/invoices/new".to_owned(),
+        format!("/invoices/new?like={invoice}"),
         format!("/invoices/{invoice}/edit"),
         format!("/invoices/{invoice}/correct"),
         format!("/batches/{batch}/undo"),

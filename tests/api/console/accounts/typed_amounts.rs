@@ -49,11 +49,14 @@ async fn a_line_with_a_decimal_comma_is_neither_saved_nor_corrected(world: &Worl
     let preview = format!("/invoices/{}/correct/preview", signed["id"]);
     let seen = seen(&account, &draft_page).await;
     for form in [&format!("{draft_page}/edit"), &preview] {
-        for name in ["lines.0.quantity", "lines.0.unit_price"] {
+        for (name, label) in [
+            ("lines.0.quantity", "Line 1, quantity"),
+            ("lines.0.unit_price", "Line 1, unit price"),
+        ] {
             for typed in MISPLACED_COMMAS {
                 let refused = account.post(form, &[(name, typed), ("seen", &seen)]).await;
                 let refused = refused.expect(422);
-                refused.shows(&format!("The {name} field {ADVICE}."));
+                refused.shows(&format!("The {label} field {ADVICE}."));
             }
         }
     }

@@ -82,7 +82,8 @@ pub(super) fn endpoints() -> Vec<Path> {
                      that is left of them, drafts and approved ones are \
                      cancelled, and any other is kept, with the reason. At \
                      most 1,000 invoices at a time: `left` says how many the \
-                     same call again looks at.",
+                     same call again looks at. While an import still adds \
+                     invoices to the batch, the answer is 409.",
                 )
                 .query("preview", PREVIEW)
                 .gives::<UndoView<'_>>(202, "The batch is being undone")
@@ -90,6 +91,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                 .takes_idempotency_key()
                 .fails(&PRECONDITION_ERROR_CODES)
                 .fails(&[ErrorCode::BatchNotFound, ErrorCode::ValidationFailed])
+                .fails(&[ErrorCode::InvalidTransition])
         }),
     ]
 }

@@ -11,16 +11,16 @@ use serde_json::{Map, Value};
 use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice, CreatedInvoice};
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::batch::{Batch, BatchCandidate};
-use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::api::tax_payers::invoices::list::{list_doc, list_invoices};
+use crate::http::draft_warnings::find_draft_warnings;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
-use crate::http::extract::{json, path_ids};
+use crate::http::extract::json;
 use crate::http::forms::full_invoice::{self, InvoiceContext};
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::AcceptedForm;
@@ -34,7 +34,6 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::batch::BatchCreated;
 use crate::store::accounts::taxpayers;
-use crate::store::invoices;
 
 /// Error codes for a taxpayer that may not create invoices.
 pub(super) const PRECONDITION_ERROR_CODES: [ErrorCode; 3] = [
@@ -116,40 +115,18 @@ pub(super) async fn create_invoice(
     let read =
         move |body: &Map<String, Value>| reader::read(body, &catalog, standard_invoice::read);
     let (_, read) = body.object_and_form(read).await?;
-    let mut form = match read {
+    let form = match read {
         Ok(form) => form,
         Err(faults) => return Err(precondition_or_faults_error(&state, id, faults).await),
     };
-    if let Some(original) = &form.value.original {
-        form.warnings
-            .extend(unknown_original_warning(&state, id, original).await?);
-    }
-    let draft = form.value.draft;
     let mut warnings = form.warnings;
-    warnings.extend(paper_texts::unprintable_draft_warning(&draft));
+    warnings.extend(find_draft_warnings(&state, id, &form.value).await?);
+    let draft = form.value.draft;
     idempotent
         .answer_once(&state.taxpayers, id, CreateInvoice(draft), move |made| {
             create_response(made, "Invoice already exist").warn(&warnings)
         })
         .await
-}
-
-/// Returns a warning if the invoice that a credit note refers to is not stored. This is no error, because the invoice
-/// may be older than this service.
-async fn unknown_original_warning(
-    state: &ApiState,
-    id: TaxpayerId,
-    original: &InvoiceRef,
-) -> Result<Option<String>, ApiError> {
-    let found = match path_ids::check_invoice_ref(original.clone()) {
-        Ok(InvoiceRef { kind, text }) => {
-            invoices::find_owned_by_unique_no(&state.store, id, kind, &text).await?
-        }
-        Err(_) => None,
-    };
-    Ok(found
-        .is_none()
-        .then(|| "original_invoice_reference names no invoice of this account".to_owned()))
 }
 
 const IRN_EXISTS_MESSAGE: &str = "Invoice with this IRN already exists";

@@ -1,9 +1,9 @@
 //! Imports files of invoices, and returns the outcome of each document.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, Responder, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 
-use crate::actors::taxpayer::commands::{FileImport, PreviewImport};
+use crate::actors::taxpayer::commands::{CancelImport, FileImport, PreviewImport};
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::import::record::Import;
 use crate::domain::import::source::ImportForm;
@@ -18,12 +18,9 @@ use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::file::{Disposition, FileAnswer, streamed_download};
 use crate::http::state::ApiState;
 use crate::http::views::import::ImportView;
 use crate::store::invoices::imports;
-
-const CSV_UTF8_TYPE: &str = "text/csv; charset=utf-8";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -44,6 +41,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                     .takes(standard_invoice::read, example!("create_invoice"))
                     .takes_files(FILE_TYPES)
                     .gives::<ImportView<'_>>(201, "Invoices imported successfully")
+                    .gives::<ImportView<'_>>(201, "No invoice was imported: see items")
                     .gives::<ImportView<'_>>(202, "Import started")
                     .gives::<ImportView<'_>>(200, "Import previewed successfully")
                     .gives::<ImportView<'_>>(200, "This file was imported before")
@@ -65,6 +63,16 @@ pub(super) fn endpoints() -> Vec<Path> {
                 )
                 .gives_non_json(200, "CSV in UTF-8", CSV_TYPE)
                 .fails(&[ErrorCode::ImportNotFound])
+        }),
+        path("/v1/tax-payers/invoices/imports/{import_no}/cancel").post(cancel_import, || {
+            doc("cancel_import", "Cancel an import")
+                .with_note(
+                    "Stops the import of a large file. The invoices that it has created stay, and their batch can be \
+                     undone; the others are not imported, unless the same file is sent again.",
+                )
+                .gives::<ImportView<'_>>(200, "Import cancelled successfully")
+                .takes_idempotency_key()
+                .fails(&[ErrorCode::ImportNotFound, ErrorCode::InvalidTransition])
         }),
     ]
 }
@@ -133,7 +141,11 @@ fn imported_before_response(import: &Import) -> ApiResponse {
 }
 
 fn created_import_response(import: &Import) -> ApiResponse {
-    let message = "Invoices imported successfully";
+    let message = if import.counts.created == 0 {
+        "No invoice was imported: see items"
+    } else {
+        "Invoices imported successfully"
+    };
     ApiResponse::with_status(StatusCode::CREATED, message, ImportView::from(import))
         .with_location(&import_path(import))
 }
@@ -148,13 +160,31 @@ async fn get_import(
     TaxpayerCaller(id): TaxpayerCaller,
     import_no: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    check_import_no(&import_no)?;
+    import_files::check_import_no(&import_no)?;
     let import = imports::find_owned_by_number(&state.store, id, &import_no).await?;
-    let import = import.ok_or_else(import_not_found)?;
+    let import = import.ok_or_else(import_files::import_not_found)?;
     Ok(ApiResponse::ok(
         "Import retrieved successfully",
         ImportView::from(&import),
     ))
+}
+
+/// POST `/v1/tax-payers/invoices/imports/{import_no}/cancel`: stops an import. An import that was stopped before stays as
+/// it is.
+async fn cancel_import(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
+    import_no: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    import_files::check_import_no(&import_no)?;
+    let command = CancelImport(import_no.into_inner());
+    let show = |import: &Import| {
+        ApiResponse::ok("Import cancelled successfully", ImportView::from(import))
+    };
+    idempotent
+        .answer_once(&state.taxpayers, id, command, show)
+        .await
 }
 
 /// GET `/v1/tax-payers/invoices/imports/{import_no}/errors`: returns the errors of an import as a CSV file.
@@ -164,36 +194,6 @@ async fn get_import_errors(
     import_no: web::Path<String>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    check_import_no(&import_no)?;
-    let errors = imports::find_errors_owned_by_number(&state.store, id, &import_no).await?;
-    let errors = errors.ok_or_else(import_not_found)?;
-    let name = format!("{import_no}-errors.csv");
-    if errors.has_pieces {
-        let right = ReadingRight::from_key(&request, &state);
-        let number = import_no.into_inner();
-        let parts = import_files::stream_errors(state, id, number, errors.csv, right);
-        return Ok(streamed_download(CSV_UTF8_TYPE, &name, parts));
-    }
-    let file = FileAnswer {
-        media_type: CSV_UTF8_TYPE,
-        name,
-        disposition: Disposition::Download,
-        bytes: errors.csv.into_bytes(),
-        warnings: Vec::new(),
-    };
-    Ok(file.respond_to(&request))
-}
-
-/// Refuses a text that cannot be an import number, before it gets into a query or a file name.
-fn check_import_no(import_no: &str) -> Result<(), ApiError> {
-    let is_number = import_no.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if is_number {
-        Ok(())
-    } else {
-        Err(import_not_found())
-    }
-}
-
-fn import_not_found() -> ApiError {
-    ApiError::new(ErrorCode::ImportNotFound, "Import not found")
+    let right = ReadingRight::from_key(&request, &state);
+    import_files::send_error_file(state, id, &import_no, &request, right).await
 }

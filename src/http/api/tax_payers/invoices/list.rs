@@ -13,7 +13,7 @@ use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_view::InvoiceObject;
-use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
+use crate::domain::kernel::codes::{Category, PaymentStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::http::exports::{self, TableFormat, vary_by_accept};
 use crate::http::extract::auth;
@@ -41,10 +41,10 @@ pub(super) fn list_doc() -> OperationDoc {
         )
         .with_paging("10 by default, 100 at most")
         .query("batch_no", "of a batch number from Bulk")
-        .query_word(
+        .query(
             "status",
-            WorkflowStatus::allowed_words,
-            "of a workflow status",
+            "of a workflow status, or of one of several with commas \
+             between them",
         )
         .query_word(
             "payment_status",

@@ -1,4 +1,16 @@
 //! `/v1/tax-payers/invoices`: create, read and update a taxpayer's own invoices.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `correct` | corrects a signed invoice, returns the progress of a correction, and undoes a batch |
+//! | `create` | Create Invoice (Standard), Create Invoice (Full) and Create Invoices (Bulk) |
+//! | `files` | the files of a taxpayer's own invoices: PDF, UBL, JSON and the pictures of the QR code |
+//! | `import` | imports files of invoices, and returns the outcome of each document |
+//! | `list` | List Invoices, as pages of JSON or as a file of the whole list |
+//! | `read` | reads of invoices: one invoice, the timeline of an invoice, and the outcome of a batch |
+//! | `summary` | the summary of a month |
+//! | `take_back` | takes back a payment that was recorded by mistake |
+//! | `update` | Update Invoice, Update Invoice Status and Update Payment Status |
 
 mod correct;
 mod create;
@@ -7,6 +19,7 @@ mod import;
 mod list;
 mod read;
 mod summary;
+mod take_back;
 mod update;
 
 use crate::http::endpoint::Path;
@@ -20,6 +33,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         files::endpoints(),
         summary::endpoints(),
         update::endpoints(),
+        take_back::endpoints(),
     ]
     .into_iter()
     .flatten()

@@ -8,7 +8,8 @@ use jiff::civil::Date;
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{
-    IfUnchanged, PaidInvoice, Pay, ReviseInvoice, RevisedInvoice, SeenInvoice, SetStatus,
+    ChangePayment, IfUnchanged, InvoiceAfterPayment, ReviseInvoice, RevisedInvoice, SeenInvoice,
+    SetStatus,
 };
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::Invoice;
@@ -261,7 +262,7 @@ pub(super) async fn update_payment_status(
         PaymentChange::Partial(amount) => Some(amount),
         _ => None,
     };
-    let command = Pay(update);
+    let command = ChangePayment(update);
     let catalog = state.catalog.get();
     idempotent
         .answer_once(
@@ -280,7 +281,11 @@ pub(super) async fn update_payment_status(
 }
 
 /// Returns a warning if an amount has more digits after the point than its currency has.
-fn surplus_digits_warning(amount: Amount, invoice: &Invoice, catalog: &Catalog) -> Option<String> {
+pub(super) fn surplus_digits_warning(
+    amount: Amount,
+    invoice: &Invoice,
+    catalog: &Catalog,
+) -> Option<String> {
     let currency = &invoice.currency;
     let digits = catalog.currency_digits(currency);
     amount
@@ -288,7 +293,7 @@ fn surplus_digits_warning(amount: Amount, invoice: &Invoice, catalog: &Catalog) 
         .then(|| format!("amount has more digits after the point than {currency} has ({digits})"))
 }
 
-fn payment_response(paid: &PaidInvoice) -> ApiResponse {
+fn payment_response(paid: &InvoiceAfterPayment) -> ApiResponse {
     let view = InvoiceObject::from(&paid.invoice);
     ApiResponse::ok("Invoice payment status updated successfully", view).warn(&paid.warnings)
 }

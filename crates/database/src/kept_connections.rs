@@ -24,7 +24,7 @@ use crate::deadline::{DroppedInRuntime, Liveness};
 use crate::metrics::ReadWaits;
 use crate::pool_settings::{BUSY_WAIT, TEST_WAIT, UNTESTED_IDLE_MAX};
 
-/// A kept connection is returned after this time, so that the driver's pool can close connections that are too old.
+/// After this time, a kept connection goes back to the driver's pool, which closes connections that are too old.
 const KEPT_FOR: Duration = Duration::from_mins(5);
 
 /// The connections of one pool that are kept for queries.
@@ -51,8 +51,8 @@ struct KeptConnection<DB: Database> {
     used_at: Instant,
 }
 
-/// Keeps the pool's connections for queries. When nothing uses them any more, they are closed in this runtime, which
-/// the driver needs.
+/// Returns an empty `KeptConnections` for the pool `connections`. When it is dropped, it closes what it keeps in
+/// `runtime`, because the driver needs a runtime to do that.
 pub(crate) fn keep_connections(
     connections: &DatabaseConnection,
     liveness: &Arc<Liveness>,
