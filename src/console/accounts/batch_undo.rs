@@ -11,12 +11,14 @@ use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, show, show_with_status};
+use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::money::Amount;
 use crate::http::corrections::{Undo, UndoAct, UndoItem, undo_batch_invoices};
 use crate::http::endpoint::{Path, path};
+use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::store::invoices::{batches, running_imports};
 
 /// The maximum number of invoices that the page lists. Those that will not be undone come first.
 const SHOWN_MAX: usize = 100;
@@ -35,6 +37,8 @@ struct UndoPage {
     frame: Frame,
     base: String,
     batch_no: String,
+    /// True if the batch has a page. That of a large imported file has none.
+    has_page: bool,
     is_preview: bool,
     /// True if the plan has changed since the person confirmed it.
     has_changed: bool,
@@ -57,13 +61,15 @@ struct UndoLine {
 }
 
 impl UndoPage {
-    fn new(
+    async fn load(
         state: &ApiState,
         session: &AccountSession,
         batch_no: String,
         done: Undo,
         is_preview: bool,
-    ) -> Self {
+    ) -> Result<Self, ApiError> {
+        let taxpayer = session.taxpayer;
+        let batch = batches::find_owned_by_number(&state.store, taxpayer, &batch_no).await?;
         let catalog = state.catalog.get();
         let shown =
             |currency: &str, amount: Amount| amount.with_digits(catalog.currency_digits(currency));
@@ -73,6 +79,7 @@ impl UndoPage {
             frame: Frame::for_account(session, "Undo this batch").with_section("Batches"),
             base: base_path(session),
             batch_no,
+            has_page: batch.is_some(),
             is_preview,
             has_changed: false,
             plan: done.digest(),
@@ -96,7 +103,7 @@ impl UndoPage {
             },
         });
         page.lines = lines.collect();
-        page
+        Ok(page)
     }
 }
 
@@ -108,14 +115,36 @@ fn undo_badge(act: UndoAct) -> Badge {
     }
 }
 
+/// Answers a refused undo. If an import still adds to the batch, leads to the page of the import.
+async fn lead_to_import(
+    state: &ApiState,
+    session: &AccountSession,
+    batch_no: &str,
+    refusal: ApiError,
+) -> Answer {
+    if refusal.status != StatusCode::CONFLICT {
+        return Err(refusal);
+    }
+    let taxpayer = session.taxpayer;
+    match running_imports::find_by_batch(&state.store, taxpayer, batch_no).await? {
+        Some(import) => {
+            let page = format!("{}/imports/{}", base_path(session), import.import_no);
+            Ok(go_to(&page, &refusal.message))
+        }
+        None => Err(refusal),
+    }
+}
+
 async fn preview_undo(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
 ) -> Answer {
     let batch_no = ids.1.clone();
-    let planned = undo_batch_invoices(&state, session.taxpayer, None, &batch_no, true).await?;
-    show(&UndoPage::new(&state, &session, batch_no, planned, true))
+    match undo_batch_invoices(&state, session.taxpayer, None, &batch_no, true).await {
+        Ok(planned) => show(&UndoPage::load(&state, &session, batch_no, planned, true).await?),
+        Err(refusal) => lead_to_import(&state, &session, &batch_no, refusal).await,
+    }
 }
 
 /// POST of the confirmed preview: undoes the batch. If the plan has changed since, undoes nothing and shows the new
@@ -127,14 +156,18 @@ async fn undo_batch(
     form: Form<FormValues>,
 ) -> Answer {
     let batch_no = ids.1.clone();
-    let planned = undo_batch_invoices(&state, session.taxpayer, None, &batch_no, true).await?;
+    let planned = undo_batch_invoices(&state, session.taxpayer, None, &batch_no, true).await;
+    let planned = match planned {
+        Ok(planned) => planned,
+        Err(refusal) => return lead_to_import(&state, &session, &batch_no, refusal).await,
+    };
     if planned.digest() != form.0.text("plan") {
         let page = UndoPage {
             has_changed: true,
-            ..UndoPage::new(&state, &session, batch_no, planned, true)
+            ..UndoPage::load(&state, &session, batch_no, planned, true).await?
         };
         return show_with_status(StatusCode::PRECONDITION_FAILED, &page);
     }
     let done = undo_batch_invoices(&state, session.taxpayer, None, &batch_no, false).await?;
-    show(&UndoPage::new(&state, &session, batch_no, done, false))
+    show(&UndoPage::load(&state, &session, batch_no, done, false).await?)
 }

@@ -2,23 +2,27 @@
 
 use actix_web::web;
 use askama::Template;
+use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::navigation::base_path;
 use crate::console::badges::{Badge, outcome_badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::list_pages::{PagePosition, show_list};
-use crate::console::page::{Answer, show};
-use crate::console::session::accounts::Reader;
+use crate::console::page::{Answer, redirect, show};
+use crate::console::session::accounts::{AccountSession, Reader};
 use crate::domain::invoice::batch::{Batch, BatchItem, Duplicate, ItemOutcome};
 use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::store::invoices::batches::{self, BatchSummary};
+use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort};
+use crate::store::invoices::running_imports;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -101,12 +105,49 @@ async fn download_batch(
     exports::batch_file(&state, batch, format).await
 }
 
+/// Returns the page of a batch that has no record, as that of a large imported file: the page of its import while that
+/// runs, and else the list of its invoices. `None` if there is no such batch.
+async fn find_page_without_record(
+    state: &ApiState,
+    session: &AccountSession,
+    batch_no: &str,
+) -> Result<Option<String>, ApiError> {
+    if batch_no.chars().any(char::is_control) {
+        return Ok(None);
+    }
+    let (store, taxpayer) = (&state.store, session.taxpayer);
+    let base = base_path(session);
+    if let Some(import) = running_imports::find_by_batch(store, taxpayer, batch_no).await? {
+        return Ok(Some(format!("{base}/imports/{}", import.import_no)));
+    }
+    let list = InvoiceList {
+        taxpayer,
+        filters: InvoiceFilter {
+            batch_no: Some(batch_no.to_owned()),
+            ..InvoiceFilter::default()
+        },
+        sort: InvoiceSort::NEWEST_FIRST,
+    };
+    let is_known = list.count_up_to(store, 1).await? > 0;
+    let query = Serializer::new(String::new())
+        .append_pair("batch_no", batch_no)
+        .finish();
+    Ok(is_known.then(|| format!("{base}/invoices?{query}")))
+}
+
 async fn show_batch(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     ids: web::Path<(String, String)>,
 ) -> Answer {
-    let mut batch = path_ids::find_batch(&state, session.taxpayer, &ids.1).await?;
+    let mut batch = match path_ids::find_batch(&state, session.taxpayer, &ids.1).await {
+        Ok(batch) => batch,
+        Err(error) if error.code == ErrorCode::BatchNotFound => {
+            let page = find_page_without_record(&state, &session, &ids.1).await?;
+            return page.map(|page| redirect(&page)).ok_or(error);
+        }
+        Err(error) => return Err(error),
+    };
     let [created, duplicates, failed] = [
         ItemOutcome::Created,
         ItemOutcome::Duplicate,

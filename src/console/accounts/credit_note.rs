@@ -8,7 +8,9 @@ use crate::console::accounts::invoice::find_stored;
 use crate::console::accounts::invoice_acts::{CreditFacts, credit_obstacle};
 use crate::console::accounts::invoice_body::InvoiceBody;
 use crate::console::accounts::invoice_fields::{FormLines, LINE_COUNT};
-use crate::console::accounts::invoice_form::{InvoiceForm, press_form_button};
+use crate::console::accounts::invoice_form::{
+    InvoiceForm, fill_in_stored_customer, press_form_button,
+};
 use crate::console::accounts::invoice_head::find_credit_notes;
 use crate::console::accounts::invoice_new::{
     ExistingDocument, MadeDocument, NewDocumentPage, RefusedDocument, load_obstacles, make_document,
@@ -113,7 +115,7 @@ async fn create_credit_note(
             form: FormState::with_faults(values, Fault::new("", "unique", UNSIGNED_NOTE).into()),
             existing: Some(ExistingDocument::new(&session, note, UNSIGNED_NOTE)),
         }),
-        None => make_document(&state, &session, values).await?,
+        None => credited.make_note(&state, &session, values).await?,
     };
     match made {
         MadeDocument::Stored { id, notice } => {
@@ -214,6 +216,49 @@ impl CreditedInvoice {
                 invoice.customer.external_customer_no.as_str(),
             ),
         ])
+    }
+
+    /// Makes the credit note of a form, unless it is over more than the invoice.
+    async fn make_note(
+        &self,
+        state: &ApiState,
+        session: &AccountSession,
+        values: FormValues,
+    ) -> Result<MadeDocument, ApiError> {
+        match self.find_excess(state, session, &values).await? {
+            Some(fault) => Ok(MadeDocument::Refused(RefusedDocument {
+                form: FormState::with_faults(values, fault.into()),
+                existing: None,
+            })),
+            None => make_document(state, session, values).await,
+        }
+    }
+
+    /// Returns the fault of a credit note over more than its invoice; `None` if it is over less, or if the form has
+    /// faults of its own. The whole invoice is left to credit, because it has no other credit note (`load`).
+    async fn find_excess(
+        &self,
+        state: &ApiState,
+        session: &AccountSession,
+        values: &FormValues,
+    ) -> Result<Option<Fault>, ApiError> {
+        let filled = fill_in_stored_customer(state, session, values.clone()).await?;
+        let catalog = state.catalog.get();
+        let read = InvoiceBody::for_new_document(&filled).read_draft(&catalog);
+        let invoice = &self.stored.invoice;
+        let left = invoice.payment.payable_as_signed();
+        let credited = read.ok().map(|form| form.value.draft.payable);
+        let excess = credited.filter(|credited| *credited > left);
+        Ok(excess.map(|credited| {
+            let currency = &invoice.currency;
+            let digits = catalog.currency_digits(currency);
+            let credited = credited.to_currency_text(digits);
+            let left = left.to_currency_text(digits);
+            let message = format!(
+                "The credit note is over {currency} {credited}, but only {currency} {left} of the invoice is left to credit."
+            );
+            Fault::new("", "max", message)
+        }))
     }
 
     /// Refuses an invoice whose whole credit note would come to another amount, because the form has no fields for some

@@ -22,6 +22,7 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{self, AccountSession, Accountant, Reader};
 use crate::console::session::{self, Refusal};
+use crate::domain::access::session::ContactRole;
 use crate::domain::import::record::{Import, ImportItem, ImportOutcome, ImportState, RefusalCause};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
@@ -32,10 +33,12 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
-use crate::store::invoices::imports;
+use crate::store::invoices::{imports, running_imports};
 
 /// The maximum number of invoices that the page lists. The record of the import has all of them.
 const ITEMS_SHOWN_MAX: usize = 200;
+/// The maximum number of running imports that the page of the form lists.
+const RUNNING_SHOWN_MAX: usize = 5;
 const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -56,6 +59,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct ImportPage {
     frame: Frame,
     base: String,
+    running: Vec<Import>,
 }
 
 /// Shows the result of an import, or its progress. A script of the page reloads this part while the import runs.
@@ -85,6 +89,10 @@ struct ImportResult {
     hidden: usize,
     /// The form for the answers that the file lacks; `None` unless this is a preview.
     answers: Option<AnswersForm>,
+    /// True if the person may undo the batch of the import.
+    can_undo: bool,
+    /// True on the import's own page.
+    is_own_page: bool,
 }
 
 /// An import or its preview, with the time of an earlier import of the same file.
@@ -135,10 +143,13 @@ impl FromRequest for ImportUpload {
     }
 }
 
-async fn show_import(Reader(session): Reader) -> Answer {
+async fn show_import(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
+    let (store, taxpayer) = (&state.store, session.taxpayer);
+    let running = running_imports::load_owned_by(store, taxpayer, RUNNING_SHOWN_MAX).await?;
     show(&ImportPage {
         frame: Frame::for_account(&session, "Import"),
         base: base_path(&session),
+        running,
     })
 }
 
@@ -151,13 +162,13 @@ async fn show_result(
     let import = imports::find_owned_by_number(&state.store, session.taxpayer, &ids.1).await?;
     let import = import
         .ok_or_else(|| ApiError::new(ErrorCode::ImportNotFound, "This import does not exist."))?;
+    let shown = ImportWithEarlierImport::new(import);
     show(&ImportResultPage {
         frame: Frame::for_account(&session, "Import"),
-        result: ImportResult::new(
-            &session,
-            ImportWithEarlierImport::new(import),
-            &state.catalog.get(),
-        ),
+        result: ImportResult {
+            is_own_page: true,
+            ..ImportResult::new(&session, shown, &state.catalog.get())
+        },
     })
 }
 
@@ -317,6 +328,10 @@ impl ImportResult {
             causes,
             hidden,
             answers: answers.flatten(),
+            can_undo: session.role >= ContactRole::Accountant
+                && matches!(state, ImportState::Stopped | ImportState::Done)
+                && import.counts.created > 0,
+            is_own_page: false,
             import,
         }
     }

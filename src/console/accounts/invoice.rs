@@ -8,6 +8,7 @@ use askama::Template;
 use serde_json::{Map, Value};
 
 use crate::console::accounts::correction::{self, RefusedRun, SuggestedCorrection};
+use crate::console::accounts::document_facts::DocumentFacts;
 use crate::console::accounts::invoice_developer;
 use crate::console::accounts::invoice_fields::{EditField, field_name, fields_at_paths};
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab, InvoiceView};
@@ -69,6 +70,7 @@ struct InvoicePage {
     frame: Frame,
     head: InvoiceHead,
     invoice: Invoice,
+    facts: DocumentFacts,
     type_name: String,
     seller: Taxpayer,
     /// The address of the customer; `None` if no address is stored.
@@ -271,6 +273,7 @@ pub(super) async fn render(
         frame: Frame::for_account(session, &invoice.invoice_no).with_section("Invoices"),
         taxes: TaxWords::new(&invoice.lines, &breakdown.taxes, &catalog),
         breakdown,
+        facts: DocumentFacts::load(state, session, invoice).await?,
         qr: QrPicture::from_text(&invoice.authority.qr_code),
         verify_link: invoice_files::public_page_url(state, request, invoice).await?,
         type_name: type_name.unwrap_or_else(|| invoice.invoice_type.clone()),

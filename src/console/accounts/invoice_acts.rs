@@ -260,16 +260,21 @@ fn status_acts(invoice: &Invoice) -> Vec<StatusAct> {
         return Vec::new();
     };
     let refund = refund_sentence(&invoice.currency, invoice.payment.paid).unwrap_or_default();
+    let (noun, cancel) = if invoice.is_credit_note() {
+        ("credit note", "Cancel the credit note")
+    } else {
+        ("invoice", "Cancel the invoice")
+    };
     let all = [
         (
             SettableStatus::Draft,
             "Back to draft",
-            "Take this invoice back to draft?".to_owned(),
+            format!("Take this {noun} back to draft?"),
         ),
         (
             SettableStatus::Cancelled,
-            "Cancel the invoice",
-            format!("Cancel this invoice? {refund}")
+            cancel,
+            format!("Cancel this {noun}? {refund}")
                 .trim_end()
                 .to_owned(),
         ),

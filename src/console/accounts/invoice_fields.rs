@@ -44,6 +44,14 @@ pub(super) struct FieldGroup {
     pub(super) is_added: bool,
 }
 
+impl FieldGroup {
+    /// True if the number of the customer cannot be changed.
+    pub(super) fn has_fixed_customer(&self) -> bool {
+        let mut fields = self.fields.iter();
+        fields.any(|field| field.is_fixed && field.name == "customer.no")
+    }
+}
+
 /// The lines in a form: those that the stored invoice has, and those that were added in the form. A form for a new
 /// document has only added lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::console::accounts::invoice_form::has_form;
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::pause_cause::{InvoiceRuns, RunsPausedByOperators, StalledRun};
-use crate::console::accounts::payment_word::payment_badge;
+use crate::console::accounts::payment_word::badge_after_credits;
 use crate::console::accounts::seen_invoice;
 use crate::console::accounts::source_list::{Neighbours, SourceList};
 use crate::console::badges::Badge;
@@ -22,6 +22,9 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 use crate::store::invoices::correcting_documents;
+
+/// The word for a credit note before its number.
+const CREDIT_NOTE: &str = "Credit note";
 
 /// The views of one invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +124,7 @@ impl InvoiceHead {
             list_address,
             number: invoice.invoice_no.clone(),
             noun: if invoice.is_credit_note() {
-                "Credit note"
+                CREDIT_NOTE
             } else {
                 "Invoice"
             },
@@ -132,7 +135,7 @@ impl InvoiceHead {
             currency: invoice.currency.clone(),
             payable: invoice.payment.payable_as_signed().with_digits(digits),
             lifecycle: Lifecycle::from(invoice).badge_with_pause(pause),
-            payment: payment_badge(invoice, credits.leave_nothing(invoice)),
+            payment: badge_after_credits(invoice, &credits),
             is_overdue: is_something_left && invoice.is_overdue(state.today()),
             is_signed: invoice.authority.signed,
             correction_obstacle: correction_obstacle(code.as_deref()),
@@ -147,6 +150,19 @@ impl InvoiceHead {
             tab,
             seen: seen_invoice::seen_field_value(invoice),
         })
+    }
+
+    pub(super) fn is_credit_note(&self) -> bool {
+        self.noun == CREDIT_NOTE
+    }
+
+    /// Returns the word for the document within a sentence.
+    pub(super) fn noun_in_sentence(&self) -> &'static str {
+        if self.is_credit_note() {
+            "credit note"
+        } else {
+            "invoice"
+        }
     }
 
     /// True if the page offers to correct the invoice. A credit note that is not signed has to be signed or cancelled

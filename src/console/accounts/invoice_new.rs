@@ -4,6 +4,7 @@
 use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
+use jiff::civil::Date;
 
 use crate::actors::taxpayer::commands::CreateInvoice;
 use crate::console::accounts::invoice::find_stored;
@@ -290,7 +291,7 @@ async fn blank_values(
     ]))
 }
 
-/// Returns the values of a stored invoice for a new one: without the number, and with the dates of today.
+/// Returns the values of a stored invoice for a new one of today: with the next number, and due after as many days.
 async fn like_stored(
     state: &ApiState,
     session: &AccountSession,
@@ -301,17 +302,30 @@ async fn like_stored(
     check_showable(invoice)?;
     let catalog = state.catalog.get();
     let code = type_code(invoice, &catalog).unwrap_or_default();
+    let newest = load_newest(state, session).await?;
+    let number = propose_number(state, session, &newest).await?;
+    let due = due_date_like(invoice, state.today()).to_string();
     let today = state.today().to_string();
     let count = invoice.lines.len().to_string();
     Ok(
         current_values(&stored, &catalog).with_fields(FormValues::from([
+            ("invoice_no", number.as_str()),
             ("invoice_type_code", code.as_str()),
             ("invoice_date", today.as_str()),
-            ("due_date", today.as_str()),
+            ("due_date", due.as_str()),
             ("currency", invoice.currency.as_str()),
             (LINE_COUNT, count.as_str()),
         ])),
     )
+}
+
+/// Returns the due date of an invoice of today that has as many days to be paid as this one.
+fn due_date_like(invoice: &Invoice, today: Date) -> Date {
+    let days = invoice
+        .due_date
+        .and_then(|due| invoice.invoice_date.until(due).ok());
+    let due = days.and_then(|days| today.checked_add(days).ok());
+    due.map_or(today, |due| due.max(today))
 }
 
 /// Returns the number that follows the last one of the account; an empty text if it is not easily known.
@@ -354,6 +368,25 @@ fn next_numbers(last: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::correction::testing::{draft, signed};
+    use crate::domain::invoice::Line;
+
+    #[test]
+    fn an_invoice_like_another_one_has_as_many_days_to_be_paid() {
+        let day = |text: &str| text.parse::<Date>().unwrap();
+        for (issued, due, expected) in [
+            ("2026-01-15", Some("2026-02-14"), "2026-12-30"),
+            ("2026-01-15", Some("2026-01-15"), "2026-11-30"),
+            ("2026-01-15", Some("2026-01-01"), "2026-11-30"),
+            ("2026-01-15", None, "2026-11-30"),
+        ] {
+            let mut invoice = signed(draft(vec![Line::sample()]));
+            invoice.invoice_date = day(issued);
+            invoice.due_date = due.map(day);
+            let found = due_date_like(&invoice, day("2026-11-30"));
+            assert_eq!(found, day(expected), "{issued} {due:?}");
+        }
+    }
 
     #[test]
     fn the_next_number_of_a_series_has_as_many_digits() {

@@ -8,6 +8,7 @@ use crate::domain::correction::record::{Correction, DocumentPurpose};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::codes::PaymentStatus;
+use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
 use crate::domain::payment::{CREDITED_REMARK, LedgerEntry};
 use crate::domain::pipeline::Run;
@@ -17,8 +18,8 @@ pub(super) struct PaymentSummary {
     /// The payable amount of the signed document; `None` if it is the same as that of the stored invoice.
     pub(super) signed_payable: Option<Amount>,
     pub(super) paid: Amount,
-    /// The amount and the number of each signed credit note.
-    pub(super) credited: Vec<(Amount, String)>,
+    /// The amount, the number and the id of each signed credit note.
+    pub(super) credited: Vec<(Amount, String, InvoiceId)>,
     pub(super) left: Amount,
     /// True if the remaining amount must be paid back to the customer.
     pub(super) is_refund: bool,
@@ -45,7 +46,7 @@ impl PaymentSummary {
             credited: notes
                 .map(|note| {
                     let amount = note.payment.payable_as_signed().with_digits(digits);
-                    (amount, note.invoice_no.clone())
+                    (amount, note.invoice_no.clone(), note.id)
                 })
                 .collect(),
             left: left.abs().with_digits(digits),
@@ -77,7 +78,7 @@ impl PaymentLine {
         let by = entry.actor.as_ref().map(actor_name).unwrap_or_default();
         let is_credit = entry.posting.status == PaymentStatus::Rejected
             && entry.remark.as_deref() == Some(CREDITED_REMARK);
-        let sign = if amount.is_negative() { "\u{2212}" } else { "" };
+        let sign = if amount.is_negative() { "-" } else { "" };
         Self {
             amount: format!("{sign}{}", amount.abs().to_currency_text(digits)),
             badge: if is_credit {
@@ -118,8 +119,8 @@ mod tests {
         use PaymentStatus::{Partial, Pending, Rejected};
         for (status, amount, remark, expected) in [
             (Partial, "1000.5", "by bank", "Partly paid 1,000.50"),
-            (Partial, "-1000.5", "by bank", "Taken back \u{2212}1,000.50"),
-            (Pending, "-7", "by bank", "Taken back \u{2212}7.00"),
+            (Partial, "-1000.5", "by bank", "Taken back -1,000.50"),
+            (Pending, "-7", "by bank", "Taken back -7.00"),
             (Pending, "0", "by bank", "Not paid 0.00"),
             (Rejected, "0", CREDITED_REMARK, "Credited 0.00"),
         ] {

@@ -6,7 +6,7 @@
 //! | what is to be done, and how the account fares | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
 //! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
 //! | the list of invoices, its rows, its totals, its filters, those that people keep, and acts on many of them | `invoices`, `invoice_rows`, `invoice_sums`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection`, `bulk_act` |
-//! | one invoice: its page, the head of it, the list that it was opened from, its developer's view, its timeline | `invoice`, `invoice_head`, `source_list`, `invoice_developer`, `timeline` |
+//! | one invoice: its page, the head of it, its note and what it corrects, the list that it was opened from, its developer's view, its timeline | `invoice`, `invoice_head`, `document_facts`, `source_list`, `invoice_developer`, `timeline` |
 //! | how far an invoice has come, and its payment, in one word; its taxes in words; why one of its runs is paused | `lifecycle`, `payment_word`, `tax_words`, `pause_cause` |
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
 //! | what can be done with an invoice, what an accountant does with it, and whether it has changed meanwhile | `invoice_acts`, `invoice_actions`, `invoice_submission`, `seen_invoice` |
@@ -39,6 +39,7 @@ mod customers;
 mod deliveries;
 mod deliveries_bulk;
 mod delivery_link;
+mod document_facts;
 mod field_changes;
 mod import;
 mod import_answers;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::owed::totals_by_currency;
+use crate::domain::kernel::codes::AuthorityStatus;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::money::Amount;
 use crate::http::respond::error::ApiError;
@@ -15,9 +16,10 @@ use crate::store::invoices::owed;
 
 /// The maximum number of unpaid invoices that are summed up. Those that were due first are taken.
 const OWED_MAX: u64 = 2_000;
-/// The maximum number of invoices of the month whose VAT is summed up. A larger account gets its VAT from the API's
-/// summary.
+/// The maximum number of submitted invoices of the month whose VAT is summed up. A larger account is led to its report.
 const VAT_MAX: u64 = 300;
+/// The maximum number of invoices of the month, drafts included, among which the submitted ones are looked for.
+const LOOKED_AT_MAX: u64 = 5_000;
 
 /// The sums in one currency.
 pub(super) struct MoneyLine {
@@ -27,7 +29,7 @@ pub(super) struct MoneyLine {
     /// True if the overdue amount links to the list of overdue invoices. It does so only if the account has no other
     /// currency, because the list has no filter by currency.
     pub(super) is_overdue_listed: bool,
-    /// `None` if the month has too many invoices, or one that is too long for a list.
+    /// `None` if the month has too many invoices, or one that is too long for a list. The page then leads to the report.
     pub(super) vat: Option<Amount>,
 }
 
@@ -79,14 +81,15 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
 }
 
 /// Adds to `sums` the VAT of this month's signed sales: that of invoices, minus that of credit notes. Returns false if
-/// the VAT is not known, because there are more than `VAT_MAX` invoices or one is too long for a list.
+/// the VAT is not known, because there are more than `VAT_MAX` submitted invoices, more than `LOOKED_AT_MAX` invoices,
+/// or one that is too long for a list.
 async fn add_vat_this_month(
     state: &ApiState,
     taxpayer: TaxpayerId,
     sums: &mut BTreeMap<String, CurrencyTotals>,
 ) -> Result<bool, ApiError> {
     let today = state.today();
-    let list = InvoiceList {
+    let mut list = InvoiceList {
         taxpayer,
         filters: InvoiceFilter {
             date_from: Some(today.first_of_month()),
@@ -96,6 +99,14 @@ async fn add_vat_this_month(
         sort: InvoiceSort::BY_INVOICE_DATE,
     };
     let store = &state.store;
+    if list.count_up_to(store, LOOKED_AT_MAX + 1).await? > LOOKED_AT_MAX {
+        return Ok(false);
+    }
+    // What was never sent to the authority is not signed.
+    let sent = AuthorityStatus::ALL.iter().copied();
+    list.filters.authority_statuses = sent
+        .filter(|status| *status != AuthorityStatus::Pending)
+        .collect();
     let count = list.count_up_to(store, VAT_MAX + 1).await?;
     if count > VAT_MAX {
         return Ok(false);

@@ -76,6 +76,8 @@ struct TaskCounts {
     /// The approved invoices that were not submitted, and those of them and of the drafts that are late.
     to_submit: u64,
     late: LateCounts,
+    /// The first day of issue, in each category, whose invoices are not late.
+    in_time: FirstDaysInTime,
     stopped: StoppedCounts,
     unacknowledged: u64,
 }
@@ -146,6 +148,7 @@ impl TaskCounts {
             in_progress: tab_count(tabs, WorkTab::Waiting),
             to_submit: tab_count(tabs, WorkTab::ToSubmit),
             late: work_tabs::count_late(store, taxpayer, days, COUNTED_MAX).await?,
+            in_time: days,
             stopped,
             unacknowledged: supplier_invoices::count_unacknowledged_owned_by(store, taxpayer, max)
                 .await?,
@@ -205,7 +208,7 @@ fn tasks(needs: &TaskCounts, webhook: &WebhookSummary, role: ContactRole) -> Vec
         ),
         paused_task(&needs.stopped, act("Try again")),
         to_submit_task(needs, act("Submit")),
-        late_drafts_task(needs.late.drafts, act("Approve and submit")),
+        late_drafts_task(needs.late.drafts, needs.in_time, act("Approve and submit")),
         Task::new(
             "bad",
             needs.stopped.missed,
@@ -275,15 +278,20 @@ fn paused_task(stopped: &StoppedCounts, try_again: &'static str) -> Option<Task>
     Task::new(class, stopped.paused, what, act, path)
 }
 
-/// Returns the task about drafts that are past their legal deadline. `act` is the label of the link to the drafts, of
-/// which those with the earliest day of issue come first.
-fn late_drafts_task(count: u64, act: &'static str) -> Option<Task> {
+/// Returns the task about drafts that are past their legal deadline. The list has those with the earliest day of issue
+/// first, and ends at the last day whose drafts of some category are late. `act` is the label of the link to it, unless
+/// the list may also have drafts that are not late, because their category has more time.
+fn late_drafts_task(count: u64, in_time: FirstDaysInTime, act: &'static str) -> Option<Task> {
+    let first = in_time.b2b.max(in_time.b2c).max(in_time.b2g);
+    let is_same_day = in_time.b2b == in_time.b2c && in_time.b2c == in_time.b2g;
+    let act = if is_same_day { act } else { LOOK };
+    let last_late = first.yesterday().unwrap_or(first);
     let what = match count {
         1 => "draft past the legal deadline",
         _ => "drafts past the legal deadline",
     };
     let (_, filters) = invoices::tab_label_and_filters(WorkTab::Draft);
-    let path = format!("/invoices?{filters}&sort=invoice_date");
+    let path = format!("/invoices?{filters}&date_to={last_late}&sort=invoice_date");
     Task::new("warn", count, what, act, &path)
 }
 
@@ -337,6 +345,8 @@ impl StateCount {
 
 #[cfg(test)]
 mod tests {
+    use jiff::civil::Date;
+
     use super::*;
     use crate::console::accounts::webhook_health::WebhookHealth;
 
@@ -346,12 +356,34 @@ mod tests {
             in_progress: 0,
             to_submit: 0,
             late: LateCounts::default(),
+            in_time: days_in_time(20),
             stopped: StoppedCounts {
                 paused: 3,
                 ..StoppedCounts::default()
             },
             unacknowledged: 2,
         }
+    }
+
+    /// Returns the first days in time: this day of March for B2C, and the 18th for the others.
+    fn days_in_time(b2c: i8) -> FirstDaysInTime {
+        FirstDaysInTime {
+            b2b: Date::constant(2026, 3, 18),
+            b2c: Date::constant(2026, 3, b2c),
+            b2g: Date::constant(2026, 3, 18),
+        }
+    }
+
+    #[test]
+    fn late_drafts_are_listed_up_to_the_last_late_day_and_no_act_is_named_over_others() {
+        for (b2c, last, act) in [(20, "2026-03-19", LOOK), (18, "2026-03-17", "Submit")] {
+            let task = late_drafts_task(2, days_in_time(b2c), "Submit").unwrap();
+            let path = format!(
+                "/invoices?status=draft&authority_status=PENDING&date_to={last}&sort=invoice_date"
+            );
+            assert_eq!((task.path, task.act), (path, act), "{b2c}");
+        }
+        assert!(late_drafts_task(0, days_in_time(20), "Submit").is_none());
     }
 
     fn webhook_with_failures(failing: u64) -> WebhookSummary {

@@ -2,6 +2,7 @@
 //! payable.
 
 use crate::console::badges::{Badge, badge};
+use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::money::Amount;
@@ -26,7 +27,7 @@ impl PaymentBadgeAndRefund {
             .filter(|excess| *excess > Amount::ZERO);
         Self {
             badge: match excess {
-                Some(_) => Some(badge("warn", "Refund due")),
+                Some(_) => Some(refund_badge()),
                 None => payment_badge(invoice, is_nothing_left),
             },
             refund: excess.map(|excess| excess.with_digits(digits)),
@@ -34,9 +35,22 @@ impl PaymentBadgeAndRefund {
     }
 }
 
+/// Returns the word for the payment of a document with these credit notes; `None` for a credit note that needs none.
+pub(super) fn badge_after_credits(invoice: &Invoice, credits: &InvoiceCredits) -> Option<Badge> {
+    let is_nothing_left = credits.leave_nothing(invoice);
+    if is_nothing_left && credits.left_to_pay(invoice).is_negative() {
+        return Some(refund_badge());
+    }
+    payment_badge(invoice, is_nothing_left)
+}
+
+fn refund_badge() -> Badge {
+    badge("warn", "Refund due")
+}
+
 /// Returns the word for the payment of a document; `None` for a credit note that needs none. After a credit in full the
 /// payment status of an invoice is "rejected", or stays "pending", which would sound as if money were missing.
-pub(super) fn payment_badge(invoice: &Invoice, is_nothing_left: bool) -> Option<Badge> {
+fn payment_badge(invoice: &Invoice, is_nothing_left: bool) -> Option<Badge> {
     let payment = invoice.payment;
     match payment.status {
         PaymentStatus::Pending if invoice.is_credit_note() => None,
@@ -83,6 +97,35 @@ mod tests {
             invoice.payment.paid = amount(paid);
             let found = payment_badge(&invoice, is_nothing_left).map(|badge| badge.text);
             assert_eq!(found, word, "{code} {status} {is_nothing_left}");
+        }
+    }
+
+    #[test]
+    fn what_credit_notes_take_off_above_the_rest_is_to_be_refunded() {
+        // The paid amount of an invoice over 1,612.50, the amount of its credit note, and the word.
+        for (paid, credited, word) in [
+            ("0", "1000", "Not paid"),
+            ("0", "1612.50", "Credited"),
+            ("0", "1612.51", "Refund due"),
+            ("612.50", "1000", "Settled"),
+            ("612.51", "1000", "Refund due"),
+        ] {
+            let mut invoice = signed(draft(vec![Line::sample()]));
+            invoice.payment = Payment {
+                status: PaymentStatus::Pending,
+                payable: amount("1612.50"),
+                signed_payable: None,
+                paid: amount(paid),
+            };
+            let mut note = invoice.clone();
+            note.payment.payable = amount(credited);
+            note.payment.paid = Amount::ZERO;
+            let credits = InvoiceCredits {
+                signed: vec![note],
+                unsigned: Vec::new(),
+            };
+            let found = badge_after_credits(&invoice, &credits).map(|badge| badge.text);
+            assert_eq!(found, Some(word), "{paid} {credited}");
         }
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::console::actor_name::actor_name;
 use crate::domain::invoice::document_difference::Differences;
 use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
+use crate::domain::kernel::audit::ActorKind;
 use crate::domain::money::{Amount, group_digits};
 use crate::domain::pipeline::{Operation, Step};
 
@@ -60,9 +61,15 @@ fn describe_event(entry: &TimelineEntry, currency: &str, digits: u32) -> Timelin
         "payment.status-updated" => ("", payment_title(&detail("amount"), currency, digits)),
         other => ("", other.to_owned()),
     };
+    // Such a title names who acted.
+    let is_act_of_authority = title.starts_with("The authority");
     let by = entry
         .actor
         .as_ref()
+        .filter(|actor| {
+            let is_person = !matches!(actor.kind, ActorKind::Authority | ActorKind::Service);
+            is_person || !is_act_of_authority
+        })
         .map(|actor| format!("by {}", actor_name(actor)))
         .unwrap_or_default();
     let notes = [
@@ -256,6 +263,40 @@ mod tests {
             EntryKind::Delivery => describe_delivery(&entry),
         };
         (item.class, format!("{} ({})", item.title, item.note))
+    }
+
+    #[test]
+    fn a_title_that_names_the_authority_does_not_name_it_again() {
+        for (name, kind, note) in [
+            ("invoice.submitted", ActorKind::Authority, ""),
+            ("invoice.rejected", ActorKind::Service, ""),
+            (
+                "invoice.submitted",
+                ActorKind::Integrator,
+                "by your integrator",
+            ),
+            (
+                "invoice.updated",
+                ActorKind::Authority,
+                "by the tax authority",
+            ),
+        ] {
+            let entry = TimelineEntry {
+                at: Timestamp::UNIX_EPOCH,
+                kind: EntryKind::Event,
+                name: name.into(),
+                outcome: None,
+                attempt: None,
+                duration_ms: None,
+                actor: Some(NamedActor {
+                    kind,
+                    id: None,
+                    name: None,
+                }),
+                detail: Map::new(),
+            };
+            assert_eq!(describe_event(&entry, "NGN", 2).note, note, "{name} {kind}");
+        }
     }
 
     #[test]

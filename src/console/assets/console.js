@@ -192,7 +192,10 @@
       }
       buttons().forEach((button) => { button.disabled = false; });
       reach();
-      follow(result);
+      // An import in progress has a page of its own, where it can also be cancelled.
+      const begun = !isPreview && result.querySelector("[data-follow]")?.dataset.follow;
+      if (begun) location.assign(begun);
+      else follow(result);
     };
     buttons().forEach((button) => { button.disabled = false; });
     form.addEventListener("change", () => { result.textContent = ""; });

@@ -66,12 +66,13 @@ impl InvoiceCredits {
             .unwrap_or_default()
     }
 
-    /// True if signed credit notes, together with what was paid, leave nothing of an invoice that is not marked as paid.
+    /// True if signed credit notes, together with what was paid, leave nothing to pay of an invoice that is not marked as
+    /// paid. A part may have to be paid back then.
     pub fn leave_nothing(&self, invoice: &Invoice) -> bool {
         invoice.authority.signed
             && invoice.payment.status != PaymentStatus::Paid
             && self.notes_in_currency(&invoice.currency).next().is_some()
-            && self.left_to_pay(invoice).is_zero()
+            && self.left_to_pay(invoice) <= Amount::ZERO
     }
 }
 
@@ -154,7 +155,7 @@ mod tests {
             ];
             let wanted = [credited, received, left].map(|text| Amount::parse(text).unwrap());
             assert_eq!(found, wanted, "{paid} {left}");
-            let is_nothing_left = left == "0";
+            let is_nothing_left = left == "0" || left.starts_with('-');
             assert_eq!(credits.leave_nothing(&invoice), is_nothing_left, "{paid}");
             let mut marked = invoice;
             marked.payment.status = PaymentStatus::Paid;

@@ -26,10 +26,10 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::Store;
 use crate::store::invoices::corrections;
-use crate::store::invoices::import_pieces;
 use crate::store::invoices::list::{
     InvoiceFilter, InvoiceList, InvoiceSort, PageBounds, PageFields, PageStart,
 };
+use crate::store::invoices::running_imports;
 
 /// The maximum number of invoices that one call undoes. A repeated call continues with the others.
 const INVOICES_MAX: usize = 1_000;
@@ -189,7 +189,7 @@ async fn check_import_ended(
     taxpayer: TaxpayerId,
     batch_no: &str,
 ) -> Result<(), ApiError> {
-    let running = import_pieces::find_running_by_batch(store, taxpayer, batch_no).await?;
+    let running = running_imports::find_by_batch(store, taxpayer, batch_no).await?;
     running.map_or(Ok(()), |import| {
         Err(Refusal::BatchBeingImported {
             done: import.counts.total(),

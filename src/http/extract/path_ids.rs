@@ -15,7 +15,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::{batches, import_pieces};
+use crate::store::invoices::{batches, running_imports};
 use crate::store::runs;
 use crate::store::webhooks::{self, EndpointWithStreak, delivery_log};
 
@@ -52,7 +52,7 @@ pub(crate) async fn find_batch(
     if let Some(batch) = batches::find_owned_by_number(&state.store, taxpayer, batch_no).await? {
         return Ok(batch);
     }
-    let running = import_pieces::find_running_by_batch(&state.store, taxpayer, batch_no).await?;
+    let running = running_imports::find_by_batch(&state.store, taxpayer, batch_no).await?;
     Err(running.map_or_else(not_found, |import| {
         let message = format!(
             "This batch is being imported, and has no record of its own: {} of {} invoices are done. The import {} tells how far it is.",

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::import::pieces::Piece;
 use crate::domain::import::profile::ImportProfile;
-use crate::domain::import::record::{Import, ImportState};
+use crate::domain::import::record::Import;
 use crate::domain::import::source::FileFormat;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
 use crate::store::invoices::imports;
-use crate::store::lanes::{self, LaneKind, QueuedLane, views};
+use crate::store::lanes::{self, LaneKind, QueuedLane};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "import_pieces")]
@@ -211,22 +211,6 @@ pub async fn store_cancelled(
     Ok(())
 }
 
-/// Finds the import that creates the invoices of this batch; `None` if no such import is running.
-pub async fn find_running_by_batch(
-    store: &Store,
-    taxpayer: TaxpayerId,
-    batch_no: &str,
-) -> Result<Option<Import>, StoreError> {
-    let keys = views::keys_with_work(store.reader(), LaneKind::Import, taxpayer.0).await?;
-    let numbers: Vec<_> = keys
-        .iter()
-        .filter_map(|key| ImportKey::parse_lane_key(key))
-        .map(|key| key.import_no.to_owned())
-        .collect();
-    let found = imports::find_owned_by_batch(store.reader(), taxpayer, &numbers, batch_no).await?;
-    Ok(found.filter(|import| import.state() == ImportState::Running))
-}
-
 /// Writes the record of an import, unless another piece was imported since `row` was read.
 async fn write_report(
     tx: &Transaction,
@@ -399,6 +383,7 @@ fn select_started_import() -> SelectStatement {
 mod tests {
     use super::*;
     use crate::domain::import::source::ImportForm;
+    use crate::store::invoices::running_imports;
     use crate::store::testing::stores;
 
     const ID: TaxpayerId = TaxpayerId(1);
@@ -515,7 +500,7 @@ mod tests {
             let store = &test.store;
             let now = Timestamp::UNIX_EPOCH;
             let find = async |taxpayer: TaxpayerId, batch_no: &str| {
-                let found = find_running_by_batch(store, taxpayer, batch_no).await;
+                let found = running_imports::find_by_batch(store, taxpayer, batch_no).await;
                 found.unwrap().map(|import| import.import_no)
             };
             for (number, content) in ["a", "b"].into_iter().enumerate() {
@@ -526,6 +511,10 @@ mod tests {
             assert_eq!(find(ID, "B1").await, None, "it has not started");
             let running = start_import(store, ID, new_import(2), now).await.unwrap();
             assert_eq!(find(ID, "B1").await.as_deref(), Some("I1"));
+            for (max, count) in [(0, 0), (1, 1), (5, 1)] {
+                let running = running_imports::load_owned_by(store, ID, max).await;
+                assert_eq!(running.unwrap().len(), count, "{max}");
+            }
             for other in ["B2", "b1", "B", "B_", "%", "B1\"", ""] {
                 assert_eq!(find(ID, other).await, None, "{other}");
             }
@@ -534,6 +523,8 @@ mod tests {
             store_cancelled(&tx, ID, &running.cancel()).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(find(ID, "B1").await, None, "it is cancelled");
+            let running = running_imports::load_owned_by(store, ID, 5).await;
+            assert!(running.unwrap().is_empty(), "it is cancelled");
             assert!(next_piece(store, KEY).await.unwrap().is_none());
             start_import(store, ID, new_import(2), now).await.unwrap();
             assert_eq!(find(ID, "B1").await.as_deref(), Some("I1"), "sent again");

@@ -210,8 +210,11 @@ async fn a_running_import_is_cancelled_on_its_page(world: &World) {
         .html;
     let address = begun.split('"').find(|part| part.contains("/imports/"));
     let address = address.unwrap();
+    let list = account.page("/import").await;
+    assert_shows(&list, &["Being imported", address]);
     let page = account.owner.get(address).await.expect(200).html;
     assert_shows(&page, &["Importing", "Cancel this import"]);
+    assert!(!page.contains("Its own page"), "{page}");
     let cancel = format!("{address}/cancel");
     let answer = account.owner.submit(&cancel, &[]).await;
     assert!(answer.status < 400, "{}", answer.html);

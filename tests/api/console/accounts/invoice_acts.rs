@@ -233,7 +233,10 @@ async fn a_credit_note_is_a_draft_that_refers_to_its_invoice(world: &World) {
     let shown = shown.expect(200).html;
     assert_shows(&shown, &[&number, "LAP-2"]);
     assert!(!shown.contains("LAP-1"), "{shown}");
-    // Looking at the form has made nothing.
+    let too_many = [("lines.0.quantity", "5"), ("note", "Too much")];
+    let refused = account.post(&form, &too_many).await.expect(422);
+    refused.shows("The credit note is over NGN 3,762.50, but only NGN 2,150.00 of the invoice is left to credit.");
+    // Neither looking at the form nor a refusal has made anything.
     assert_eq!(account.taxpayer.count_events("invoice.created").await, 1);
     let made = account.post(&form, &removal).await.expect(303);
     account
@@ -263,10 +266,13 @@ async fn a_credit_note_is_a_draft_that_refers_to_its_invoice(world: &World) {
     changed.expect(303);
     let sent = post_seen(&account, note, "submit", &[]).await;
     sent.expect(303);
-    assert_shows(
-        &account.page(note).await,
-        &["The authority signed the invoice."],
-    );
+    let refund = "left to pay back or set off 1,075.00";
+    let told = [
+        "The authority signed the invoice.",
+        "Record a refund",
+        refund,
+    ];
+    assert_shows(&account.page(note).await, &told);
     account
         .post(&format!("{note}/credit-note"), &[])
         .await

@@ -214,13 +214,14 @@ async fn a_stored_customer_fills_in_the_form_and_keeps_its_data(world: &World) {
 #[on_sqlite]
 async fn an_invoice_is_made_like_another_one(world: &World) {
     let account = Account::new(world).await;
-    let stored = account.taxpayer.invoice(&documents::invoice()).await;
+    let numbered = with(&documents::invoice(), "invoice_no", json!("LIKE0007"));
+    let stored = account.taxpayer.invoice(&numbered).await;
     let address = format!("{FORM}?like={}", stored["id"]);
     let page = account.page(&format!("/invoices/{}", stored["id"])).await;
     assert_shows(&page, &[&address]);
     let form = account.page(&address).await;
     let parts = [
-        "name=\"invoice_no\" value=\"\"",
+        "name=\"invoice_no\" value=\"LIKE0008\"",
         "name=\"lines.0.item_no\" value=\"LAP-1\"",
         "name=\"customer.no\" value=\"C-001\"",
         "value=\"381\" selected",

@@ -48,6 +48,14 @@ async fn id_with_number(account: &Account, number: &str) -> String {
     row.unwrap()["id"].to_string()
 }
 
+/// Returns the words on the page of an invoice about its first credit note, with a link to it.
+async fn credited_words(account: &Account, number: &str, amount: &str, left: &str) -> String {
+    let number = format!("{number}CN1");
+    let note = id_with_number(account, &number).await;
+    let address = account.path(&format!("/invoices/{note}"));
+    format!("credited {amount} by <a href=\"{address}\">{number}</a>, left to pay {left}")
+}
+
 #[each_database]
 async fn a_cancelled_invoice_is_owed_by_nobody(world: &World) {
     let account = Account::new(world).await;
@@ -59,7 +67,7 @@ async fn a_cancelled_invoice_is_owed_by_nobody(world: &World) {
     );
     let page = account.page(&format!("/invoices/{}", invoice["id"])).await;
     let number = invoice["invoice_no"].as_str().unwrap();
-    let words = format!("credited 100.00 by {number}CN1, left to pay 0.00");
+    let words = credited_words(&account, number, "100.00", "0.00").await;
     assert_shows(&page, &["Paid NGN 0.00", &words]);
     assert!(!page.contains("/credit-note\""), "{page}");
     account
@@ -90,7 +98,10 @@ async fn a_cancelled_invoice_is_owed_by_nobody(world: &World) {
     }
     let note = id_with_number(&account, &format!("{number}CN1")).await;
     let note = account.page(&format!("/invoices/{note}")).await;
-    assert_shows(&note, &["<h1>Credit note "]);
+    let address = account.path(&format!("/invoices/{}", invoice["id"]));
+    let corrected = format!("<dt>Corrects</dt><dd><a href=\"{address}\">{number}</a></dd>");
+    assert_shows(&note, &["<h1>Credit note ", &corrected]);
+    assert!(!note.contains("Record payment"), "{note}");
 }
 
 #[each_database]
@@ -122,7 +133,7 @@ async fn the_rest_of_a_partly_credited_invoice_is_paid(world: &World) {
     correct(&account, &invoice, &[("lines.0.unit_price", "70")]).await;
     let path = format!("/invoices/{}", invoice["id"]);
     let page = account.page(&path).await;
-    let words = format!("credited 30.00 by {number}CN1, left to pay 70.00");
+    let words = credited_words(&account, number, "30.00", "70.00").await;
     assert_shows(&page, &[&words, ">Overdue<", "Left to pay when it began"]);
     let customers = account.page("/customers").await;
     assert_shows(&customers, &["Of it overdue: 70.00"]);
@@ -136,7 +147,8 @@ async fn the_rest_of_a_partly_credited_invoice_is_paid(world: &World) {
         .await
         .expect(303);
     let page = account.page(&path).await;
-    let words = format!("Paid NGN 100.00, credited 30.00 by {number}CN1, left to pay 0.00");
+    let words = credited_words(&account, number, "30.00", "0.00").await;
+    let words = format!("Paid NGN 100.00, {words}");
     assert_shows(
         &page,
         &[&words, ">Paid<", "By bank", "Set off", ">70.00<", ">30.00<"],

@@ -298,7 +298,7 @@ async fn a_payment_that_is_taken_back_is_owed_again(world: &World) {
         sent.expect(303);
         let page = account.page(&path).await;
         assert_shows(&page, &["The payment was taken back.", ">Overdue<"]);
-        assert_shows(&page, &[&format!("\u{2212}{recorded}"), "Taken back"]);
+        assert_shows(&page, &[&format!("-{recorded}"), "Taken back"]);
         assert_shows(&page, &[&format!("left to pay {recorded}")]);
         assert!(!page.contains("Take a payment back"), "{page}");
         assert!(overdue_ids(&account).await.contains(&stored["id"]));
