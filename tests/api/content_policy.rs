@@ -1,4 +1,4 @@
-//! What a browser may do with an answer: it guesses no type, and nothing runs in what is no page of the service.
+//! Browsers guess the type of no answer, and run nothing in an answer that is not a page of the service.
 
 use reqwest::RequestBuilder;
 use reqwest::header::{ACCEPT, COOKIE};

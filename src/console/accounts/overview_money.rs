@@ -102,7 +102,7 @@ async fn add_vat_this_month(
     if list.count_up_to(store, LOOKED_AT_MAX + 1).await? > LOOKED_AT_MAX {
         return Ok(false);
     }
-    // What was never sent to the authority is not signed.
+    // Invoices that were never sent to the authority are not signed, so they do not count towards the limit.
     let sent = AuthorityStatus::ALL.iter().copied();
     list.filters.authority_statuses = sent
         .filter(|status| *status != AuthorityStatus::Pending)

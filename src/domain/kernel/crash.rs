@@ -234,7 +234,7 @@ mod tests {
         const RELEASE: Event = CrashHistory::release;
         let crashed = [CRASH, CRASH, CRASH];
         let isolated = "in its turn";
-        // What happened after three crashes, and what follows.
+        // Each case: the events after three crashes, and the state or message that follows.
         let cases: [(&[Event], &str); 12] = [
             (&[], QUARANTINED_MESSAGE),
             (&[LIFT], "last try"),

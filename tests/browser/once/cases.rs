@@ -78,7 +78,7 @@ pub(super) fn profile_cases() -> Vec<Case> {
     ]
 }
 
-/// What the form of a new invoice lacks at first.
+/// The fields that a person fills in on the form of a new invoice.
 const NEW_INVOICE: &str = "invoice_no=ONCE1&invoice_category=B2C&due_date=2026-03-31&customer.no=C-ONCE\
     &customer.name=Once+Shop&customer.email=once@shop.example&customer.address_street_name=5+Broad+Street\
     &customer.address_city=Abuja&customer.address_state=FCT&customer.address_postal_code=900001\

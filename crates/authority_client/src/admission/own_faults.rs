@@ -16,7 +16,7 @@ const CALLS_MIN: u32 = 2;
 /// operation again.
 const TOLD_FOR: SignedDuration = SignedDuration::from_mins(5);
 
-/// What the result of a call shows about faults of ours.
+/// The evidence that the result of one call gives for or against each fault of ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct CallEvidence {
     /// The fault that the call met.
@@ -275,7 +275,7 @@ mod tests {
 
     use OwnFault::{KeyRefused, Untrusted};
 
-    fn at(second: i64) -> Timestamp {
+    fn time_after(second: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
@@ -387,11 +387,11 @@ mod tests {
         for (calls, fault, expected) in cases {
             let mut faults = OwnFaults::default();
             for (second, (operation, met)) in (0..).zip(calls) {
-                faults.record_result(*operation, &result(*met), at(second));
+                faults.record_result(*operation, &result(*met), time_after(second));
             }
             let told: Vec<_> = Operation::ALL
                 .into_iter()
-                .filter(|operation| faults.is_told(*operation, fault, at(60)))
+                .filter(|operation| faults.is_told(*operation, fault, time_after(60)))
                 .collect();
             assert_eq!(told, expected, "{calls:?}");
         }
@@ -407,10 +407,10 @@ mod tests {
             (Operation::Sign, Answer),
         ];
         for (operation, met) in calls {
-            faults.record_result(operation, &result(met), at(0));
+            faults.record_result(operation, &result(met), time_after(0));
         }
         for (second, is_told) in [(0, true), (299, true), (300, false)] {
-            let told = faults.is_told(Operation::Search, KeyRefused, at(second));
+            let told = faults.is_told(Operation::Search, KeyRefused, time_after(second));
             assert_eq!(told, is_told, "after {second} s");
         }
     }
@@ -430,7 +430,7 @@ mod tests {
             (Certificate, vec![change(Untrusted, true)]),
             (ServerError, vec![change(Untrusted, false)]),
         ] {
-            let found = faults.record_result(Operation::Sign, &result(met), at(0));
+            let found = faults.record_result(Operation::Sign, &result(met), time_after(0));
             assert_eq!(found, changes, "{met:?}");
         }
     }

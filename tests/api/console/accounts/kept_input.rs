@@ -15,7 +15,7 @@ type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 type LongCase<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
 
 const PAUSED: &str = "Nothing was changed, because this account is paused.";
-/// What a pause means, which each page of the account says once.
+/// The beginning of the sentence about a pause. Each page of the account says it once.
 const PAUSE: &str = "The operator of the service has paused this ";
 const LIMITED: &str = "Too many requests; try again when Retry-After has passed";
 
