@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::console::accounts::invoice_fields::{
-    EditField, FIND_CUSTOMER, FOCUS, FieldGroup, FormLines, LINES_MAX, SHOWN_CUSTOMER,
-    field_groups, find_label,
+    CUSTOMER_FIELDS, EditField, FIND_CUSTOMER, FOCUS, FieldGroup, FormLines, LINES_MAX,
+    SHOWN_CUSTOMER, field_groups,
 };
 use crate::console::accounts::invoice_values::{
     customer_values, fill_in_customer, rearrange_lines, remove_customer_data,
@@ -212,21 +212,16 @@ pub(super) async fn kept_data_sentence(
 /// Returns the labels of the data of a stored customer that differ from what was typed.
 fn kept_labels(details: &CustomerDetails, typed: &FormValues) -> Vec<String> {
     let stored = customer_values(details);
-    let names = [
-        "customer.name",
-        "customer.email",
-        "customer.tin",
-        "customer.business_description",
-        "customer.address_street_name",
-        "customer.address_city",
-        "customer.address_state",
-        "customer.address_postal_code",
-    ];
-    let differing = names.into_iter().filter(|name| {
-        let text = typed.text(name);
-        !text.is_empty() && !text.eq_ignore_ascii_case(stored.text(name))
+    // The number says which customer it is. A country may be typed by its name, and is stored as its code.
+    let kept_fields = CUSTOMER_FIELDS
+        .iter()
+        .filter(|(name, _)| !["no", "address_country"].contains(name));
+    let differing = kept_fields.filter(|(name, _)| {
+        let path = format!("customer.{name}");
+        let text = typed.text(&path);
+        !text.is_empty() && !text.eq_ignore_ascii_case(stored.text(&path))
     });
-    let labels = differing.filter_map(find_label).map(|label| {
+    let labels = differing.map(|(_, label)| {
         let short = label.trim_start_matches("Customer's ");
         short.trim_start_matches("Customer ").to_owned()
     });
