@@ -17,6 +17,7 @@ use crate::support::client::Client;
 use crate::support::database::{PostgresDatabase, connect};
 use crate::support::database_queries::DatabaseQueries;
 use crate::support::deployment::{Deployment, ENCRYPTION_KEY};
+use crate::support::service::output_of;
 
 const INTEGRATOR_PATH: &str = "/v1/system-integrators/taxpayers";
 const OPERATOR_PATH: &str = "/ops/audit";
@@ -29,10 +30,8 @@ const BETWEEN_CALLS: Duration = Duration::from_millis(10);
 const CHECKPOINTS: [(&str, &str); 1] = [("EINVOICE__CHECKPOINTS__EVERY_S", "1")];
 
 /// Runs a call that has to succeed; gives what it prints.
-async fn run_and_parse(mut call: Command) -> Value {
-    let done = tokio::task::spawn_blocking(move || call.output().unwrap())
-        .await
-        .unwrap();
+async fn run_and_parse(call: Command) -> Value {
+    let done = output_of(call).await;
     assert!(
         done.status.success(),
         "{}",
@@ -42,10 +41,8 @@ async fn run_and_parse(mut call: Command) -> Value {
 }
 
 /// Whether it succeeds, and what it prints and says.
-async fn run_to_end(mut call: Command) -> (bool, String) {
-    let done = tokio::task::spawn_blocking(move || call.output().unwrap())
-        .await
-        .unwrap();
+async fn run_to_end(call: Command) -> (bool, String) {
+    let done = output_of(call).await;
     let text = [done.stdout, done.stderr].concat();
     (done.status.success(), String::from_utf8(text).unwrap())
 }
@@ -257,7 +254,10 @@ async fn the_log_is_checkpointed_by_itself_and_on_demand_and_a_cut_is_named(back
     let (is_whole, said) = verify().await;
     assert!(is_whole, "{said}");
     cut_last_event(&deployment).await;
-    assert!(deployment.service.verify().0, "the chain alone is whole");
+    assert!(
+        deployment.service.verify().await.0,
+        "the chain alone is whole"
+    );
     let (is_whole, said) = verify().await;
     let named = format!(
         "the chain of taxpayer {} was truncated",

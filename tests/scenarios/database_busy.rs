@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use crate::support::database::{PostgresDatabase, connect};
 use crate::support::deployment::Deployment;
+use crate::support::service::output_of;
 
 /// How long each of the others holds the database, and how short it lets it go.
 const LOCK_HOLD: Duration = Duration::from_millis(40);
@@ -33,13 +34,11 @@ async fn an_integrator_is_created_beside_a_database_that_is_written_to_without_a
     for number in 0..3 {
         let begun = Instant::now();
         let email = format!("it{number}@acme.example");
-        let mut create =
+        let create =
             deployment
                 .service
                 .call(&["integrator", "create", "--name", "Acme", "--email", &email]);
-        let created = tokio::task::spawn_blocking(move || create.output().unwrap())
-            .await
-            .unwrap();
+        let created = output_of(create).await;
         println!(
             "an integrator beside {WRITERS} writers: {} after {:?}",
             created.status,

@@ -8,14 +8,14 @@ use testkit::{Backend, each_database};
 
 use crate::support::database::{PostgresDatabase, connect};
 use crate::support::deployment::{Deployment, ENCRYPTION_KEY};
+use crate::support::service::output_of;
 
 /// Base64 of 32 bytes.
 const OTHER_KEY: &str = "Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA=";
 
 /// The exit code of a call of the program, and what it prints.
-async fn run(mut call: Command) -> (Option<i32>, String) {
-    let done = tokio::task::spawn_blocking(move || call.output().unwrap());
-    let done = done.await.unwrap();
+async fn run(call: Command) -> (Option<i32>, String) {
+    let done = output_of(call).await;
     (done.status.code(), String::from_utf8(done.stdout).unwrap())
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -11,6 +12,8 @@ use tempfile::TempDir;
 use testkit::patience::eventually;
 use testkit::{Backend, each_database, on_postgresql};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::support::database::PostgresDatabase;
@@ -129,28 +132,38 @@ async fn no_file_of_a_start_can_be_read_by_others() {
 
 #[each_database]
 async fn a_first_start_killed_at_any_moment_is_made_up_for(backend: Backend) {
-    let authority = &authority().await;
-    stream::iter(0..KILLS)
-        .for_each_concurrent(AT_ONCE, async |kill| {
-            let directory = TempDir::new().unwrap();
-            let database = match backend {
-                Backend::Sqlite => None,
-                Backend::Postgres => Some(PostgresDatabase::create().await),
-            };
-            let settings = settings(&directory, database.as_ref(), authority);
-            let mut service = Service::new(directory.path().to_owned(), "first", settings);
-            service.launch();
-            sleep(Duration::from_millis(kill * KILL_STEP_MS)).await;
-            service.kill_9();
-            service.restart().await;
-            let (is_intact, said) = service.verify();
-            assert!(is_intact, "killed after {} ms: {said}", kill * KILL_STEP_MS);
+    let authority = Arc::new(authority().await);
+    // A thread each: PostgreSQL hangs up on a connection whose task stands still while another waits for a process.
+    let kills = stream::iter(0..KILLS).map(|kill| {
+        let authority = authority.clone();
+        spawn_blocking(move || {
+            Handle::current().block_on(kill_a_first_start(backend, kill, &authority));
         })
+    });
+    kills
+        .buffer_unordered(AT_ONCE)
+        .for_each(async |end| end.unwrap())
         .await;
     println!(
         "{backend:?}: {KILLS} first starts killed within {} ms",
         KILLS * KILL_STEP_MS
     );
+}
+
+async fn kill_a_first_start(backend: Backend, kill: u64, authority: &Sandbox) {
+    let directory = TempDir::new().unwrap();
+    let database = match backend {
+        Backend::Sqlite => None,
+        Backend::Postgres => Some(PostgresDatabase::create().await),
+    };
+    let settings = settings(&directory, database.as_ref(), authority);
+    let mut service = Service::new(directory.path().to_owned(), "first", settings);
+    service.launch();
+    sleep(Duration::from_millis(kill * KILL_STEP_MS)).await;
+    service.kill_9();
+    service.restart().await;
+    let (is_intact, said) = service.verify().await;
+    assert!(is_intact, "killed after {} ms: {said}", kill * KILL_STEP_MS);
 }
 
 /// With keys that are there already: making them takes longer than the rest of a start.

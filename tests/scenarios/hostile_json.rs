@@ -73,13 +73,7 @@ async fn deploy_without_limits() -> (Deployment, Client) {
         ("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0]"),
     ];
     let deployment = Deployment::with(Backend::Sqlite, &settings).await;
-    let made = deployment
-        .service
-        .call(&["operator", "create", "--email", "ops@json.example"])
-        .output()
-        .unwrap();
-    let made: Value = strict_json::from_untrusted(&made.stdout).unwrap();
-    let operator = Client::new(deployment.service.url(), made["api_key"].as_str().unwrap());
+    let operator = deployment.operator();
     (deployment, operator)
 }
 

@@ -12,10 +12,10 @@ use testkit::edit::exact;
 use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use timing::clock::{Clock, SystemClock};
-use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::support::deployment::Deployment;
+use crate::support::service::output_of;
 
 const OWN_SETTINGS: [(&str, &str); 4] = [
     ("EINVOICE__RECONCILE__EVERY_S", "0"),
@@ -31,17 +31,14 @@ fn today() -> String {
 /// The exit code, the lines of JSON and what was said on standard error.
 async fn reconcile(deployment: &Deployment, taxpayer: i64, day: &str) -> (i32, Vec<Value>, String) {
     let taxpayer = taxpayer.to_string();
-    let mut command =
-        deployment
-            .service
-            .call(&["reconcile", "--taxpayer", &taxpayer, "--day", day]);
+    let command = deployment
+        .service
+        .call(&["reconcile", "--taxpayer", &taxpayer, "--day", day]);
     let Output {
         status,
         stdout,
         stderr,
-    } = spawn_blocking(move || command.output().unwrap())
-        .await
-        .unwrap();
+    } = output_of(command).await;
     let lines = String::from_utf8(stdout).unwrap();
     let lines = lines
         .lines()

@@ -4,10 +4,10 @@ use std::process::Output;
 
 use sandbox::FaultKind;
 use testkit::{Backend, on_sqlite};
-use tokio::task::spawn_blocking;
 
 use super::SETTINGS;
 use crate::support::deployment::Deployment;
+use crate::support::service::output_of;
 
 /// Holds a drill. Returns its exit code and what it said.
 async fn drill(deployment: &Deployment, fault: &str, simulator: &str) -> (Option<i32>, String) {
@@ -37,9 +37,7 @@ async fn drill(deployment: &Deployment, fault: &str, simulator: &str) -> (Option
         status,
         stdout,
         stderr,
-    } = spawn_blocking(move || command.output().unwrap())
-        .await
-        .unwrap();
+    } = output_of(command).await;
     let said = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());
     println!("{}", said.concat());
     (status.code(), said.concat())

@@ -342,7 +342,7 @@ impl Deployment {
     pub(crate) async fn intact_events(&self) -> Vec<Value> {
         let events = self.taxpayer.events().await;
         assert_gapless(&events);
-        let (is_intact, said) = self.service.verify();
+        let (is_intact, said) = self.service.verify().await;
         assert!(is_intact, "verify: {said}");
         events
     }

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use serde_json::Value;
 use testkit::answer::Answer;
 use testkit::client::Client;
 use testkit::patience::eventually;
+use tokio::task::spawn_blocking;
 
 use crate::support::{machine, process_state};
 
@@ -26,6 +27,12 @@ pub(crate) const DATABASE_URL: &str = "EINVOICE__DATABASE__URL";
 pub(crate) const OPEN_FILES: &str = "OPEN_FILES";
 /// Stands among the settings for the bytes of memory that the process believes it may have.
 pub(crate) const MEMORY_BYTES: &str = "MEMORY_BYTES";
+
+/// Runs a call of the program to its end, while the other tasks of a test go on.
+pub(crate) async fn output_of(mut call: Command) -> Output {
+    let done = spawn_blocking(move || call.output().unwrap());
+    done.await.unwrap()
+}
 
 pub(crate) struct Service {
     settings: Settings,
@@ -194,8 +201,8 @@ impl Service {
     }
 
     /// `einvoice verify`: whether every chain is whole, and what it says.
-    pub(crate) fn verify(&self) -> (bool, String) {
-        let done = self.command().arg("verify").output().unwrap();
+    pub(crate) async fn verify(&self) -> (bool, String) {
+        let done = output_of(self.call(&["verify"])).await;
         (
             done.status.success(),
             String::from_utf8_lossy(&done.stdout).into_owned(),
