@@ -100,7 +100,7 @@ fn run(command: Command, file: Option<&Path>) -> CommandResult {
     let settings = match command {
         Command::Demo { .. } | Command::Drill(_) => Ok(settings),
         // The doctor changes nothing.
-        Command::Doctor { .. } => settings.with_present_secrets(),
+        Command::Doctor { .. } => settings.with_stored_secrets(),
         _ => settings.with_local_secrets(),
     };
     let settings = settings.map_err(|fault| unusable_failure(&fault))?;

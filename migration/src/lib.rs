@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 44] = [
+const MIGRATIONS: [Script; 46] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -184,6 +184,11 @@ const MIGRATIONS: [Script; 44] = [
             include_str!("../sql/m0048_payables_and_sales.sql"),
         )
     },
+    Script::new("m0049_payments", include_str!("../sql/m0049_payments.sql")),
+    Script::new(
+        "m0050_content_fingerprints",
+        include_str!("../sql/m0050_content_fingerprints.sql"),
+    ),
 ];
 
 /// One migration. The statements in `both` run on either kind of database. Then those in `sqlite` run on SQLite, and

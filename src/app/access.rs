@@ -34,7 +34,7 @@ pub enum AccessAct {
 pub async fn change_access(
     settings: Settings,
     owner: KeyOwner,
-    call: AccessAct,
+    act: AccessAct,
 ) -> Result<Value, StartError> {
     let store = open_beside_service(&settings).await?;
     let now = SystemClock.now();
@@ -45,7 +45,7 @@ pub async fn change_access(
         address: None,
         now,
     };
-    let outcome = match call {
+    let outcome = match act {
         AccessAct::Disable { includes_taxpayers } => {
             access::disable_account(&store, change, includes_taxpayers).await
         }
@@ -54,7 +54,7 @@ pub async fn change_access(
         AccessAct::Role(role) => access::set_operator_role(&store, change, role).await,
     };
     store.close().await;
-    match (outcome?, call) {
+    match (outcome?, act) {
         (AccessChangeOutcome::Unknown, _) => Err(StartError::no_account(owner)),
         (AccessChangeOutcome::LastAdmin, _) => Err(StartError::LastAdmin),
         (_, AccessAct::Enable) => Ok(json!(EnabledAccount { id: owner.id })),
@@ -75,12 +75,12 @@ pub enum ContactAct {
     Role(ContactRole),
 }
 
-/// Changes the access of a contact person. Returns how many sessions this ended.
+/// Changes the access of a contact person. Returns the number of ended sessions.
 pub async fn change_contact(
     settings: Settings,
     taxpayer: TaxpayerId,
     id: ContactId,
-    call: ContactAct,
+    act: ContactAct,
 ) -> Result<Value, StartError> {
     let store = open_beside_service(&settings).await?;
     let change = ContactChange {
@@ -88,7 +88,7 @@ pub async fn change_contact(
         by: Actor::CommandLine,
         now: SystemClock.now(),
     };
-    let outcome = match call {
+    let outcome = match act {
         ContactAct::Disable => contacts::disable(&store, change, id).await,
         ContactAct::Enable => contacts::enable(&store, change, id).await,
         ContactAct::Remove => contacts::remove(&store, change, id).await,

@@ -61,15 +61,15 @@ pub async fn create_integrator(
     let store = open_beside_service(&settings).await?;
     let key = new_key(KeyKind::Integrator, clock::system_rng().random());
     let password = random_password();
-    let new = NewIntegrator {
+    let integrator = NewIntegrator {
         name: name.clone(),
         email: email.clone(),
         password_hash: Some(hash_password(&store, &email, &password).await?),
         key: NewKey::new(key.clone(), terms),
     };
-    let added = accounts::add_integrator(&store, &new, SystemClock.now()).await;
+    let id = accounts::add_integrator(&store, &integrator, SystemClock.now()).await;
     store.close().await;
-    let id = added.map_err(|error| email_taken_error(error, &email))?;
+    let id = id.map_err(|error| email_taken_error(error, &email))?;
     let password = password.expose_secret();
     let key = key.expose_secret();
     Ok(json!({ "id": id, "name": name, "email": email, "password": password, "api_key": key }))
@@ -89,16 +89,16 @@ pub async fn create_operator(
     let hash = hash_password(&store, &email, &password).await?;
     let key = new_key(KeyKind::Operator, clock::system_rng().random());
     let now = SystemClock.now();
-    let key_of = NewKey::new(key.clone(), terms);
-    let new = NewOperator {
+    let stored_key = NewKey::new(key.clone(), terms);
+    let operator = NewOperator {
         email: email.clone(),
         password_hash: hash,
         role,
-        key: key_of,
+        key: stored_key,
     };
-    let added = accounts::add_operator(&store, &new, now).await;
+    let id = accounts::add_operator(&store, &operator, now).await;
     store.close().await;
-    let id = added.map_err(|error| email_taken_error(error, &email))?;
+    let id = id.map_err(|error| email_taken_error(error, &email))?;
     let password = password.expose_secret();
     let key = key.expose_secret();
     Ok(json!({ "id": id, "email": email, "role": role, "password": password, "api_key": key }))
@@ -121,9 +121,9 @@ pub async fn set_new_password(settings: Settings, account: KeyOwner) -> Result<V
         replaces: None,
         by: Actor::CommandLine,
     };
-    let changed = people::set_password(&store, change, SystemClock.now()).await;
+    let outcome = people::set_password(&store, change, SystemClock.now()).await;
     store.close().await;
-    changed?.ok_or_else(|| StartError::no_account(account))?;
+    outcome?.ok_or_else(|| StartError::no_account(account))?;
     Ok(json!({ "id": account.id, "password": password.expose_secret() }))
 }
 
@@ -161,9 +161,9 @@ async fn remove_second_factor(
         reason: None,
         now: SystemClock.now(),
     };
-    let removed = second_factors::remove(&store, removal).await;
+    let outcome = second_factors::remove(&store, removal).await;
     store.close().await;
-    Ok(removed?.map(|had_totp| json!({ "id": owner.id(), "had_totp": had_totp })))
+    Ok(outcome?.map(|had_totp| json!({ "id": owner.id(), "had_totp": had_totp })))
 }
 
 /// Hashes a password with the salt of another account with this email, if there is one. A sign-in with this email may
@@ -202,7 +202,7 @@ fn email_taken_error(error: StoreError, email: &str) -> StartError {
 pub async fn set_subscription(
     settings: Settings,
     id: i64,
-    to: Subscription,
+    subscription: Subscription,
 ) -> Result<(), StartError> {
     let store = open_beside_service(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);
@@ -222,11 +222,11 @@ pub async fn set_subscription(
         &arbiters,
         AdmissionLimits::default(),
     );
-    let changed = taxpayers
+    let outcome = taxpayers
         .send(
             TaxpayerId(id),
             SetSubscription {
-                to,
+                to: subscription,
                 by: Actor::CommandLine,
             },
         )
@@ -234,7 +234,7 @@ pub async fn set_subscription(
     arbiters.stop();
     arbiters.join().await;
     store.close().await;
-    match changed {
+    match outcome {
         Err(TaxpayerError::Refused(Refusal::TaxpayerNotFound)) => Err(StartError::NoTaxpayer(id)),
         other => other.map(drop).map_err(StartError::from),
     }

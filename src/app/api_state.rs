@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::app::build_context::deadline_policy;
 use crate::app::composition::App;
-use crate::app::mails::{mail_links, sends_mails};
+use crate::app::mails::{can_send_mails, mail_links};
 use crate::config::{self, Settings};
 use crate::domain::access::session::SessionLimits;
 use crate::domain::replica::ReplicaIdentity;
@@ -100,7 +100,7 @@ fn api_settings(app: &App, settings: &Settings) -> http::state::ApiSettings {
         irn_chars_max: app.irn_chars_max,
         is_sandbox: settings.authority.mode == config::authority::AuthorityMode::Sandbox,
         mails: http::state::MailSettings {
-            are_sent: sends_mails(settings),
+            are_sent: can_send_mails(settings),
             are_readable: settings.environment == config::Environment::Development,
             links: mail_links(settings),
         },

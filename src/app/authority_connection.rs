@@ -97,17 +97,17 @@ pub(super) async fn start_sandbox(
     bind: String,
     seed: u64,
 ) -> Result<Sandbox, StartError> {
-    let bound = bind.clone();
-    let started = sandbox::start(sandbox::Settings {
+    let address = bind.clone();
+    let sandbox = sandbox::start(sandbox::Settings {
         bind,
         api_key: settings.authority.api_key.expose_secret().to_owned(),
         api_secret: settings.authority.api_secret.expose_secret().to_owned(),
         seed,
         utc_offset: settings.authority.utc_offset,
     });
-    started
+    sandbox
         .await
-        .map_err(|error| StartError::Sandbox(format!("{bound}: {error}")))
+        .map_err(|error| StartError::Sandbox(format!("{address}: {error}")))
 }
 
 /// Returns the authority's keys for QR codes: from the file in the settings, else from the embedded simulator.
@@ -115,7 +115,7 @@ fn load_crypto_keys(
     settings: &Settings,
     sandbox: Option<&Sandbox>,
 ) -> Result<Option<CryptoKeys>, StartError> {
-    let (from, file) = match (sandbox, &settings.authority.crypto_keys_file) {
+    let (origin, text) = match (sandbox, &settings.authority.crypto_keys_file) {
         (_, Some(path)) => (
             format!("the file {} of authority.crypto_keys_file", path.display()),
             read_file(path)?,
@@ -132,15 +132,15 @@ fn load_crypto_keys(
             return Ok(None);
         }
     };
-    CryptoKeys::parse(&file)
+    CryptoKeys::parse(&text)
         .map(Some)
-        .map_err(|source| StartError::CryptoKeys { from, source })
+        .map_err(|source| StartError::CryptoKeys { origin, source })
 }
 
 fn longest_irn(keys: &CryptoKeys) -> Result<usize, StartError> {
     keys.irn_bytes_max()
         .map_err(|source| StartError::CryptoKeys {
-            from: "authority.crypto_keys_file".to_owned(),
+            origin: "authority.crypto_keys_file".to_owned(),
             source,
         })
 }

@@ -53,9 +53,9 @@ pub(super) struct BackgroundWork {
 /// The work, besides runs and deliveries, that calls the authority or sends something to people.
 pub(super) struct OutgoingWork {
     pub(super) reference_refresher: ReferenceRefresher,
-    /// The wait before the reference lists are fetched from the authority. With a remote authority it is 0, so that
-    /// they are fetched right after the start.
-    pub(super) reference_fresh_for: Duration,
+    /// The delay before the reference lists are fetched from the authority. It is 0 for a remote authority, so that the
+    /// lists are fetched right after the start.
+    pub(super) reference_fetch_delay: Duration,
     pub(super) transit_poller: TransitPoller,
     pub(super) reconciler: Reconciler,
     /// `None` if this service sends no mails.
@@ -64,8 +64,8 @@ pub(super) struct OutgoingWork {
 }
 
 impl OutgoingWork {
-    /// Makes the poll of invoices in transit and the periodic reconciliations due now, as at every start. Returns
-    /// `None` for a paused process, which does none of this work.
+    /// Makes the poll of invoices in transit and the periodic reconciliations due now. Returns `None` for a paused
+    /// process, which does none of this work.
     pub(super) async fn schedule_unless_paused(
         self,
         mode: ServeMode,
@@ -121,15 +121,15 @@ impl BackgroundActors {
                 context.start_reconciler(outgoing.reconciler, outgoing.reconciliation_requested),
             ]);
             if let Some(mailer) = outgoing.mailer {
-                let (dispatcher, look) = context.start_mailer(mailer);
+                let (dispatcher, lane_waker) = context.start_mailer(mailer);
                 dispatchers.push(dispatcher);
-                periodic.push(look);
+                periodic.push(lane_waker);
             }
             periodic.extend([
                 context.start_outage_detector(),
                 context.start_reference_refresh(
                     outgoing.reference_refresher,
-                    outgoing.reference_fresh_for,
+                    outgoing.reference_fetch_delay,
                 ),
             ]);
         }
@@ -197,7 +197,7 @@ impl BuildContext<'_> {
     }
 }
 
-/// The dispatchers of all other work. Each calls a function for a piece of work that it has claimed.
+/// The dispatchers of all other work. Each calls a function with the work that it has claimed.
 impl BuildContext<'_> {
     fn start_outage_notifier(&self) -> Addr<DispatcherActor> {
         let notifier = OutageNotifier {

@@ -146,8 +146,8 @@ impl BuildContext<'_> {
 
     /// Returns the poller of the authority's list of invoices in transit.
     pub(super) fn transit_poller(&self, inbound: &Arc<InboundInvoices>) -> TransitPoller {
-        let every = Duration::from_secs(self.settings.authority.pull_every_s);
-        TransitPoller::new(Arc::clone(inbound), self.clock.clone(), every)
+        let interval = Duration::from_secs(self.settings.authority.pull_every_s);
+        TransitPoller::new(Arc::clone(inbound), self.clock.clone(), interval)
     }
 
     pub(super) fn import_worker(&self, catalog: &SharedCatalog) -> ImportWorker {
@@ -184,13 +184,21 @@ impl BuildContext<'_> {
         }
     }
 
-    pub(super) fn delivery_deps(&self, urls: &AddressPolicy) -> Result<DeliveryDeps, StartError> {
+    pub(super) fn delivery_deps(
+        &self,
+        webhook_urls: &AddressPolicy,
+    ) -> Result<DeliveryDeps, StartError> {
         let webhooks = &self.settings.webhooks;
         let timeout = Duration::from_secs(webhooks.timeout_s);
         Ok(DeliveryDeps {
             store: self.store.clone(),
             taxpayers: Arc::clone(&self.taxpayers),
-            client: GuardedClient::new(urls.clone(), timeout, ANSWER_BYTES_MAX, USER_AGENT)?,
+            client: GuardedClient::new(
+                webhook_urls.clone(),
+                timeout,
+                ANSWER_BYTES_MAX,
+                USER_AGENT,
+            )?,
             tokens: TokenCache::default(),
             schedule: RetrySchedule::new(
                 webhooks
@@ -239,19 +247,19 @@ pub(super) fn taxpayer_deps(
 }
 
 pub(super) fn deadline_policy(settings: &Settings) -> DeadlinePolicy {
-    let given = &settings.deadlines;
+    let deadlines = &settings.deadlines;
     DeadlinePolicy {
-        b2b: Duration::from_hours(given.b2b_h),
-        b2c: Duration::from_hours(given.b2c_h),
-        b2g: Duration::from_hours(given.b2g_h),
+        b2b: Duration::from_hours(deadlines.b2b_h),
+        b2c: Duration::from_hours(deadlines.b2c_h),
+        b2g: Duration::from_hours(deadlines.b2g_h),
         offset: settings.authority.utc_offset,
     }
 }
 
 pub(super) fn reconciler_schedule(settings: &Settings) -> ReconciliationSchedule {
-    let every = Duration::from_secs(settings.reconcile.every_s);
+    let interval = Duration::from_secs(settings.reconcile.every_s);
     ReconciliationSchedule {
-        every: (!every.is_zero()).then_some(every),
+        every: (!interval.is_zero()).then_some(interval),
         days: settings.reconcile.days,
         zone: settings.authority.utc_offset,
     }

@@ -57,18 +57,18 @@ pub async fn checkpoint(settings: Settings) -> Result<Value, StartError> {
     let store = open_existing(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);
     let checkpointer = checkpointer(&settings, &store, &clock)?.ok_or(StartError::NoCheckpoints)?;
-    let done = checkpointer.sign_grown_heads().await;
+    let result = checkpointer.sign_grown_heads().await;
     store.close().await;
-    let done = done?;
-    if !done.broken.is_empty() {
-        return Err(StartError::CheckpointsContradicted(done.broken.len()));
+    let result = result?;
+    if !result.broken.is_empty() {
+        return Err(StartError::CheckpointsContradicted(result.broken.len()));
     }
     Ok(json!({
         "file": settings.checkpoints.file,
-        "heads": done.heads,
-        "number": done.tail.number,
-        "hash": done.tail.hash,
-        "public_key": done.public_key.to_string(),
+        "heads": result.heads,
+        "number": result.tail.number,
+        "hash": result.tail.hash,
+        "public_key": result.public_key.to_string(),
     }))
 }
 
@@ -80,18 +80,18 @@ mod tests {
     fn a_key_file_that_cannot_be_used_is_named() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "no key").unwrap();
-        let named = |path: &Path| read_signing_key(path).err().unwrap().to_string();
+        let error_text = |path: &Path| read_signing_key(path).err().unwrap().to_string();
         let unusable = file.path();
         let missing = file.path().join("nowhere");
         assert_eq!(
-            named(unusable),
+            error_text(unusable),
             format!(
                 "the key of checkpoints in {} cannot be used: a key of checkpoints is 32 bytes in base64",
                 unusable.display()
             )
         );
         assert_eq!(
-            named(&missing),
+            error_text(&missing),
             format!("the file {} cannot be read", missing.display())
         );
     }

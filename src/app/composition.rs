@@ -81,8 +81,8 @@ impl App {
         context.taxpayers.paused_taxpayers().set(pauses);
         let pipeline = context.pipeline();
         let reference_refresher = context.reference_refresher(&context.catalog);
-        let asks_at_once = sandbox.is_some() && mode == ServeMode::Normal;
-        let reference_fresh_for = reference_refresher.load(asks_at_once).await?;
+        let is_fetched_at_start = sandbox.is_some() && mode == ServeMode::Normal;
+        let reference_fetch_delay = reference_refresher.load(is_fetched_at_start).await?;
         let webhook_urls = webhook_addresses(settings);
         let delivery = Arc::new(context.delivery_deps(&webhook_urls)?);
         let inbound = context.inbound_invoices();
@@ -93,7 +93,7 @@ impl App {
             .map(|checkpointer| Arc::clone(&checkpointer.last));
         let outgoing = OutgoingWork {
             reference_refresher,
-            reference_fresh_for,
+            reference_fetch_delay,
             transit_poller: context.transit_poller(&inbound),
             reconciler: context.reconciler(),
             mailer: context.mailer(delivery.client.clone())?,
@@ -150,11 +150,11 @@ impl App {
         self.background.runs.close();
         self.background.deliveries.close();
         let taxpayers = self.taxpayers.registry();
-        let ends_at = Instant::now() + drain_max;
-        let left = || ends_at.saturating_duration_since(Instant::now());
-        let drained = self.background.runs.drain(left()).await
-            & self.background.deliveries.drain(left()).await
-            & taxpayers.drain(left()).await;
+        let drain_deadline = Instant::now() + drain_max;
+        let time_left = || drain_deadline.saturating_duration_since(Instant::now());
+        let drained = self.background.runs.drain(time_left()).await
+            & self.background.deliveries.drain(time_left()).await
+            & taxpayers.drain(time_left()).await;
         if !drained {
             tracing::warn!("some work did not finish in time; it will continue at the next start");
         }
@@ -163,7 +163,7 @@ impl App {
         if !self.arbiters.join().await {
             tracing::warn!("the actor threads did not stop cleanly");
         }
-        // This comes before all other writes, because `release_leases` opens the connections that they need.
+        // The release opens the connections that all other writes need, so it comes first.
         let released = release_leases(&self.store, &self.owner).await;
         if let Err(error) = &released {
             tracing::warn!(%error, "failed to release leases; they will expire");
@@ -183,7 +183,7 @@ impl App {
             tracing::warn!(%error, "failed to write the last uses of keys");
         }
         if let Err(error) = replicas::forget_stopped(&self.store, &self.owner).await {
-            tracing::warn!(%error, "failed to say good-bye; the other replicas will miss this one");
+            tracing::warn!(%error, "failed to deregister; the other replicas will report this one as missing");
         }
         self.store.close().await;
         if let Some(sandbox) = self.sandbox {
@@ -202,8 +202,8 @@ pub(super) async fn release_leases(store: &Store, owner: &str) -> Result<(), Sto
 
 /// Returns the rule for the addresses of webhooks. In production every allowed network must name a port.
 pub(super) fn webhook_addresses(settings: &Settings) -> AddressPolicy {
-    let wants_ports = settings.environment == Environment::Production;
-    AddressPolicy::new(settings.allowed_networks()).with_required_ports(wants_ports)
+    let needs_ports = settings.environment == Environment::Production;
+    AddressPolicy::new(settings.allowed_networks()).with_required_ports(needs_ports)
 }
 
 pub(super) fn reconciliation_handle(

@@ -65,10 +65,10 @@ async fn open_with_pools(settings: &Settings, pools: &PoolSettings) -> Result<St
     Ok(store)
 }
 
-/// Makes the error for a database that cannot be opened. The error shows no credentials of the URL.
+/// Returns the error for a database that cannot be opened. The error shows no credentials of the URL.
 fn open_error(settings: &Settings, source: StoreError) -> StartError {
     StartError::Database {
-        place: settings.database_place(),
+        location: settings.database_location(),
         source,
     }
 }
@@ -141,29 +141,29 @@ mod tests {
         let key = |byte: u8| STANDARD.encode([byte; 32]);
         for test in stores().await {
             let sealed = test.store.vault().seal("chat/7", "a secret").unwrap();
-            let settings = |own: u8, old: &str| {
+            let settings = |key_byte: u8, old_keys: &str| {
                 let pairs = [
                     ("EINVOICE__DATABASE__URL", test.url.clone()),
-                    ("EINVOICE__SECRETS__ENCRYPTION_KEY", key(own)),
-                    ("EINVOICE__SECRETS__ENCRYPTION_KEYS", old.to_owned()),
+                    ("EINVOICE__SECRETS__ENCRYPTION_KEY", key(key_byte)),
+                    ("EINVOICE__SECRETS__ENCRYPTION_KEYS", old_keys.to_owned()),
                 ];
                 let pairs = pairs.map(|(name, value)| (name.to_owned(), value));
                 Settings::load(None, pairs.into_iter()).unwrap()
             };
             open_for_service(&settings(8, "[]")).await.unwrap();
-            let add = format!(
+            let insert_answer = format!(
                 "INSERT INTO idempotency_keys (id, fingerprint, answer, expires_at) \
                  VALUES ('chat/7', 'f', '{sealed}', 1)"
             );
             // Most endpoints have never replaced their secret.
             let endpoint = test.store.vault().seal("7", "whsec").unwrap();
-            let add_endpoint = format!(
+            let insert_endpoint = format!(
                 "INSERT INTO webhooks (taxpayer_id, id, url, enabled_events, is_active, secret, previous_secrets, \
                  created_at, updated_at) VALUES (7, 7, 'u', '[]', TRUE, '{endpoint}', '[]', 1, 1)"
             );
             let tx = test.store.begin().await.unwrap();
-            tx.execute_unprepared(&add_endpoint).await.unwrap();
-            tx.execute_unprepared(&add).await.unwrap();
+            tx.execute_unprepared(&insert_endpoint).await.unwrap();
+            tx.execute_unprepared(&insert_answer).await.unwrap();
             tx.commit().await.unwrap();
             let refused = open_for_service(&settings(8, "[]")).await.unwrap_err();
             assert!(
@@ -171,8 +171,8 @@ mod tests {
                 "{refused}"
             );
             open_for_service(&settings(7, "[]")).await.unwrap();
-            let old = format!("[\"{}\"]", key(7));
-            open_for_service(&settings(8, &old)).await.unwrap();
+            let old_keys = format!("[\"{}\"]", key(7));
+            open_for_service(&settings(8, &old_keys)).await.unwrap();
         }
     }
 
@@ -187,11 +187,11 @@ mod tests {
             // More endpoints than a sample reads. Only the last one has a secret of the new key.
             for id in 1..=250 {
                 let secret = sealed_by(8, id);
-                let add = format!(
+                let insert_endpoint = format!(
                     "INSERT INTO webhooks (taxpayer_id, id, url, enabled_events, is_active, secret, previous_secrets, \
                      created_at, updated_at) VALUES ({id}, {id}, 'u', '[]', TRUE, '{secret}', '[]', 1, 1)"
                 );
-                tx.execute_unprepared(&add).await.unwrap();
+                tx.execute_unprepared(&insert_endpoint).await.unwrap();
             }
             tx.commit().await.unwrap();
             let pairs = [
@@ -204,12 +204,12 @@ mod tests {
             let pairs = pairs.map(|(name, value)| (name.to_owned(), value));
             let settings = Settings::load(None, pairs.into_iter()).unwrap();
             open_for_service(&settings).await.unwrap_err();
-            let replace = format!(
+            let replace_secret = format!(
                 "UPDATE webhooks SET secret = '{}' WHERE taxpayer_id = 250",
                 sealed_by(9, 250)
             );
             let tx = test.store.begin().await.unwrap();
-            tx.execute_unprepared(&replace).await.unwrap();
+            tx.execute_unprepared(&replace_secret).await.unwrap();
             tx.commit().await.unwrap();
             open_for_service(&settings).await.unwrap();
         }

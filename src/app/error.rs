@@ -21,8 +21,11 @@ use crate::telemetry::traces::TracesError;
 pub enum StartError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the database {place} cannot be opened")]
-    Database { place: String, source: StoreError },
+    #[error("the database {location} cannot be opened")]
+    Database {
+        location: String,
+        source: StoreError,
+    },
     #[error("the keys of secrets.encryption_key and secrets.encryption_keys cannot be used")]
     EncryptionKey(#[from] InvalidEncryptionKey),
     #[error(
@@ -43,8 +46,8 @@ pub enum StartError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("the keys of {from} cannot be used")]
-    CryptoKeys { from: String, source: CryptoError },
+    #[error("the keys of {origin} cannot be used")]
+    CryptoKeys { origin: String, source: CryptoError },
     #[error("cannot listen on {bind}")]
     Bind {
         bind: SocketAddr,
@@ -108,7 +111,7 @@ pub enum StartError {
     #[error(
         "the authority is embedded in a service, and none took this up: start `einvoice serve`, which does it then"
     )]
-    NobodyReconciles,
+    NoServiceReconciles,
     #[error("the day could not be compared to its end: {0}; a running service tries again")]
     ReconciliationInterrupted(String),
     #[error("the day could not be compared: {0}")]

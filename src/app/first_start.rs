@@ -87,7 +87,7 @@ pub(super) async fn create_accounts(
             StartError::Store(StoreError::Duplicate(_))
             | StartError::Command(TaxpayerError::Refused(_)),
         ) => Ok(None),
-        made => made.map(Some),
+        outcome => outcome.map(Some),
     }
 }
 
@@ -105,13 +105,13 @@ async fn create_missing_accounts(
             .await
             .map(|()| id)?
     } else {
-        let new = NewIntegrator {
+        let new_integrator = NewIntegrator {
             name: "Demo Integrator".into(),
             email: INTEGRATOR_EMAIL.into(),
             password_hash: None,
             key,
         };
-        accounts::add_integrator(store, &new, now).await?
+        accounts::add_integrator(store, &new_integrator, now).await?
     };
     let mut contact_password = None;
     let id = if let Some(id) = taxpayer {
@@ -164,13 +164,13 @@ async fn create_operator(
 ) -> Result<Option<DemoOperator>, StartError> {
     let password = random_password();
     let key = new_key(KeyKind::Operator, clock::system_rng().random());
-    let new = NewOperator {
+    let new_operator = NewOperator {
         email: OPERATOR_EMAIL.into(),
         password_hash: password::hash(&password, None).map_err(|_| StartError::PasswordHash)?,
         role: OperatorRole::Admin,
         key: key.clone().into(),
     };
-    match accounts::add_operator(store, &new, now).await {
+    match accounts::add_operator(store, &new_operator, now).await {
         Ok(_) => Ok(Some(DemoOperator { password, key })),
         Err(StoreError::Duplicate(_)) => Ok(None),
         Err(error) => Err(error.into()),
@@ -279,7 +279,7 @@ pub(super) fn welcome_text(
     lines.join("\n") + "\n"
 }
 
-/// Returns the lines that say who can sign in, and where.
+/// Returns a line for each account that can sign in, with the address for it.
 fn sign_in_lines(
     address: SocketAddr,
     ops_address: Option<SocketAddr>,
@@ -289,10 +289,10 @@ fn sign_in_lines(
     if let Some(operator) = &accounts.operator {
         let password = operator.password.expose_secret();
         // Operators who have a listener of their own can sign in only there.
-        let place = ops_address.map_or_else(String::new, |address| {
+        let sign_in_note = ops_address.map_or_else(String::new, |address| {
             format!("   at http://{address}/sign-in")
         });
-        lines.push(format!("  {OPERATOR_EMAIL}   {password}{place}"));
+        lines.push(format!("  {OPERATOR_EMAIL}   {password}{sign_in_note}"));
     }
     if let Some(password) = &accounts.contact_password {
         lines.push(format!("  {CONTACT_EMAIL}    {}", password.expose_secret()));
@@ -346,7 +346,7 @@ mod tests {
             }),
         };
         let address: SocketAddr = "127.0.0.1:8080".parse().unwrap();
-        for (ops_address, place) in [
+        for (ops_address, sign_in_note) in [
             (None, ""),
             (
                 Some("127.0.0.1:9090"),
@@ -357,7 +357,7 @@ mod tests {
             let lines = sign_in_lines(address, ops_address, &accounts);
             let expected = [
                 "Sign in at http://127.0.0.1:8080/ with one of these:".to_owned(),
-                format!("  operator@demo.example   five{place}"),
+                format!("  operator@demo.example   five{sign_in_note}"),
                 "  ada.obi@demo.example    four".to_owned(),
             ];
             assert_eq!(lines, expected);

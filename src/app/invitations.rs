@@ -43,7 +43,7 @@ async fn make_invitation(
     let token = InvitationToken::new(clock::system_rng().random());
     let store = open_beside_service(&settings).await?;
     let by = Actor::CommandLine;
-    let new = NewInvitation {
+    let invitation = NewInvitation {
         owner,
         token: &token,
         by,
@@ -51,9 +51,9 @@ async fn make_invitation(
         claim: None,
         now: SystemClock.now(),
     };
-    let made = invitations::add(&store, new).await;
+    let expires_at = invitations::add(&store, invitation).await;
     store.close().await;
-    Ok(made?.map(
+    Ok(expires_at?.map(
         |expires_at| json!({ "id": owner.id(), "path": token.page_path(), "expires_at": expires_at.to_string() }),
     ))
 }

@@ -23,21 +23,21 @@ const PER_PAGE: u64 = 500;
 /// Lists all integrators or all operators with facts about their API keys. The keys themselves are not stored.
 pub async fn list_accounts(settings: Settings, kind: KeyKind) -> Result<Value, StartError> {
     let store = open_beside_service(&settings).await?;
-    let listed = list_holders(&store, kind).await;
+    let accounts = load_accounts(&store, kind).await;
     store.close().await;
     let name = if kind == KeyKind::Operator {
         "operators"
     } else {
         "integrators"
     };
-    Ok(json!({ name: listed? }))
+    Ok(json!({ name: accounts? }))
 }
 
-async fn list_holders(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartError> {
-    let mut listed = Vec::new();
+async fn load_accounts(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartError> {
+    let mut views = Vec::new();
     let mut number = 1;
     loop {
-        let (found, total) = accounts::load_account_page(
+        let (page, total) = accounts::load_account_page(
             store,
             kind,
             Page {
@@ -46,13 +46,12 @@ async fn list_holders(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartE
             },
         )
         .await?;
-        listed.extend(
-            found
-                .iter()
-                .map(|holder| json!(AccountView::new(holder, SystemClock.now()))),
+        views.extend(
+            page.iter()
+                .map(|account| json!(AccountView::new(account, SystemClock.now()))),
         );
         if number * PER_PAGE >= total {
-            return Ok(listed);
+            return Ok(views);
         }
         number += 1;
     }
@@ -66,10 +65,10 @@ pub async fn rotate_key(
 ) -> Result<Value, StartError> {
     let change = account_change(owner, &terms)?;
     let store = open_beside_service(&settings).await?;
-    let text = new_key(owner.kind, clock::system_rng().random());
-    let rotated = accounts::rotate_key(&store, change, &NewKey::new(text.clone(), terms)).await;
+    let key = new_key(owner.kind, clock::system_rng().random());
+    let outcome = accounts::rotate_key(&store, change, &NewKey::new(key.clone(), terms)).await;
     store.close().await;
-    match rotated? {
+    match outcome? {
         KeyRotationOutcome::Done => {}
         KeyRotationOutcome::Unknown => return Err(StartError::no_account(owner)),
         KeyRotationOutcome::Disabled => {
@@ -81,7 +80,7 @@ pub async fn rotate_key(
     }
     Ok(json!(NewApiKey {
         id: owner.id,
-        api_key: text.expose_secret()
+        api_key: key.expose_secret()
     }))
 }
 
@@ -94,10 +93,10 @@ pub async fn revoke_keys(
 ) -> Result<Value, StartError> {
     let change = account_change(owner, &KeyTerms::default())?;
     let store = open_beside_service(&settings).await?;
-    let revoked = access::revoke_account_access(&store, change, includes_taxpayers).await;
+    let counts = access::revoke_account_access(&store, change, includes_taxpayers).await;
     store.close().await;
-    let ended = revoked?.ok_or_else(|| StartError::no_account(owner))?;
-    Ok(json!(RevokedKeys::new(owner.id, ended)))
+    let counts = counts?.ok_or_else(|| StartError::no_account(owner))?;
+    Ok(json!(RevokedKeys::new(owner.id, counts)))
 }
 
 /// Returns the key change to carry out. Fails if `terms` has an expiry time that has passed.

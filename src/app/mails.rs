@@ -18,8 +18,9 @@ use crate::store::operations::notices::GatherDelays;
 /// The folder in `data_dir` that mails are written to in development.
 const FOLDER: &str = "mails";
 
-/// True if this service sends mails: with an SMTP server or, in development without one, by writing them into a folder.
-pub(super) fn sends_mails(settings: &Settings) -> bool {
+/// Returns true if this service can send mails: with an SMTP server or, in development without one, by writing them
+/// into a folder.
+pub(super) fn can_send_mails(settings: &Settings) -> bool {
     let has_server = !settings.mail.smtp_url.expose_secret().is_empty();
     has_server || settings.environment == Environment::Development
 }
@@ -37,7 +38,7 @@ pub(super) fn mail_links(settings: &Settings) -> MailLinks {
 }
 
 impl BuildContext<'_> {
-    /// Returns the mailer. In production without an SMTP server there is none, because nobody would look into a folder.
+    /// Returns the mailer; `None` in production without an SMTP server, because nobody would look into a folder.
     pub(super) fn mailer(&self, chat: GuardedClient) -> Result<Option<Mailer>, TransportError> {
         let mail = &self.settings.mail;
         let has_server = !mail.smtp_url.expose_secret().is_empty();
@@ -76,15 +77,15 @@ impl BuildContext<'_> {
         &self,
         mailer: Mailer,
     ) -> (Addr<DispatcherActor>, Addr<PeriodicActor>) {
-        let looking = mailer.clone();
+        let waking_mailer = mailer.clone();
         let config = self.dispatcher_config(LaneKind::Mail, LANES);
         let dispatcher = self.dispatcher(config, async move |lease| mailer.work(lease).await);
         let period = Period::new(kinds::INBOUND, "mails", LOOK_EVERY);
-        let look = self.start_periodic(period, async move || {
-            looking.wake_due_lanes().await.map(|()| None)
+        let lane_waker = self.start_periodic(period, async move || {
+            waking_mailer.wake_due_lanes().await.map(|()| None)
         });
         let dispatcher = dispatcher.start(&self.tree, &self.arbiters, kinds::INBOUND);
-        (dispatcher, look)
+        (dispatcher, lane_waker)
     }
 }
 
@@ -112,8 +113,9 @@ mod tests {
             let [_, _, _, slug, topic, signature] = parts[..] else {
                 panic!("{path}")
             };
-            let known = links_with(&format!("{KEY}{other}")).verify_link(slug, topic, signature);
-            assert!(known.is_some(), "{one:?} {other:?}");
+            let verified_link =
+                links_with(&format!("{KEY}{other}")).verify_link(slug, topic, signature);
+            assert!(verified_link.is_some(), "{one:?} {other:?}");
         }
     }
 }

@@ -41,13 +41,13 @@ impl BuildContext<'_> {
         &self,
         checkpointer: Checkpointer,
     ) -> Option<Addr<PeriodicActor>> {
-        let every = Duration::from_secs(self.settings.checkpoints.every_s);
-        if every.is_zero() {
+        let interval = Duration::from_secs(self.settings.checkpoints.every_s);
+        if interval.is_zero() {
             return None;
         }
-        let period = Period::new(kinds::JANITOR, "checkpoints", every);
+        let period = Period::new(kinds::JANITOR, "checkpoints", interval);
         let period = Period {
-            first_after: every.min(checkpoint::FIRST_DELAY_MAX),
+            first_after: interval.min(checkpoint::FIRST_DELAY_MAX),
             ..period
         };
         Some(self.start_periodic(period, async move || {
@@ -97,8 +97,8 @@ impl BuildContext<'_> {
     /// Starts the periodic work that lifts quarantines. Returns `None` if `cluster.quarantine_lift_s` is 0, which means
     /// never.
     pub(super) fn start_quarantine_lift(&self) -> Option<Addr<PeriodicActor>> {
-        let after = Duration::from_secs(self.settings.cluster.quarantine_lift_s);
-        if after.is_zero() {
+        let lift_after = Duration::from_secs(self.settings.cluster.quarantine_lift_s);
+        if lift_after.is_zero() {
             return None;
         }
         let lift = QuarantineLift {
@@ -106,11 +106,11 @@ impl BuildContext<'_> {
             taxpayers: Arc::clone(&self.taxpayers),
             clock: self.clock.clone(),
             started_at: self.clock.now(),
-            lift_after: SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX),
+            lift_after: SignedDuration::try_from(lift_after).unwrap_or(SignedDuration::MAX),
             last_run: Arc::default(),
         };
-        let every = after.min(quarantine_lift::LOOK_EVERY);
-        let period = Period::new(kinds::JANITOR, "quarantine-lift", every);
+        let interval = lift_after.min(quarantine_lift::LOOK_EVERY);
+        let period = Period::new(kinds::JANITOR, "quarantine-lift", interval);
         Some(self.start_periodic(period, async move || lift.lift_due_quarantines().await))
     }
 
@@ -142,9 +142,9 @@ impl BuildContext<'_> {
     pub(super) fn start_reference_refresh(
         &self,
         refresher: ReferenceRefresher,
-        fresh_for: Duration,
+        fetch_delay: Duration,
     ) -> Addr<PeriodicActor> {
-        let period = Period::new(kinds::REFERENCE, "reference-lists", fresh_for);
+        let period = Period::new(kinds::REFERENCE, "reference-lists", fetch_delay);
         self.start_periodic(period, async move || {
             Ok::<_, Infallible>(Some(refresher.refresh_and_schedule().await))
         })

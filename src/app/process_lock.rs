@@ -17,7 +17,7 @@ use crate::store::lanes::leases::{self, LeasesToEnd};
 
 const LOCK_FILE: &str = "serve.lock";
 /// The lock file that all processes share that serve an embedded database in addition to the first process.
-const FURTHER_FILE: &str = "serve.further.lock";
+const FURTHER_LOCK_FILE: &str = "serve.further.lock";
 
 /// The held lock. The operating system releases the lock when the process ends, even after a crash.
 pub(super) struct ProcessLock {
@@ -54,29 +54,29 @@ impl ProcessLock {
                 .then(|| lock_as_further_process(settings))
                 .transpose();
         }
-        let mut before = String::new();
-        lock.read_to_string(&mut before).unwrap_or_default();
+        let mut earlier_owner = String::new();
+        lock.read_to_string(&mut earlier_owner).unwrap_or_default();
         if is_embedded && is_only_process(settings)? {
             leases::end_leases(store, LeasesToEnd::AllCrashed).await?;
-        } else if !before.is_empty() {
-            leases::end_leases(store, LeasesToEnd::Crashed(&before)).await?;
+        } else if !earlier_owner.is_empty() {
+            leases::end_leases(store, LeasesToEnd::Crashed(&earlier_owner)).await?;
         }
         write_owner(&mut lock, owner).map_err(|source| StartError::File { path, source })?;
         Ok(Some(Self { _lock: lock }))
     }
 }
 
-/// Takes the shared lock of `FURTHER_FILE`, for a process that is not the first to serve an embedded database.
+/// Takes the shared lock of `FURTHER_LOCK_FILE`, for a process that is not the first to serve an embedded database.
 fn lock_as_further_process(settings: &Settings) -> Result<ProcessLock, StartError> {
-    let path = settings.data_dir.join(FURTHER_FILE);
-    let shared = open_lock_file(&path).and_then(|file| file.lock_shared().map(|()| file));
-    let file = shared.map_err(|source| StartError::File { path, source })?;
+    let path = settings.data_dir.join(FURTHER_LOCK_FILE);
+    let locked_file = open_lock_file(&path).and_then(|file| file.lock_shared().map(|()| file));
+    let file = locked_file.map_err(|source| StartError::File { path, source })?;
     Ok(ProcessLock { _lock: file })
 }
 
-/// Returns true if no process holds the shared lock of `FURTHER_FILE`, so that this one serves the database alone.
+/// Returns true if no process holds the shared lock of `FURTHER_LOCK_FILE`, so that this one serves the database alone.
 fn is_only_process(settings: &Settings) -> Result<bool, StartError> {
-    let path = settings.data_dir.join(FURTHER_FILE);
+    let path = settings.data_dir.join(FURTHER_LOCK_FILE);
     let file = open_lock_file(&path).map_err(|source| StartError::File { path, source })?;
     Ok(file.try_lock().is_ok())
 }
@@ -115,7 +115,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_start_ends_the_leases_of_processes_that_are_gone_and_of_no_other() {
-        const HELD: i64 = 9_000_000_000_000_000;
+        const LEASE_END: i64 = 9_000_000_000_000_000;
         let directory = tempfile::tempdir().unwrap();
         let data_dir = directory.path().to_str().unwrap().to_owned();
         let variable = ("EINVOICE__DATA_DIR".to_owned(), data_dir);
@@ -132,16 +132,20 @@ mod tests {
         };
         let first = lock("first").await;
         let second = lock("second").await;
-        let add = format!(
+        let insert_lanes = format!(
             "INSERT INTO lanes (kind, key, epoch, version, owner, lease_until) \
-             VALUES ('run', '1', 1, 0, 'first', {HELD}), ('run', '2', 1, 0, 'second', {HELD})"
+             VALUES ('run', '1', 1, 0, 'first', {LEASE_END}), ('run', '2', 1, 0, 'second', {LEASE_END})"
         );
         let tx = store.begin().await.unwrap();
-        tx.execute_unprepared(&add).await.unwrap();
+        tx.execute_unprepared(&insert_lanes).await.unwrap();
         tx.commit().await.unwrap();
         drop(first);
         let third = lock("third").await;
-        assert_eq!(load_lease_ends(&store).await, [0, HELD], "second is alive");
+        assert_eq!(
+            load_lease_ends(&store).await,
+            [0, LEASE_END],
+            "second is alive"
+        );
         drop((second, third));
         lock("fourth").await;
         assert_eq!(load_lease_ends(&store).await, [0, 0]);

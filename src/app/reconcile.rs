@@ -31,10 +31,10 @@ use crate::domain::reconciliation::day::{Reconciliation, ReconciliationState, Re
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
-use crate::store::operations::reconciliations as rows;
+use crate::store::operations::reconciliations as reconciliation_rows;
 
 /// The longest wait for a service to begin the comparison, if this process cannot reach the authority.
-const START_MAX: Duration = Duration::from_secs(30);
+const START_WAIT_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of findings read at a time.
 const PER_PAGE: u64 = 1_000;
@@ -73,10 +73,13 @@ impl fmt::Display for ReconciliationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for recorded in &self.findings {
             let finding = &recorded.finding;
-            let decided = recorded.decision.as_ref().map(|one| one.reason.as_str());
+            let decision_reason = recorded
+                .decision
+                .as_ref()
+                .map(|decision| decision.reason.as_str());
             let line = json!({
                 "what": finding.kind, "irn": finding.irn, "ours": finding.local, "theirs": finding.remote,
-                "action": finding.action, "detail": finding.detail, "decided_because": decided,
+                "action": finding.action, "detail": finding.detail, "decided_because": decision_reason,
             });
             writeln!(f, "{line}")?;
         }
@@ -125,7 +128,7 @@ pub async fn reconcile(
             poll: POLL_INTERVAL,
             wake: Arc::clone(&reconciliations.requested),
         };
-        // This process skips the timer of the periodic comparisons: they are left to the running service.
+        // This process skips the timer of the periodic comparisons, because the running service makes them.
         Dispatcher::for_work(store, config, &tree, async move |lease| {
             reconciler.work(lease).await
         })
@@ -133,7 +136,7 @@ pub async fn reconcile(
         .start(&tree, &arbiters, kinds::INBOUND)
     });
     let needs_service = dispatcher.is_none();
-    let ended = queue_and_await_comparison(
+    let report = queue_and_await_comparison(
         &store,
         &reconciliations,
         needs_service,
@@ -143,11 +146,11 @@ pub async fn reconcile(
     .await;
     arbiters.stop();
     arbiters.join().await;
-    let released = release_leases(&store, &owner).await;
+    let release = release_leases(&store, &owner).await;
     store.close().await;
-    let reconciled = ended?;
-    released?;
-    Ok(reconciled)
+    let report = report?;
+    release?;
+    Ok(report)
 }
 
 async fn queue_and_await_comparison(
@@ -157,18 +160,16 @@ async fn queue_and_await_comparison(
     taxpayer: TaxpayerId,
     day: Date,
 ) -> Result<ReconciliationReport, StartError> {
-    let requested = reconciliations
+    let queued = reconciliations
         .queue_comparison(taxpayer, day, None)
         .await
         .map_err(|failure| match failure {
             TaxpayerError::Refused(Refusal::TaxpayerNotFound) => StartError::NoTaxpayer(taxpayer.0),
             other => other.into(),
         })?;
-    let deadline = Instant::now() + START_MAX;
+    let deadline = Instant::now() + START_WAIT_MAX;
     loop {
-        let reconciliation = reconciliations
-            .wait_for_end(&requested, POLL_INTERVAL)
-            .await?;
+        let reconciliation = reconciliations.wait_for_end(&queued, POLL_INTERVAL).await?;
         let error = reconciliation.error.clone().unwrap_or_default();
         match reconciliation.state {
             ReconciliationState::Done => return load_findings(store, reconciliation).await,
@@ -177,7 +178,7 @@ async fn queue_and_await_comparison(
                 return Err(StartError::ReconciliationInterrupted(error));
             }
             ReconciliationState::Queued if needs_service && Instant::now() >= deadline => {
-                return Err(StartError::NobodyReconciles);
+                return Err(StartError::NoServiceReconciles);
             }
             ReconciliationState::Queued | ReconciliationState::Running => {}
         }
@@ -189,20 +190,20 @@ async fn load_findings(
     reconciliation: Reconciliation,
 ) -> Result<ReconciliationReport, StartError> {
     let mut findings = Vec::new();
-    for page in 1.. {
-        let part = rows::findings(
+    for number in 1.. {
+        let findings_page = reconciliation_rows::findings(
             store,
             &reconciliation,
             Page {
-                number: page,
+                number,
                 per_page: PER_PAGE,
             },
         )
         .await?;
-        if part.is_empty() {
+        if findings_page.is_empty() {
             break;
         }
-        findings.extend(part);
+        findings.extend(findings_page);
     }
     Ok(ReconciliationReport {
         reconciliation,

@@ -31,11 +31,11 @@ use crate::{console, http};
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
 /// The time limit for telling the other replicas that this one stops: the database may not answer.
-const HEARTBEATS_END_WITHIN: Duration = Duration::from_secs(2);
+const HEARTBEATS_END_WAIT_MAX: Duration = Duration::from_secs(2);
 /// The time for which the server still takes requests after the stop signal, and answers each with `Connection: close`.
 /// A client that is just sending a request still gets a response, which tells it to close the connection. If the server
 /// closed idle connections at once, such a request could be lost.
-const CLOSE_BY_ANSWER_FOR: Duration = Duration::from_secs(1);
+const CLOSING_ANSWERS_SPAN: Duration = Duration::from_secs(1);
 /// The largest number of connections that may wait to be accepted.
 const ACCEPT_BACKLOG: u32 = 4_096;
 
@@ -54,7 +54,8 @@ pub struct Application {
     ops_address: Option<SocketAddr>,
 }
 
-/// Starts to listen on an address. This happens before the app is built, so that an address in use is reported at once.
+/// Starts to listen on an address. The caller does this before it builds the app, so that an address in use is reported
+/// at once.
 fn listen(bind: SocketAddr) -> Result<TcpListener, StartError> {
     open_listener(bind).map_err(|source| StartError::Bind { bind, source })
 }
@@ -125,8 +126,8 @@ impl Application {
             .map(TcpListener::local_addr)
             .transpose()?;
         let name = replica_name(settings, address);
-        // This comes before the app is built, because the app takes up work at once. If this failed later, that work
-        // would be interrupted and count as crashed.
+        // The traces start before the app is built, because the app takes up work at once. A later failure would
+        // interrupt that work, which would then count as crashed.
         let traces = traces::start(&settings.telemetry, &name)?;
         let app = App::build(settings, mode).await?;
         if let Some(sandbox) = &app.sandbox {
@@ -143,8 +144,11 @@ impl Application {
         let stopping = state.stopping.clone();
         actix_web::rt::spawn(http::watch_incidents(state.clone()));
         let heartbeats = actix_web::rt::spawn(http::record_heartbeats(state.clone()));
-        let past = web::Data::new(console::PastOverviews::default());
-        actix_web::rt::spawn(console::keep_overviews(state.clone(), past.clone()));
+        let past_overviews = web::Data::new(console::PastOverviews::default());
+        actix_web::rt::spawn(console::keep_overviews(
+            state.clone(),
+            past_overviews.clone(),
+        ));
         let limits = ListenerLimits::new(&settings.http, open_files);
         let rules = ListenerRules {
             proxies: trusted_proxies(&settings.http),
@@ -155,7 +159,7 @@ impl Application {
             actix_web::App::new()
                 .app_data(state.clone())
                 .app_data(listener)
-                .app_data(past.clone())
+                .app_data(past_overviews.clone())
                 .wrap(from_fn(console::error_pages))
                 .wrap(from_fn(http::request_context))
                 .configure(http::routes)
@@ -200,35 +204,37 @@ impl Application {
         let handle = self.server.handle();
         let stopping = self.stopping.clone();
         let drain_delay = self.drain_delay;
-        let requested_at = Arc::new(OnceLock::new());
-        let requested = Arc::clone(&requested_at);
+        let stop_requested_at = Arc::new(OnceLock::new());
+        let task_stop_requested_at = Arc::clone(&stop_requested_at);
         actix_rt::spawn(async move {
             stop_requests.wait().await;
             stopping.announce_stop();
             wait_until_drained(drain_delay, &mut stop_requests).await;
-            requested.get_or_init(Instant::now);
+            task_stop_requested_at.get_or_init(Instant::now);
             stopping.request_stop();
-            sleep(CLOSE_BY_ANSWER_FOR).await;
+            sleep(CLOSING_ANSWERS_SPAN).await;
             handle.stop(true).await;
         });
-        let served = self.server.await;
+        let server_result = self.server.await;
         tracing::info!("stopped listening; finishing work in flight");
         // Lets the task `heartbeats` report the stop as the last state of this replica, and end.
         self.stopping.request_stop();
-        if timeout(HEARTBEATS_END_WITHIN, self.heartbeats)
+        if timeout(HEARTBEATS_END_WAIT_MAX, self.heartbeats)
             .await
             .is_err()
         {
             tracing::warn!("this replica could not say that it stops");
         }
-        let spent = requested_at.get().map_or(Duration::ZERO, Instant::elapsed);
+        let spent = stop_requested_at
+            .get()
+            .map_or(Duration::ZERO, Instant::elapsed);
         self.app
             .close(DRAIN_MAX.saturating_sub(spent).max(DRAIN_MIN))
             .await;
         if let Some(traces) = self.traces {
             traces.flush().await;
         }
-        served.map_err(StartError::from)
+        server_result.map_err(StartError::from)
     }
 }
 
@@ -258,8 +264,8 @@ pub async fn serve(settings: Settings, mode: ServeMode) -> Result<(), StartError
     application.run_until_requested(stop_requests).await
 }
 
-/// Prints a text for the person who starts the service. The service runs without it, too: standard output may be on a
-/// full disk, or a pipe whose reader has ended.
+/// Prints a text for the person who starts the service. A failure is only logged: standard output may be on a full
+/// disk, or a pipe whose reader has ended.
 fn announce(text: &str) {
     if let Err(error) = writeln!(stdout(), "{text}") {
         tracing::warn!(%error, "failed to print addresses and new keys on standard output");
@@ -329,8 +335,8 @@ mod tests {
 
     #[actix_web::test]
     async fn an_address_in_use_is_named() {
-        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let bind = taken.local_addr().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let bind = listener.local_addr().unwrap();
         assert_eq!(
             listen(bind).unwrap_err().to_string(),
             format!("cannot listen on {bind}")

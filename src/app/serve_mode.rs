@@ -1,6 +1,6 @@
 //! The modes of a process that serves: normal, or paused, in which it sends nothing.
 
-/// Says whether a process sends anything to the authority, to webhooks and to people.
+/// Determines whether a process sends anything to the authority, to webhooks and to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServeMode {
     Normal,

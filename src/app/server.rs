@@ -29,7 +29,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// still counts, too.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
 /// The limit of open files that the process asks the operating system for at its start.
-pub(super) const OPEN_FILES_WANTED: u64 = 65_536;
+pub(super) const OPEN_FILES_TARGET: u64 = 65_536;
 /// The number of connections that each worker may have accepted but not yet registered.
 const UNREGISTERED_CONNECTIONS_MAX: usize = 64;
 
@@ -74,11 +74,11 @@ impl ListenerLimits {
 /// Raises the limit of open files, because each connection counts as an open file and the initial limit is often about
 /// a thousand. Returns the limit that is now in force.
 pub(super) fn raise_open_files_limit() -> usize {
-    let raised = rlimit::increase_nofile_limit(OPEN_FILES_WANTED).or_else(|error| {
+    let files_max = rlimit::increase_nofile_limit(OPEN_FILES_TARGET).or_else(|error| {
         tracing::warn!(%error, "failed to raise the limit of open files");
         rlimit::Resource::NOFILE.get_soft()
     });
-    raised
+    files_max
         .ok()
         .and_then(|files| usize::try_from(files).ok())
         .unwrap_or(1_024)
@@ -102,8 +102,8 @@ where
     B: MessageBody + 'static,
 {
     let workers = available_parallelism()?.get();
-    let limits = sockets.iter().map(|one| one.limits.all_max);
-    let all: usize = limits.sum();
+    let limits = sockets.iter().map(|socket| socket.limits.all_max);
+    let connections_max: usize = limits.sum();
     // The framework's signal handler would end the process while work is in flight, so the caller handles signals.
     let mut server = Server::build()
         .disable_signals()
@@ -111,8 +111,9 @@ where
         .workers(workers);
     // This limits how many connections the framework accepts before the workers register them, if many arrive at
     // once.
-    server =
-        server.max_concurrent_connections(all.div_ceil(workers) + UNREGISTERED_CONNECTIONS_MAX);
+    server = server.max_concurrent_connections(
+        connections_max.div_ceil(workers) + UNREGISTERED_CONNECTIONS_MAX,
+    );
     for ListenerSocket {
         socket,
         listener,
@@ -120,7 +121,7 @@ where
     } in sockets
     {
         let name = format!("{listener:?}");
-        let open = OpenConnections::new(limits);
+        let open_connections = OpenConnections::new(limits);
         let stop = server.graceful_shutdown_signal();
         let rules = rules.clone();
         let application = application.clone();
@@ -144,9 +145,11 @@ where
                 })
                 .finish(map_config(application, |()| AppConfig::default()));
             let rules = rules.clone();
-            let open = open.clone();
-            fn_service(move |stream: TcpStream| ready(admit_connection(stream, &open, &rules)))
-                .and_then(service)
+            let open_connections = open_connections.clone();
+            fn_service(move |stream: TcpStream| {
+                ready(admit_connection(stream, &open_connections, &rules))
+            })
+            .and_then(service)
         })?;
     }
     Ok(server.run())
@@ -155,11 +158,11 @@ where
 /// Guards a new connection. Refuses it if its listener or its address has too many connections.
 fn admit_connection(
     stream: TcpStream,
-    open: &OpenConnections,
+    open_connections: &OpenConnections,
     rules: &ListenerRules,
 ) -> Result<(GuardedStream<TcpStream>, Protocol, Option<SocketAddr>), DispatchError> {
     let peer = stream.peer_addr().ok();
-    let connection = open
+    let connection = open_connections
         .admit(rules.proxies.connection_client(peer))
         .ok_or_else(listener_full_error)?;
     let guarded = GuardedStream::new(stream, connection, rules.stalled_after);

@@ -52,17 +52,17 @@ pub(super) enum CheckpointDoubt {
         "its last line has no end: the line was cut, or a crash interrupted it (the next checkpoint removes it)"
     )]
     Cut,
-    #[error("it ends at checkpoint {end}, and checkpoint {wanted} was in it")]
-    Shortened { end: u64, wanted: u64 },
+    #[error("it ends at checkpoint {end}, and checkpoint {expected} was in it")]
+    Shortened { end: u64, expected: u64 },
     #[error("its checkpoint {0} is another one than it was")]
     Replaced(u64),
     #[error(
-        "event {sequence} of taxpayer {taxpayer}, of {at}, is in no checkpoint: lines are missing at its end, or no checkpoint was made since"
+        "event {sequence} of taxpayer {taxpayer}, of {event_time}, is in no checkpoint: lines are missing at its end, or no checkpoint was made since"
     )]
     Stale {
         taxpayer: TaxpayerId,
         sequence: i64,
-        at: Timestamp,
+        event_time: Timestamp,
     },
 }
 

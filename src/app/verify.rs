@@ -107,16 +107,16 @@ async fn build_report(
         taxpayers: ids.len(),
         ..VerificationReport::default()
     };
-    let mut ends = Vec::with_capacity(ids.len());
+    let mut chain_heads = Vec::with_capacity(ids.len());
     for id in ids {
         let head = check_chain(store, id, &mut report).await?;
-        ends.push(TaxpayerLogHead {
+        chain_heads.push(TaxpayerLogHead {
             taxpayer_id: id,
             head,
         });
     }
     if let Some(comparison) = comparison {
-        compare_checkpoints(store, taxpayer, comparison, &ends, &mut report).await?;
+        compare_checkpoints(store, taxpayer, comparison, &chain_heads, &mut report).await?;
     }
     Ok(report)
 }
@@ -150,7 +150,7 @@ async fn compare_checkpoints(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
     comparison: CheckpointComparison,
-    ends: &[TaxpayerLogHead],
+    chain_heads: &[TaxpayerLogHead],
     report: &mut VerificationReport,
 ) -> Result<(), StartError> {
     let CheckpointComparison {
@@ -158,7 +158,7 @@ async fn compare_checkpoints(
         at_least,
         covered_until,
     } = comparison;
-    let mut covered = HashMap::new();
+    let mut covered_sequences = HashMap::new();
     let mut is_replaced = false;
     loop {
         match reader.read() {
@@ -166,10 +166,10 @@ async fn compare_checkpoints(
                 let tail = reader.last_line();
                 is_replaced |= at_least
                     .as_ref()
-                    .is_some_and(|one| one.number == tail.number && one != tail);
-                for one in &checkpoint.heads {
-                    let newest: &mut i64 = covered.entry(one.taxpayer_id).or_default();
-                    *newest = one.head.sequence.max(*newest);
+                    .is_some_and(|line| line.number == tail.number && line != tail);
+                for signed in &checkpoint.heads {
+                    let newest: &mut i64 = covered_sequences.entry(signed.taxpayer_id).or_default();
+                    *newest = signed.head.sequence.max(*newest);
                 }
                 compare_checkpoint(store, taxpayer, checkpoint, report).await?;
             }
@@ -186,43 +186,45 @@ async fn compare_checkpoints(
             Some(LastCheckpointLine { number, .. }) if is_replaced => {
                 Some(CheckpointDoubt::Replaced(number))
             }
-            Some(LastCheckpointLine { number: wanted, .. })
-                if reader.last_line().number < wanted =>
-            {
-                Some(CheckpointDoubt::Shortened {
-                    end: reader.last_line().number,
-                    wanted,
-                })
-            }
+            Some(LastCheckpointLine {
+                number: expected, ..
+            }) if reader.last_line().number < expected => Some(CheckpointDoubt::Shortened {
+                end: reader.last_line().number,
+                expected,
+            }),
             _ if reader.ends_in_incomplete_line()? => Some(CheckpointDoubt::Cut),
             _ if reader.last_line().number == 0 => Some(CheckpointDoubt::Empty),
-            _ => find_uncovered_event(store, ends, &covered, covered_until).await?,
+            _ => {
+                find_uncovered_event(store, chain_heads, &covered_sequences, covered_until).await?
+            }
         };
     }
     report.checkpoints = Some(reader.last_line().clone());
     Ok(())
 }
 
-/// Looks for an event that should be in a checkpoint by now but is in none. Returns `None` if there is no such event.
+/// Returns an event that is in no checkpoint although it should be by now; `None` if there is no such event.
 async fn find_uncovered_event(
     store: &Store,
-    ends: &[TaxpayerLogHead],
-    covered: &HashMap<TaxpayerId, i64>,
+    chain_heads: &[TaxpayerLogHead],
+    covered_sequences: &HashMap<TaxpayerId, i64>,
     covered_until: Timestamp,
 ) -> Result<Option<CheckpointDoubt>, StoreError> {
-    for TaxpayerLogHead { taxpayer_id, head } in ends {
+    for TaxpayerLogHead { taxpayer_id, head } in chain_heads {
         let taxpayer = *taxpayer_id;
-        let sequence = covered.get(&taxpayer).copied().unwrap_or_default();
+        let sequence = covered_sequences
+            .get(&taxpayer)
+            .copied()
+            .unwrap_or_default();
         if sequence >= head.sequence {
             continue;
         }
         let next = events::owned_by_after(store, taxpayer, sequence, 1).await?;
         if let Some(event) = next.first().filter(|event| event.timestamp < covered_until) {
-            let at = event.timestamp;
             return Ok(Some(CheckpointDoubt::Stale {
                 taxpayer,
                 sequence: event.sequence,
-                at,
+                event_time: event.timestamp,
             }));
         }
     }
@@ -238,14 +240,14 @@ async fn compare_checkpoint(
     let Checkpoint {
         number, mut heads, ..
     } = checkpoint;
-    heads.retain(|one| taxpayer.is_none_or(|only| only == one.taxpayer_id));
-    let found = events::stored_hashes_at(store, &heads).await?;
-    for one in heads
+    heads.retain(|signed| taxpayer.is_none_or(|id| id == signed.taxpayer_id));
+    let stored_heads = events::stored_hashes_at(store, &heads).await?;
+    for signed in heads
         .iter()
-        .filter(|one| found.get(&one.taxpayer_id) != Some(&one.head))
+        .filter(|signed| stored_heads.get(&signed.taxpayer_id) != Some(&signed.head))
     {
-        if let Entry::Vacant(first) = report.differences.entry(one.taxpayer_id) {
-            first.insert(find_difference(store, one, number).await?);
+        if let Entry::Vacant(first) = report.differences.entry(signed.taxpayer_id) {
+            first.insert(find_difference(store, signed, number).await?);
         }
     }
     Ok(())
@@ -260,7 +262,7 @@ async fn find_difference(
     let end = events::log_head(store.reader(), signed.taxpayer_id)
         .await?
         .sequence;
-    let is_there = !events::stored_hashes_at(store, std::slice::from_ref(signed))
+    let is_present = !events::stored_hashes_at(store, std::slice::from_ref(signed))
         .await?
         .is_empty();
     Ok(match end {
@@ -270,7 +272,7 @@ async fn find_difference(
             number,
             end,
         },
-        _ if is_there => ChainDifference::Rewritten { sequence, number },
+        _ if is_present => ChainDifference::Rewritten { sequence, number },
         _ => ChainDifference::Missing { sequence, number },
     })
 }
@@ -308,30 +310,30 @@ mod tests {
         let mut head = events::log_head(store.reader(), TaxpayerId(id))
             .await
             .unwrap();
-        let seal = || EventStamp {
+        let stamp = || EventStamp {
             id: new_id(),
             taxpayer_id: TaxpayerId(id),
             command_id: new_id(),
             trace: None,
             now: Timestamp::UNIX_EPOCH,
         };
-        let occurrence = || NewEvent {
+        let new_event = || NewEvent {
             kind: EventKind::InvoiceCreated,
             irn: None,
             data: json!({ "unit_price": 500 }).to_string(),
             actor: None,
         };
-        let new: Vec<_> = (0..count)
-            .map(|_| head.append(occurrence(), seal()))
+        let new_events: Vec<_> = (0..count)
+            .map(|_| head.append(new_event(), stamp()))
             .collect();
         let tx = store.begin().await.unwrap();
-        events::append(&tx, &new).await.unwrap();
+        events::append(&tx, &new_events).await.unwrap();
         tx.commit().await.unwrap();
     }
 
     /// Changes an amount in all events and recomputes the hashes, as somebody with write access could do.
     async fn rewrite(store: &Store, id: i64) {
-        let all = events::owned_by_after(store, TaxpayerId(id), 0, PER_PAGE as u64)
+        let original = events::owned_by_after(store, TaxpayerId(id), 0, PER_PAGE as u64)
             .await
             .unwrap();
         let mut head = LogHead::default();
@@ -340,7 +342,7 @@ mod tests {
             &format!("DELETE FROM events WHERE taxpayer_id = {id}"),
         )
         .await;
-        let seal = |event: &crate::domain::events::event::Event| EventStamp {
+        let stamp = |event: &crate::domain::events::event::Event| EventStamp {
             id: event.id,
             taxpayer_id: event.taxpayer_id,
             command_id: event.command_id,
@@ -356,21 +358,21 @@ mod tests {
                     data,
                     actor: None,
                 },
-                seal(event),
+                stamp(event),
             )
         };
-        let forged: Vec<_> = all.iter().map(change).collect();
+        let forged: Vec<_> = original.iter().map(change).collect();
         let tx = store.begin().await.unwrap();
         events::append(&tx, &forged).await.unwrap();
         tx.commit().await.unwrap();
     }
 
-    struct Scene {
+    struct CheckpointScene {
         directory: TempDir,
         checkpointer: Checkpointer,
     }
 
-    impl Scene {
+    impl CheckpointScene {
         fn new(store: &Store) -> Self {
             let directory = tempfile::tempdir().unwrap();
             let file = CheckpointFile::new(directory.path().join("checkpoints"), key());
@@ -421,12 +423,12 @@ mod tests {
     }
 
     /// Creates three taxpayers with events, and two checkpoints. Taxpayer 1 gets more events between the checkpoints.
-    async fn checkpointed_scene(store: &Store) -> Scene {
+    async fn create_scene(store: &Store) -> CheckpointScene {
         for id in 1..=3 {
             add_taxpayer(store, id, 1).await;
             append(store, id, 5).await;
         }
-        let scene = Scene::new(store);
+        let scene = CheckpointScene::new(store);
         assert_eq!(
             scene.checkpointer.sign_grown_heads().await.unwrap().heads,
             3
@@ -455,20 +457,20 @@ mod tests {
     #[actix_rt::test]
     async fn a_chain_that_was_rewritten_with_its_hashes_is_named() {
         for test in stores().await {
-            let scene = checkpointed_scene(&test.store).await;
+            let scene = create_scene(&test.store).await;
             rewrite(&test.store, 2).await;
             let alone = build_report(&test.store, None, None).await.unwrap();
             assert!(alone.is_intact(), "without checkpoints it passes: {alone}");
-            let said = scene.fault_report().await;
+            let text = scene.fault_report().await;
             assert!(
-                said.contains(
+                text.contains(
                     "the chain of taxpayer 2 was rewritten: event 5 is not the one of checkpoint 1"
                 ),
-                "{said}"
+                "{text}"
             );
             assert!(
-                !said.contains("taxpayer 1 ") && !said.contains("taxpayer 3 "),
-                "{said}"
+                !text.contains("taxpayer 1 ") && !text.contains("taxpayer 3 "),
+                "{text}"
             );
             assert!(scene.verify(Some(1)).await.is_intact());
             assert!(!scene.verify(Some(2)).await.is_intact());
@@ -482,7 +484,7 @@ mod tests {
     #[actix_rt::test]
     async fn a_chain_that_was_cut_or_removed_is_named() {
         for test in stores().await {
-            let scene = checkpointed_scene(&test.store).await;
+            let scene = create_scene(&test.store).await;
             execute(
                 &test.store,
                 "DELETE FROM events WHERE taxpayer_id = 1 AND sequence > 6",
@@ -496,11 +498,11 @@ mod tests {
                     .unwrap()
                     .is_intact()
             );
-            let said = scene.fault_report().await;
+            let text = scene.fault_report().await;
             let cut = "the chain of taxpayer 1 was truncated: it ends at event 6, and checkpoint 2 has event 10";
-            assert!(said.contains(cut), "{said}");
+            assert!(text.contains(cut), "{text}");
             let removed = "the chain of taxpayer 3 was removed: it had event 5 at checkpoint 1";
-            assert!(said.contains(removed), "{said}");
+            assert!(text.contains(removed), "{text}");
             assert!(!scene.verify(Some(3)).await.is_intact());
         }
     }
@@ -508,14 +510,15 @@ mod tests {
     #[actix_rt::test]
     async fn checkpoints_that_were_tampered_with_are_named() {
         for test in stores().await {
-            let scene = checkpointed_scene(&test.store).await;
+            let scene = create_scene(&test.store).await;
             let text = std::fs::read_to_string(scene.path()).unwrap();
             let second = text.lines().nth(1).unwrap();
             let first = text.lines().next().unwrap();
-            let whole = scene.verify(None).await.to_string();
-            let at_least: LastCheckpointLine = whole.lines().last().unwrap().parse().unwrap();
-            assert_eq!(at_least.number, 2, "{whole}");
-            for (tampered, said) in [
+            let intact_report = scene.verify(None).await.to_string();
+            let at_least: LastCheckpointLine =
+                intact_report.lines().last().unwrap().parse().unwrap();
+            assert_eq!(at_least.number, 2, "{intact_report}");
+            for (tampered, expected) in [
                 (
                     String::new(),
                     "it ends at checkpoint 0, and checkpoint 2 was in it",
@@ -536,31 +539,32 @@ mod tests {
                 (text.replace('\n', "\r\n"), "line 1 of "),
             ] {
                 std::fs::write(scene.path(), tampered).unwrap();
-                let found = scene
+                let report = scene
                     .verify_with(None, Some(at_least.clone()), Timestamp::MIN)
                     .await
                     .to_string();
                 assert!(
-                    found.contains("the checkpoints cannot be relied on: ") && found.contains(said),
-                    "{found}"
+                    report.contains("the checkpoints cannot be relied on: ")
+                        && report.contains(expected),
+                    "{report}"
                 );
-                assert!(!found.contains("whole"), "{found}");
+                assert!(!report.contains("whole"), "{report}");
             }
         }
     }
 
-    /// Without a checkpoint to expect (`at_least`), a cut file is recognised by what is missing in it.
+    /// Without an expected checkpoint (`at_least`), a cut file is recognised by the checkpoints that it lacks.
     #[actix_rt::test]
-    async fn a_file_that_was_emptied_or_cut_or_left_behind_is_not_whole() {
+    async fn a_file_that_was_emptied_or_cut_or_is_out_of_date_is_not_intact() {
         for test in stores().await {
-            let scene = checkpointed_scene(&test.store).await;
+            let scene = create_scene(&test.store).await;
             let text = std::fs::read_to_string(scene.path()).unwrap();
             let first = text.lines().next().unwrap();
             let hash = hex::encode([0; 32]);
             let other = Some(LastCheckpointLine { number: 2, hash });
             let never = Timestamp::MIN;
             let now = SystemClock.now();
-            for (file, at_least, covered_until, said) in [
+            for (file, at_least, covered_until, expected) in [
                 (text.clone(), None, now, ""),
                 (String::new(), None, never, "the file holds no checkpoint"),
                 (
@@ -596,9 +600,9 @@ mod tests {
                 ),
             ] {
                 std::fs::write(scene.path(), &file).unwrap();
-                let found = scene.verify_with(None, at_least, covered_until).await;
-                assert_eq!(found.is_intact(), said.is_empty(), "{file}: {found}");
-                assert!(found.to_string().contains(said), "{file}: {found}");
+                let report = scene.verify_with(None, at_least, covered_until).await;
+                assert_eq!(report.is_intact(), expected.is_empty(), "{file}: {report}");
+                assert!(report.to_string().contains(expected), "{file}: {report}");
             }
         }
     }
@@ -607,7 +611,7 @@ mod tests {
     #[actix_rt::test]
     async fn an_older_head_after_a_newer_one_uncovers_no_event() {
         for test in stores().await {
-            let scene = checkpointed_scene(&test.store).await;
+            let scene = create_scene(&test.store).await;
             let id = TaxpayerId(1);
             let mut fifth = events::owned_by_after(&test.store, id, 4, 1).await.unwrap();
             let fifth = fifth.remove(0);
@@ -622,8 +626,8 @@ mod tests {
             let line = tail.sign_next_checkpoint(SystemClock.now(), &[older], &key());
             let text = std::fs::read_to_string(scene.path()).unwrap();
             std::fs::write(scene.path(), format!("{text}{line}\n")).unwrap();
-            let found = scene.verify_with(None, None, SystemClock.now()).await;
-            assert!(found.is_intact(), "{found}");
+            let report = scene.verify_with(None, None, SystemClock.now()).await;
+            assert!(report.is_intact(), "{report}");
         }
     }
 

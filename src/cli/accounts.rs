@@ -24,7 +24,7 @@ pub enum IntegratorSubcommand {
     #[command(flatten)]
     Keys(KeySubcommand),
     /// Revokes all keys of an integrator and ends its sessions, at once. Prints the numbers of both as one line of
-    /// JSON. Whoever knows the password can sign in again: use `disable` to keep everybody out.
+    /// JSON. A person who knows the password can sign in again: use `disable` to keep everybody out.
     Revoke {
         id: i64,
         /// Also revokes the keys of the taxpayers that the integrator onboarded.
@@ -101,7 +101,7 @@ pub enum OperatorSubcommand {
     #[command(flatten)]
     Keys(KeySubcommand),
     /// Revokes all keys of an operator and ends its sessions, at once. Prints the numbers of both as one line of JSON.
-    /// Whoever knows the password can sign in again: use `disable` to keep everybody out.
+    /// A person who knows the password can sign in again: use `disable` to keep everybody out.
     Revoke { id: i64 },
     /// Disables an operator: ends its keys and sessions at once and refuses its password, until `enable`. Prints what
     /// it ended as one line of JSON.

@@ -54,7 +54,7 @@ pub enum Command {
         fault: Option<DemoFault>,
     },
     /// Holds a fire drill on a running development service: causes a fault, waits until the service reports the
-    /// incident, ends the fault, and waits until the incident is gone. Exits with 0 only if it came and went.
+    /// incident, ends the fault, and waits until the incident is gone. Exits with 0 only if the incident came and went.
     Drill(DrillArguments),
     /// Sends a file of invoices to a running service: shows the preview, asks, imports, and writes the refused invoices
     /// beside the file. The same call again continues an import that was interrupted. Exits with 0 if all invoices of

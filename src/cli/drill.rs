@@ -13,7 +13,7 @@ pub struct DrillArguments {
     pub fault: DrillFault,
     /// The shortest time that the fault lasts, such as 30s or 2m.
     #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
-    pub lasts: Duration,
+    pub duration: Duration,
     /// The address of the service.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub url: String,

@@ -1,4 +1,4 @@
-//! Lines as people type them, and the commands that they are.
+//! Tests that command lines are parsed into the right commands.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn command(line: &str) -> Command {
 }
 
 #[test]
-fn the_definition_holds_together() {
+fn the_definition_of_the_command_line_is_valid() {
     Arguments::command().debug_assert();
 }
 
@@ -41,7 +41,7 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
     let email = "E".to_owned();
     let state = Subscription::Inactive;
     let terms = KeyArguments::default();
-    let narrow = KeyArguments {
+    let read_only_terms = KeyArguments {
         scope: Some(KeyScope::ReadOnly),
         expires_at: Some("2030-01-01T00:00:00Z".parse().unwrap()),
     };
@@ -63,7 +63,7 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
             Command::Integrator(IntegratorSubcommand::Keys(KeySubcommand::Rotate {
                 id: 7,
                 overlap_s: 60,
-                terms: narrow,
+                terms: read_only_terms,
             })),
         ),
         (
@@ -111,7 +111,7 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
 }
 
 #[test]
-fn calls_that_manage_no_account_are_understood() {
+fn commands_that_manage_no_account_are_parsed() {
     let bind = Some("127.0.0.1:9000".parse().unwrap());
     let day = "2026-01-15".parse().unwrap();
     for (line, expected) in [
@@ -161,7 +161,7 @@ fn calls_that_manage_no_account_are_understood() {
 }
 
 #[test]
-fn a_verification_names_its_checkpoints() {
+fn a_verification_has_its_checkpoints() {
     for (line, expected) in [
         (
             "verify",
@@ -218,7 +218,7 @@ fn invitations_are_made_for_each_kind_of_person() {
 }
 
 #[test]
-fn access_is_taken_away_and_given_back() {
+fn access_is_disabled_enabled_and_changed() {
     for (line, expected) in [
         (
             "integrator disable 7 --taxpayer-keys",
@@ -281,7 +281,7 @@ fn a_drill_lasts_for_seconds_or_minutes() {
         panic!("{line}")
     };
     assert_eq!(
-        (arguments.fault, arguments.lasts, arguments.url.as_str()),
+        (arguments.fault, arguments.duration, arguments.url.as_str()),
         (
             DrillFault::Slow,
             Duration::from_secs(5),
@@ -291,7 +291,7 @@ fn a_drill_lasts_for_seconds_or_minutes() {
 }
 
 #[test]
-fn an_import_names_its_file_and_where_the_key_is() {
+fn an_import_has_its_file_and_the_file_of_the_key() {
     let line = "import july.csv --form full --yes --url http://s --key-file k";
     let Command::Import(arguments) = command(line) else {
         panic!("{line}")

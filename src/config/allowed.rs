@@ -1,5 +1,5 @@
 //! The values that a setting may have: a flag, a number in a range, one of some words, or text that passes a check.
-//! The settings are checked against these, and error messages describe them.
+//! Settings are checked against these values, and error messages describe the values.
 
 use std::ops::RangeInclusive;
 
@@ -24,42 +24,43 @@ impl AllowedValues {
             (Self::Flag, Value::Boolean(_)) => true,
             (Self::Number(range), Value::Integer(number)) => range.contains(number),
             (Self::Word(words), Value::String(text)) => words.contains(&text.as_str()),
-            (Self::Text(passes, _), Value::String(text)) => passes(text),
+            (Self::Text(is_allowed, _), Value::String(text)) => is_allowed(text),
             (Self::Numbers(range), Value::Array(values)) => {
                 !values.is_empty()
-                    && values
-                        .iter()
-                        .all(|value| value.as_integer().is_some_and(|one| range.contains(&one)))
+                    && values.iter().all(|value| {
+                        value
+                            .as_integer()
+                            .is_some_and(|number| range.contains(&number))
+                    })
             }
-            (Self::Texts(passes, _), Value::Array(values)) => values
+            (Self::Texts(is_allowed, _), Value::Array(values)) => values
                 .iter()
-                .all(|value| value.as_str().is_some_and(passes)),
+                .all(|value| value.as_str().is_some_and(is_allowed)),
             _ => false,
         }
     }
 
-    /// True if the value of an environment variable for this setting is taken as text. Other values are parsed as
-    /// TOML.
+    /// Returns true if an environment variable for this setting is text. For other settings, it is parsed as TOML.
     pub(super) fn is_text(&self) -> bool {
         matches!(self, Self::Word(_) | Self::Text(..))
     }
 
     /// Describes the allowed values, as the text that follows "must be" in an error message.
     pub(super) fn describe(&self) -> String {
-        let ends =
+        let range_text =
             |range: &RangeInclusive<i64>| format!("from {} to {}", range.start(), range.end());
         match self {
             Self::Flag => "true or false".to_owned(),
-            Self::Number(range) => format!("a whole number {}", ends(range)),
+            Self::Number(range) => format!("a whole number {}", range_text(range)),
             Self::Numbers(range) => {
                 format!(
                     "a list of one or more whole numbers {}, such as [0, 5, 300]",
-                    ends(range)
+                    range_text(range)
                 )
             }
             Self::Word(words) => format!("one of {}", words.join(", ")),
-            Self::Text(_, what) => (*what).to_owned(),
-            Self::Texts(_, what) => format!("a list, in brackets, of {what}"),
+            Self::Text(_, description) => (*description).to_owned(),
+            Self::Texts(_, description) => format!("a list, in brackets, of {description}"),
         }
     }
 }

@@ -1,5 +1,4 @@
-//! The settings of the section `authority`: where the authority is, and the secrets that it knows
-//! the service by.
+//! The settings of the section `authority`: the address of the authority, and the credentials of the service.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! The settings of the section `database`, and the database that they name: the one at
-//! `database.url`, or a SQLite file in `data_dir`.
+//! The settings of the section `database`, and the location of the database: `database.url`, or a SQLite file in
+//! `data_dir`.
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ impl Settings {
 
     /// Returns the path of the database file, or host, port and database name. The text contains no user, password or
     /// parameters.
-    pub fn database_place(&self) -> String {
+    pub fn database_location(&self) -> String {
         let text = self.database.url.expose_secret();
         if text.is_empty() {
             return self.data_dir.join(DATABASE_FILE).display().to_string();
@@ -102,25 +102,26 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_the_database_names_no_credentials() {
-        let place = |url| from_environment(&[("EINVOICE__DATABASE__URL", url)]).database_place();
-        assert_eq!(place(""), "data/einvoice.db");
+    fn the_location_of_the_database_has_no_credentials() {
+        let location =
+            |url| from_environment(&[("EINVOICE__DATABASE__URL", url)]).database_location();
+        assert_eq!(location(""), "data/einvoice.db");
         let odd = from_environment(&[("EINVOICE__DATA_DIR", "a ?#%")]);
-        assert_eq!(odd.database_place(), "a ?#%/einvoice.db");
+        assert_eq!(odd.database_location(), "a ?#%/einvoice.db");
         assert_eq!(
-            place("sqlite:///var/lib/einvoice.db?mode=rw"),
+            location("sqlite:///var/lib/einvoice.db?mode=rw"),
             "/var/lib/einvoice.db"
         );
         assert_eq!(
-            place("postgres://user:s3cret@db.example/einvoice?sslmode=verify-full"),
+            location("postgres://user:s3cret@db.example/einvoice?sslmode=verify-full"),
             "db.example:5432/einvoice"
         );
         assert_eq!(
-            place("postgres://user:s3cret@db.example:6432/einvoice"),
+            location("postgres://user:s3cret@db.example:6432/einvoice"),
             "db.example:6432/einvoice"
         );
         assert_eq!(
-            place("postgres://u@localhost/einvoice?host=/run/postgresql"),
+            location("postgres://u@localhost/einvoice?host=/run/postgresql"),
             "/run/postgresql:5432/einvoice"
         );
     }

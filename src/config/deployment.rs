@@ -13,11 +13,11 @@ use super::fault::{ConfigFault, SettingFault};
 use super::strength::{is_guessable, is_patterned};
 use super::{Environment, Settings};
 
-/// The minimum length of the authority's API key and API secret in production. A shorter one is taken for a
+/// The minimum length of the authority's API key and API secret in production. A shorter text counts as a
 /// placeholder, and the settings are refused.
 const KEY_CHARS_MIN: usize = 8;
-/// The minimum length of the notification token in production. With a shorter one, the settings are refused: the token
-/// is part of a URL that outsiders may try to guess.
+/// The minimum length of the notification token in production. With a shorter token, the settings are refused, because
+/// the token is part of a URL that outsiders may try to guess.
 const TOKEN_CHARS_MIN: usize = 16;
 
 pub(super) fn check(settings: &Settings) -> Result<(), ConfigFault> {
@@ -130,8 +130,8 @@ impl DeploymentChecks {
             "authority.allow_remote_in_development",
             "be true where `authority.mode` is remote in development; a real authority wants `environment` production",
         );
-        let bound = [Some(settings.http.bind), settings.http.ops_bind];
-        let mut binds = bound.into_iter().flatten();
+        let configured_binds = [Some(settings.http.bind), settings.http.ops_bind];
+        let mut binds = configured_binds.into_iter().flatten();
         self.require(
             settings.allow_open_development || binds.all(|bind| bind.ip().is_loopback()),
             "allow_open_development",
@@ -155,7 +155,7 @@ impl DeploymentChecks {
             "be random in production, as of `openssl rand -base64 32`",
         );
         let authority = &settings.authority;
-        let typed = [
+        let authority_secrets = [
             ("authority.api_key", &authority.api_key),
             ("authority.api_secret", &authority.api_secret),
             (
@@ -163,7 +163,7 @@ impl DeploymentChecks {
                 &authority.notification_token,
             ),
         ];
-        for (key, secret) in typed {
+        for (key, secret) in authority_secrets {
             self.require(
                 !has_chars(secret, 1) || !is_guessable(secret.expose_secret()),
                 key,
@@ -208,17 +208,17 @@ pub(super) fn is_protected_database(database: &str) -> bool {
         return true;
     }
     // If a parameter occurs several times, the last value applies, as in the database driver.
-    let last = |names: &[&str]| {
+    let last_value = |names: &[&str]| {
         url.query_pairs()
             .filter(|(name, _)| names.contains(&name.as_ref()))
             .last()
             .map(|(_, value)| value.to_string())
     };
-    let mode = last(&["sslmode", "ssl-mode"]).unwrap_or_default();
+    let mode = last_value(&["sslmode", "ssl-mode"]).unwrap_or_default();
     if mode.eq_ignore_ascii_case("verify-full") {
         return true;
     }
-    let host = last(&["host", "hostaddr"])
+    let host = last_value(&["host", "hostaddr"])
         .unwrap_or_else(|| url.host_str().unwrap_or_default().to_owned());
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_socket = host.starts_with('/') || host.to_ascii_lowercase().starts_with("%2f");
@@ -335,16 +335,16 @@ mod tests {
         ] {
             let list = format!("[\"{network}\"]");
             let pairs = [("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", list.as_str())];
-            let said = environment_faults(&pairs);
+            let faults = environment_faults(&pairs);
             assert!(
-                said.contains("none of them link-local or a metadata address"),
-                "{network}: {said}"
+                faults.contains("none of them link-local or a metadata address"),
+                "{network}: {faults}"
             );
         }
     }
 
     #[test]
-    fn a_remote_authority_in_development_is_asked_for_in_so_many_words() {
+    fn a_remote_authority_in_development_needs_an_explicit_setting() {
         let mut pairs = production_variables();
         pairs[0] = ("EINVOICE__ENVIRONMENT", "development");
         insta::assert_snapshot!(environment_faults(&pairs), @"`authority.allow_remote_in_development` must be true where `authority.mode` is remote in development; a real authority wants `environment` production");
@@ -353,13 +353,13 @@ mod tests {
     }
 
     #[test]
-    fn development_that_others_reach_is_asked_for_in_so_many_words() {
+    fn development_open_to_other_machines_needs_an_explicit_setting() {
         for open in ["EINVOICE__HTTP__BIND", "EINVOICE__HTTP__OPS_BIND"] {
             let mut pairs = vec![(open, "0.0.0.0:8080")];
-            let said = environment_faults(&pairs);
+            let faults = environment_faults(&pairs);
             assert!(
-                said.starts_with("`allow_open_development` must be true where `http.bind`"),
-                "{said}"
+                faults.starts_with("`allow_open_development` must be true where `http.bind`"),
+                "{faults}"
             );
             pairs.push(("EINVOICE__ALLOW_OPEN_DEVELOPMENT", "true"));
             from_environment(&pairs);
@@ -368,13 +368,13 @@ mod tests {
     }
 
     #[test]
-    fn the_unit_is_for_production() {
+    fn the_systemd_unit_is_for_production() {
         let unit = include_str!("../../deploy/einvoice.service");
         assert!(unit.contains("\nEnvironment=EINVOICE__ENVIRONMENT=production\n"));
     }
 
     #[test]
-    fn production_refuses_what_leaves_it_open() {
+    fn production_refuses_settings_that_leave_it_open() {
         let with = |name, value| production_faults("", Some((name, value)));
         insta::assert_snapshot!(with("EINVOICE__DATABASE__URL", "postgres://u:p@db.example/e"), @"`database.url` must hold sslmode=verify-full in production, loopback and Unix sockets excepted");
         insta::assert_snapshot!(with("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), @"`secrets.encryption_key` must be random in production, as of `openssl rand -base64 32`");
@@ -422,10 +422,10 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_bodies_must_hold_the_largest_body() {
-        let said = |name, value| environment_faults(&[(name, value)]);
-        insta::assert_snapshot!(said("EINVOICE__HTTP__BULK_BYTES_MAX", "100000000"), @"`http.bodies_bytes_per_account_max` must be no less than `http.body_bytes_max` and `http.bulk_bytes_max`");
-        insta::assert_snapshot!(said("EINVOICE__HTTP__BODIES_BYTES_MAX", "10485760"), @"`http.bodies_bytes_max` must be no less than `http.bodies_bytes_per_integrator_max`");
+    fn limits_of_bodies_must_allow_the_largest_body() {
+        let faults = |name, value| environment_faults(&[(name, value)]);
+        insta::assert_snapshot!(faults("EINVOICE__HTTP__BULK_BYTES_MAX", "100000000"), @"`http.bodies_bytes_per_account_max` must be no less than `http.body_bytes_max` and `http.bulk_bytes_max`");
+        insta::assert_snapshot!(faults("EINVOICE__HTTP__BODIES_BYTES_MAX", "10485760"), @"`http.bodies_bytes_max` must be no less than `http.bodies_bytes_per_integrator_max`");
     }
 
     #[test]

@@ -38,12 +38,12 @@ pub enum SettingFault {
         origin: SettingSource,
         known: String,
     },
-    #[error("`{key}` (from {origin}) must be {allowed}{found}")]
+    #[error("`{key}` (from {origin}) must be {allowed}{actual}")]
     NotAllowed {
         key: String,
         origin: SettingSource,
         allowed: String,
-        found: String,
+        actual: String,
     },
     #[error("`{key}` must {demand}")]
     DemandUnmet {

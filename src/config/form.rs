@@ -1,4 +1,4 @@
-//! Reads and writes values of the settings file. Empty text means that a value is absent; a secret is shown as `***`.
+//! Reads and writes values of the settings file. Empty text means that a value is absent; a secret is masked as `***`.
 
 use std::fmt::Display;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,7 +21,7 @@ const LOOPBACK: [IpNet; 2] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)),
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128)),
 ];
-/// The largest offset from UTC that is in use anywhere is +14:00.
+/// No time zone has an offset from UTC of more than 14 hours.
 const OFFSET_HOURS_MAX: i32 = 14;
 
 /// One entry of the setting `webhooks.allowed_networks`, as it is written there.
@@ -157,12 +157,12 @@ pub(super) fn mask_secrets<S: Serializer>(
 /// Writes a URL with its password masked. The password may follow the user's name or be a query parameter.
 pub(super) fn mask_url<S: Serializer>(url: &SecretString, to: S) -> Result<S::Ok, S::Error> {
     let text = url.expose_secret();
-    let shown = match Url::parse(text) {
+    let masked = match Url::parse(text) {
         Ok(url) => mask_password(url),
         Err(_) if text.is_empty() => String::new(),
         Err(_) => MASK.to_owned(),
     };
-    to.serialize_str(&shown)
+    to.serialize_str(&masked)
 }
 
 fn mask_password(mut url: Url) -> String {
@@ -173,12 +173,12 @@ fn mask_password(mut url: Url) -> String {
         let pairs: Vec<_> = url
             .query_pairs()
             .map(|(name, value)| {
-                let shown = if name.contains("password") {
+                let masked = if name.contains("password") {
                     MASK.to_owned()
                 } else {
                     value.into_owned()
                 };
-                (name.into_owned(), shown)
+                (name.into_owned(), masked)
             })
             .collect();
         url.query_pairs_mut().clear().extend_pairs(pairs);

@@ -1,5 +1,4 @@
-//! The settings of the section `http`: where the service listens, and how much it takes from its
-//! callers.
+//! The settings of the section `http`: the addresses to listen on, and the limits for callers.
 
 use std::net::SocketAddr;
 

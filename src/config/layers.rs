@@ -21,19 +21,19 @@ pub(super) fn merge<T: DeserializeOwned>(
     file: Option<&Path>,
     environment: impl Iterator<Item = (String, String)>,
 ) -> Result<T, ConfigFault> {
-    let mut checked = LayerChecks::new()?;
+    let mut checks = LayerChecks::new()?;
     let mut config = Config::builder().add_source(toml_source(DEFAULTS));
     if let Some(path) = file {
-        config = config.add_source(toml_source(&checked.read_file(path).to_string()));
+        config = config.add_source(toml_source(&checks.read_file(path).to_string()));
     }
-    let environment = checked.read_environment(environment).to_string();
+    let environment = checks.read_environment(environment).to_string();
     config = config.add_source(toml_source(&environment));
-    ConfigFault::unless_empty(checked.faults)?;
+    ConfigFault::unless_empty(checks.faults)?;
     Ok(config.build()?.try_deserialize()?)
 }
 
-/// Returns a layer, given as TOML text, as a source for the `config` crate. Given a table instead, the crate would
-/// drop empty lists.
+/// Returns a source for the `config` crate, from the TOML text of a layer. From a table, the crate would drop empty
+/// lists.
 fn toml_source(text: &str) -> File<FileSourceString, FileFormat> {
     File::from_str(text, FileFormat::Toml)
 }
@@ -72,7 +72,7 @@ impl LayerChecks {
     }
 
     fn read_environment(&mut self, variables: impl Iterator<Item = (String, String)>) -> Table {
-        let mut all = Table::new();
+        let mut merged = Table::new();
         for (name, text) in variables {
             let Some(key) = name.strip_prefix(VARIABLE_PREFIX) else {
                 continue;
@@ -86,21 +86,21 @@ impl LayerChecks {
                 None => single_entry(&key, value),
             };
             overlay_table(
-                &mut all,
+                &mut merged,
                 self.check_layer(layer, &SettingSource::Variable(name)),
             );
         }
-        all
+        merged
     }
 
-    /// Returns those settings of this layer that exist and have an allowed value. Records a fault for every other one.
+    /// Returns the settings of this layer that exist and have an allowed value. Records a fault for every other one.
     fn check_layer(&mut self, layer: Table, origin: &SettingSource) -> Table {
-        let mut admitted = Table::new();
+        let mut allowed_settings = Table::new();
         for (name, value) in layer {
             match (self.defaults.get(&name).cloned(), value) {
                 (Some(Value::Table(known)), Value::Table(section)) => {
                     let section = self.check_section(&name, &known, section, origin);
-                    admitted.insert(name, Value::Table(section));
+                    allowed_settings.insert(name, Value::Table(section));
                 }
                 (Some(Value::Table(known)), _) => {
                     let allowed = format!("a section; it has {}", list_keys(&known));
@@ -115,7 +115,7 @@ impl LayerChecks {
                     self.refuse_unknown(format!("{name}.{inner}"), origin);
                 }
                 (Some(_), value) if self.check_value(&name, &value, origin) => {
-                    admitted.insert(name, value);
+                    allowed_settings.insert(name, value);
                 }
                 (Some(_), _) => {}
                 (None, Value::Table(section)) if !section.is_empty() => {
@@ -126,7 +126,7 @@ impl LayerChecks {
                 (None, _) => self.refuse_unknown(name, origin),
             }
         }
-        admitted
+        allowed_settings
     }
 
     fn check_section(
@@ -136,21 +136,21 @@ impl LayerChecks {
         section: Table,
         origin: &SettingSource,
     ) -> Table {
-        let mut admitted = Table::new();
+        let mut allowed_settings = Table::new();
         for (key, value) in section {
-            let full = format!("{name}.{key}");
+            let full_key = format!("{name}.{key}");
             if !known.contains_key(&key) {
                 let known = format!("[{name}] has {}", list_keys(known));
                 self.faults.push(SettingFault::Unknown {
-                    key: full,
+                    key: full_key,
                     origin: origin.clone(),
                     known,
                 });
-            } else if self.check_value(&full, &value, origin) {
-                admitted.insert(key, value);
+            } else if self.check_value(&full_key, &value, origin) {
+                allowed_settings.insert(key, value);
             }
         }
-        admitted
+        allowed_settings
     }
 
     /// True if the setting may have this value. Records a fault otherwise.
@@ -159,12 +159,12 @@ impl LayerChecks {
         else {
             return true;
         };
-        let found = if limits::is_secret(key) {
+        let actual = if limits::is_secret(key) {
             String::new()
         } else {
             format!(", not {value}")
         };
-        self.refuse_value(key.to_owned(), origin, allowed.describe(), found);
+        self.refuse_value(key.to_owned(), origin, allowed.describe(), actual);
         false
     }
 
@@ -173,25 +173,25 @@ impl LayerChecks {
         key: String,
         origin: &SettingSource,
         allowed: String,
-        found: String,
+        actual: String,
     ) {
         self.faults.push(SettingFault::NotAllowed {
             key,
             origin: origin.clone(),
             allowed,
-            found,
+            actual,
         });
     }
 
     /// Records a fault for a key that is not a setting.
     fn refuse_unknown(&mut self, key: String, origin: &SettingSource) {
-        let (sections, single): (Vec<_>, Vec<_>) = self
+        let (sections, top_level): (Vec<_>, Vec<_>) = self
             .defaults
             .iter()
             .partition(|(_, value)| value.is_table());
         let known = format!(
             "there are {} and the sections {}",
-            join_setting_names(&single),
+            join_setting_names(&top_level),
             join_setting_names(&sections)
         );
         self.faults.push(SettingFault::Unknown {

@@ -7,7 +7,7 @@ use super::form::parse_offset;
 use super::text_rules::{
     ADDRESS_OR_EMPTY_RULE, ADDRESS_RULE, FILE_RULE, HEADER_RULE, NETWORKS_RULE, PROXIES_RULE,
     REPLICA_NAME_RULE, ROOT_RULE, SEGMENT_RULE, is_database_url, is_encryption_key,
-    is_existing_file, is_header_value, is_network, is_one_encryption_key, is_option_name,
+    is_existing_file, is_header_value, is_network, is_nonempty_encryption_key, is_option_name,
     is_path_segment, is_replica_name, is_root_url, is_smtp_url, is_socket_address,
 };
 
@@ -253,7 +253,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, AllowedValues)] = &[
     ),
     (
         "secrets.encryption_keys",
-        AllowedValues::Texts(is_one_encryption_key, "keys of 32 bytes in base64"),
+        AllowedValues::Texts(is_nonempty_encryption_key, "keys of 32 bytes in base64"),
     ),
     (
         "rate_limit.requests_per_s",

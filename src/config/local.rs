@@ -34,11 +34,11 @@ impl Settings {
     pub fn with_local_secrets(self) -> Result<Self, LocalSecretFault> {
         let dir = self.data_dir.clone();
         // The directory contains the database and the secrets, so only its owner may read it.
-        let made = fs::DirBuilder::new()
+        let creation = fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&dir);
-        made.map_err(|reason| LocalSecretFault::PathUnusable {
+        creation.map_err(|reason| LocalSecretFault::PathUnusable {
             path: dir.clone(),
             reason,
         })?;
@@ -46,8 +46,8 @@ impl Settings {
         self.fill_secrets(MissingSecretAction::Create)
     }
 
-    /// Like [`Self::with_local_secrets`], but creates nothing: a secret that is missing stays empty.
-    pub fn with_present_secrets(self) -> Result<Self, LocalSecretFault> {
+    /// Reads the secrets that are in files of `data_dir`, but creates nothing: a missing secret stays empty.
+    pub fn with_stored_secrets(self) -> Result<Self, LocalSecretFault> {
         self.fill_secrets(MissingSecretAction::LeaveEmpty)
     }
 
@@ -64,8 +64,8 @@ impl Settings {
             return Ok(self);
         }
         let dir = self.data_dir.clone();
-        let fill = |secret: &mut SecretString, key, make: EncodeSecret| {
-            fill_secret(secret, key, &dir, make, missing)
+        let fill = |secret: &mut SecretString, key, encode: EncodeSecret| {
+            fill_secret(secret, key, &dir, encode, missing)
         };
         fill(
             &mut self.secrets.encryption_key,
@@ -114,9 +114,11 @@ fn restrict_to_owner(dir: &Path) {
         "serve.lock",
     ] {
         let path = dir.join(name);
-        let is_open =
-            fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
-        if is_open && let Err(error) = fs::set_permissions(&path, Permissions::from_mode(0o600)) {
+        let is_readable_for_others =
+            fs::metadata(&path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);
+        if is_readable_for_others
+            && let Err(error) = fs::set_permissions(&path, Permissions::from_mode(0o600))
+        {
             tracing::warn!(%error, file = %path.display(), "failed to restrict a file to its owner");
         }
     }
@@ -140,7 +142,7 @@ fn fill_secret(
     secret: &mut SecretString,
     key: &'static str,
     dir: &Path,
-    make: EncodeSecret,
+    encode: EncodeSecret,
     missing: MissingSecretAction,
 ) -> Result<(), LocalSecretFault> {
     if !secret.expose_secret().is_empty() {
@@ -153,13 +155,13 @@ fn fill_secret(
     }
     let mut random_bytes = [0; 32];
     aws_lc_rs::rand::fill(&mut random_bytes).map_err(|_| LocalSecretFault::NoRandomness)?;
-    let read_or_create = read_or_create(&path, dir, || make(random_bytes)).map_err(|reason| {
+    let content = read_or_create(&path, dir, || encode(random_bytes)).map_err(|reason| {
         LocalSecretFault::PathUnusable {
             path: path.clone(),
             reason,
         }
     })?;
-    let text = read_or_create.trim();
+    let text = content.trim();
     let allowed = limits::allowed_values(key)
         .filter(|allowed| text.is_empty() || !allowed.admits(&Value::from(text)));
     if let Some(allowed) = allowed {
@@ -175,14 +177,18 @@ fn fill_secret(
 
 /// Returns the content of the file. If there is no file, creates it in one step, so that nobody reads half of a secret.
 /// If two processes create the file at the same time, both use the first version.
-fn read_or_create(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
+fn read_or_create(
+    path: &Path,
+    dir: &Path,
+    make_text: impl FnOnce() -> String,
+) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         read => return read,
     }
     // The temporary file is created with mode 0600, so nobody else can ever read it.
     let mut file = NamedTempFile::new_in(dir)?;
-    writeln!(file, "{}", make())?;
+    writeln!(file, "{}", make_text())?;
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
         Err(error) if error.error.kind() != ErrorKind::AlreadyExists => Err(error.error),
@@ -206,7 +212,7 @@ mod tests {
         };
         let first = load();
         let second = load();
-        let all = |settings: &Settings| {
+        let secret_texts = |settings: &Settings| {
             let secrets = &settings.secrets;
             let authority = &settings.authority;
             [
@@ -217,7 +223,7 @@ mod tests {
             ]
             .map(|secret| secret.expose_secret().to_owned())
         };
-        assert_eq!(all(&first), all(&second));
+        assert_eq!(secret_texts(&first), secret_texts(&second));
         let key = STANDARD
             .decode(first.secrets.encryption_key.expose_secret())
             .unwrap();
@@ -243,16 +249,16 @@ mod tests {
     }
 
     #[test]
-    fn present_secrets_are_read_and_missing_ones_are_not_created() {
+    fn stored_secrets_are_read_and_missing_ones_are_not_created() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("new");
         let settings = from_environment(&[("EINVOICE__DATA_DIR", home.to_str().unwrap())]);
         let key = |settings: Settings| settings.secrets.encryption_key.expose_secret().to_owned();
-        let before = settings.clone().with_present_secrets().unwrap();
+        let before = settings.clone().with_stored_secrets().unwrap();
         assert_eq!((key(before), home.exists()), (String::new(), false));
         let created = settings.clone().with_local_secrets().unwrap();
-        let found = settings.with_present_secrets().unwrap();
-        assert_eq!(key(found), key(created));
+        let stored = settings.with_stored_secrets().unwrap();
+        assert_eq!(key(stored), key(created));
     }
 
     #[test]
@@ -286,22 +292,22 @@ mod tests {
     }
 
     #[test]
-    fn a_corrupt_secret_file_is_named_and_not_replaced() {
+    fn a_corrupt_secret_file_is_reported_and_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("encryption_key");
         let load = || {
             from_environment(&[("EINVOICE__DATA_DIR", dir.path().to_str().unwrap())])
                 .with_local_secrets()
         };
-        for spoilt in ["", "hunter2"] {
-            std::fs::write(&path, spoilt).unwrap();
-            let said = load().unwrap_err().to_string();
+        for corrupt in ["", "hunter2"] {
+            std::fs::write(&path, corrupt).unwrap();
+            let text = load().unwrap_err().to_string();
             assert!(
-                said.contains("encryption_key does not hold what `secrets.encryption_key` must be"),
-                "{said}"
+                text.contains("encryption_key does not hold what `secrets.encryption_key` must be"),
+                "{text}"
             );
-            assert!(!said.contains("hunter2"), "{said}");
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), spoilt);
+            assert!(!text.contains("hunter2"), "{text}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), corrupt);
         }
     }
 

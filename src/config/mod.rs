@@ -1,4 +1,4 @@
-//! The settings. `config.toml` at the root of the repository documents them and holds their
+//! The settings. `config.toml` at the root of the repository documents the settings and holds their
 //! defaults. A settings file overrides the defaults, and the environment overrides both.
 //!
 //! Every field has the name of its key in the file, including the unit. The sections `http`,
@@ -8,13 +8,13 @@
 //! | File | Content |
 //! |---|---|
 //! | `allowed` | the values that a setting may have: a flag, a number in a range, one of some words, or text that passes a check |
-//! | `authority` | the settings of the section `authority`: where the authority is, and the secrets that it knows the service by |
-//! | `database` | the settings of the section `database`, and the database that they name: the one at `database.url`, or a SQLite file in `data_dir` |
+//! | `authority` | the settings of the section `authority`: the address of the authority, and the credentials of the service |
+//! | `database` | the settings of the section `database`, and the location of the database: `database.url`, or a SQLite file in `data_dir` |
 //! | `deployment` | checks the settings as a whole |
 //! | `environment` | the environment that a process runs in: development or production |
 //! | `fault` | faults of settings, as sentences for the person who starts the program |
 //! | `form` | reads and writes values of the settings file |
-//! | `http` | the settings of the section `http`: where the service listens, and how much it takes from its callers |
+//! | `http` | the settings of the section `http`: the addresses to listen on, and the limits for callers |
 //! | `layers` | merges defaults, settings file and environment |
 //! | `limits` | the allowed values of each setting, in one table, and the settings that are secret |
 //! | `local` | secrets that a development machine creates for itself, once, in files of `data_dir` |
@@ -56,7 +56,7 @@ pub use fault::{ConfigFault, LocalSecretFault, SettingFault, SettingSource};
 pub use form::NetworkEntry;
 
 /// The settings file that is read if no other file is named and this file exists.
-const FILE: &str = "config.toml";
+const DEFAULT_FILE: &str = "config.toml";
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -187,7 +187,7 @@ pub struct ConsoleSettings {
     pub second_factor: SecondFactorPolicy,
 }
 
-/// Says when operators and integrators need a code of an authenticator app in addition to their password.
+/// Determines when operators and integrators need a code of an authenticator app in addition to their password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SecondFactorPolicy {
@@ -310,14 +310,14 @@ impl Settings {
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, ConfigFault> {
-        let default_file = Path::new(FILE);
+        let default_file = Path::new(DEFAULT_FILE);
         let file = file.or_else(|| default_file.exists().then_some(default_file));
         let settings: Self = layers::merge(file, environment)?;
         deployment::check(&settings)?;
         Ok(settings)
     }
 
-    /// Returns the defaults, whatever the file and the variables say.
+    /// Returns the defaults, without the file and the variables.
     pub fn defaults() -> Result<Self, ConfigFault> {
         layers::merge(None, std::iter::empty())
     }

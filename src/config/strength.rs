@@ -4,7 +4,7 @@
 const DISTINCT_BYTES_MIN: usize = 10;
 const DISTINCT_CHARS_MIN: usize = 5;
 /// A secret whose letters form only well-known words, as in `password2024`, needs at least this many digits.
-const OTHER_CHARS_MIN: usize = 12;
+const DIGITS_MIN: usize = 12;
 /// Well-known words that guessable secrets are made of.
 const GUESSABLE_WORDS: [&str; 28] = [
     "password",
@@ -48,45 +48,45 @@ pub(super) fn is_guessable(secret: &str) -> bool {
     if count_distinct(secret.as_bytes()) < DISTINCT_CHARS_MIN || is_sequence(secret.as_bytes()) {
         return true;
     }
-    let (letters, others): (String, String) = secret
+    let (letters, digits): (String, String) = secret
         .to_lowercase()
         .chars()
         .filter(|letter| letter.is_alphanumeric())
         .partition(|letter| letter.is_alphabetic());
-    let is_known = !letters.is_empty() && has_only_words(&letters);
-    is_known && (others.len() < OTHER_CHARS_MIN || is_sequence(others.as_bytes()))
+    let has_known_words = !letters.is_empty() && has_only_words(&letters);
+    has_known_words && (digits.len() < DIGITS_MIN || is_sequence(digits.as_bytes()))
 }
 
 fn count_distinct(bytes: &[u8]) -> usize {
-    let mut seen = bytes.to_vec();
-    seen.sort_unstable();
-    seen.dedup();
-    seen.len()
+    let mut distinct = bytes.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    distinct.len()
 }
 
 /// True if three quarters of the bytes differ by at most one from the byte before, as in `aabbcc` and `123456`.
 fn is_sequence(bytes: &[u8]) -> bool {
-    let small = bytes
+    let small_steps = bytes
         .windows(2)
         .filter(|pair| pair[0].abs_diff(pair[1]) <= 1 || **pair == *b"90" || **pair == *b"09")
         .count();
-    bytes.len() > 2 && small * 4 >= (bytes.len() - 1) * 3
+    bytes.len() > 2 && small_steps * 4 >= (bytes.len() - 1) * 3
 }
 
 fn has_only_words(letters: &str) -> bool {
     // Each entry is the length of a prefix of `letters` that consists of known words only. The loop extends each
     // prefix by one more word.
-    let mut ends = vec![0];
-    while let Some(end) = ends.pop() {
-        if end == letters.len() {
+    let mut prefix_lengths = vec![0];
+    while let Some(prefix_length) = prefix_lengths.pop() {
+        if prefix_length == letters.len() {
             return true;
         }
-        let rest = letters.get(end..).unwrap_or_default();
-        ends.extend(
+        let rest = letters.get(prefix_length..).unwrap_or_default();
+        prefix_lengths.extend(
             GUESSABLE_WORDS
                 .iter()
                 .filter(|word| rest.starts_with(**word))
-                .map(|word| end + word.len()),
+                .map(|word| prefix_length + word.len()),
         );
     }
     false
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_follows_a_pattern_is_found() {
+    fn a_key_that_follows_a_pattern_is_detected() {
         let sequence: Vec<u8> = (0..32).collect();
         for key in [
             &[0; 32][..],
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn guessable_secrets_are_found_and_random_ones_are_not() {
+    fn guessable_secrets_are_detected_and_random_ones_are_not() {
         for secret in [
             "aaaaaaaaaaaaaaaa",
             "abababababababab",

@@ -1,5 +1,5 @@
-//! The rules for settings that are text, such as an address or a URL. A rule is a check, and the
-//! words with which an error message describes what passes it.
+//! The rules for settings that are text, such as an address or a URL. A rule is a check, and the text
+//! with which an error message describes the allowed values.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -91,7 +91,7 @@ pub(super) fn is_encryption_key(text: &str) -> bool {
             .is_ok_and(|key| key.len() == ENCRYPTION_KEY_BYTES)
 }
 
-pub(super) fn is_one_encryption_key(text: &str) -> bool {
+pub(super) fn is_nonempty_encryption_key(text: &str) -> bool {
     !text.is_empty() && is_encryption_key(text)
 }
 

@@ -12,57 +12,59 @@ use super::{Environment, LogLevel, SecondFactorPolicy, Settings};
 impl Settings {
     /// Returns one sentence for each risky setting.
     pub fn warnings(&self) -> Vec<String> {
-        let mut found = match self.environment {
+        let mut warnings = match self.environment {
             Environment::Development => self.development_warnings(),
             Environment::Production => self.production_warnings(),
         };
         let is_sandbox = self.authority.mode == AuthorityMode::Sandbox;
         if is_sandbox && !self.sandbox.bind.ip().is_loopback() {
-            found.push(
+            warnings.push(
                 "`sandbox.bind` lets other machines control the simulator of the authority"
                     .to_owned(),
             );
         }
-        let room = self.http.import_memory_bytes();
-        if self.http.import_bytes_max > room {
+        let memory_bytes = self.http.import_memory_bytes();
+        if self.http.import_bytes_max > memory_bytes {
             let share = "three quarters of `http.bodies_bytes_per_account_max`";
-            found.push(format!(
-                "`http.import_bytes_max` is above {share}: a file may have {room} bytes at most"
+            warnings.push(format!(
+                "`http.import_bytes_max` is above {share}: a file may have {memory_bytes} bytes at most"
             ));
         }
         if !self.secrets.encryption_keys.is_empty() {
             let advice = "they are needed until `einvoice secrets reseal` has run with the new key \
                           as `secrets.encryption_key` (docs/operations.md, Keys and secrets)";
-            found.push(format!(
+            warnings.push(format!(
                 "`secrets.encryption_keys` has keys besides the current one: {advice}"
             ));
         }
-        found
+        warnings
     }
 
     fn development_warnings(&self) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut warnings = Vec::new();
         if !self.http.bind.ip().is_loopback() {
-            let what = "secrets are made in data_dir, and the keys of demo accounts are printed";
-            found.push(format!(
-                "`http.bind` is open to other machines in development: {what}"
+            let consequence =
+                "secrets are made in data_dir, and the keys of demo accounts are printed";
+            warnings.push(format!(
+                "`http.bind` is open to other machines in development: {consequence}"
             ));
         }
         if self.authority.mode == AuthorityMode::Remote {
-            found.push(
+            warnings.push(
                 "a remote authority is called in development: nothing of production is checked"
                     .to_owned(),
             );
         }
         if !is_protected_database(self.database.url.expose_secret()) {
-            found.push("`database.url` does not verify the database it is connected to".to_owned());
+            warnings
+                .push("`database.url` does not verify the database it is connected to".to_owned());
         }
-        found
+        warnings
     }
 
     fn production_warnings(&self) -> Vec<String> {
         let limits = &self.rate_limit;
-        let lifted = [
+        let rate_limits = [
             ("requests_per_s", limits.requests_per_s),
             (
                 "integrator_requests_per_s",
@@ -76,8 +78,8 @@ impl Settings {
             ("sign_ins_per_min", limits.sign_ins_per_min),
             ("pages_per_s", limits.pages_per_s),
         ];
-        let lifted = lifted.iter().filter(|(_, limit)| *limit == 0);
-        let mut found: Vec<_> = lifted
+        let unlimited = rate_limits.iter().filter(|(_, limit)| *limit == 0);
+        let mut warnings: Vec<_> = unlimited
             .map(|(name, _)| format!("`rate_limit.{name}` is 0: there is no limit"))
             .collect();
         if self.is_metrics_open() {
@@ -85,33 +87,37 @@ impl Settings {
                 Some(_) => "http.ops_bind",
                 None => "http.bind",
             };
-            found.push(format!(
+            warnings.push(format!(
                 "`/metrics` is open to everybody who reaches `{listener}`"
             ));
         }
         if !is_protected_mail(self.mail.smtp_url.expose_secret()) {
-            let what =
+            let consequence =
                 "others on the network can read the password, the mails and the links in them";
-            found.push(format!("`mail.smtp_url` does not demand TLS: {what}"));
+            warnings.push(format!(
+                "`mail.smtp_url` does not demand TLS: {consequence}"
+            ));
         }
         if !self.mail.smtp_url.expose_secret().is_empty() && self.http.public_url.is_none() {
-            let what = "the links in mails lead to `http.bind`";
-            found.push(format!("`http.public_url` is not set: {what}"));
+            let consequence = "the links in mails lead to `http.bind`";
+            warnings.push(format!("`http.public_url` is not set: {consequence}"));
         }
         if self.checkpoints.file.is_none() {
-            let what = "anybody who can write to the database can rewrite the event log unnoticed";
-            found.push(format!("`checkpoints.file` is not set: {what}"));
+            let consequence =
+                "anybody who can write to the database can rewrite the event log unnoticed";
+            warnings.push(format!("`checkpoints.file` is not set: {consequence}"));
         }
         if !self.needs_second_factor() {
-            let what = "whoever learns the password of an operator or an integrator signs in";
-            found.push(format!("`console.second_factor` is never: {what}"));
+            let consequence =
+                "whoever learns the password of an operator or an integrator signs in";
+            warnings.push(format!("`console.second_factor` is never: {consequence}"));
         }
         if self.log.level == LogLevel::Off {
-            found.push(
+            warnings.push(
                 "`log.level` is off: neither failures nor failed sign-ins leave a trace".to_owned(),
             );
         }
-        found
+        warnings
     }
 
     /// Returns true if operators and integrators need a second factor in this environment.
@@ -123,8 +129,8 @@ impl Settings {
         }
     }
 
-    /// Returns true if other machines can read `/metrics` without a key. It is served at the listener of operators, if
-    /// they have one of their own.
+    /// Returns true if other machines can read `/metrics` without a key. If the operators have a listener of their own,
+    /// it serves `/metrics`.
     pub(super) fn is_metrics_open(&self) -> bool {
         let bind = self.http.ops_bind.unwrap_or(self.http.bind);
         self.metrics.public && !bind.ip().is_loopback()
@@ -164,7 +170,7 @@ mod tests {
 
     #[test]
     fn open_production_settings_are_warned_about() {
-        let found = warnings_with(&[
+        let warnings = warnings_with(&[
             ("EINVOICE__RATE_LIMIT__REQUESTS_PER_S", "0"),
             ("EINVOICE__RATE_LIMIT__INTEGRATOR_REQUESTS_PER_S", "0"),
             ("EINVOICE__RATE_LIMIT__FAILED_AUTH_PER_MIN", "0"),
@@ -179,7 +185,7 @@ mod tests {
                 "[\"mI0mZb7Zt4gP3oS2xq8vJc1yL6nKdWfR9uTaEhQwBkM=\"]",
             ),
         ]);
-        insta::assert_snapshot!(found.join("\n"), @r"
+        insta::assert_snapshot!(warnings.join("\n"), @r"
         `rate_limit.requests_per_s` is 0: there is no limit
         `rate_limit.integrator_requests_per_s` is 0: there is no limit
         `rate_limit.onboardings_per_min` is 0: there is no limit
@@ -193,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn open_metrics_are_looked_for_where_they_are_served() {
+    fn open_metrics_are_detected_at_the_listener_that_serves_them() {
         let open_at = |listener: &str| {
             vec![format!(
                 "`/metrics` is open to everybody who reaches `{listener}`"
@@ -207,12 +213,12 @@ mod tests {
             (inside, outside, open_at("http.ops_bind")),
             (inside, "", Vec::new()),
         ] {
-            let found = warnings_with(&[
+            let warnings = warnings_with(&[
                 ("EINVOICE__HTTP__BIND", bind),
                 ("EINVOICE__HTTP__OPS_BIND", ops_bind),
                 ("EINVOICE__METRICS__PUBLIC_ON_NETWORK", "true"),
             ]);
-            assert_eq!(found, expected, "{bind} and {ops_bind}");
+            assert_eq!(warnings, expected, "{bind} and {ops_bind}");
         }
     }
 
@@ -228,18 +234,18 @@ mod tests {
             ("smtp://user:password@mail.example:587", true),
             ("smtp://mail.example?tls=opportunistic", true),
         ] {
-            let found = warnings_with(&[
+            let warnings = warnings_with(&[
                 ("EINVOICE__MAIL__SMTP_URL", url),
                 ("EINVOICE__HTTP__PUBLIC_URL", "https://invoices.example"),
             ]);
-            assert_eq!(found.len(), usize::from(is_open), "{url}: {found:?}");
-            let text = found.concat();
+            assert_eq!(warnings.len(), usize::from(is_open), "{url}: {warnings:?}");
+            let text = warnings.concat();
             assert!(!text.contains("mail.example"), "{text}");
         }
     }
 
     #[test]
-    fn mails_whose_links_lead_nowhere_are_warned_about() {
+    fn mails_with_links_to_an_internal_address_are_warned_about() {
         let server = "smtps://mail.example";
         for (server, public_url, is_warned) in [
             (server, None, true),
@@ -248,13 +254,13 @@ mod tests {
         ] {
             let mut pairs = vec![("EINVOICE__MAIL__SMTP_URL", server)];
             pairs.extend(public_url.map(|url| ("EINVOICE__HTTP__PUBLIC_URL", url)));
-            let found = warnings_with(&pairs).concat();
+            let warnings = warnings_with(&pairs).concat();
             let expected = if is_warned {
                 "`http.public_url` is not set: the links in mails lead to `http.bind`"
             } else {
                 ""
             };
-            assert_eq!(found, expected, "{server} {public_url:?}");
+            assert_eq!(warnings, expected, "{server} {public_url:?}");
         }
     }
 
@@ -283,13 +289,13 @@ mod tests {
 
     #[test]
     fn open_development_settings_are_warned_about() {
-        let found = from_environment(&[
+        let settings = from_environment(&[
             ("EINVOICE__ALLOW_OPEN_DEVELOPMENT", "true"),
             ("EINVOICE__HTTP__BIND", "0.0.0.0:8080"),
             ("EINVOICE__SANDBOX__BIND", "0.0.0.0:9000"),
             ("EINVOICE__DATABASE__URL", "postgres://u:p@db.example/e"),
         ]);
-        insta::assert_snapshot!(found.warnings().join("\n"), @r"
+        insta::assert_snapshot!(settings.warnings().join("\n"), @r"
         `http.bind` is open to other machines in development: secrets are made in data_dir, and the keys of demo accounts are printed
         `database.url` does not verify the database it is connected to
         `sandbox.bind` lets other machines control the simulator of the authority

@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_actor_has_words() {
-        let said = |name: Option<&str>| {
+        let joined_names = |name: Option<&str>| {
             let words = ActorKind::ALL.iter().map(|kind| {
                 let name = name.map(str::to_owned);
                 actor_name(&NamedActor {
@@ -37,7 +37,7 @@ mod tests {
             });
             words.collect::<Vec<_>>().join("; ")
         };
-        insta::assert_snapshot!(said(Some("Ada")), @"an operator of this service; Ada (integrator); Ada; API key Ada; an operator at the command line; the tax authority; this service");
-        insta::assert_snapshot!(said(None), @"an operator of this service; your integrator; contact person 7; API key 7; an operator at the command line; the tax authority; this service");
+        insta::assert_snapshot!(joined_names(Some("Ada")), @"an operator of this service; Ada (integrator); Ada; API key Ada; an operator at the command line; the tax authority; this service");
+        insta::assert_snapshot!(joined_names(None), @"an operator of this service; your integrator; contact person 7; API key 7; an operator at the command line; the tax authority; this service");
     }
 }

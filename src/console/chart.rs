@@ -34,7 +34,7 @@ impl Chart {
     }
 
     /// Returns the last value with its unit.
-    pub(crate) fn newest_value_words(&self) -> String {
+    pub(crate) fn last_value_words(&self) -> String {
         self.value_words(self.last)
     }
 
@@ -93,7 +93,7 @@ mod tests {
         ] {
             let chart = Chart::new("Requests", unit, values);
             assert_eq!(
-                (chart.newest_value_words(), chart.highest_value_words()),
+                (chart.last_value_words(), chart.highest_value_words()),
                 (last.to_owned(), highest.to_owned())
             );
         }

@@ -47,7 +47,7 @@ struct ConfirmQuery {
 
 #[derive(Deserialize)]
 struct PasswordConfirmationForm {
-    present: SecretString,
+    current: SecretString,
     #[serde(default)]
     code: SecretString,
     #[serde(default)]
@@ -84,12 +84,12 @@ async fn confirm_password(
     form: Form<PasswordConfirmationForm>,
 ) -> Answer {
     let PasswordConfirmationForm {
-        present,
+        current,
         code,
         next,
     } = form.0;
     let person = &signed_in.session.person;
-    let is_right = is_password_right(&state, &request, person, present).await?
+    let is_right = is_password_right(&state, &request, person, current).await?
         && (!person.has_second_factor
             || second_factor::accept_code(&state, &request, person.owner, &code).await?);
     if !is_right {

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-/// A deadline as pages show it. `class` is that of its badge.
+/// A deadline as pages show it. `class` is the class of its badge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeadlineWords {
     pub(crate) class: &'static str,
     pub(crate) text: String,
-    pub(crate) at: Timestamp,
+    pub(crate) deadline: Timestamp,
 }
 
 const MINUTE: i64 = 60;
@@ -18,16 +18,16 @@ pub(crate) const NEAR_S: i64 = DAY;
 
 impl DeadlineWords {
     pub(crate) fn new(deadline: Timestamp, now: Timestamp) -> Self {
-        let left = deadline.duration_since(now).as_secs();
-        let (class, text) = match left {
-            ..0 => ("bad", format!("missed by {}", span_words(-left))),
-            0..NEAR_S => ("warn", format!("in {}", span_words(left))),
-            _ => ("idle", format!("in {}", span_words(left))),
+        let seconds_left = deadline.duration_since(now).as_secs();
+        let (class, text) = match seconds_left {
+            ..0 => ("bad", format!("missed by {}", span_words(-seconds_left))),
+            0..NEAR_S => ("warn", format!("in {}", span_words(seconds_left))),
+            _ => ("idle", format!("in {}", span_words(seconds_left))),
         };
         Self {
             class,
             text,
-            at: deadline,
+            deadline,
         }
     }
 }
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_deadline_is_ahead_or_missed() {
         let now = Timestamp::from_second(10_000_000).unwrap();
-        let said = |seconds: i64| {
+        let class_and_text = |seconds: i64| {
             let deadline = Timestamp::from_second(10_000_000 + seconds).unwrap();
             let words = DeadlineWords::new(deadline, now);
             format!("{} {}", words.class, words.text)
@@ -66,7 +66,7 @@ mod tests {
             (-3 * HOUR, "bad missed by 3 h"),
             (-34 * DAY, "bad missed by 34 days"),
         ] {
-            assert_eq!(said(seconds), words);
+            assert_eq!(class_and_text(seconds), words);
         }
     }
 }

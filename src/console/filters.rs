@@ -5,7 +5,7 @@
     clippy::trivially_copy_pass_by_ref,
     clippy::unnecessary_wraps,
     clippy::unused_self,
-    reason = "askama makes a type of each filter and says what it takes and returns"
+    reason = "askama turns each filter into a type and dictates its parameters and its return type"
 )]
 
 use std::fmt::Display;
@@ -17,27 +17,29 @@ use crate::domain::money::group_digits;
 
 /// Writes a time in UTC, exact to a second.
 #[askama::filter_fn]
-pub(crate) fn moment(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {
-    let exact = at.strftime("%Y-%m-%dT%H:%M:%SZ");
-    let shown = at.strftime("%Y-%m-%d %H:%M:%S");
-    Ok(Safe(format!("<time datetime=\"{exact}\">{shown}</time>")))
+pub(crate) fn moment(time: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {
+    let exact = time.strftime("%Y-%m-%dT%H:%M:%SZ");
+    let readable = time.strftime("%Y-%m-%d %H:%M:%S");
+    Ok(Safe(format!(
+        "<time datetime=\"{exact}\">{readable}</time>"
+    )))
 }
 
 /// Writes a time in UTC without its year, for dense lists. A tooltip shows the whole time.
 #[askama::filter_fn]
-pub(crate) fn short_time(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {
-    let exact = at.strftime("%Y-%m-%dT%H:%M:%SZ");
-    let whole = at.strftime("%Y-%m-%d %H:%M:%S UTC");
-    let shown = at.strftime("%d %b %H:%M:%S");
+pub(crate) fn short_time(time: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {
+    let exact = time.strftime("%Y-%m-%dT%H:%M:%SZ");
+    let full = time.strftime("%Y-%m-%d %H:%M:%S UTC");
+    let readable = time.strftime("%d %b %H:%M:%S");
     Ok(Safe(format!(
-        "<time datetime=\"{exact}\" title=\"{whole}\">{shown}</time>"
+        "<time datetime=\"{exact}\" title=\"{full}\">{readable}</time>"
     )))
 }
 
 /// Writes a time in UTC as plain text, for places that take no markup.
 #[askama::filter_fn]
-pub(crate) fn utc(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<String> {
-    Ok(at.strftime("%Y-%m-%d %H:%M UTC").to_string())
+pub(crate) fn utc(time: &Timestamp, _: &dyn askama::Values) -> askama::Result<String> {
+    Ok(time.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
 /// Writes an amount with all its digits, and with commas between thousands.

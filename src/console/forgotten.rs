@@ -41,8 +41,8 @@ struct ForgottenForm {
 
 /// GET /sign-in/forgotten: asks for the email. Answers 404 if this deployment sends no mails.
 async fn show_form(state: web::Data<ApiState>) -> Answer {
-    let found = check_mails_are_sent(&state);
-    std::future::ready(found.and_then(|()| {
+    let checked = check_mails_are_sent(&state);
+    std::future::ready(checked.and_then(|()| {
         show(&ForgottenPage {
             frame: Frame::for_visitor("Forgotten password"),
         })
@@ -70,10 +70,10 @@ async fn ask_for_link(
     form: PublicForm<ForgottenForm>,
 ) -> Answer {
     check_mails_are_sent(&state)?;
-    let counted = state
+    let quota = state
         .limits
         .count_forgotten_password(client_address(&request), state.now());
-    counted.map_err(limits::limit_error)?;
+    quota.map_err(limits::limit_error)?;
     let email = form.0.email.trim();
     if is_email(email) {
         let notice = Notice::new(NoticeScope::SignIn, NoticeKind::PasswordLost, state.now());

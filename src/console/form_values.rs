@@ -12,9 +12,9 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// The reason of a refusal while the account is paused. The frame of the page says what a pause means.
-const PAUSED: &str = "Nothing was changed, because this account is paused.";
+const PAUSED_TEXT: &str = "Nothing was changed, because this account is paused.";
 /// The name of the hidden field with the values that the form had when its page was rendered.
-const BEFORE: &str = "before";
+const ORIGINAL_VALUES_FIELD: &str = "before";
 
 /// The fields in the order in which the browser sent them. A group of checkboxes has one entry for each checked box.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -53,12 +53,12 @@ impl FormValues {
         let query = Serializer::new(String::new())
             .extend_pairs(&self.0)
             .finish();
-        self.with_fields(Self::from([(BEFORE, query.as_str())]))
+        self.with_fields(Self::from([(ORIGINAL_VALUES_FIELD, query.as_str())]))
     }
 
     /// Returns the values that the fields had when the page of the form was rendered.
     pub(crate) fn original_values(&self) -> Self {
-        Self::from(&Query::from_text(self.text(BEFORE)))
+        Self::from(&Query::from_text(self.text(ORIGINAL_VALUES_FIELD)))
     }
 
     /// Returns these fields with line feeds as line breaks, as stored texts have them. A browser sends CR and LF.
@@ -165,12 +165,12 @@ impl FormState {
         if !is_refusal || error.status == StatusCode::NOT_FOUND {
             return Err(error);
         }
-        let whole = if error.is_about_pause() {
-            Fault::new("", error.code.as_str(), PAUSED)
+        let form_fault = if error.is_about_pause() {
+            Fault::new("", error.code.as_str(), PAUSED_TEXT)
         } else {
             Fault::new("", error.code.as_str(), error.message)
         };
-        Ok(Self::with_faults(values, whole.into()))
+        Ok(Self::with_faults(values, form_fault.into()))
     }
 
     pub(crate) fn values(&self) -> &FormValues {
@@ -312,7 +312,7 @@ mod tests {
             ),
         ] {
             let mut body = sent.as_object().cloned().unwrap();
-            let [before, stored] = [&before, &stored].map(|one| one.as_object().unwrap());
+            let [before, stored] = [&before, &stored].map(|value| value.as_object().unwrap());
             keep_stored_group_if_unchanged(&mut body, before, stored, &group);
             assert_eq!(Value::Object(body), expected, "{sent} {stored:?}");
         }
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn a_form_does_not_repeat_what_the_frame_says_of_a_pause() {
         let refused = FormState::from_refusal(TaxpayerError::Paused.into(), sample_values());
-        assert_eq!(refused.unwrap().fault("").as_deref(), Some(PAUSED));
+        assert_eq!(refused.unwrap().fault("").as_deref(), Some(PAUSED_TEXT));
     }
 
     #[test]

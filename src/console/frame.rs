@@ -9,7 +9,7 @@ use crate::console::session::operators::OperatorSession;
 use crate::domain::access::session::{ContactRole, OperatorRole, Person, SessionOwner};
 
 /// The title of the operators' first page.
-pub(crate) const OVERVIEW: &str = "Overview";
+pub(crate) const OVERVIEW_TITLE: &str = "Overview";
 
 /// An entry of the navigation.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub(crate) struct Frame {
     /// True if the person has the right to act, for example to change invoices, or to pause and retry runs.
     pub(crate) can_act: bool,
     /// True if the person has the right to change the account itself: its keys, webhooks and people.
-    pub(crate) can_own: bool,
+    pub(crate) can_manage: bool,
     /// The search form in the top bar; `None` if the page has none.
     pub(crate) search: Option<&'static SearchForm>,
 }
@@ -73,11 +73,11 @@ impl Frame {
             navigation: operators::navigation::navigation(),
             person: session.email.clone(),
             notice: session.notice.clone(),
-            incident: session.headline.clone().filter(|_| title != OVERVIEW),
+            incident: session.headline.clone().filter(|_| title != OVERVIEW_TITLE),
             replica: session.replica.clone(),
             csrf: session.csrf.clone(),
             can_act: session.role >= OperatorRole::Operator,
-            can_own: session.role >= OperatorRole::Admin,
+            can_manage: session.role >= OperatorRole::Admin,
             search: Some(&OPERATORS_SEARCH),
             ..Self::for_visitor(title)
         }
@@ -90,7 +90,7 @@ impl Frame {
             navigation: accounts::navigation::navigation(session),
             notice: session.notice.clone(),
             can_act: session.role >= ContactRole::Accountant,
-            can_own: session.role >= ContactRole::Owner,
+            can_manage: session.role >= ContactRole::Owner,
             search: matches!(session.person.owner, SessionOwner::Integrator(_))
                 .then_some(&SWITCHER),
             ..Self::for_person(&session.person, &session.csrf, title)
@@ -103,7 +103,7 @@ impl Frame {
             navigation: accounts::navigation::integrator_navigation(),
             notice: integrator.notice.clone(),
             can_act: true,
-            can_own: true,
+            can_manage: true,
             search: Some(&SWITCHER),
             ..Self::for_person(&integrator.person, &integrator.csrf, title)
         }
@@ -142,7 +142,7 @@ impl Frame {
             replica: String::new(),
             csrf: String::new(),
             can_act: false,
-            can_own: false,
+            can_manage: false,
             search: None,
         }
     }

@@ -54,10 +54,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_receiver_repeats_of_the_path_is_hidden() {
+    fn the_parts_of_the_path_that_a_receiver_repeats_are_hidden() {
         let url = "https://erp.example/hooks/T0%2B1-very-secret/in?key=k-123456789&a=b";
         let parts = secret_parts(url);
-        for (said, shown) in [
+        for (answer, shown) in [
             ("", ""),
             (
                 "Cannot POST /hooks/T0%2B1-very-secret/in",
@@ -69,7 +69,7 @@ mod tests {
             ("the key k-123456789 ended", "the key (hidden) ended"),
             ("hooks in erp.example", "hooks in erp.example"),
         ] {
-            assert_eq!(hide_parts(said, &parts), shown, "{said}");
+            assert_eq!(hide_parts(answer, &parts), shown, "{answer}");
         }
         for bare in ["https://erp.example", "https://erp.example/", "no URL"] {
             assert_eq!(secret_parts(bare), [""; 0], "{bare}");

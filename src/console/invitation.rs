@@ -1,5 +1,6 @@
 //! Invitations: the page on which a person chooses a password with a one-time link, and the page that shows a new link
-//! to whoever made it. A link opens no session: the person signs in afterwards, with the second factor if there is one.
+//! to the person who created it. A link opens no session: the invited person signs in afterwards, with the second
+//! factor if there is one.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -99,7 +100,7 @@ async fn find_invited_person(
 ) -> Result<Option<Person>, ApiError> {
     let now = state.now();
     let attempt = Attempt {
-        tried: TriedPerson::for_password(&token.hash()),
+        person: TriedPerson::for_password(&token.hash()),
         device: None,
         address: client_address(request),
     };
@@ -157,14 +158,14 @@ struct InvitationPage {
     back: String,
 }
 
-/// Shows a new link to the person who made it. `back` is the address of the page that the person came from.
-pub(super) fn show_invitation_link(frame: Frame, made: Invitation, back: String) -> Answer {
+/// Shows a new link to the person who created it. `back` is the address of the page that the person came from.
+pub(super) fn show_invitation_link(frame: Frame, invitation: Invitation, back: String) -> Answer {
     let Invitation {
         email,
         link,
         expires_at,
         ..
-    } = made;
+    } = invitation;
     show(&InvitationPage {
         frame,
         email,
@@ -190,13 +191,14 @@ mod tests {
                 Some("everybody tries first"),
             ),
         ] {
-            let said = password_refusal(&ChosenPassword {
+            let refusal = password_refusal(&ChosenPassword {
                 new: new.into(),
                 again: again.into(),
             });
-            assert_eq!(said.is_some(), refused.is_some(), "{new}");
+            assert_eq!(refusal.is_some(), refused.is_some(), "{new}");
             assert!(
-                said.unwrap_or_default()
+                refusal
+                    .unwrap_or_default()
                     .contains(refused.unwrap_or_default()),
                 "{new}"
             );

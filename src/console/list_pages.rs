@@ -14,7 +14,7 @@ pub(crate) struct PagePosition {
     pub(crate) number: u64,
     pub(crate) last: u64,
     pub(crate) total: u64,
-    base: String,
+    address_without_page: String,
 }
 
 impl PagePosition {
@@ -24,14 +24,18 @@ impl PagePosition {
             number: page.number,
             last: total.div_ceil(page.per_page.max(1)).max(1),
             total,
-            base: list_address(path, query),
+            address_without_page: list_address(path, query),
         }
     }
 
     /// Returns the address of another page of the list.
     pub(crate) fn address(&self, number: u64) -> String {
-        let separator = if self.base.contains('?') { '&' } else { '?' };
-        format!("{}{separator}page={number}", self.base)
+        let separator = if self.address_without_page.contains('?') {
+            '&'
+        } else {
+            '?'
+        };
+        format!("{}{separator}page={number}", self.address_without_page)
     }
 
     fn is_past_end(&self) -> bool {
@@ -39,7 +43,7 @@ impl PagePosition {
     }
 }
 
-/// Renders a page of a list. Redirects from a page after the last one to the last, because without rows it would say
+/// Renders a page of a list. Redirects from a page after the last one to the last one, because a page without rows says
 /// that the list is empty.
 pub(crate) fn show_list(pages: &PagePosition, page: &impl Template) -> Answer {
     show_list_with_status(StatusCode::OK, pages, page)

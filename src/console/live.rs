@@ -1,5 +1,5 @@
 //! Parts of a page that update themselves: a stream of server-sent events (WHATWG HTML, section 9.2), each with the
-//! part's HTML. All operators that watch the same part through the same worker thread share one rendering per second.
+//! part's HTML. All operators who watch the same part through the same worker thread share one rendering per second.
 //! Each browser of an account has its own rendering, every five seconds. Nothing is rendered while nobody watches.
 
 use std::convert::Infallible;

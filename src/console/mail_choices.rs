@@ -52,25 +52,25 @@ struct ChoicesPage {
 
 struct ChoiceLine {
     topic: NoticeTopic,
-    /// The present choice as an option of the form; `keep` while the topic is snoozed.
+    /// The current choice as an option of the form; `keep` while the topic is snoozed.
     chosen: &'static str,
     muted_until: Option<Timestamp>,
 }
 
 /// Returns the topics about which this person gets mails and may end or snooze them.
 fn offered_topics(owner: SessionOwner) -> Vec<NoticeTopic> {
-    let is_told = |topic: &NoticeTopic| match owner {
+    let gets_mails = |topic: &NoticeTopic| match owner {
         SessionOwner::Contact { .. } => true,
         SessionOwner::Integrator(_) => matches!(topic, NoticeTopic::Webhook | NoticeTopic::Outage),
         SessionOwner::Operator(_) => false,
     };
     let all = NoticeTopic::ALL.iter().copied();
     all.filter(|topic| topic.may_be_muted())
-        .filter(is_told)
+        .filter(gets_mails)
         .collect()
 }
 
-/// GET /account/mails: shows the topics and the present choices.
+/// GET /account/mails: shows the topics and the current choices.
 async fn show_mail_choices(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -78,10 +78,10 @@ async fn show_mail_choices(
 ) -> Answer {
     let person = &signed_in.session.person;
     let scope = NoticeScope::Person(person.owner);
-    let chosen = mail_choices::owned_by(&state.store, scope, state.now()).await?;
+    let choices = mail_choices::owned_by(&state.store, scope, state.now()).await?;
     let lines = offered_topics(person.owner).into_iter().map(|topic| {
-        let (chosen, muted_until) = match chosen.get(&topic) {
-            None | Some(MailChoice::Told) => ("on", None),
+        let (chosen, muted_until) = match choices.get(&topic) {
+            None | Some(MailChoice::Sent) => ("on", None),
             Some(MailChoice::Never) => ("off", None),
             Some(MailChoice::MutedUntil(until)) => ("keep", Some(*until)),
         };
@@ -105,7 +105,7 @@ async fn show_mail_choices(
 fn read_choice(word: &str, now: Timestamp) -> Option<MailChoice> {
     let after = |wait: SignedDuration| now.saturating_add(wait).unwrap_or(Timestamp::MAX);
     match word {
-        "on" => Some(MailChoice::Told),
+        "on" => Some(MailChoice::Sent),
         "day" => Some(MailChoice::MutedUntil(after(DAY))),
         "week" => Some(MailChoice::MutedUntil(after(WEEK))),
         "off" => Some(MailChoice::Never),
@@ -154,8 +154,8 @@ type LinkParts = web::Path<(String, String, String)>;
 async fn show_unsubscribe(state: web::Data<ApiState>, link: LinkParts) -> Answer {
     let (person, topic, signature) = link.into_inner();
     let links = &state.settings.mails.links;
-    let found = links.verify_link(&person, &topic, &signature);
-    std::future::ready(match found {
+    let verified = links.verify_link(&person, &topic, &signature);
+    std::future::ready(match verified {
         Some((_, topic)) => render(topic, false),
         None => Err(ApiError::route_not_found()),
     })

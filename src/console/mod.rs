@@ -18,7 +18,7 @@
 //! | `mail_choices` | the mails that a person wants |
 //! | `sessions` | where a person is signed in |
 //! | `second_factor` | the code of an authenticator app at sign-in, and how a person sets it up |
-//! | `confirm` | the page that asks for password and code again before a change of who may get in |
+//! | `confirm` | the page that asks for password and code again before a person changes who has access |
 //! | `session` | the person who sent a request, as a parameter that handlers take |
 //! | `live` | parts of a page that change by themselves |
 //! | `page` | the answers of handlers: a page, a redirect, the page of a failure |
@@ -101,7 +101,7 @@ fn page_paths() -> Vec<Path> {
 pub fn page_patterns() -> Vec<&'static str> {
     let pages = page_paths()
         .into_iter()
-        .filter(|path| path.allowed.contains(&Method::GET));
+        .filter(|path| path.methods.contains(&Method::GET));
     pages.map(|path| path.pattern).collect()
 }
 
@@ -120,22 +120,22 @@ pub struct OperatorPath {
 
 /// Returns all paths of operators, for the tests that call each of them with each role.
 pub fn operator_paths() -> Vec<OperatorPath> {
-    let all = crate::http::endpoint_table()
+    let all_paths = crate::http::endpoint_table()
         .into_iter()
         .chain(page_paths());
-    let of_operators = all.filter(|path| {
+    let for_operators = all_paths.filter(|path| {
         ["/ops/", "/console"]
             .iter()
-            .any(|start| path.pattern.starts_with(start))
+            .any(|prefix| path.pattern.starts_with(prefix))
     });
-    of_operators
+    for_operators
         .flat_map(|path| operator_paths_by_method(&path))
         .collect()
 }
 
 fn operator_paths_by_method(path: &Path) -> Vec<OperatorPath> {
     let allowed = path
-        .allowed
+        .methods
         .iter()
         .filter(|method| **method != Method::HEAD);
     allowed
@@ -171,14 +171,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_opens_the_address_of_a_form_gets_to_a_page() {
+    fn the_address_of_a_form_leads_to_a_page() {
         let forms = redirect_forms_to_pages(page_paths())
             .into_iter()
-            .filter(|path| !path.allowed.contains(&Method::GET));
-        let lost: Vec<_> = forms
-            .filter(|path| path.policy.pages == ServedPages::WithForm && path.page_above.is_none())
+            .filter(|path| !path.methods.contains(&Method::GET));
+        let without_page: Vec<_> = forms
+            .filter(|path| {
+                path.policy.pages == ServedPages::WithForm && path.page_above_segments.is_none()
+            })
             .map(|path| path.pattern)
             .collect();
-        assert_eq!(lost, ["/sign-out"]);
+        assert_eq!(without_page, ["/sign-out"]);
     }
 }

@@ -1,4 +1,5 @@
-//! The answers of handlers: a page, a redirect with a notice, and the page of a failure. Also the form of a POST.
+//! The answers of handlers: a page, a redirect with a notice, and the page of a failure. Also the extractors of posted
+//! forms.
 
 use std::future::{Ready, ready};
 
@@ -22,7 +23,7 @@ use crate::http::middleware::access_log::MatchedRoute;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 pub(crate) use crate::http::respond::redirect::{add_notice, go_to, redirect};
-use crate::http::respond::redirect::{remove_notice, send_notice_over_tls_only};
+use crate::http::respond::redirect::{remove_notice, restrict_notice_to_tls};
 use crate::http::state::ApiState;
 
 /// The result of a handler that answers with a page.
@@ -135,7 +136,7 @@ pub(crate) async fn error_pages(
     let mut response = remove_read_notice(response);
     let state = ApiState::from_request(response.request());
     if state.is_ok_and(|state| state.settings.sessions.is_secure) {
-        send_notice_over_tls_only(response.response_mut());
+        restrict_notice_to_tls(response.response_mut());
     }
     let Some(error) = response.response().error() else {
         return Ok(response);
@@ -178,7 +179,7 @@ fn is_page_request(request: &HttpRequest) -> bool {
 }
 
 fn is_page_path(path: &str) -> bool {
-    let starts = [
+    let prefixes = [
         "/console",
         "/dashboard",
         "/docs",
@@ -187,14 +188,14 @@ fn is_page_path(path: &str) -> bool {
         "/verify/",
         "/shared/",
     ];
-    starts.iter().any(|start| path.starts_with(start))
+    prefixes.iter().any(|prefix| path.starts_with(prefix))
 }
 
-/// True for a request by which a person asks for something outside of the API: an address that was typed or linked.
+/// True if a browser requests an address outside of the API, which a person typed or followed a link to.
 fn is_browser_outside_api(request: &HttpRequest) -> bool {
-    let starts = ["/v1", "/ops"];
-    let is_of_api = starts.iter().any(|start| {
-        let rest = request.path().strip_prefix(start);
+    let prefixes = ["/v1", "/ops"];
+    let is_api_path = prefixes.iter().any(|prefix| {
+        let rest = request.path().strip_prefix(prefix);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     });
     let Ok(accepted) = Accept::parse(request) else {
@@ -205,7 +206,7 @@ fn is_browser_outside_api(request: &HttpRequest) -> bool {
             .iter()
             .any(|range| range.item.essence_str() == kind)
     };
-    !is_of_api && accepts("text/html") && !accepts("application/json")
+    !is_api_path && accepts("text/html") && !accepts("application/json")
 }
 
 /// Returns the explanation for an operator if a page cannot be shown because the database does not answer.
@@ -248,7 +249,7 @@ async fn show_missing_right(message: String, request: &HttpRequest) -> HttpRespo
     render_failure(status, &page)
 }
 
-/// Returns the label of the link to the first page of those who see pages like this.
+/// Returns the label of the link to the first page: the console for its own pages, the dashboard for all others.
 fn home_label(path: &str) -> &'static str {
     if path.starts_with("/console") {
         "Back to the console"
@@ -358,7 +359,7 @@ mod tests {
             let request = TestRequest::with_uri(path).insert_header((ACCEPT, accept));
             let request = request.to_http_request();
             assert_eq!(is_page_request(&request), is_page, "{path} for {accept}");
-            // A known path is what its route is, whoever asks.
+            // For a known path the matched route decides, not the client.
             request.extensions_mut().insert(MatchedRoute("/metrics"));
             assert!(!is_page_request(&request), "{path} for {accept}");
         }

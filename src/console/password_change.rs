@@ -35,7 +35,7 @@ struct PasswordPage {
 
 #[derive(Deserialize)]
 struct PasswordForm {
-    present: SecretString,
+    current: SecretString,
     new: SecretString,
     again: SecretString,
 }
@@ -67,19 +67,19 @@ async fn change_password(
     form: Form<PasswordForm>,
 ) -> Answer {
     let PasswordForm {
-        present,
+        current,
         new,
         again,
     } = &form.0;
     let person = &signed_in.session.person;
-    if let Some(refusal) = password_refusal(present, new, again) {
+    if let Some(refusal) = password_refusal(current, new, again) {
         return render_password_page(&signed_in, Some(refusal));
     }
-    let replaced = people::password_hash(&state.store, person.owner).await?;
-    if !is_password_right(&state, &request, person, present.clone()).await? {
+    let current_hash = people::password_hash(&state.store, person.owner).await?;
+    if !is_password_right(&state, &request, person, current.clone()).await? {
         return render_password_page(
             &signed_in,
-            Some("The present password is not right.".to_owned()),
+            Some("The current password is not right.".to_owned()),
         );
     }
     let salt = people::find_password_hash_by_email(&state.store, &person.email).await?;
@@ -87,7 +87,7 @@ async fn change_password(
     let change = PasswordChange {
         owner: person.owner,
         hash: &hash,
-        replaces: replaced.as_deref(),
+        replaces: current_hash.as_deref(),
         by: person.owner.actor(),
     };
     if people::set_password(&state.store, change, state.now())
@@ -109,17 +109,17 @@ async fn change_password(
 
 /// Returns the reason why a new password is refused; `None` if it is accepted.
 fn password_refusal(
-    present: &SecretString,
+    current: &SecretString,
     new: &SecretString,
     again: &SecretString,
 ) -> Option<String> {
-    let [present, new, again] = [present, new, again].map(ExposeSecret::expose_secret);
+    let [current, new, again] = [current, new, again].map(ExposeSecret::expose_secret);
     if let Err(fault) = password::check(new) {
         Some(fault.to_string())
     } else if new != again {
         Some("The two new passwords are not the same.".to_owned())
-    } else if new == present {
-        Some("The new password is the present one. Choose another.".to_owned())
+    } else if new == current {
+        Some("The new password is the current one. Choose another.".to_owned())
     } else {
         None
     }
@@ -131,8 +131,8 @@ mod tests {
 
     #[test]
     fn a_new_password_is_long_enough_and_new() {
-        let check = |present: &str, new: &str, again: &str| {
-            password_refusal(&present.into(), &new.into(), &again.into()).is_none()
+        let check = |current: &str, new: &str, again: &str| {
+            password_refusal(&current.into(), &new.into(), &again.into()).is_none()
         };
         assert!(check(
             "the first password",

@@ -34,8 +34,7 @@ const WRONG_CODE_TEXT: &str =
     "This code is not right, or it was used before. Wait for the next code of the app.";
 /// The message for people who try to reset their own second factor. If this were allowed, a stolen session could
 /// remove it.
-pub(super) const OWN_RESET_REFUSAL: &str =
-    "Nobody resets its own second factor. Use a recovery code, or ask somebody else to reset it.";
+pub(super) const OWN_RESET_REFUSAL: &str = "Nobody can reset their own second factor. Use a recovery code, or ask somebody else to reset it.";
 const PATH: &str = "/account/second-factor";
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -143,7 +142,7 @@ async fn enter_code(
     start_session(&state, &request, &proof, &path).await
 }
 
-/// Returns true if the code is right: the app's present code, or an unused recovery code. Marks a right code as used.
+/// Returns true if the code is right: the app's current code, or an unused recovery code. Marks a right code as used.
 pub(super) async fn accept_code(
     state: &ApiState,
     request: &HttpRequest,
@@ -154,15 +153,15 @@ pub(super) async fn accept_code(
     let now = state.now();
     let code = code.expose_secret();
     let attempt = begin_code_attempt(state, request, owner).await?;
-    let found = second_factors::find(store, owner, now)
+    let confirmed_factor = second_factors::find(store, owner, now)
         .await?
         .filter(|factor| factor.is_confirmed);
-    let step = found
+    let step = confirmed_factor
         .as_ref()
         .and_then(|factor| factor.secret.matching_time_step(code, now));
     let is_right = match (step, RecoveryCode::parse(code)) {
         (Some(step), _) => second_factors::use_time_step(store, owner, step, now).await?,
-        (None, Some(code)) if found.is_some() => {
+        (None, Some(code)) if confirmed_factor.is_some() => {
             second_factors::use_recovery_code(store, owner, &code, now).await?
         }
         _ => false,
@@ -181,7 +180,7 @@ async fn begin_code_attempt(
     owner: SessionOwner,
 ) -> Result<CountedAttempt, ApiError> {
     let attempt = Attempt {
-        tried: TriedPerson::Code(owner),
+        person: TriedPerson::Code(owner),
         device: session::known_device(request, state, owner),
         address: client_address(request),
     };
@@ -280,13 +279,13 @@ async fn confirm_setup(
         return Ok(redirect("/sign-in"));
     };
     let attempt = begin_code_attempt(&state, &request, owner).await?;
-    let begun = second_factors::find(&state.store, owner, now)
+    let unconfirmed_factor = second_factors::find(&state.store, owner, now)
         .await?
         .filter(|factor| !factor.is_confirmed);
-    let Some(begun) = begun else {
+    let Some(unconfirmed_factor) = unconfirmed_factor else {
         return Ok(redirect(PATH));
     };
-    let Some(step) = begun
+    let Some(step) = unconfirmed_factor
         .secret
         .matching_time_step(form.0.code.expose_secret(), now)
     else {
@@ -303,7 +302,7 @@ async fn confirm_setup(
     let codes = RecoveryCode::draw_codes(|| clock::system_rng().random());
     let confirmation = CodeConfirmation {
         owner,
-        secret: &begun.secret,
+        secret: &unconfirmed_factor.secret,
         step,
         now,
     };

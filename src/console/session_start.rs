@@ -21,7 +21,7 @@ use crate::store::accounts::sessions::{self, NewSession};
 pub(super) struct PasswordProof {
     pub(super) owner: SessionOwner,
     pub(super) password_hash: String,
-    /// True if the person has entered a code, too, or is about to.
+    /// True if the person has entered a code, too, or enters one before the session opens.
     pub(super) has_code: bool,
 }
 

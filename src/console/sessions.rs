@@ -36,9 +36,10 @@ async fn list_sessions(
     signed_in: SignedIn,
 ) -> Answer {
     let person = &signed_in.session.person;
-    let own = session::session_token(&request).unwrap_or_default();
+    let own_token = session::session_token(&request).unwrap_or_default();
     let limits = state.settings.sessions.limits;
-    let rows = sessions::owned_by(&state.store, person.owner, &own, limits, state.now()).await?;
+    let rows =
+        sessions::owned_by(&state.store, person.owner, &own_token, limits, state.now()).await?;
     let notice = session::notice(&request);
     let frame = Frame {
         notice,
@@ -61,10 +62,10 @@ async fn end_sessions(
     signed_in: SignedIn,
     form: Form<EndSessionForm>,
 ) -> Answer {
-    let own = session::session_token(&request).unwrap_or_default();
+    let own_token = session::session_token(&request).unwrap_or_default();
     let id = Some(form.0.id.as_str()).filter(|id| !id.is_empty());
     let owner = signed_in.session.person.owner;
-    let ended = sessions::close_others(&state.store, owner, &own, id, state.now()).await?;
+    let ended = sessions::close_others(&state.store, owner, &own_token, id, state.now()).await?;
     let notice = match ended {
         0 => "No other session was open.".to_owned(),
         1 => "One session is ended.".to_owned(),

@@ -1,6 +1,7 @@
 //! Signing in and out. Attempts to guess passwords are slowed down by account and by address. The answers do not reveal
 //! whether an account exists. Accounts of several kinds may have the same email, and even the same password. A person
-//! whose password opens several of them chooses one and enters the password again, so nothing is kept in between.
+//! whose password opens several of them chooses one and enters the password again, so that the service keeps no
+//! password in between.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -239,8 +240,8 @@ struct PasswordTrial {
 
 /// Returns the enabled accounts that the email and the password open. First tries the accounts whose person has
 /// signed in before in this browser; these attempts count against the limit of the browser. If none of them opens,
-/// tries the others, against the limit for unknown browsers. It does so even if there are no others: neither the time
-/// nor a limit shows how many accounts the email has.
+/// tries the others, against the limit for unknown browsers. It does this even if there are no other accounts, so that
+/// neither the response time nor a limit reveals how many accounts the email has.
 async fn find_accounts(
     state: &web::Data<ApiState>,
     request: &HttpRequest,
@@ -255,28 +256,28 @@ async fn find_accounts(
     }
     let owners = found.iter().map(|account| account.person.owner).collect();
     let attempt = |device| Attempt {
-        tried: TriedPerson::for_password(typed.email),
+        person: TriedPerson::for_password(typed.email),
         device,
         address: client_address(request),
     };
-    let mut known = PasswordTrial::default();
-    let mut others = PasswordTrial::default();
-    others.attempts.push(attempt(None));
+    let mut known_browser = PasswordTrial::default();
+    let mut unknown_browser = PasswordTrial::default();
+    unknown_browser.attempts.push(attempt(None));
     for account in found {
         let device = session::known_device(request, state, account.person.owner);
         if device.is_some() {
-            known.attempts.push(attempt(device));
-            known.accounts.push(account);
+            known_browser.attempts.push(attempt(device));
+            known_browser.accounts.push(account);
         } else {
-            others.accounts.push(account);
+            unknown_browser.accounts.push(account);
         }
     }
     let mut opened = Vec::new();
-    if !known.accounts.is_empty() {
-        opened = try_password(state, known, password.clone()).await?;
+    if !known_browser.accounts.is_empty() {
+        opened = try_password(state, known_browser, password.clone()).await?;
     }
     if opened.is_empty() {
-        opened = try_password(state, others, password).await?;
+        opened = try_password(state, unknown_browser, password).await?;
     }
     if opened.is_empty() {
         record_refused_passwords(state, request, owners);
@@ -310,7 +311,7 @@ async fn try_password(
         .collect();
     // If the password does not open one of the accounts, the attempt stays counted. Otherwise the holder of one
     // account could try any number of passwords of another account with the same email, by first making each of them
-    // the password of the own account.
+    // the password of their own account.
     if opens_all && !opened.is_empty() {
         for attempt in counted {
             state.sign_ins.uncount_success(attempt, now);
@@ -327,7 +328,7 @@ pub(super) async fn is_password_right(
     password: SecretString,
 ) -> Result<bool, ApiError> {
     let attempt = Attempt {
-        tried: TriedPerson::for_password(&person.email),
+        person: TriedPerson::for_password(&person.email),
         device: session::known_device(request, state, person.owner),
         address: client_address(request),
     };
@@ -358,9 +359,9 @@ fn record_refused_passwords(
     state.traffic.count_failed_authentication();
     actix_web::rt::spawn(async move {
         for owner in owners {
-            let noted =
+            let recorded =
                 sessions::record_refused_sign_in(&state.store, owner, address, state.now()).await;
-            if let Err(error) = noted {
+            if let Err(error) = recorded {
                 tracing::warn!(%error, "failed to record a refused sign-in");
             }
         }

@@ -8,7 +8,7 @@ const FORMAT: &str = "a number written like 1234.50, with commas between thousan
 /// The number of digits between two commas.
 const GROUP_DIGITS: usize = 3;
 
-/// Reads an amount with any number of digits that an amount may have.
+/// Reads an amount with as many digits as `Amount` allows.
 pub(crate) fn parse(typed: &str) -> Result<Amount, FieldRule> {
     let digits = without_commas(typed.trim()).ok_or_else(format_rule)?;
     Amount::parse(&digits).map_err(|fault| match fault {
@@ -46,10 +46,11 @@ fn without_commas(typed: &str) -> Option<String> {
     let is_number = is_digits(first) && is_digits(fraction) && unsigned != ".";
     let is_grouped = whole.len() > first.len();
     // `0,500` probably means one half, so a number with commas must not begin with a zero.
-    let is_start = (1..=GROUP_DIGITS).contains(&first.len()) && !first.starts_with('0');
-    let is_whole = groups.all(|group| group.len() == GROUP_DIGITS && is_digits(group));
-    let is_written_well = is_number && is_whole && (is_start || !is_grouped);
-    is_written_well.then(|| typed.replace(',', ""))
+    let has_valid_first_group =
+        (1..=GROUP_DIGITS).contains(&first.len()) && !first.starts_with('0');
+    let has_whole_groups = groups.all(|group| group.len() == GROUP_DIGITS && is_digits(group));
+    let is_well_formed = is_number && has_whole_groups && (has_valid_first_group || !is_grouped);
+    is_well_formed.then(|| typed.replace(',', ""))
 }
 
 fn is_digits(text: &str) -> bool {

@@ -56,8 +56,8 @@ async fn show_verified(state: web::Data<ApiState>, token: web::Path<String>) -> 
     };
     let frame = Frame::for_visitor(title);
     let mut answer = show_with_status(status, &VerifyPage { frame, signed })?;
-    let hidden = HeaderValue::from_static("noindex, nofollow");
-    answer.headers_mut().insert(ROBOTS, hidden);
+    let not_listed = HeaderValue::from_static("noindex, nofollow");
+    answer.headers_mut().insert(ROBOTS, not_listed);
     Ok(answer)
 }
 

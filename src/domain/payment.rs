@@ -3,6 +3,7 @@
 //! counts.
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -49,6 +50,8 @@ pub struct PaymentUpdate {
     pub change: PaymentChange,
     /// An amount that was sent with a change that is no part payment. It is not used, only named in a warning.
     pub unused_amount: Option<Amount>,
+    /// The day of the payment; `None` for the day of its recording.
+    pub payment_date: Option<Date>,
     pub reference: Option<String>,
     pub remark: String,
 }
@@ -92,6 +95,8 @@ pub struct Posting {
 pub struct LedgerEntry {
     pub at: Timestamp,
     pub posting: Posting,
+    /// The day of the payment, as it was sent; `None` if none was sent.
+    pub payment_date: Option<Date>,
     pub reference: Option<String>,
     pub remark: Option<String>,
     /// The actor that recorded the payment. `None` for postings that are older than the record of actors.
@@ -539,6 +544,7 @@ mod tests {
                     status: PaymentStatus::Partial,
                     amount: amount.into(),
                 },
+                payment_date: None,
                 reference: None,
                 remark: remark.map(str::to_owned),
                 actor: None,

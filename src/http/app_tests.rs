@@ -1,5 +1,5 @@
-//! Tests of the routes that need the inside of the application: places that no caller can take, and counts that are
-//! exact because nobody else calls. `tests/api` tests everything else over HTTP.
+//! Tests of the routes that need the state of the application: to take all slots of a limit, and to read counts that
+//! are exact because nobody else calls. `tests/api` tests everything else over HTTP.
 
 use std::collections::HashSet;
 use std::fs;
@@ -56,7 +56,7 @@ fn onboard(body: &Value) -> TestRequest {
 }
 
 #[actix_web::test]
-async fn a_password_is_hashed_only_where_the_names_are_free() {
+async fn a_password_is_hashed_only_if_no_other_account_has_the_values() {
     let test_app = start_app().await;
     let new = json!({
         "name": "New", "email": "new@example.com", "tin_no": "99", "authority_service_id": "00000099",
@@ -64,10 +64,10 @@ async fn a_password_is_hashed_only_where_the_names_are_free() {
         "contact_person":
             { "first_name": "A", "last_name": "B", "email": "ab@example.com", "password": "twelve letters" },
     });
-    let all = test_app
+    let all_slots = test_app
         .state
         .passwords
-        .take_all_places(IntegratorId(1))
+        .take_all_slots(IntegratorId(1))
         .await;
     let taken = with_member(&new, "/tin_no", Some(json!("1234 5678/0001")));
     assert_eq!(
@@ -77,12 +77,12 @@ async fn a_password_is_hashed_only_where_the_names_are_free() {
     );
     let (status, text) = ask(&test_app, onboard(&new)).await;
     assert!(status == 503 && text.contains("OVERLOADED"), "{text}");
-    drop(all);
+    drop(all_slots);
     assert_eq!(ask(&test_app, onboard(&new)).await.0, 201);
 }
 
 #[actix_web::test]
-async fn operators_are_told_of_fields_that_have_no_effect() {
+async fn operators_are_warned_of_fields_that_have_no_effect() {
     let test_app = start_app().await;
     for path in [
         "/ops/taxpayers/7/pause",
@@ -126,7 +126,8 @@ const DASHBOARD: &str = include_str!(concat!(
     "/deploy/grafana/einvoice.json"
 ));
 
-/// Returns the sources that register metrics. A metric without values is not on the page, so the page cannot tell.
+/// Returns the sources that register metrics. The page does not show all metrics, because it leaves out a metric
+/// without values.
 fn metric_sources() -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/metrics");
     let files = fs::read_dir(folder).unwrap();
@@ -162,12 +163,12 @@ fn each_metric_of_the_dashboard_is_registered() {
 async fn a_batch_is_not_read_before_there_is_memory_for_a_page_of_it() {
     let app = start_app().await;
     let holder = AnswerHolder::for_taxpayer(TAXPAYER, None);
-    let room = app.state.answers.reserve(holder, usize::MAX).await;
-    assert!(room.is_some());
+    let permit = app.state.answers.reserve(holder, usize::MAX).await;
+    assert!(permit.is_some());
     let undo = undo_batch_invoices(&app.state, TAXPAYER, None, "UNKNOWN", true);
     let mut undo = Box::pin(undo);
     let early = timeout(Duration::from_millis(200), &mut undo).await;
     assert!(early.is_err(), "the account's memory is taken");
-    drop(room);
+    drop(permit);
     assert_eq!(undo.await.unwrap_err().code, ErrorCode::BatchNotFound);
 }

@@ -1,7 +1,7 @@
 //! Prepares the submission that follows an approval, for accounts with the setting `submit_after_approval`. The
 //! document is made here from the stored invoice. The transaction that stores the approval also starts the submission.
 
-use crate::actors::taxpayer::commands::SubmissionAfterApproval;
+use crate::actors::taxpayer::commands::{SubmissionAfterApproval, SubmissionOfStored};
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::SettableStatus;
 use crate::domain::kernel::fault::Faults;
@@ -20,6 +20,7 @@ use crate::store::invoices;
 /// The effects of an approval besides the new status: a submission, if any, and warnings.
 #[derive(Debug, Default)]
 pub(crate) struct PreparedApproval {
+    /// `None` if no submission is to follow the approval.
     pub(crate) submission: Option<SubmissionAfterApproval>,
     /// Warnings for the approver, such as the reason why the invoice is not submitted.
     pub(crate) warnings: Vec<String>,
@@ -31,7 +32,7 @@ pub(crate) struct PreparedApproval {
 pub(crate) async fn prepare_approval(
     state: &ApiState,
     taxpayer: TaxpayerId,
-    which: &InvoiceRef,
+    invoice_ref: &InvoiceRef,
     status: SettableStatus,
 ) -> Result<PreparedApproval, ApiError> {
     if status != SettableStatus::Approved {
@@ -42,31 +43,46 @@ pub(crate) async fn prepare_approval(
     let Some(supplier) = supplier else {
         return Ok(PreparedApproval::default());
     };
-    let found =
-        invoices::find_owned_by_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
-    let Some(invoice) = found else {
+    let invoice = invoices::find_owned_by_unique_no(
+        &state.store,
+        taxpayer,
+        invoice_ref.kind,
+        &invoice_ref.text,
+    )
+    .await?;
+    let Some(invoice) = invoice else {
         return Ok(PreparedApproval::default());
     };
     if let Err(refusal) = supplier.check_verified(state.settings.verification) {
-        return Ok(PreparedApproval::without_submission(&refusal.to_string()));
+        return Ok(PreparedApproval::without_submission(refusal.to_string()));
     }
     let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
-    let read = read_submission(&stored, &state.catalog.get())?
+    let form = read_submission(&stored, &state.catalog.get())?
         .and_then(|form| submission::check_signing_terms(form, state.signing_terms()));
     let AcceptedForm {
         value: form,
         warnings,
-    } = match read {
+    } = match form {
         Ok(form) => form,
-        Err(faults) => return Ok(PreparedApproval::without_submission(&faults.summary())),
+        Err(faults) => return Ok(PreparedApproval::without_submission(faults.summary())),
+    };
+    let submission = SubmissionOfStored {
+        request: submission_request(form),
+        seen_updated_at: stored.invoice.updated_at,
     };
     Ok(PreparedApproval {
-        submission: Some(SubmissionAfterApproval {
-            request: submission_request(form),
-            seen_updated_at: stored.invoice.updated_at,
-        }),
+        submission: Some(SubmissionAfterApproval::Started(submission)),
         warnings,
     })
+}
+
+/// True if the account submits what is approved.
+pub(crate) async fn submits_after_approval(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+) -> Result<bool, ApiError> {
+    let supplier = taxpayers::find_by_id(state.store.reader(), taxpayer).await?;
+    Ok(supplier.is_some_and(|supplier| supplier.settings.submit_after_approval))
 }
 
 /// Reads the document of a stored invoice with the form of Submit. The inner `Result` has the faults of the document,
@@ -93,12 +109,17 @@ pub(crate) fn submission_request(form: ValidDocument) -> RunRequest {
 }
 
 impl PreparedApproval {
-    fn without_submission(reason: &str) -> Self {
+    /// Returns the request of the submission that starts with the approval; `None` if none starts.
+    pub(crate) fn started_request(&self) -> Option<&RunRequest> {
+        let submission = self.submission.as_ref()?.started()?;
+        Some(&submission.request)
+    }
+
+    fn without_submission(reason: String) -> Self {
+        let warning = format!("the invoice is approved, but not submitted: {reason}");
         Self {
-            submission: None,
-            warnings: vec![format!(
-                "the invoice is approved, but not submitted: {reason}"
-            )],
+            submission: Some(SubmissionAfterApproval::NotPossible(reason)),
+            warnings: vec![warning],
         }
     }
 }

@@ -7,28 +7,28 @@ use tokio::sync::Mutex;
 /// The last value and the time at which it was loaded.
 #[derive(Debug)]
 pub(crate) struct Cached<T> {
-    last: Mutex<Option<(Instant, T)>>,
+    cached: Mutex<Option<(Instant, T)>>,
     lifetime: Duration,
 }
 
 impl<T: Clone> Cached<T> {
     pub(crate) fn new(lifetime: Duration) -> Self {
         Self {
-            last: Mutex::default(),
+            cached: Mutex::default(),
             lifetime,
         }
     }
 
     /// Returns the cached value while it is fresh. If it is not, loads and caches a new value.
     pub(crate) async fn get_or_load(&self, load: impl Future<Output = T>) -> T {
-        let mut last = self.last.lock().await;
-        if let Some((at, value)) = last.as_ref()
-            && at.elapsed() < self.lifetime
+        let mut cached = self.cached.lock().await;
+        if let Some((loaded_at, value)) = cached.as_ref()
+            && loaded_at.elapsed() < self.lifetime
         {
             return value.clone();
         }
         let value = load.await;
-        *last = Some((Instant::now(), value.clone()));
+        *cached = Some((Instant::now(), value.clone()));
         value
     }
 }
@@ -43,12 +43,12 @@ mod tests {
     use super::*;
 
     #[actix_web::test]
-    async fn of_many_at_once_one_looks() {
+    async fn one_of_many_concurrent_callers_loads_the_value() {
         let cached = Cached::new(Duration::from_mins(1));
-        let looks = AtomicU32::new(0);
+        let load_count = AtomicU32::new(0);
         let load = || async {
             yield_now().await;
-            looks.fetch_add(1, Ordering::SeqCst)
+            load_count.fetch_add(1, Ordering::SeqCst)
         };
         assert_eq!(
             join_all((0..9).map(|_| cached.get_or_load(load()))).await,

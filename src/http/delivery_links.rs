@@ -1,4 +1,4 @@
-//! Links with which somebody without an account, such as a support engineer, sees one delivery and nothing else. The
+//! Links with which somebody without an account, such as a support engineer, sees one delivery and nothing else. Such a
 //! link is not stored. Its token contains the id of the delivery, the maker of the link, and the times at which the link
 //! was made and at which it expires. The token is signed with a key of this deployment and the signing secret of the
 //! endpoint. So a link ends when it expires, when its maker loses the right to make links, when the endpoint gets a new
@@ -212,9 +212,9 @@ pub(crate) async fn open_link(
     if !has_kept_right(state, claim, endpoint.taxpayer_id).await? {
         return Ok(None);
     }
-    let found = delivery_log::find_logged_by_id(store, claim.endpoint, claim.delivery).await?;
+    let logged = delivery_log::find_logged_by_id(store, claim.endpoint, claim.delivery).await?;
     let expires_at = Timestamp::from_second(claim.expires_at).map_err(ApiError::internal)?;
-    Ok(found.map(|logged| SharedDelivery {
+    Ok(logged.map(|logged| SharedDelivery {
         logged,
         endpoint,
         expires_at,
@@ -254,8 +254,8 @@ async fn find_endpoint_and_secret(
     state: &ApiState,
     key: EndpointKey,
 ) -> Result<Option<(Endpoint, String)>, ApiError> {
-    let found = webhooks::load_endpoint(&state.store, key, state.now()).await?;
-    Ok(found.and_then(|found| Some((found.endpoint, found.secrets.into_iter().next()?))))
+    let loaded = webhooks::load_endpoint(&state.store, key, state.now()).await?;
+    Ok(loaded.and_then(|loaded| Some((loaded.endpoint, loaded.secrets.into_iter().next()?))))
 }
 
 #[cfg(test)]
@@ -282,22 +282,22 @@ mod tests {
             let expected = Some(UnverifiedToken { claim, signature });
             assert_eq!(decode_token(&token), expected);
         }
-        let mut nobodys = CLAIM.to_bytes();
-        nobodys[40] = 0;
-        assert_eq!(decode_token(&URL_SAFE_NO_PAD.encode(nobodys)), None);
+        let mut unknown_maker = CLAIM.to_bytes();
+        unknown_maker[40] = 0;
+        assert_eq!(decode_token(&URL_SAFE_NO_PAD.encode(unknown_maker)), None);
         for odd in ["", "a", "not-the-token", "AAAA", "%00", &"!".repeat(99)] {
             assert_eq!(decode_token(odd), None, "{odd}");
         }
     }
 
     #[test]
-    fn a_link_is_over_at_its_last_second() {
+    fn a_link_expires_at_its_last_second() {
         let claim = LinkClaim {
             expires_at: 100,
             ..CLAIM
         };
-        let is_over = |second| claim.is_expired(Timestamp::from_second(second).unwrap());
-        assert_eq!([99, 100, 101].map(is_over), [false, true, true]);
+        let is_expired = |second| claim.is_expired(Timestamp::from_second(second).unwrap());
+        assert_eq!([99, 100, 101].map(is_expired), [false, true, true]);
     }
 
     #[test]

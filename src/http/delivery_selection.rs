@@ -30,9 +30,9 @@ async fn range_from_ids(
     endpoint: EndpointKey,
     ids: &[Uuid],
 ) -> Result<ReplayRange, ApiError> {
-    let found = find_sequences_by_ids(&state.store, endpoint, ids).await?;
+    let sequences = find_sequences_by_ids(&state.store, endpoint, ids).await?;
     let unknown = ids.iter().enumerate();
-    let unknown = unknown.filter(|(_, id)| !found.contains_key(*id));
+    let unknown = unknown.filter(|(_, id)| !sequences.contains_key(*id));
     let faults: Faults = unknown
         .map(|(index, id)| {
             let sentence = format!("{id} is the id of no delivery to this endpoint: leave it out.");
@@ -42,7 +42,9 @@ async fn range_from_ids(
     if !faults.is_empty() {
         return Err(ApiError::invalid(faults));
     }
-    Ok(ReplayRange::for_deliveries(found.into_values().collect()))
+    Ok(ReplayRange::for_deliveries(
+        sequences.into_values().collect(),
+    ))
 }
 
 async fn matching_range(

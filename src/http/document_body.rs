@@ -37,13 +37,13 @@ pub(crate) enum DocumentCall {
 #[derive(Debug)]
 pub(crate) struct DocumentBody {
     call: DocumentCall,
-    sent: JsonObject,
+    sent_body: JsonObject,
     /// The document that a body with only an IRN stands for; `None` if the body itself is the document.
-    meant: Option<DocumentByIrn>,
+    document_by_irn: Option<DocumentByIrn>,
     /// The caller's document with the amounts that were computed for it; `None` before `calculate` is called.
-    completed: Option<Map<String, Value>>,
+    completed_fields: Option<Map<String, Value>>,
     /// True if the body has only an IRN, but no stored invoice has it.
-    is_unknown: bool,
+    is_unknown_irn: bool,
 }
 
 /// The result of comparing a document with the stored invoice of the same IRN.
@@ -70,72 +70,75 @@ impl DocumentBody {
         state: &ApiState,
         call: DocumentCall,
         taxpayer: Option<&Taxpayer>,
-        sent: JsonObject,
+        sent_body: JsonObject,
     ) -> Result<Self, ApiError> {
-        let irn = lone_irn(&sent).and_then(|text| Irn::parse(text).ok());
+        let irn = lone_irn(&sent_body).and_then(|text| Irn::parse(text).ok());
         let Some((taxpayer, irn)) = taxpayer.zip(irn) else {
             return Ok(Self {
                 call,
-                sent,
-                meant: None,
-                completed: None,
-                is_unknown: false,
+                sent_body,
+                document_by_irn: None,
+                completed_fields: None,
+                is_unknown_irn: false,
             });
         };
-        let mut meant = DocumentByIrn::find_by_irn(state, call, taxpayer, &irn).await?;
-        if let (Some(meant), Some(business_id)) = (&mut meant, sent.get("business_id")) {
+        let mut document_by_irn = DocumentByIrn::find_by_irn(state, call, taxpayer, &irn).await?;
+        if let (Some(document_by_irn), Some(business_id)) =
+            (&mut document_by_irn, sent_body.get("business_id"))
+        {
             let name = "business_id".to_owned();
-            meant.fields.insert(name, business_id.clone());
+            document_by_irn.fields.insert(name, business_id.clone());
         }
         Ok(Self {
             call,
-            is_unknown: meant.is_none(),
-            sent,
-            meant,
-            completed: None,
+            is_unknown_irn: document_by_irn.is_none(),
+            sent_body,
+            document_by_irn,
+            completed_fields: None,
         })
     }
 
     pub(crate) fn fields(&self) -> &Map<String, Value> {
-        match (&self.meant, &self.completed) {
+        match (&self.document_by_irn, &self.completed_fields) {
             (Some(document), _) => &document.fields,
             (None, Some(fields)) => fields,
-            (None, None) => &self.sent,
+            (None, None) => &self.sent_body,
         }
     }
 
     /// Returns the body as the caller sent it.
     pub(crate) fn sent_fields(&self) -> &Map<String, Value> {
-        &self.sent
+        &self.sent_body
     }
 
     /// Computes the amounts that the caller's document leaves out. Returns `None` if the body stands for a stored
     /// invoice, which has all amounts.
     pub(crate) fn calculate(&mut self, catalog: &Catalog) -> Option<Result<Calculation, Faults>> {
-        if self.meant.is_some() {
+        if self.document_by_irn.is_some() {
             return None;
         }
-        let done = calculated::compute_amounts(&self.sent, DocumentForm::Authority, catalog);
-        self.completed = Some(done.fields);
-        Some(done.outcome)
+        let calculated =
+            calculated::compute_amounts(&self.sent_body, DocumentForm::Authority, catalog);
+        self.completed_fields = Some(calculated.fields);
+        Some(calculated.outcome)
     }
 
     /// Returns warnings about the values of the stored invoice that its document leaves out.
     pub(crate) fn warnings(&self) -> &[String] {
-        self.meant
+        self.document_by_irn
             .as_ref()
             .map_or(&[], |document| &document.warnings)
     }
 
     pub(crate) fn source(&self) -> DocumentSource {
-        match self.meant {
+        match self.document_by_irn {
             Some(_) => DocumentSource::StoredInvoice,
             None => DocumentSource::Caller,
         }
     }
 
     fn stored_invoice(&self) -> Option<&Invoice> {
-        self.meant.as_ref()?.stored.as_ref()
+        self.document_by_irn.as_ref()?.stored.as_ref()
     }
 
     /// Returns the error for faults of the document. If the document was made from a stored invoice, the faults name
@@ -145,20 +148,20 @@ impl DocumentBody {
             return local_faults::refusal_error(self.faults_to_report(faults), self.fields());
         };
         let faults = to_stored_faults(invoice, catalog, faults);
-        local_faults::refusal_error(faults, &self.sent)
+        local_faults::refusal_error(faults, &self.sent_body)
     }
 
-    /// Returns the faults of the fields that were sent, if the body has only an IRN: its caller did not begin to write a
-    /// document, so the fields that are missing in it do not matter.
+    /// If the body has only an IRN, returns only the faults of the fields that were sent: the caller did not begin to
+    /// write a document, so missing fields do not matter.
     fn faults_to_report(&self, faults: Faults) -> Faults {
-        if self.meant.is_some() || !has_only_irn(&self.sent) {
+        if self.document_by_irn.is_some() || !has_only_irn(&self.sent_body) {
             return faults;
         }
         let sent = faults
             .iter()
-            .filter(|fault| self.sent.contains_key(&fault.path));
+            .filter(|fault| self.sent_body.contains_key(&fault.path));
         let mut reported: Faults = sent.cloned().collect();
-        if self.is_unknown && !reported.iter().any(|fault| fault.path == "irn") {
+        if self.is_unknown_irn && !reported.iter().any(|fault| fault.path == "irn") {
             reported.push(Fault::field("irn", not_stored_rule()));
         }
         if reported.is_empty() {
@@ -178,7 +181,7 @@ impl DocumentBody {
         irn: &Irn,
         sent: &Map<String, Value>,
     ) -> Result<DocumentComparison, ApiError> {
-        if self.meant.is_some() {
+        if self.document_by_irn.is_some() {
             return Ok(DocumentComparison {
                 differences: Differences::default(),
                 source: self.stored_invoice().map(SeenInvoice::from),
@@ -291,9 +294,9 @@ async fn earlier_submission_document(
     let reader = state.store.reader();
     let runs = runs::find_owned_by_irn_keys(reader, taxpayer.id, vec![irn.key()]).await?;
     let submission = runs.iter().find(|run| run.operation() == Operation::Submit);
-    let kept =
+    let valid_submission =
         submission.filter(|run| !matches!(run.state(), RunState::Refused | RunState::Cancelled));
-    let document = kept.and_then(|run| run.payload.submission());
+    let document = valid_submission.and_then(|run| run.payload.submission());
     Ok(document.map(AuthorityDocument::validate_request_body))
 }
 
@@ -306,9 +309,9 @@ mod tests {
     use crate::http::forms::testing::{catalog, object};
 
     #[test]
-    fn of_a_body_with_only_an_irn_the_faults_of_its_fields_are_reported() {
+    fn a_body_with_only_an_irn_has_only_the_faults_of_its_fields() {
         let irn = "INV001-94AD90FB-20261121";
-        for (sent, is_unknown, reported) in [
+        for (sent, is_unknown_irn, expected) in [
             (json!({ "irn": "INV001" }), false, vec!["irn_malformed"]),
             (json!({ "irn": 7 }), false, vec!["type"]),
             (json!({ "irn": irn }), true, vec!["stored"]),
@@ -327,31 +330,31 @@ mod tests {
             let faults = submission::read(DocumentSource::Caller, &fields, None, &catalog());
             let body = DocumentBody {
                 call: DocumentCall::Submit,
-                sent: fields.into(),
-                meant: None,
-                completed: None,
-                is_unknown,
+                sent_body: fields.into(),
+                document_by_irn: None,
+                completed_fields: None,
+                is_unknown_irn,
             };
-            let told = body.faults_to_report(faults.unwrap_err());
-            let mut rules: Vec<_> = told.iter().map(Fault::rule).collect();
+            let faults = body.faults_to_report(faults.unwrap_err());
+            let mut rules: Vec<_> = faults.iter().map(Fault::rule).collect();
             rules.sort_unstable();
-            assert_eq!(rules, reported, "{sent}");
+            assert_eq!(rules, expected, "{sent}");
         }
         let fields = object(json!({ "irn": "INV001", "note": "x" }));
         let faults = submission::read(DocumentSource::Caller, &fields, None, &catalog());
         let faults = faults.unwrap_err();
         let body = DocumentBody {
             call: DocumentCall::Submit,
-            sent: fields.into(),
-            meant: None,
-            completed: None,
-            is_unknown: false,
+            sent_body: fields.into(),
+            document_by_irn: None,
+            completed_fields: None,
+            is_unknown_irn: false,
         };
         assert_eq!(body.faults_to_report(faults.clone()), faults);
     }
 
     #[test]
-    fn only_a_body_that_says_nothing_else_means_the_stored_invoice() {
+    fn only_a_body_with_nothing_but_an_irn_stands_for_the_stored_invoice() {
         let irn = "INV001-94AD90FB-20261121";
         let cases = [
             (json!({ "irn": irn }), Some(irn)),

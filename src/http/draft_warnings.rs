@@ -1,5 +1,5 @@
-//! The warnings about a new invoice that its fields alone do not cause: those that depend on the stored invoices, on the
-//! present day and on the letters that the paper can show.
+//! The warnings about a new invoice that depend on more than its fields: on the stored invoices, on the present day and
+//! on the letters that the printed document can show.
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
@@ -15,11 +15,11 @@ use crate::store::invoices;
 /// Returns the warnings about an invoice of Create Invoice (Standard), besides those of its form.
 pub(crate) async fn find_draft_warnings(
     state: &ApiState,
-    id: TaxpayerId,
+    taxpayer: TaxpayerId,
     form: &StandardInvoiceForm,
 ) -> Result<Vec<String>, ApiError> {
     let unknown_original = match &form.original {
-        Some(original) => unknown_original_warning(state, id, original).await?,
+        Some(original) => unknown_original_warning(state, taxpayer, original).await?,
         None => None,
     };
     let issued = form.draft.invoice_date;
@@ -33,13 +33,13 @@ pub(crate) async fn find_draft_warnings(
 /// may be older than this service.
 async fn unknown_original_warning(
     state: &ApiState,
-    id: TaxpayerId,
+    taxpayer: TaxpayerId,
     original: &InvoiceRef,
 ) -> Result<Option<String>, ApiError> {
     let is_irn = Irn::parse(&original.text).is_ok();
-    let found = match path_ids::check_invoice_ref(original.clone()) {
+    let stored_original = match path_ids::check_invoice_ref(original.clone()) {
         Ok(InvoiceRef { kind, text }) => {
-            invoices::find_owned_by_unique_no(&state.store, id, kind, &text).await?
+            invoices::find_owned_by_unique_no(&state.store, taxpayer, kind, &text).await?
         }
         Err(_) => None,
     };
@@ -48,7 +48,7 @@ async fn unknown_original_warning(
     } else {
         ": it can be submitted by its IRN alone only if the reference is an IRN"
     };
-    Ok(found
+    Ok(stored_original
         .is_none()
         .then(|| format!("original_invoice_reference names no invoice of this account{advice}")))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 use webhook_client::auth::read_token;
 use webhook_client::format::{BodyFormat, interpret_body};
@@ -54,7 +55,9 @@ pub fn read_forms(text: &[u8]) {
     read_form(body, catalog, standard_invoice::read);
     read_form(body, catalog, taxpayer::read);
     read_form(body, catalog, profile::read);
-    read_form(body, catalog, payment_update::read);
+    read_form(body, catalog, |reader| {
+        payment_update::read(reader, Date::MAX)
+    });
     read_form(body, catalog, take_back::read);
     read_form(body, catalog, relayed_payment::read);
     read_form(body, catalog, update_status::read);
@@ -101,8 +104,8 @@ fn check_faults<T>(body: &Map<String, Value>, read: Result<AcceptedForm<T>, Faul
             .iter()
             .all(|fault| json_pointer(&fault.path).starts_with('/'))
     );
-    let words = faults.summary();
-    drop(authority::explain(&words, &Value::Object(body.clone())));
+    let summary = faults.summary();
+    drop(authority::explain(&summary, &Value::Object(body.clone())));
     drop(local_faults::refusal_error(faults, body));
 }
 

@@ -1,4 +1,4 @@
-//! Readiness: the process is ready if the database accepts a write, no actor has been given up after crashes, and not
+//! Readiness: the process is ready if the database accepts a write, no actor has failed after too many panics, and not
 //! too many taxpayers' actors are stuck. If the authority is unreachable or a few of those actors are stuck, the
 //! process is still ready, but degraded. The results of the probes are cached for a few seconds.
 
@@ -21,7 +21,7 @@ const AUTHORITY_PROBE_LIFETIME: Duration = Duration::from_secs(5);
 /// Timeout of the database probe. It is longer than a write may wait in the queue of writes.
 const DATABASE_PROBE_TIMEOUT: Duration = Duration::from_secs(6);
 /// The interval at which `wait_for_database_fault` checks for a fault.
-const FAULT_LOOK_EVERY: Duration = Duration::from_millis(250);
+const FAULT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The number of failed probes in a row after which the authority counts as silent. A single failure may be just a late
 /// answer.
 const SILENT_AFTER_PROBES: u32 = 2;
@@ -31,7 +31,7 @@ const AUTHORITY_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// few stuck actors may be due to the data of their taxpayers.
 const STUCK_ACTORS_MIN: usize = 8;
 
-/// A running probe of the database that has taken longer than this already shows that the database is silent.
+/// If the running probe of the database takes longer than this, the database counts as silent.
 const DATABASE_SILENT_AFTER: Duration = Duration::from_secs(4);
 /// The status of a process that was asked to stop.
 const STOPPING: &str = "stopping";
@@ -84,13 +84,13 @@ impl Health {
         incident: Option<&'static str>,
     ) -> HealthReport {
         let database = self.database.get_or_load(self.probe_database(store)).await;
-        let database = database.map(|fault| HealthIssue::outage(fault_words(fault)));
+        let database = database.map(|fault| HealthIssue::down(fault_reason(fault)));
         let incident = incident.map(HealthIssue::degraded);
-        let probed = self
+        let probe_result = self
             .authority
             .get_or_load(self.probe_authority(client))
             .await;
-        let authority = incident.or(probed);
+        let authority = incident.or(probe_result);
         let actors = check_actors(tree);
         let issues = [database.as_ref(), actors.as_ref(), authority.as_ref()];
         *self.lock_last_issue() = gravest_issue(issues).cloned();
@@ -98,12 +98,12 @@ impl Health {
     }
 
     /// Returns why the process was not ready at the last report; `None` if it was ready.
-    pub(crate) fn last_reason_not_ready(&self) -> Option<String> {
+    pub(crate) fn last_unready_reason(&self) -> Option<String> {
         self.last_reason(Severity::Down)
     }
 
     /// Returns why the process was degraded at the last report; `None` if it was not ready, or if nothing was wrong.
-    pub(crate) fn last_reason_degraded(&self) -> Option<String> {
+    pub(crate) fn last_degraded_reason(&self) -> Option<String> {
         self.last_reason(Severity::Degraded)
     }
 
@@ -122,7 +122,7 @@ impl Health {
     /// Waits until something is wrong with the database.
     pub(crate) async fn wait_for_database_fault(&self) {
         while self.database_fault().is_none() {
-            sleep(FAULT_LOOK_EVERY).await;
+            sleep(FAULT_CHECK_INTERVAL).await;
         }
     }
 
@@ -163,8 +163,8 @@ impl Health {
     /// `/health/ready`.
     async fn probe_database(&self, store: &Store) -> Option<DatabaseFault> {
         self.lock_last_probe().running_since = Some(Instant::now());
-        let probed = timeout(DATABASE_PROBE_TIMEOUT, store.check_writes()).await;
-        let fault = match probed {
+        let probe_result = timeout(DATABASE_PROBE_TIMEOUT, store.check_writes()).await;
+        let fault = match probe_result {
             Ok(Ok(())) => None,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the database does not answer or takes no write");
@@ -220,7 +220,7 @@ impl HealthIssue {
         }
     }
 
-    fn outage(reason: impl Into<String>) -> Self {
+    fn down(reason: impl Into<String>) -> Self {
         Self {
             severity: Severity::Down,
             reason: reason.into(),
@@ -251,10 +251,10 @@ struct Check {
 }
 
 impl From<Option<HealthIssue>> for Check {
-    fn from(fault: Option<HealthIssue>) -> Self {
+    fn from(issue: Option<HealthIssue>) -> Self {
         Self {
-            status: status_name(fault.as_ref().map(|fault| fault.severity)),
-            reason: fault.map(|fault| fault.reason),
+            status: status_name(issue.as_ref().map(|issue| issue.severity)),
+            reason: issue.map(|issue| issue.reason),
         }
     }
 }
@@ -304,7 +304,7 @@ impl HealthReport {
 }
 
 /// Returns the reason that `/health/ready` shows for a fault of the database.
-fn fault_words(fault: DatabaseFault) -> &'static str {
+fn fault_reason(fault: DatabaseFault) -> &'static str {
     match fault {
         DatabaseFault::Silent => "the database does not answer",
         DatabaseFault::DiskFull => "the disk of the database is full",
@@ -326,7 +326,7 @@ fn fault_from_code(code: Option<&str>) -> DatabaseFault {
 
 fn check_actors(tree: &Tree) -> Option<HealthIssue> {
     if let Err(reason) = tree.readiness() {
-        return Some(HealthIssue::outage(reason));
+        return Some(HealthIssue::down(reason));
     }
     let taxpayers = tree.busy_actors(kinds::TAXPAYER);
     stuck_actors_issue(taxpayers.stuck, taxpayers.all)
@@ -337,7 +337,7 @@ fn stuck_actors_issue(stuck: usize, at_work: usize) -> Option<HealthIssue> {
     match stuck {
         0 => None,
         many if many >= STUCK_ACTORS_MIN && many * 2 >= at_work => {
-            Some(HealthIssue::outage(reason()))
+            Some(HealthIssue::down(reason()))
         }
         _ => Some(HealthIssue::degraded(reason())),
     }
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_dead_authority_degrades_and_a_dead_database_is_down() {
-        let dead = || Some(HealthIssue::outage(broken_reason()));
+        let dead = || Some(HealthIssue::down(broken_reason()));
         let ill = || Some(HealthIssue::degraded(broken_reason()));
         let status =
             |database, actors, authority| HealthReport::new(database, actors, authority).status;
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn the_gravest_problem_of_a_report_is_remembered_with_its_reason() {
-        let down = || Some(HealthIssue::outage("down"));
+        let down = || Some(HealthIssue::down("down"));
         let degraded = |reason: &str| Some(HealthIssue::degraded(reason));
         let health = Health::default();
         let cases = [
@@ -385,8 +385,8 @@ mod tests {
         for (issues, not_ready, ill) in cases {
             let issues = issues.each_ref().map(Option::as_ref);
             *health.lock_last_issue() = gravest_issue(issues).cloned();
-            assert_eq!(health.last_reason_not_ready().as_deref(), not_ready);
-            assert_eq!(health.last_reason_degraded().as_deref(), ill);
+            assert_eq!(health.last_unready_reason().as_deref(), not_ready);
+            assert_eq!(health.last_degraded_reason().as_deref(), ill);
         }
     }
 
@@ -411,7 +411,7 @@ mod tests {
     #[test]
     fn a_stuck_actor_degrades_and_most_of_many_are_down() {
         let severity =
-            |count, at_work| stuck_actors_issue(count, at_work).map(|fault| fault.severity);
+            |count, at_work| stuck_actors_issue(count, at_work).map(|issue| issue.severity);
         assert_eq!(severity(0, 100), None);
         assert_eq!(severity(1, 1), Some(Severity::Degraded));
         assert_eq!(severity(STUCK_ACTORS_MIN, 100), Some(Severity::Degraded));

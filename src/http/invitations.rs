@@ -1,5 +1,5 @@
 //! Makes the one-time links with which people choose a password, for pages and for the API, or has them mailed. The
-//! calling handler checks the right to make one. Nobody may make a link for themselves, because a session or a key
+//! calling handler checks the right to make a link. Nobody may make a link for themselves, because a session or a key
 //! alone must not be enough to set a password.
 
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl<'a> From<&'a Invitation> for InvitationView<'a> {
     }
 }
 
-/// Says who invites whom, and why.
+/// The person who is invited, the actor who invites, and the reason.
 #[derive(Debug)]
 pub(crate) struct InvitationRequest {
     pub(crate) owner: SessionOwner,
@@ -60,19 +60,19 @@ pub(crate) struct InvitationRequest {
     pub(crate) claim: Option<IdempotencyClaim>,
 }
 
-/// Makes an invitation, which ends an earlier one of the same person. `None` if there is no such person, if the account
-/// is disabled, or if the maker has meanwhile lost the right to make links.
+/// Makes an invitation, which ends an earlier invitation of the same person. Returns `None` if there is no such person,
+/// if the account is disabled, or if the maker has meanwhile lost the right to make links.
 pub(crate) async fn make_invitation(
     state: &ApiState,
     request: &HttpRequest,
-    order: InvitationRequest,
+    invitation: InvitationRequest,
 ) -> Result<Option<Invitation>, ApiError> {
     let InvitationRequest {
         owner,
         by,
         reason,
         claim,
-    } = order;
+    } = invitation;
     if by == owner.actor() {
         let message = "Nobody makes a link for itself. Change your password, or ask somebody else for a link.";
         return Err(ApiError::new(ErrorCode::InvalidTransition, message));
@@ -81,7 +81,7 @@ pub(crate) async fn make_invitation(
         return Ok(None);
     };
     let token = InvitationToken::new(clock::system_rng().random());
-    let new = NewInvitation {
+    let new_invitation = NewInvitation {
         owner,
         token: &token,
         by,
@@ -89,7 +89,7 @@ pub(crate) async fn make_invitation(
         claim,
         now: state.now(),
     };
-    let expires_at = match invitations::add(&state.store, new).await {
+    let expires_at = match invitations::add(&state.store, new_invitation).await {
         Ok(Some(expires_at)) => expires_at,
         Ok(None) => return Ok(None),
         Err(StoreError::Duplicate(_)) => return Err(ApiError::idempotency_in_progress()),
@@ -104,8 +104,8 @@ pub(crate) async fn make_invitation(
     }))
 }
 
-/// Has a link mailed to a contact person of this account. Refuses it if the address, the account or its integrator got
-/// as many such mails in a day as it may.
+/// Has a link mailed to a contact person of this account. Fails if the address, the account or its integrator has
+/// reached its maximum of such mails in a day.
 pub(crate) async fn mail_invitation(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -122,14 +122,14 @@ pub(crate) async fn mail_invitation(
         );
     }
     let integrator = taxpayers::load_payer(store, taxpayer).await?;
-    let next = invitations::find_next_mail_time(store, taxpayer, integrator, now).await?;
-    if let Some(next) = next {
+    let next_mail_at = invitations::find_next_mail_time(store, taxpayer, integrator, now).await?;
+    if let Some(next_mail_at) = next_mail_at {
         let message = format!(
             "No mail was sent: in a day so many people may be invited by mail, and no more. The next mail may be sent \
              at {}. Show the link instead, and hand it over yourself.",
-            next.strftime("%Y-%m-%d %H:%M:%S UTC")
+            next_mail_at.strftime("%Y-%m-%d %H:%M:%S UTC")
         );
-        let wait = next.duration_since(now).unsigned_abs();
+        let wait = next_mail_at.duration_since(now).unsigned_abs();
         return Err(ApiError::new(ErrorCode::RateLimited, message).with_retry_after(wait));
     }
     Ok(invitations::add_mail(store, person.owner, by, integrator, now).await?)
@@ -138,8 +138,8 @@ pub(crate) async fn mail_invitation(
 /// Returns the full URL of a page, with the host of this request. Returns only the path if the owner of the link signs
 /// in on another listener, because its host is not known here.
 fn page_url(state: &ApiState, request: &HttpRequest, owner: SessionOwner, path: String) -> String {
-    let is_here = Listener::from_request(request).serves_person(owner);
-    match state.origin(request).filter(|_| is_here) {
+    let is_served_here = Listener::from_request(request).serves_person(owner);
+    match state.origin(request).filter(|_| is_served_here) {
         Some(origin) => format!("{origin}{path}"),
         None => path,
     }

@@ -1,5 +1,5 @@
 //! The files of an invoice: the printed document as PDF ("the paper"), the UBL, the document as JSON, and the picture
-//! of the QR code. The files of a signed invoice show the signed document; those of any other show the stored invoice.
+//! of the QR code. The files of a signed invoice show the signed document, and other files the stored invoice.
 
 use actix_web::HttpRequest;
 use invoice_pdf::{Logo, Look, PdfError, Sheet, Standing};
@@ -31,7 +31,7 @@ use crate::store::invoices::{ubl_parts, verify_links};
 use crate::store::runs;
 
 /// The fields of a line that the document of a stored invoice has, but that Submit does not know.
-const LINE_TAXES: [&str; 2] = ["tax_category", "total_tax"];
+const LINE_TAX_FIELDS: [&str; 2] = ["tax_category", "total_tax"];
 
 /// The kinds of files of an invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ pub(crate) async fn make_file(
             let code = stored.invoice.signed_qr_code();
             warnings.extend(code.and_then(paper_texts::unprintable_qr_warning));
             let paper = PdfContent {
-                beside: unmapped_ubl_parts(state, stored, &document).await?,
+                unmapped_parts: unmapped_ubl_parts(state, stored, &document).await?,
                 document,
                 look: document_look(state, &stored.supplier).await?,
                 standing: if stored.invoice.authority.signed {
@@ -189,7 +189,7 @@ async fn signed_or_submittable_document(
         .get_mut("invoice_line")
         .and_then(Value::as_array_mut);
     for line in lines.into_iter().flatten().filter_map(Value::as_object_mut) {
-        for name in LINE_TAXES {
+        for name in LINE_TAX_FIELDS {
             line.remove(name);
         }
     }
@@ -216,11 +216,11 @@ async fn ubl_text(
     stored: &StoredInvoice,
     document: TradeDocument,
 ) -> Result<String, ApiError> {
-    let beside = unmapped_ubl_parts(state, stored, &document).await?;
+    let unmapped_parts = unmapped_ubl_parts(state, stored, &document).await?;
     let text = state
         .printing
         .compute_in_payer_turn(stored.supplier.payer(), move || {
-            ubl::write_with_parts(&document, &beside)
+            ubl::write_with_parts(&document, &unmapped_parts)
         })
         .await?;
     let reason = match text {
@@ -256,14 +256,14 @@ pub(crate) async fn make_received_file(
 ) -> Result<FileAnswer, ApiError> {
     let mut warnings = Vec::new();
     let bytes = if file == InvoiceFile::Pdf {
-        let found = read_document(document, &state.catalog.get());
-        let document =
-            found.map_err(|reason| Fault::new("supplier_irn", "readable", format!("{reason}.")))?;
+        let document = read_document(document, &state.catalog.get());
+        let document = document
+            .map_err(|reason| Fault::new("supplier_irn", "readable", format!("{reason}.")))?;
         let paths = paper_texts::unprintable_paths(&document);
         warnings.extend(paper_texts::unprintable_warning(&paths));
         let paper = PdfContent {
             document,
-            beside: Vec::new(),
+            unmapped_parts: Vec::new(),
             look: Look::default(),
             standing: Standing::Received,
             qr_code: None,
@@ -288,9 +288,9 @@ pub(crate) async fn shown_trade_document(
 ) -> Result<TradeDocument, ApiError> {
     let document = signed_or_stored_document(state, stored).await?;
     let catalog = state.catalog.get();
-    let mut found = read_document(&document, &catalog).map_err(ApiError::internal)?;
-    stored.complete_document(&mut found, &catalog);
-    Ok(found)
+    let mut trade_document = read_document(&document, &catalog).map_err(ApiError::internal)?;
+    stored.complete_document(&mut trade_document, &catalog);
+    Ok(trade_document)
 }
 
 /// Returns the parts of an imported UBL file that no field of the invoice holds, as far as they still fit the document.
@@ -327,11 +327,11 @@ async fn document_look(state: &ApiState, taxpayer: &Taxpayer) -> Result<Look, Ap
         colour: settings.accent.unwrap_or_default(),
         logo: None,
     };
-    if let Some(mark) = &settings.logo
+    if let Some(logo) = &settings.logo
         && let Some(bytes) = logos::owned_by(state.store.reader(), taxpayer.id).await?
     {
         // The two reads are not one transaction: if the logo was changed in between and does not fit, none is printed.
-        look.logo = Logo::new(mark.kind, bytes).ok();
+        look.logo = Logo::new(logo.kind, bytes).ok();
     }
     Ok(look)
 }
@@ -369,7 +369,7 @@ async fn find_payer(state: &ApiState, taxpayer: TaxpayerId) -> Result<Payer, Api
 struct PdfContent {
     document: TradeDocument,
     /// The parts of an imported UBL file that no field holds, for the UBL file within the PDF.
-    beside: Vec<UnmappedPart>,
+    unmapped_parts: Vec<UnmappedPart>,
     look: Look,
     standing: Standing,
     qr_code: Option<String>,
@@ -378,7 +378,7 @@ struct PdfContent {
 
 async fn print_pdf(state: &ApiState, payer: Payer, pdf: PdfContent) -> Result<Vec<u8>, ApiError> {
     let printed = state.printing.compute_in_payer_turn(payer, move || {
-        let ubl = ubl::write_with_parts(&pdf.document, &pdf.beside).ok();
+        let ubl = ubl::write_with_parts(&pdf.document, &pdf.unmapped_parts).ok();
         invoice_pdf::render(&Sheet {
             document: &pdf.document,
             look: &pdf.look,
@@ -414,7 +414,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_path_names_the_file() {
-        let named = [
+        let paths = [
             "/x/1/pdf",
             "/x/1/ubl.xml",
             "/x/1/json",
@@ -422,7 +422,8 @@ mod tests {
             "/x/1/qr.png",
             "/x/1/qr.gif",
         ];
-        let found = named.map(|path| InvoiceFile::from_path(path).map(InvoiceFile::media_type));
+        let media_types =
+            paths.map(|path| InvoiceFile::from_path(path).map(InvoiceFile::media_type));
         let expected = [
             Some("application/pdf"),
             Some("application/xml"),
@@ -431,6 +432,6 @@ mod tests {
             Some("image/png"),
             None,
         ];
-        assert_eq!(found, expected);
+        assert_eq!(media_types, expected);
     }
 }

@@ -12,8 +12,8 @@ pub(crate) const PAGE_INVOICES: u64 = 50;
 /// The memory that is reserved for a page, in bytes. A page with long invoices reserves more for each of them.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// Reserves memory for a page of `PAGE_INVOICES` invoices, in the name of `holder`. Fails if too little is free within
-/// a minute.
+/// Reserves memory for a page of `PAGE_INVOICES` invoices, for `holder`. Fails if too little becomes free within a
+/// minute.
 pub(crate) async fn reserve_page_memory(
     state: &ApiState,
     holder: AnswerHolder,
@@ -30,8 +30,8 @@ pub(crate) async fn reserve_invoice_memory(
     bytes: usize,
 ) -> Result<AnswerPermit, ApiError> {
     let bytes = bytes.min(state.answers.smallest_share_bytes() / 2);
-    let room = state.answers.reserve(holder, bytes).await;
-    room.ok_or_else(|| {
+    let permit = state.answers.reserve(holder, bytes).await;
+    permit.ok_or_else(|| {
         let message = "Too many answers are waiting to be read, please try again";
         ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER)
     })
@@ -47,7 +47,7 @@ mod tests {
     use crate::http::testing::{TAXPAYER, start_app};
 
     #[actix_web::test]
-    async fn who_reads_a_page_gets_memory_for_each_of_its_invoices() {
+    async fn the_reader_of_a_page_gets_memory_for_each_of_its_invoices() {
         let app = start_app().await;
         let holder = AnswerHolder::for_taxpayer(TAXPAYER, None);
         for bytes in [1, PAGE_BYTES, 64 * 1024 * 1024, usize::MAX] {

@@ -8,7 +8,7 @@ use crate::http::listener::{Audience, Listener};
 const PATH_BYTES_MAX: usize = 200;
 /// The maximum number of segments of a path for which there is a guess.
 const SEGMENTS_MAX: usize = 12;
-/// The cost of a missing, additional or entirely different segment. A guess may cost at most this in total.
+/// The cost of a missing, additional or entirely different segment. A guess may cost at most this much in total.
 const SEGMENT_COST: usize = 3;
 
 /// The paths of the API document, with the people and programs that they are for.
@@ -19,25 +19,25 @@ impl KnownPaths {
         Self(paths.collect())
     }
 
-    /// Returns the one path of this listener that is nearest to `asked`. Of several that are equally near, the one with
-    /// the fewest parameters is chosen. Returns `None` if no path is near, or if it is not clear which one.
-    pub(crate) fn nearest(&self, asked: &str, listener: Listener) -> Option<&'static str> {
-        let asked_segments: Vec<_> = segments(asked).collect();
-        if asked.len() > PATH_BYTES_MAX || asked_segments.len() > SEGMENTS_MAX {
+    /// Returns the path of this listener that is nearest to `requested`. If several paths are equally near, returns the
+    /// path with the fewest parameters. Returns `None` if no path is near, or if several are equally good.
+    pub(crate) fn nearest(&self, requested: &str, listener: Listener) -> Option<&'static str> {
+        let requested_segments: Vec<_> = segments(requested).collect();
+        if requested.len() > PATH_BYTES_MAX || requested_segments.len() > SEGMENTS_MAX {
             return None;
         }
         let served = self.0.iter().filter(|path| listener.serves(path.0));
-        let mut near: Vec<_> = served
+        let mut candidates: Vec<_> = served
             .filter_map(|(_, path)| {
                 let known: Vec<_> = segments(path).collect();
-                let cost = path_change_cost(&asked_segments, &known)
+                let cost = path_change_cost(&requested_segments, &known)
                     .filter(|cost| *cost <= SEGMENT_COST)?;
-                let parameters = known.iter().filter(|one| is_parameter(one)).count();
+                let parameters = known.iter().filter(|segment| is_parameter(segment)).count();
                 Some(((cost, parameters), *path))
             })
             .collect();
-        near.sort_unstable();
-        match near.as_slice() {
+        candidates.sort_unstable();
+        match candidates.as_slice() {
             [(first, _), (second, _), ..] if first == second => None,
             [(_, path), ..] => Some(path),
             [] => None,
@@ -55,14 +55,14 @@ fn is_parameter(segment: &str) -> bool {
 
 /// Returns the cost of the changes that lead from one path to the other. Returns `None` if the paths differ by more
 /// than one missing or additional segment.
-fn path_change_cost(asked: &[&str], known: &[&str]) -> Option<usize> {
-    if asked.len() == known.len() {
-        return Some(segments_cost(asked, known));
+fn path_change_cost(requested: &[&str], known: &[&str]) -> Option<usize> {
+    if requested.len() == known.len() {
+        return Some(segments_cost(requested, known));
     }
-    let (short, long) = if asked.len() < known.len() {
-        (asked, known)
+    let (short, long) = if requested.len() < known.len() {
+        (requested, known)
     } else {
-        (known, asked)
+        (known, requested)
     };
     if long.len() - short.len() > 1 {
         return None;
@@ -74,27 +74,27 @@ fn path_change_cost(asked: &[&str], known: &[&str]) -> Option<usize> {
     without_one.min().map(|least| least + SEGMENT_COST)
 }
 
-fn segments_cost(asked: &[&str], known: &[&str]) -> usize {
-    asked
+fn segments_cost(requested: &[&str], known: &[&str]) -> usize {
+    requested
         .iter()
         .zip(known)
-        .map(|(asked, known)| segment_cost(asked, known))
+        .map(|(requested, known)| segment_cost(requested, known))
         .sum()
 }
 
 /// Returns the number of changed letters, at most `SEGMENT_COST`; 0 for a parameter, which matches any segment.
-fn segment_cost(asked: &str, known: &str) -> usize {
-    if is_parameter(asked) || is_parameter(known) {
+fn segment_cost(requested: &str, known: &str) -> usize {
+    if is_parameter(requested) || is_parameter(known) {
         return 0;
     }
-    osa_distance(&asked.to_lowercase(), &known.to_lowercase()).min(SEGMENT_COST)
+    osa_distance(&requested.to_lowercase(), &known.to_lowercase()).min(SEGMENT_COST)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn nearest(asked: &str, listener: Listener) -> Option<&'static str> {
+    fn nearest(requested: &str, listener: Listener) -> Option<&'static str> {
         let paths = [
             (Audience::Everybody, "/health/live"),
             (Audience::Everybody, "/health/ready"),
@@ -104,12 +104,12 @@ mod tests {
             (Audience::Customers, "/v1/app/invoices/submit"),
             (Audience::Operators, "/ops/incidents"),
         ];
-        KnownPaths::new(paths.into_iter()).nearest(asked, listener)
+        KnownPaths::new(paths.into_iter()).nearest(requested, listener)
     }
 
     #[test]
     fn the_nearest_path_is_the_one_that_was_meant() {
-        for (asked, meant) in [
+        for (requested, meant) in [
             ("/v1/taxpayers/invoices", Some("/v1/tax-payers/invoices")),
             ("/V1/tax-payers/invoice", Some("/v1/tax-payers/invoices")),
             ("/v1/tax-payers/invoices/", Some("/v1/tax-payers/invoices")),
@@ -131,7 +131,7 @@ mod tests {
             (&"/v1".repeat(20), None),
             (&format!("/{}", "a".repeat(300)), None),
         ] {
-            assert_eq!(nearest(asked, Listener::Only), meant, "{asked}");
+            assert_eq!(nearest(requested, Listener::Only), meant, "{requested}");
         }
     }
 

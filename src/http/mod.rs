@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `api` | the endpoints and their handlers, a folder for each part of the API |
 //! | `endpoint` | a line of the table: one path |
-//! | `known_paths` | the path that a caller of an unknown one probably meant |
+//! | `known_paths` | the known path that the caller of an unknown path probably meant |
 //! | `middleware` | code around every handler: request id, access log, policy |
 //! | `incidents` | the incidents that this process sees now |
 //! | `replicas` | the heartbeats of the replicas |
@@ -19,11 +19,11 @@
 //! | `corrections` | corrections of signed invoices, for the API and the dashboard, and their worker |
 //! | `approval` | the submission that begins with an approval |
 //! | `draft_warnings` | the warnings about a new invoice, for the API and the dashboard |
-//! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
+//! | `invoice_files` | the printed document, the UBL and the pictures of an invoice |
 //! | `delivery_links`, `delivery_selection` | links to one delivery, for support; the deliveries that were chosen to be sent again |
 //! | `document_body`, `stored_invoice` | the document that the body of a call stands for; a stored invoice and its document |
 //! | `invoice_page` | the reservation of memory for a page of invoices |
-//! | `paper_texts` | the words of an invoice's paper, and the texts that it cannot show |
+//! | `paper_texts` | the words of a printed invoice, and the texts that it cannot show |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `invitations` | one-time links with which people choose a password |
 //! | `onboarding` | the accounts of new taxpayers |
@@ -150,7 +150,7 @@ pub fn openapi_document() -> &'static str {
 pub fn routes(config: &mut web::ServiceConfig) {
     config.app_data(web::Data::new(ApiDocument(openapi_document)));
     let paths = endpoint::sort_by_precedence(endpoint_table());
-    // A path with a secret in it must look like one that does not exist, so it is never suggested.
+    // A path with a secret in it must look like a path that does not exist, so it is never suggested.
     let suggested = paths
         .iter()
         .filter(|path| path.is_documented() && !path.pattern.contains("{token}"));

@@ -1,6 +1,6 @@
 //! Builds the accounts of new taxpayers, for the API and for the pages of integrators: looks for values that other
-//! accounts have, checks the quota and hashes the password. Also limits how many emails can be tried with the other
-//! changes that are refused if an email is taken.
+//! accounts have, checks the quota and hashes the password. Also limits how many emails a caller can try with other
+//! changes that are refused if another account has the email.
 
 use crate::actors::taxpayer::commands::Onboard;
 use crate::domain::kernel::fault::Faults;
@@ -42,12 +42,12 @@ pub(crate) async fn build_onboarding(
         taken_values::find_taken_values(state.store.reader(), &taxpayer, Some(&person.email))
             .await?;
     let now = state.now();
-    let counted = if onboarding.conflicts.is_empty() {
+    let allowance = if onboarding.conflicts.is_empty() {
         state.limits.count_onboarding(integrator_id, now)
     } else {
         state.limits.count_refused_create(integrator_id, now)
     };
-    counted.map_err(limits::limit_error)?;
+    allowance.map_err(limits::limit_error)?;
     if let Some(password) = person.password.filter(|_| onboarding.conflicts.is_empty()) {
         let salt = people::find_password_hash_by_email(&state.store, &person.email).await?;
         onboarding.contact.password_hash = Some(
@@ -76,7 +76,7 @@ pub(crate) fn integrator_with_email_limit(
     sets_email.then_some(taxpayer.integrator_id)
 }
 
-/// Makes a change that is refused if its email is taken. Such a refusal uses up a part of the allowance of
+/// Makes a change that is refused if another account has its email. Such a refusal uses up a part of the allowance of
 /// `integrator`, if one is given. The part is taken before the change and given back if the change was not refused for
 /// this reason. So once the allowance is used up, a free email gets the same error as a taken one, and nobody can try
 /// further emails.
@@ -92,13 +92,13 @@ pub(crate) async fn change_counting_taken_email<T>(
         .limits
         .count_refused_create(integrator, state.now())
         .map_err(limits::limit_error)?;
-    let changed = change.await;
-    if !changed.as_ref().is_err_and(is_about_taken_value) {
+    let result = change.await;
+    if !result.as_ref().is_err_and(is_about_taken_value) {
         state
             .limits
             .give_back_refused_create(integrator, state.now());
     }
-    changed
+    result
 }
 
 fn is_about_taken_value(error: &ApiError) -> bool {

@@ -1,4 +1,4 @@
-//! The words of an invoice's paper: the name of a tax, and the texts that a file of an invoice cannot show. The PDF
+//! The words of a printed invoice: the name of a tax, and the texts that a file of an invoice cannot show. The PDF
 //! shows a mark in the place of each letter that none of its fonts has, and the caller gets a warning. A text with a
 //! character that XML forbids is refused, with its path.
 
@@ -10,7 +10,7 @@ use crate::domain::invoice::trade::find_tax;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
-/// Returns the tax of a category in words, such as "VAT 7.5 %". Without a percent, it is that of the authority's list.
+/// Returns the tax of a category in words, such as "VAT 7.5 %". Without `percent`, the authority's list decides.
 pub(crate) fn tax_words(category: &str, percent: Option<Amount>, catalog: &Catalog) -> String {
     let listed = find_tax(category, &[], catalog);
     invoice_pdf::tax_label(&Tax {
@@ -68,8 +68,8 @@ pub(crate) fn unprintable_draft_warning(draft: &Draft) -> Option<String> {
     let form = if is_full { FULL_NAMES } else { STANDARD_NAMES };
     let address = &draft.customer.address;
     let values = [&draft.customer.name, &address.street_name, &address.city];
-    let named = form.customer.into_iter().zip(values);
-    let mut texts: Vec<_> = named
+    let customer_texts = form.customer.into_iter().zip(values);
+    let mut texts: Vec<_> = customer_texts
         .map(|(name, value)| (name.to_owned(), value.as_str()))
         .collect();
     for name in ["note", "payment_terms_note"] {
@@ -160,8 +160,8 @@ pub(crate) fn find_text_with_character(letter: char, value: &Value) -> Option<St
 
 fn unprintable_text_paths(texts: Vec<(String, &str)>) -> Vec<String> {
     let texts = texts.into_iter();
-    let found = texts.filter(|(_, text)| !invoice_pdf::can_print(text));
-    found.map(|(path, _)| path).collect()
+    let unprintable = texts.filter(|(_, text)| !invoice_pdf::can_print(text));
+    unprintable.map(|(path, _)| path).collect()
 }
 
 fn text_or_empty(text: Option<&String>) -> &str {
@@ -196,23 +196,26 @@ mod tests {
             "हिन्दी",
             "ok 🙂",
         ];
-        let named = texts.iter().zip(0..);
-        let named: Vec<_> = named
+        let numbered_texts = texts.iter().zip(0..);
+        let named_texts: Vec<_> = numbered_texts
             .map(|(text, index)| (format!("t{index}"), *text))
             .collect();
-        let found = unprintable_text_paths(named);
+        let found = unprintable_text_paths(named_texts);
         assert_eq!(found, ["t2", "t3", "t4", "t5", "t6"]);
-        let told = unprintable_warning(&found).unwrap();
-        assert!(told.contains("letters of t2 and of 4 more texts"), "{told}");
+        let warning = unprintable_warning(&found).unwrap();
+        assert!(
+            warning.contains("letters of t2 and of 4 more texts"),
+            "{warning}"
+        );
         assert_eq!(unprintable_warning(&[]), None);
     }
 
     #[test]
-    fn a_code_that_is_left_out_is_told() {
-        for (length, is_told) in [(344, false), (1_368, true)] {
+    fn a_warning_names_a_qr_code_that_is_left_out() {
+        for (length, has_warning) in [(344, false), (1_368, true)] {
             assert_eq!(
                 unprintable_qr_warning(&"x".repeat(length)).is_some(),
-                is_told,
+                has_warning,
                 "{length}"
             );
         }

@@ -19,7 +19,7 @@ use crate::http::respond::error::{ApiError, RETRY_AFTER, overload_error};
 
 /// The number of hashes that run at the same time. Each takes one core and 19 MiB.
 const CONCURRENT_HASHES_MAX: usize = 2;
-/// The maximum number of hashes for sign-ins that run or wait. The last one waits less than a second.
+/// The maximum number of hashes for sign-ins that run or wait. The last of them waits less than a second.
 const SIGN_IN_HASHES_MAX: usize = 32;
 /// The maximum number of hashes for the new taxpayers of one integrator that run or wait.
 const INTEGRATOR_HASHES_MAX: usize = 16;
@@ -30,33 +30,33 @@ const CONCURRENT_ONBOARDINGS_MAX: usize = 1;
 /// Hashes passwords. All requests of the process share one queue.
 #[derive(Debug)]
 pub struct Passwords {
-    admitted: Semaphore,
-    onboardings: KeyedSemaphores<IntegratorId>,
+    sign_in_slots: Semaphore,
+    onboarding_slots: KeyedSemaphores<IntegratorId>,
     onboarding_turns: Arc<TurnGate>,
-    working: Semaphore,
+    running_slots: Semaphore,
 }
 
 impl Default for Passwords {
     fn default() -> Self {
         Self {
-            admitted: Semaphore::new(SIGN_IN_HASHES_MAX),
-            onboardings: KeyedSemaphores::new(INTEGRATOR_HASHES_MAX),
+            sign_in_slots: Semaphore::new(SIGN_IN_HASHES_MAX),
+            onboarding_slots: KeyedSemaphores::new(INTEGRATOR_HASHES_MAX),
             onboarding_turns: TurnGate::new(CONCURRENT_ONBOARDINGS_MAX),
-            working: Semaphore::new(CONCURRENT_HASHES_MAX),
+            running_slots: Semaphore::new(CONCURRENT_HASHES_MAX),
         }
     }
 }
 
 impl Passwords {
-    /// Hashes a password on a blocking thread. `salted_like` is the hash of another account with the same email;
-    /// its salt is used again. If too many hashes wait, the error asks the caller to retry.
+    /// Hashes a password on a blocking thread. `same_email_hash` is the hash of another account with the same email,
+    /// whose salt is used again. If too many hashes wait, the error asks the caller to retry.
     pub(crate) async fn hash(
         &self,
         password: SecretString,
-        salted_like: Option<String>,
+        same_email_hash: Option<String>,
     ) -> Result<String, ApiError> {
         let hash = self
-            .run_unless_queue_full(move || hash(&password, salted_like.as_deref()))
+            .run_unless_queue_full(move || hash(&password, same_email_hash.as_deref()))
             .await?;
         hash.map_err(ApiError::internal)
     }
@@ -67,10 +67,10 @@ impl Passwords {
         &self,
         integrator: IntegratorId,
         password: SecretString,
-        salted_like: Option<String>,
+        same_email_hash: Option<String>,
     ) -> Result<String, ApiError> {
-        let places = self.onboardings.for_holder(integrator);
-        let _admitted = places
+        let slots = self.onboarding_slots.for_holder(integrator);
+        let _slot = slots
             .try_acquire_owned()
             .map_err(|_| overload_error(RETRY_AFTER))?;
         let _turn = self
@@ -78,7 +78,7 @@ impl Passwords {
             .take(Some(Payer::Integrator(integrator)), 1)
             .await;
         let hash = self
-            .run_blocking(move || hash(&password, salted_like.as_deref()))
+            .run_blocking(move || hash(&password, same_email_hash.as_deref()))
             .await?;
         hash.map_err(ApiError::internal)
     }
@@ -98,8 +98,8 @@ impl Passwords {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let _admitted = self
-            .admitted
+        let _slot = self
+            .sign_in_slots
             .try_acquire()
             .map_err(|_| overload_error(RETRY_AFTER))?;
         self.run_blocking(work).await
@@ -109,20 +109,24 @@ impl Passwords {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let _working = self.working.acquire().await.map_err(ApiError::internal)?;
+        let _running = self
+            .running_slots
+            .acquire()
+            .await
+            .map_err(ApiError::internal)?;
         spawn_blocking(work).await.map_err(ApiError::internal)
     }
 
-    /// Takes every place of this integrator, so that its further hashes are refused.
+    /// Takes every slot of this integrator, so that its further hashes are refused.
     #[cfg(test)]
-    pub(crate) async fn take_all_places(
+    pub(crate) async fn take_all_slots(
         &self,
         integrator: IntegratorId,
     ) -> tokio::sync::OwnedSemaphorePermit {
-        let places = u32::try_from(INTEGRATOR_HASHES_MAX).unwrap();
-        self.onboardings
+        let slots = u32::try_from(INTEGRATOR_HASHES_MAX).unwrap();
+        self.onboarding_slots
             .for_holder(integrator)
-            .acquire_many_owned(places)
+            .acquire_many_owned(slots)
             .await
             .unwrap()
     }
@@ -130,11 +134,14 @@ impl Passwords {
 
 /// Hashes a password at the cost that OWASP recommends (19 MiB, two passes; about 20 ms), with the salt of another hash
 /// of the same email, or with a random one.
-pub(crate) fn hash(password: &SecretString, salted_like: Option<&str>) -> Result<String, Error> {
+pub(crate) fn hash(
+    password: &SecretString,
+    same_email_hash: Option<&str>,
+) -> Result<String, Error> {
     let hasher = Argon2::default();
     let password = password.expose_secret().as_bytes();
-    let like = salted_like.and_then(|hash| PasswordHash::new(hash).ok());
-    let hash: PasswordHash = match like.and_then(|like| like.salt) {
+    let salted_hash = same_email_hash.and_then(|hash| PasswordHash::new(hash).ok());
+    let hash: PasswordHash = match salted_hash.and_then(|hash| hash.salt) {
         Some(salt) => hasher.hash_password_with_salt(password, &salt)?,
         None => hasher.hash_password(password)?,
     };
@@ -211,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_hashes_of_one_email_the_right_ones_are_found() {
+    fn the_matching_hashes_of_one_email_are_found() {
         let [one, two] = passwords();
         let first = hash(&one, None).unwrap();
         let second = hash(&two, Some(&first)).unwrap();
@@ -226,10 +233,9 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn where_many_of_an_integrator_wait_its_next_one_is_asked_to_come_back_and_others_go_on()
-    {
+    async fn an_integrator_with_too_many_waiting_hashes_is_refused_and_others_are_not() {
         let passwords = Passwords::default();
-        let _all = passwords.take_all_places(IntegratorId(1)).await;
+        let _all = passwords.take_all_slots(IntegratorId(1)).await;
         let password = || SecretString::from("another password");
         let refused = passwords
             .hash_for_integrator(IntegratorId(1), password(), None)
@@ -249,7 +255,7 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn new_taxpayers_leave_a_place_to_people_who_sign_in() {
+    async fn new_taxpayers_leave_a_slot_to_people_who_sign_in() {
         let passwords = Passwords::default();
         let _turn = passwords
             .onboarding_turns
@@ -261,7 +267,10 @@ mod tests {
             None,
         ));
         assert!(futures_util::poll!(&mut waiting).is_pending());
-        assert_eq!(passwords.working.available_permits(), CONCURRENT_HASHES_MAX);
+        assert_eq!(
+            passwords.running_slots.available_permits(),
+            CONCURRENT_HASHES_MAX
+        );
         assert!(
             passwords
                 .find_matches("another password".into(), Vec::new())

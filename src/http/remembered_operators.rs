@@ -1,6 +1,7 @@
 //! The operators whose sessions and keys this process has recently found in the database. While the database does not
-//! answer, these operators can still read the pages and responses that need no database, because they need them most
-//! then. Nobody else is remembered. A revoked session or key is forgotten at the next lookup that the database answers.
+//! answer, these operators can still read the pages and responses that need no database, because they need these most
+//! at such a time. Nobody else is remembered. A revoked session or key is forgotten at the next lookup that the
+//! database answers.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,8 @@ use crate::domain::access::session::{Session, SessionOwner};
 use crate::store::accounts::keys::ValidKey;
 
 /// The time for which a session or a key is remembered.
-const REMEMBERED_FOR: Duration = Duration::from_mins(10);
-/// The maximum number of remembered sessions, and likewise of remembered keys.
+const REMEMBERED_AGE_MAX: Duration = Duration::from_mins(10);
+/// The maximum number of remembered sessions. The same maximum applies to remembered keys.
 const OPERATORS_MAX: usize = 1_000;
 
 type SecretDigest = [u8; 32];
@@ -40,7 +41,7 @@ impl RememberedOperators {
         find_remembered(&self.sessions, digest(token.expose_secret()))
     }
 
-    /// Records the result of looking up a key in the database. Remembers a key of an operator, and forgets any other.
+    /// Records the result of looking up a key in the database. Remembers the key of an operator. Forgets any other key.
     pub(crate) fn record_key_lookup(&self, key: &str, found: Option<&ValidKey>) {
         let operator = found.filter(|key| key.role.is_some());
         remember_if_found_else_forget(&self.keys, digest(key), operator.cloned());
@@ -62,17 +63,17 @@ fn digest(secret: &str) -> SecretDigest {
 fn remember_if_found_else_forget<T>(
     remembered: &DashMap<SecretDigest, (Instant, T)>,
     secret: SecretDigest,
-    found: Option<T>,
+    value: Option<T>,
 ) {
-    let Some(found) = found else {
+    let Some(value) = value else {
         remembered.remove(&secret);
         return;
     };
     if remembered.len() >= OPERATORS_MAX {
-        remembered.retain(|_, (seen, _)| seen.elapsed() < REMEMBERED_FOR);
+        remembered.retain(|_, (remembered_at, _)| remembered_at.elapsed() < REMEMBERED_AGE_MAX);
     }
     if remembered.len() < OPERATORS_MAX || remembered.contains_key(&secret) {
-        remembered.insert(secret, (Instant::now(), found));
+        remembered.insert(secret, (Instant::now(), value));
     }
 }
 
@@ -81,6 +82,6 @@ fn find_remembered<T: Clone>(
     secret: SecretDigest,
 ) -> Option<T> {
     let entry = remembered.get(&secret)?;
-    let (seen, found) = entry.value();
-    (seen.elapsed() < REMEMBERED_FOR).then(|| found.clone())
+    let (remembered_at, value) = entry.value();
+    (remembered_at.elapsed() < REMEMBERED_AGE_MAX).then(|| value.clone())
 }

@@ -31,7 +31,7 @@ use crate::store::{events, invoices, runs};
 /// The maximum number of taxpayers that a search by a part of a name, email or tax number finds.
 const NAMED_TAXPAYERS_MAX: u64 = 10;
 /// The maximum number of runs, and of audit entries, that a trace id finds.
-const TRACED_MAX: u64 = 20;
+const OBJECTS_PER_TRACE_MAX: u64 = 20;
 
 /// An object that a text names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -72,8 +72,8 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject
     {
         found.push(irn_object(owner, &irn));
     }
-    let numbered = search::find_invoices_by_number(&state.store, text).await?;
-    found.extend(numbered.iter().map(FoundObject::from));
+    let numbered_invoices = search::find_invoices_by_number(&state.store, text).await?;
+    found.extend(numbered_invoices.iter().map(FoundObject::from));
     found.extend(
         find_taxpayers(state, text)
             .await?
@@ -121,8 +121,11 @@ async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiE
     if let Some(run) = runs::find_by_id(store, id).await? {
         return Ok(vec![FoundObject::from(&run)]);
     }
-    if let Some(found) = reconciliations::find_by_id(store, id).await? {
-        let title = format!("{} of taxpayer {}", found.day, found.taxpayer_id);
+    if let Some(reconciliation) = reconciliations::find_by_id(store, id).await? {
+        let title = format!(
+            "{} of taxpayer {}",
+            reconciliation.day, reconciliation.taxpayer_id
+        );
         let path = format!("/ops/reconciliations/{id}");
         let page = format!("/console/reconciliations/{id}");
         return Ok(vec![FoundObject {
@@ -132,9 +135,9 @@ async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiE
             page,
         }]);
     }
-    if let Some(dead) = delivery_log::find_dead_by_id(store, id).await? {
-        let title = format!("Delivery {id} to taxpayer {}", dead.taxpayer_id);
-        let query = format!("taxpayer_id={}", dead.taxpayer_id);
+    if let Some(delivery) = delivery_log::find_dead_by_id(store, id).await? {
+        let title = format!("Delivery {id} to taxpayer {}", delivery.taxpayer_id);
+        let query = format!("taxpayer_id={}", delivery.taxpayer_id);
         let path = format!("/ops/webhooks/dead-letters?{query}");
         let page = format!("/console/deliveries/dead-letters?{query}");
         return Ok(vec![FoundObject {
@@ -160,18 +163,22 @@ async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiE
 async fn find_by_trace(state: &ApiState, trace: Uuid) -> Result<Vec<FoundObject>, ApiError> {
     let store = &state.store;
     let id = trace.simple().to_string();
-    let runs = runs::find_by_trace_id(store, &id, TRACED_MAX).await?;
+    let runs = runs::find_by_trace_id(store, &id, OBJECTS_PER_TRACE_MAX).await?;
     let mut events = search::find_events_by_trace_id(store, trace).await?;
     for run in &runs {
-        let of_run = events::find_owned_by_irn(store, run.taxpayer_id, &run.irn).await?;
-        events.extend(of_run.into_iter().filter(|event| is_in_trace(event, &id)));
+        let run_events = events::find_owned_by_irn(store, run.taxpayer_id, &run.irn).await?;
+        events.extend(
+            run_events
+                .into_iter()
+                .filter(|event| is_in_trace(event, &id)),
+        );
     }
     events.sort_by_key(|event| (event.taxpayer_id, event.sequence));
     events.dedup_by_key(|event| event.id);
-    let audited = audit::find_by_trace_id(store, &id, TRACED_MAX).await?;
+    let audit_entries = audit::find_by_trace_id(store, &id, OBJECTS_PER_TRACE_MAX).await?;
     let mut found: Vec<_> = runs.iter().map(FoundObject::from).collect();
     found.extend(events.iter().map(FoundObject::from));
-    found.extend(audited.iter().map(FoundObject::from));
+    found.extend(audit_entries.iter().map(FoundObject::from));
     Ok(found)
 }
 

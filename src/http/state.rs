@@ -192,7 +192,7 @@ impl ApiState {
         later_current_date(self.clock.now(), self.settings.utc_offset)
     }
 
-    /// Returns the terms that a document must meet to be signed, beside the rules of its form.
+    /// Returns the terms that a document must meet to be signed, in addition to the rules of its form.
     pub(crate) fn signing_terms(&self) -> SigningTerms {
         SigningTerms {
             latest_day: self.latest_day(),
@@ -206,8 +206,8 @@ impl ApiState {
         &self,
         taxpayer: TaxpayerId,
     ) -> Result<AddressPolicy, StoreError> {
-        let own = integrations::networks_owned_by(self.store.reader(), taxpayer).await?;
-        Ok(self.webhook_urls.with_networks(&own))
+        let own_networks = integrations::networks_owned_by(self.store.reader(), taxpayer).await?;
+        Ok(self.webhook_urls.with_networks(&own_networks))
     }
 
     /// Returns the scheme and host that links to this service begin with. This is the address in the settings; without
@@ -240,11 +240,11 @@ impl ApiState {
 
 /// True if the text looks like a host with an optional port. Any other text from the caller must not get into a link.
 fn is_host(text: &str) -> bool {
-    let is_sign = |sign: u8| sign.is_ascii_alphanumeric() || b"-._:[]".contains(&sign);
-    !text.is_empty() && text.bytes().all(is_sign)
+    let is_host_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_host_byte)
 }
 
-/// Returns the last day that is not in the future: the present one in UTC or in this time zone, whichever is later.
+/// Returns the last day that is not in the future: the present day in UTC or in this time zone, whichever is later.
 pub(crate) fn later_current_date(now: Timestamp, zone: Offset) -> Date {
     day_at(now, Offset::UTC).max(day_at(now, zone))
 }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_zone_of_the_authority_decides_the_day_and_utc_also_what_is_future() {
+    fn the_zone_decides_the_present_day_and_the_later_of_zone_and_utc_the_latest_day() {
         for (now, zone, present, latest) in [
             ("2026-01-15T22:59:59Z", 1, "2026-01-15", "2026-01-15"),
             ("2026-01-15T23:00:00Z", 1, "2026-01-16", "2026-01-16"),

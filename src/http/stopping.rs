@@ -21,8 +21,8 @@ impl Default for StopSignal {
 }
 
 impl StopSignal {
-    /// Reports the process as not ready, so that it gets no new requests. Requests that come all the same are served
-    /// until a stop is requested.
+    /// Reports the process as not ready, so that it gets no new requests. Requests that still arrive are served until
+    /// a stop is requested.
     pub fn announce_stop(&self) {
         self.0.send_replace(StopPhase::Announced);
     }

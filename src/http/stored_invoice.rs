@@ -39,9 +39,9 @@ impl StoredInvoice {
         irn: &Irn,
     ) -> Result<Option<Self>, ApiError> {
         let kind = UniqueNoType::Irn;
-        let found =
+        let invoice =
             invoices::find_owned_by_unique_no(store, supplier.id, kind, irn.as_str()).await?;
-        match found {
+        match invoice {
             Some(invoice) => Self::load(store, supplier.clone(), invoice).await.map(Some),
             None => Ok(None),
         }
@@ -63,12 +63,12 @@ impl StoredInvoice {
         })
     }
 
-    /// Returns the data of the customer; `None` if it is not stored.
+    /// Returns the details of the customer; `None` if the customer is not stored.
     pub(crate) fn customer(&self) -> Option<&CustomerDetails> {
         self.customer.as_ref().map(|customer| &customer.details)
     }
 
-    /// Returns the invoice that this one corrects; `None` if it refers to none.
+    /// Returns the IRN of the invoice that this invoice corrects; `None` if it refers to no invoice.
     pub(crate) fn original_irn(&self) -> Option<&Irn> {
         self.original.as_ref().map(|original| &original.irn)
     }
@@ -107,8 +107,8 @@ impl StoredInvoice {
         self.complete_taxes(document, catalog);
     }
 
-    /// Gives each line without a tax category the stored one. Submit has no field for it, and a document with several
-    /// taxes does not show which tax a line has.
+    /// Gives each line without a tax category the stored category. Submit has no field for the category, and a document
+    /// with several taxes does not show which tax a line has.
     fn complete_taxes(&self, document: &mut TradeDocument, catalog: &Catalog) {
         let stored = &self.invoice.lines;
         if document.lines.len() != stored.len() {
@@ -137,8 +137,8 @@ impl StoredInvoice {
     }
 }
 
-/// Adds the stored state to an address if its city is the stored one. A signed document has the address of its day; if
-/// the city has changed since then, the stored state may be wrong for it.
+/// Adds the stored state to an address if its city is the stored one. A signed document has the address of the day
+/// on which it was signed: if the city has changed since then, the stored state may be wrong.
 fn add_state(address: &mut Address, stored_city: Option<&String>, state: Option<&String>) {
     let folded =
         |city: Option<&String>| city.map_or_else(String::new, |city| letters_and_digits(city));
@@ -160,8 +160,8 @@ async fn find_corrected_invoice(
     };
     let kind = text("original_invoice_reference_type").and_then(UniqueNoType::parse);
     let kind = kind.unwrap_or(UniqueNoType::Irn);
-    let found = invoices::find_owned_by_unique_no(store, supplier.id, kind, reference).await?;
-    if let Some(original) = found {
+    let original = invoices::find_owned_by_unique_no(store, supplier.id, kind, reference).await?;
+    if let Some(original) = original {
         return Ok(Some(CorrectedInvoice {
             irn: original.irn,
             issue_date: Some(original.invoice_date),
@@ -173,8 +173,8 @@ async fn find_corrected_invoice(
     }))
 }
 
-/// Returns the faults of the document of a stored invoice as faults of the invoice: with the names of its fields, and
-/// with a rule of its own if the document names no original because the reference of the invoice leads to none.
+/// Converts the faults of the document of a stored invoice to faults of the invoice, with the names of its fields. If
+/// the document has no original because the reference of the invoice leads to none, the fault gets a rule of its own.
 pub(crate) fn to_stored_faults(invoice: &Invoice, catalog: &Catalog, faults: Faults) -> Faults {
     let has_reference = invoice.extras.contains_key(REFERENCE_FIELD);
     faults
@@ -196,8 +196,8 @@ fn unknown_original_rule() -> FieldRule {
     )
 }
 
-/// Removes telephone numbers that the authority would refuse; the authority requires none. Returns a warning for each
-/// removed number.
+/// Removes telephone numbers that the authority would refuse, because it requires no telephone number. Returns a
+/// warning for each removed number.
 pub(crate) fn drop_refused_telephones(document: &mut Map<String, Value>) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in ["accounting_supplier_party", "accounting_customer_party"] {

@@ -174,8 +174,8 @@ async fn start_app_on(database: TestStore) -> TestApp {
     let limits = AdmissionLimits::default();
     let taxpayers = Arc::new(TaxpayerHandle::new(deps, &tree, &arbiters, limits));
     let authority = unreachable_authority(&clock);
-    let catalog_now = SharedCatalog::default();
-    catalog_now.set(catalog());
+    let shared_catalog = SharedCatalog::default();
+    shared_catalog.set(catalog());
     let delivery = delivery_deps(&store, &taxpayers, &clock, &notifiers);
     let state = ApiState {
         pipeline: Arc::new(PipelineHandle {
@@ -190,7 +190,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
         store,
         taxpayers,
         authority,
-        catalog: catalog_now,
+        catalog: shared_catalog,
         clock,
         tree,
         webhook_urls: AddressPolicy::default(),
@@ -212,14 +212,14 @@ async fn start_app_on(database: TestStore) -> TestApp {
         key_usage: Arc::default(),
         request_log: Arc::new(RequestLog::new(7)),
         passwords: Passwords::default(),
-        calls: ConcurrentCalls::new(CALLS, CALLS),
-        bodies: BodyMemory::new(BODIES),
+        calls: ConcurrentCalls::new(CALL_LIMITS, CALL_LIMITS),
+        bodies: BodyMemory::new(BODY_LIMITS),
         sign_ins: SignInAttempts::new(SignInRates::default()),
         pages: PageLimits::new(PageRates {
             per_s: 0,
             concurrent_max: 16,
         }),
-        answers: AnswerMemory::new(ANSWERS),
+        answers: AnswerMemory::new(ANSWER_LIMITS),
         in_progress: InProgressRequests::default(),
         printing: PrintingLimit::default(),
         workbooks: PrintingLimit::default(),
@@ -286,17 +286,17 @@ fn queue_estimator(
     )
 }
 
-const BODIES: BodyMemoryLimits = BodyMemoryLimits {
+const BODY_LIMITS: BodyMemoryLimits = BodyMemoryLimits {
     process_max: 1 << 20,
     integrator_max: 1 << 20,
     account_max: 1 << 20,
 };
-const ANSWERS: AnswerMemoryLimits = AnswerMemoryLimits {
+const ANSWER_LIMITS: AnswerMemoryLimits = AnswerMemoryLimits {
     process_max: 1 << 20,
     integrator_max: 1 << 20,
     account_max: 1 << 20,
 };
-const CALLS: ConcurrentLimits = ConcurrentLimits {
+const CALL_LIMITS: ConcurrentLimits = ConcurrentLimits {
     brief_max: 64,
     relays_max: 64,
 };

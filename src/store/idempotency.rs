@@ -9,7 +9,7 @@ use sea_orm::sea_query::{Expr, ExprTrait, OnConflict};
 use sea_orm::{IntoActiveModel, QuerySelect};
 use timing::CommandId;
 
-use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
+use crate::domain::access::claim::{Fingerprint, IdempotencyClaim, StoredResponse};
 use crate::store::Store;
 use crate::store::old_rows::delete_before;
 
@@ -19,6 +19,8 @@ pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub id: String,
     pub fingerprint: String,
+    /// `None` if the content was not read, and in rows of an earlier version.
+    pub content_fingerprint: Option<String>,
     pub command_id: Option<String>,
     /// The sealed response; `None` if it was not stored because it held a secret.
     pub answer: Option<String>,
@@ -33,7 +35,7 @@ impl ActiveModelBehavior for ActiveModel {}
 /// The key of a processed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {
-    pub fingerprint: String,
+    pub fingerprint: Fingerprint,
     /// The response for repeats of the request; `None` if it was not stored because it held a secret.
     pub answer: Option<StoredResponse>,
 }
@@ -68,7 +70,10 @@ pub async fn find(
     };
     let answer = sealed.map(|text| at.parse_json(&text)).transpose()?;
     Ok(Some(StoredKey {
-        fingerprint: row.fingerprint,
+        fingerprint: Fingerprint {
+            bytes: row.fingerprint,
+            content: row.content_fingerprint,
+        },
         answer,
     }))
 }
@@ -110,6 +115,7 @@ pub(crate) async fn store_keys(
                 OnConflict::column(Column::Id)
                     .update_columns([
                         Column::Fingerprint,
+                        Column::ContentFingerprint,
                         Column::CommandId,
                         Column::Answer,
                         Column::ExpiresAt,
@@ -130,7 +136,8 @@ fn to_row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
     let seal = |answer: &StoredResponse| store.vault().seal(&entry.claim.id, &json(answer));
     Ok(Model {
         id: entry.claim.id.clone(),
-        fingerprint: entry.claim.fingerprint.clone(),
+        fingerprint: entry.claim.fingerprint.bytes.clone(),
+        content_fingerprint: entry.claim.fingerprint.content.clone(),
         command_id: entry.command_id.map(|id| id.to_string()),
         answer: entry.answer.as_ref().map(seal).transpose()?,
         expires_at: entry.claim.expires_at.as_microsecond(),
@@ -282,6 +289,31 @@ mod tests {
                 find(store, &first.claim, at(101)).await.unwrap(),
                 known(&second)
             );
+        }
+    }
+
+    #[actix_rt::test]
+    async fn the_digest_of_the_content_is_stored_and_missing_in_rows_of_an_earlier_version() {
+        for test in stores().await {
+            let store = &test.store;
+            let new = claim("new", "75.0", 100).with_content(&[b"POST", b"/", b"75"]);
+            keep_one(store, &entry(&new), at(1)).await.unwrap();
+            let stored = find(store, &new, at(2)).await.unwrap().unwrap();
+            assert_eq!(stored.fingerprint, new.fingerprint);
+            let old = claim("old", "75.0", 100);
+            let insert = format!(
+                "INSERT INTO idempotency_keys (id, fingerprint, expires_at) VALUES ('{}', '{}', {})",
+                old.id,
+                old.fingerprint.bytes,
+                old.expires_at.as_microsecond()
+            );
+            let tx = store.begin().await.unwrap();
+            tx.execute_unprepared(&insert).await.unwrap();
+            tx.commit().await.unwrap();
+            let stored = find(store, &old, at(2)).await.unwrap().unwrap();
+            assert_eq!(stored.fingerprint, old.fingerprint);
+            let same_bytes = old.clone().with_content(&[b"POST", b"/", b"75"]);
+            assert!(stored.fingerprint.is_same_request(&same_bytes.fingerprint));
         }
     }
 

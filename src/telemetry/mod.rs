@@ -16,29 +16,29 @@ const FILTER_VARIABLE: &str = "RUST_LOG";
 /// At the level `info` these crates log only warnings, because they have many routine messages.
 const QUIET_DIRECTIVES: [&str; 3] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn"];
 /// Switches off the log of `actix_http`, which reports every malformed request of a stranger as an error, and that of
-/// `rustls_platform_verifier`, which reports every failed handshake as one. Our own log tells a certificate that is not
-/// accepted once.
+/// `rustls_platform_verifier`, which reports every failed handshake as one. Our own log reports each untrusted
+/// certificate once.
 const SILENT_DIRECTIVES: [&str; 2] = ["actix_http=off", "rustls_platform_verifier=off"];
 
 /// Starts logging. Further calls, as in tests, change nothing.
 pub fn init(log: &LogSettings) {
-    let detail = std::env::var(FILTER_VARIABLE).unwrap_or_default();
-    let (filter, complaint) = log_filter(log.level, &detail);
-    // A line that cannot be written is lost, and nothing else. Otherwise the crate reports it on the same standard
+    let detailed_filter = std::env::var(FILTER_VARIABLE).unwrap_or_default();
+    let (filter, parse_error) = log_filter(log.level, &detailed_filter);
+    // A line that cannot be written is lost without a report. The crate would report the line on the same standard
     // error with `eprintln!`, which panics: on a full disk, all work that logs would panic.
     let lines = tracing_subscriber::fmt()
         .log_internal_errors(false)
         .with_env_filter(filter)
         .with_writer(stderr);
     let is_terminal = stderr().is_terminal();
-    // Starting fails if logging is already started. Then the first configuration stays in force.
-    let started = if is_json(log.format, is_terminal) {
+    // Starting fails if logging is already started. The first configuration then stays in force.
+    let result = if is_json(log.format, is_terminal) {
         lines.json().flatten_event(true).try_init()
     } else {
         lines.with_ansi(is_terminal).try_init()
     };
-    if let (Ok(()), Some(complaint)) = (started, complaint) {
-        tracing::warn!("{FILTER_VARIABLE} is not used: {complaint}");
+    if let (Ok(()), Some(parse_error)) = (result, parse_error) {
+        tracing::warn!("{FILTER_VARIABLE} is not used: {parse_error}");
     }
 }
 
@@ -50,21 +50,21 @@ fn is_json(format: LogFormat, is_terminal: bool) -> bool {
     }
 }
 
-/// Returns the log filter. If `detail` is not a valid filter, returns the filter for `level` alone, and the parse
-/// error.
-fn log_filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
-    if detail.is_empty() {
+/// Returns the log filter. If `detailed_filter` is not a valid filter, returns the filter for `level` alone, and the
+/// parse error.
+fn log_filter(level: LogLevel, detailed_filter: &str) -> (EnvFilter, Option<String>) {
+    if detailed_filter.is_empty() {
         return (level_filter(level), None);
     }
-    match EnvFilter::builder().parse(detail) {
+    match EnvFilter::builder().parse(detailed_filter) {
         Ok(filter) => (filter, None),
         Err(error) => (level_filter(level), Some(error.to_string())),
     }
 }
 
 fn level_filter(level: LogLevel) -> EnvFilter {
-    let ours = EnvFilter::default().add_directive(level_threshold(level).into());
-    let quiet: Vec<_> = match level {
+    let own_filter = EnvFilter::default().add_directive(level_threshold(level).into());
+    let directives: Vec<_> = match level {
         LogLevel::Info => SILENT_DIRECTIVES
             .into_iter()
             .chain(QUIET_DIRECTIVES)
@@ -72,8 +72,10 @@ fn level_filter(level: LogLevel) -> EnvFilter {
         LogLevel::Warn | LogLevel::Error => SILENT_DIRECTIVES.to_vec(),
         LogLevel::Off | LogLevel::Debug | LogLevel::Trace => Vec::new(),
     };
-    let directives = quiet.iter().filter_map(|directive| directive.parse().ok());
-    directives.fold(ours, EnvFilter::add_directive)
+    let directives = directives
+        .iter()
+        .filter_map(|directive| directive.parse().ok());
+    directives.fold(own_filter, EnvFilter::add_directive)
 }
 
 fn level_threshold(level: LogLevel) -> LevelFilter {
@@ -125,9 +127,9 @@ mod tests {
 
     #[test]
     fn an_invalid_rust_log_is_reported_and_not_used() {
-        let (filter, complaint) = log_filter(LogLevel::Warn, "einvoice=loud");
+        let (filter, parse_error) = log_filter(LogLevel::Warn, "einvoice=loud");
         assert_eq!(filter.to_string(), SILENT_AT_WARN);
-        assert!(complaint.is_some());
+        assert!(parse_error.is_some());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc as blocking;
+use std::sync::mpsc as blocking_mpsc;
 use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -29,11 +29,11 @@ const BATCH_SPANS_MAX: usize = 512;
 const BATCH_WAIT: Duration = Duration::from_secs(1);
 /// The longest time that the collector may take to accept a batch, including all attempts.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest time that a process that stops waits for its last spans to be accepted.
-const FLUSH_MAX: Duration = Duration::from_secs(2);
+/// The longest time that a stopping process waits until the collector has accepted the last spans.
+const FLUSH_WAIT_MAX: Duration = Duration::from_secs(2);
 /// The path that takes traces, below the root of a collector (OTLP specification, "OTLP/HTTP Request").
 const TRACES_PATH: &str = "v1/traces";
-const SERVICE: &str = env!("CARGO_PKG_NAME");
+const SERVICE_NAME: &str = env!("CARGO_PKG_NAME");
 
 static EXPORTED: AtomicU64 = AtomicU64::new(0);
 static DROPPED_BY_QUEUE: AtomicU64 = AtomicU64::new(0);
@@ -94,16 +94,16 @@ pub fn start(
     if !set_sink(Box::new(SpanQueue(sender))) {
         return Ok(None);
     }
-    let exporting = ExportLoop {
+    let export_loop = ExportLoop {
         spans,
         flushes,
         exporter,
-        scope: InstrumentationScope::builder(SERVICE)
+        scope: InstrumentationScope::builder(SERVICE_NAME)
             .with_version(env!("CARGO_PKG_VERSION"))
             .build(),
         lost: None,
     };
-    exporting.spawn()?;
+    export_loop.spawn()?;
     Ok(Some(TraceExport {
         flushes: flush_sender,
     }))
@@ -138,7 +138,7 @@ fn build_exporter(root: &str, replica: &str) -> Result<SpanExporter, TracesError
         .with_timeout(EXPORT_TIMEOUT)
         .build()?;
     let resource = Resource::builder_empty()
-        .with_service_name(SERVICE)
+        .with_service_name(SERVICE_NAME)
         .with_attributes([
             KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
             KeyValue::new("service.instance.id", replica.to_owned()),
@@ -149,16 +149,16 @@ fn build_exporter(root: &str, replica: &str) -> Result<SpanExporter, TracesError
 }
 
 impl TraceExport {
-    /// Sends the waiting spans, as far as the collector accepts them within `FLUSH_MAX`.
+    /// Sends the waiting spans, as far as the collector accepts them within `FLUSH_WAIT_MAX`.
     pub async fn flush(&self) {
-        let (sender, sent) = oneshot::channel();
-        let flushed = async {
+        let (sender, receiver) = oneshot::channel();
+        let flush = async {
             if self.flushes.send(sender).await.is_ok() {
                 // An error means that the exporting thread has ended; the waiting spans are then lost.
-                let _ = sent.await;
+                let _ = receiver.await;
             }
         };
-        if timeout(FLUSH_MAX, flushed).await.is_err() {
+        if timeout(FLUSH_WAIT_MAX, flush).await.is_err() {
             tracing::warn!("the last spans could not be exported in time");
         }
     }
@@ -175,7 +175,7 @@ impl SpanSink for SpanQueue {
 impl ExportLoop {
     /// Starts the thread. It has a runtime of its own, so that exporting delays no request.
     fn spawn(self) -> io::Result<()> {
-        let (sender, started) = blocking::channel();
+        let (sender, started) = blocking_mpsc::channel();
         thread::Builder::new()
             .name("traces".to_owned())
             .spawn(move || {
@@ -208,17 +208,17 @@ impl ExportLoop {
                     batch.push(span);
                 }
             }
-            let is_over = batch.is_empty() && self.spans.is_closed();
+            let is_finished = batch.is_empty() && self.spans.is_closed();
             while !batch.is_empty() {
-                let rest = batch.split_off(batch.len().min(BATCH_SPANS_MAX));
+                let later_spans = batch.split_off(batch.len().min(BATCH_SPANS_MAX));
                 self.export(batch).await;
-                batch = rest;
+                batch = later_spans;
             }
             if let Some(flush) = flush {
                 // The caller of `flush` may have stopped waiting.
                 let _ = flush.send(());
             }
-            if is_over {
+            if is_finished {
                 return;
             }
         }
@@ -248,16 +248,16 @@ impl ExportLoop {
     }
 }
 
-/// Waits for a span, and then a moment for more spans. Spans that were taken from the queue are in `batch`, even if the
-/// caller stops waiting.
+/// Waits for a span, and then up to `BATCH_WAIT` for more spans. Spans that were taken from the queue are in `batch`,
+/// even if the caller stops waiting.
 async fn fill_batch(spans: &mut mpsc::Receiver<EndedSpan>, batch: &mut Vec<EndedSpan>) {
     if spans.recv_many(batch, BATCH_SPANS_MAX).await == 0 {
         return;
     }
     let deadline = Instant::now() + BATCH_WAIT;
     while batch.len() < BATCH_SPANS_MAX {
-        let room = BATCH_SPANS_MAX - batch.len();
-        match timeout_at(deadline, spans.recv_many(batch, room)).await {
+        let remaining = BATCH_SPANS_MAX - batch.len();
+        match timeout_at(deadline, spans.recv_many(batch, remaining)).await {
             Ok(1..) => {}
             Ok(0) | Err(_) => return,
         }
@@ -336,7 +336,7 @@ mod tests {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut request = Vec::new();
                 let mut chunk = [0; 1_024];
-                while !is_whole(&request) {
+                while !is_complete_request(&request) {
                     let count = stream.read(&mut chunk).unwrap();
                     request.extend_from_slice(&chunk[..count]);
                 }
@@ -349,7 +349,7 @@ mod tests {
         root
     }
 
-    fn is_whole(request: &[u8]) -> bool {
+    fn is_complete_request(request: &[u8]) -> bool {
         let text = String::from_utf8_lossy(request).to_lowercase();
         let Some((head, _)) = text.split_once("\r\n\r\n") else {
             return false;
@@ -375,10 +375,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_collector_does_not_take_is_counted_until_it_takes_spans_again() {
+    async fn spans_that_a_collector_refuses_are_counted_until_it_accepts_spans_again() {
         let (_, spans) = mpsc::channel(1);
         let (_, flushes) = mpsc::channel(1);
-        let mut exporting = ExportLoop {
+        let mut export_loop = ExportLoop {
             spans,
             flushes,
             exporter: build_exporter(&collector(&[400, 403, 200]), "test").unwrap(),
@@ -386,21 +386,21 @@ mod tests {
             lost: None,
         };
         let before = span_counts();
-        exporting.export(vec![span(), span()]).await;
-        assert_eq!(exporting.lost, Some(2));
-        exporting.export(vec![span()]).await;
-        assert_eq!(exporting.lost, Some(3));
-        exporting.export(vec![span()]).await;
-        assert_eq!(exporting.lost, None);
+        export_loop.export(vec![span(), span()]).await;
+        assert_eq!(export_loop.lost, Some(2));
+        export_loop.export(vec![span()]).await;
+        assert_eq!(export_loop.lost, Some(3));
+        export_loop.export(vec![span()]).await;
+        assert_eq!(export_loop.lost, None);
         let after = span_counts();
         assert_eq!(after.exported, before.exported + 1);
         assert_eq!(after.dropped_by_collector, before.dropped_by_collector + 3);
     }
 
     #[tokio::test]
-    async fn a_collector_is_asked_without_spans() {
-        let taken = probe_collector(&collector(&[200])).await;
-        assert!(taken.is_ok(), "{taken:?}");
+    async fn a_collector_is_probed_without_spans() {
+        let answer = probe_collector(&collector(&[200])).await;
+        assert!(answer.is_ok(), "{answer:?}");
         let refused = probe_collector(&collector(&[403]))
             .await
             .unwrap_err()
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_batch_holds_what_waits_and_ends_with_the_queue() {
+    async fn a_batch_has_the_waiting_spans_and_ends_with_the_queue() {
         let (sender, mut spans) = mpsc::channel(4);
         for _ in 0..3 {
             sender.send(span()).await.unwrap();
@@ -437,8 +437,8 @@ mod tests {
         assert_eq!(data.span_context.span_id(), otel::SpanId::from(8_u64));
         assert_eq!(data.parent_span_id, otel::SpanId::from(9_u64));
         assert!(data.parent_span_is_remote && data.span_context.is_sampled());
-        let took = data.end_time.duration_since(data.start_time).unwrap();
-        assert_eq!(took, Duration::from_millis(3));
+        let duration = data.end_time.duration_since(data.start_time).unwrap();
+        assert_eq!(duration, Duration::from_millis(3));
         assert_eq!(data.status, otel::Status::error(""));
         assert_eq!(data.attributes, [KeyValue::new("status", 200)]);
     }

@@ -239,6 +239,63 @@ async fn a_key_that_comes_with_another_request_is_refused(world: &World) {
     other_method.expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
 }
 
+/// Sends a text as the JSON body of a request with a key.
+async fn send_text_keyed(
+    taxpayer: &Taxpayer,
+    key: &str,
+    method: &'static str,
+    path: &str,
+    text: String,
+) -> Answer {
+    let request = taxpayer
+        .request(method, path)
+        .header("idempotency-key", key)
+        .header("content-type", "application/json");
+    Answer::to(request.body(text)).await
+}
+
+#[each_database]
+async fn a_payment_in_another_spelling_is_the_same_request(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = approved(&taxpayer).await;
+    let irn = invoice["irn"].as_str().unwrap();
+    let key = key();
+    let pay = |text: String| send_text_keyed(&taxpayer, &key, "PATCH", UPDATE_PAYMENT, text);
+    let first = format!(
+        r#"{{"unique_no":"{irn}","unique_no_type":"IRN","payment_status":"partial","amount":60.0,"remark":"an instalment"}}"#
+    );
+    let first = pay(first).await.expect_status(200);
+    for (amount, space) in [("60", ""), ("6e1", ""), ("60.00", "\n  ")] {
+        let again = format!(
+            r#"{{{space}"amount":{amount},"remark":"\u0061n instalment","payment_status":"partial","unique_no_type":"IRN","unique_no":"{irn}"}}"#
+        );
+        assert_replayed(&first, &pay(again).await);
+    }
+    let other = format!(
+        r#"{{"unique_no":"{irn}","unique_no_type":"IRN","payment_status":"partial","amount":60.01,"remark":"an instalment"}}"#
+    );
+    pay(other)
+        .await
+        .expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
+    let part = part(&invoice, "40");
+    taxpayer.pay(&part).await.expect_status(200);
+}
+
+#[on_sqlite]
+async fn a_large_body_is_compared_byte_by_byte(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let key = key();
+    let colour = json!("x".repeat(64 * 1_024));
+    let body = with(&documents::invoice(), "colour", colour);
+    let create = |text: String| send_text_keyed(&taxpayer, &key, "POST", INVOICES, text);
+    let first = create(body.to_string()).await.expect_status(201);
+    assert_replayed(&first, &create(body.to_string()).await);
+    let spaced = format!("{body:#}");
+    create(spaced)
+        .await
+        .expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
+}
+
 #[each_database]
 async fn of_many_at_once_with_one_key_one_is_carried_out(world: &World) {
     let taxpayer = world.taxpayer().await;

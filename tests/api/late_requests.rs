@@ -215,7 +215,7 @@ async fn end_session(world: &World, visitor: &Visitor, email: &str, password: &s
     }
     let elsewhere = signed_in(world, email, password).await;
     let new = "another four plain words";
-    let fields = [("present", password), ("new", new), ("again", new)];
+    let fields = [("current", password), ("new", new), ("again", new)];
     elsewhere
         .submit("/account/password", &fields)
         .await

@@ -76,6 +76,22 @@ async fn a_wrong_path_is_answered_with_the_nearest(world: &World) {
 }
 
 #[on_sqlite]
+async fn a_number_that_is_left_out_is_told(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for path in [
+        "batches/{batch_no}",
+        "corrections/{correction_no}",
+        "imports/{import_no}",
+    ] {
+        let (segment, _) = path.split_once('/').unwrap();
+        let answer = taxpayer.get(&format!("{INVOICES}/{segment}")).await;
+        let message = answer.message().to_owned();
+        answer.expect_refusal(404, "ROUTE_NOT_FOUND");
+        assert!(message.contains(&format!("{INVOICES}/{path}")), "{message}");
+    }
+}
+
+#[on_sqlite]
 async fn a_body_of_another_type_is_told_which_type_came(world: &World) {
     let taxpayer = world.taxpayer().await;
     for (name, value) in [

@@ -199,15 +199,16 @@ mod tests {
     async fn the_log_stays_short_however_much_is_written() {
         let test = sqlite().await;
         let mut longest = 0;
-        for number in 0..300 {
+        for number in 0..500 {
             longest = longest.max(write_mebibyte(&test.store, &test.path(), number).await);
         }
+        // Usually below 100. A busy machine lets the writer run ahead of the copies.
         assert!(
-            (60 * MIB..200 * MIB).contains(&longest),
+            (60 * MIB..400 * MIB).contains(&longest),
             "{} MiB",
             longest / MIB
         );
-        assert_eq!(count(&test.store).await, 300);
+        assert_eq!(count(&test.store).await, 500);
     }
 
     #[tokio::test]

@@ -39,6 +39,13 @@ const ALLOWED: [&str; 22] = [
     "use",
 ];
 
+/// The maximum number of attributes of an element. Parsing compares each attribute with each other one. The equals signs
+/// between two angle brackets are counted, before the file is parsed.
+const ATTRIBUTES_MAX: usize = 500;
+/// The maximum number of bytes of the declarations of one element or one rule. Reading them takes the square of the time
+/// of their number.
+const DECLARATION_BYTES_MAX: usize = 4_096;
+
 /// Refuses a drawing that is more than shapes or that draws too much. Refused are: embedded pictures and files; text,
 /// since its fonts are missing here; filters, which are computed pixel by pixel; entities, which can multiply; and
 /// scripts, which a browser that opens the file would run.
@@ -55,6 +62,14 @@ pub(crate) fn check_drawing(bytes: &[u8]) -> Result<(), PdfError> {
     if lower.contains("<?xml-stylesheet") {
         return Err(OUTSIDE);
     }
+    if text
+        .split('<')
+        .any(|tag| tag.matches('=').count() > ATTRIBUTES_MAX)
+    {
+        return Err(PdfError::Logo(
+            "one of its parts has more than 500 attributes: simplify it",
+        ));
+    }
     let options = ParsingOptions {
         // Drawing programs write a document type declaration. Entities are refused above.
         allow_dtd: true,
@@ -65,7 +80,7 @@ pub(crate) fn check_drawing(bytes: &[u8]) -> Result<(), PdfError> {
     for node in document.descendants().filter(Node::is_element) {
         check_element(node)?;
     }
-    Drawing::new(&document).check_size()
+    Drawing::new(&document)?.check_size()
 }
 
 const OUTSIDE: PdfError =
@@ -74,6 +89,8 @@ const SCRIPT: PdfError = PdfError::Logo("it contains a script or a web page: sav
 const FILTER: PdfError = PdfError::Logo("it contains a filter: save it as plain SVG");
 const ODD_NAME: PdfError =
     PdfError::Logo("a name of its parts has blanks or quotation marks: save it as plain SVG");
+const LONG_STYLE: PdfError =
+    PdfError::Logo("the style of one of its parts has more than 4,096 bytes: simplify it");
 const INHERITED: PdfError =
     PdfError::Logo("it inherits a mask or a clipping path: save it as plain SVG");
 
@@ -89,6 +106,12 @@ fn check_element(node: Node<'_, '_>) -> Result<(), PdfError> {
         let texts = node.descendants().filter_map(|part| part.text());
         for text in texts {
             check_style(text)?;
+            if text
+                .split('}')
+                .any(|rule| rule.len() > DECLARATION_BYTES_MAX)
+            {
+                return Err(LONG_STYLE);
+            }
         }
     }
     for attribute in node.attributes() {
@@ -142,6 +165,9 @@ fn check_attribute(attribute: Attribute<'_, '_>) -> Result<(), PdfError> {
     }
     if name == "href" {
         check_target(value.trim_start().trim_end_matches(' '))?;
+    }
+    if name == "style" && value.len() > DECLARATION_BYTES_MAX {
+        return Err(LONG_STYLE);
     }
     let may_multiply = matches!(name.as_str(), "mask" | "clip-path");
     if may_multiply && value.trim().eq_ignore_ascii_case("inherit") {
@@ -227,6 +253,10 @@ mod tests {
             "<path mask=\"url(#a&#9;)\"/>",
             "<use href=\"#a&#9;\"/>",
             "<use href=\"#a b\"/>",
+            &format!("<path {}/>", "a=\"\" ".repeat(501)),
+            &format!("<path {}/>", "a=\">\" ".repeat(501)),
+            &format!("<path style=\"{}\"/>", "fill:red;".repeat(500)),
+            &format!("<style>path{{{}}}</style>", "fill:red;".repeat(500)),
         ] {
             assert!(drawing(part).is_err(), "{part}");
         }

@@ -17,19 +17,29 @@ const BYTES_PER_POINT: usize = 8;
 /// references.
 pub(crate) const DEPTH_MAX: usize = 100;
 const REFERENCES_MAX: usize = 16;
-/// The maximum number of comparisons of a style rule with an element.
-const COMPARISONS_MAX: usize = 10_000_000;
+/// The maximum number of steps with which the style sheets of a drawing are applied: each part of a selector and each
+/// declaration counts once for each element, as often as the element is drawn.
+const STYLE_STEPS_MAX: u64 = 10_000_000;
+/// This many bytes of a list of classes count as one element, because each selector is compared with each class.
+const BYTES_PER_CLASS: usize = 8;
 
 pub(crate) const TOO_DEEP: PdfError =
     PdfError::Logo("its groups are nested too deeply: simplify it");
 const TOO_LARGE: PdfError =
     PdfError::Logo("it draws more than 100,000 shapes and points: simplify it");
+const TOO_MUCH_STYLE: PdfError =
+    PdfError::Logo("its style sheet has too many rules for its parts: simplify it");
+const ODD_STYLE: PdfError = PdfError::Logo(
+    "its style sheet has more than plain rules for elements, classes and ids: save it with presentation attributes",
+);
 
 /// The elements that describe a gradient. Style rules give them no references.
 const GRADIENT_PARTS: [&str; 3] = ["linearGradient", "radialGradient", "stop"];
 
-/// The signs, beside letters, digits and blanks, of the selectors that `may_match` understands.
-const SELECTOR_SIGNS: &str = ".#,*>+:-_";
+/// The signs of selectors, beside letters, digits and the commas between them.
+const SELECTOR_SIGNS: &str = ".#*:-_";
+/// The rule that declares a font. It selects no element.
+const FONT_RULE: &str = "@font-face";
 
 /// Returns the target of each `url(…)` in a text, without quotation marks.
 pub(crate) fn url_targets(text: &str) -> impl Iterator<Item = &str> {
@@ -43,66 +53,70 @@ pub(crate) fn url_targets(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A rule of a style sheet that refers to parts.
+/// A rule of a style sheet.
 struct StyleRule<'d> {
-    selector: &'d str,
+    selectors: Vec<&'d str>,
+    declarations: usize,
     targets: Vec<&'d str>,
 }
 
 impl<'d> StyleRule<'d> {
-    /// Reads the rules of a style sheet that refer to parts. If braces may belong to a comment, a text or a nested
-    /// rule, the rules cannot be told apart. Then all references count as those of one rule that applies to every
-    /// element.
-    fn read_style_sheet(text: &'d str) -> Vec<Self> {
-        let texts = text.split('}').filter(|rule| !rule.trim().is_empty());
-        let rules: Option<Vec<_>> = texts.map(read_rule).collect();
-        match rules {
-            Some(rules) if !text.contains("/*") => rules
-                .into_iter()
-                .filter(|rule| !rule.targets.is_empty())
-                .collect(),
-            _ => vec![Self {
-                selector: "*",
-                targets: url_targets(text).collect(),
-            }],
+    /// Reads the rules of a style sheet. Refuses what other programs may read in another way: comments, open quotation
+    /// marks and nested rules. Refuses selectors that look at other elements, too, such as `g path`: for some drawings
+    /// it takes hours to find out whether they match.
+    fn read_style_sheet(text: &'d str) -> Result<Vec<Self>, PdfError> {
+        if text.contains("/*") {
+            return Err(ODD_STYLE);
         }
+        let texts = text.split('}').filter(|rule| !rule.trim().is_empty());
+        texts.map(Self::read).collect()
+    }
+
+    /// Reads the text of a rule before its closing brace.
+    fn read(text: &'d str) -> Result<Self, PdfError> {
+        let (selectors, declarations) = text.split_once('{').ok_or(ODD_STYLE)?;
+        let are_quotes_closed = ['"', '\'']
+            .into_iter()
+            .all(|mark| declarations.matches(mark).count().is_multiple_of(2));
+        if declarations.contains('{') || !are_quotes_closed {
+            return Err(ODD_STYLE);
+        }
+        let selectors: Vec<_> = match selectors.trim() {
+            FONT_RULE => Vec::new(),
+            selectors => selectors.split(',').map(str::trim).collect(),
+        };
+        if selectors.iter().any(|one| !is_plain_selector(one)) {
+            return Err(ODD_STYLE);
+        }
+        Ok(Self {
+            selectors,
+            declarations: declarations.matches(';').count() + 1,
+            targets: url_targets(declarations).collect(),
+        })
+    }
+
+    /// Returns the number of steps with which the rule is applied to one element.
+    fn steps(&self) -> u64 {
+        let marks = |selector: &&str| selector.matches(['.', '#', ':']).count();
+        let parts: usize = self.selectors.iter().map(marks).sum();
+        (self.selectors.len() + parts + self.declarations) as u64
     }
 
     /// False if the rule certainly does not apply to this element.
     fn may_match(&self, node: Node<'_, '_>) -> bool {
-        self.selector.split(',').any(|selector| {
-            let mut parts = selector.split(is_combinator);
-            let last = parts.rfind(|part| !part.is_empty());
-            last.is_some_and(|compound| may_select(compound, node))
-        })
+        let mut selectors = self.selectors.iter();
+        selectors.any(|selector| may_select(selector, node))
     }
 }
 
-/// True for the signs between the parts of a selector.
-fn is_combinator(sign: char) -> bool {
-    sign.is_whitespace() || matches!(sign, '>' | '+')
+/// True for the selector of one element by its kind, classes, id and position.
+fn is_plain_selector(selector: &str) -> bool {
+    let mut signs = selector.chars();
+    !selector.is_empty()
+        && signs.all(|sign| sign.is_alphanumeric() || SELECTOR_SIGNS.contains(sign))
 }
 
-fn is_selector_sign(sign: char) -> bool {
-    sign.is_alphanumeric() || sign.is_whitespace() || SELECTOR_SIGNS.contains(sign)
-}
-
-/// Reads the text of a rule before its closing brace. `None` if the rule has other signs, an unclosed quotation mark or
-/// a nested rule.
-fn read_rule(text: &str) -> Option<StyleRule<'_>> {
-    let (selector, declarations) = text.split_once('{')?;
-    let are_quotes_closed = ['"', '\'']
-        .into_iter()
-        .all(|mark| declarations.matches(mark).count().is_multiple_of(2));
-    let is_plain =
-        selector.chars().all(is_selector_sign) && !declarations.contains('{') && are_quotes_closed;
-    is_plain.then(|| StyleRule {
-        selector,
-        targets: url_targets(declarations).collect(),
-    })
-}
-
-/// False if a selector without blanks, such as `path.thin`, certainly does not select this element.
+/// False if a plain selector, such as `path.thin`, certainly does not select this element.
 fn may_select(compound: &str, node: Node<'_, '_>) -> bool {
     if compound.contains('*') {
         return true;
@@ -127,6 +141,8 @@ fn may_select(compound: &str, node: Node<'_, '_>) -> bool {
 #[derive(Debug, Clone, Copy, Default)]
 struct PartSize {
     shapes: u64,
+    /// The number of elements to which style rules are applied, each as often as it is drawn.
+    styled: u64,
     /// The depth of nested elements, together with those that references draw.
     depth: usize,
 }
@@ -144,7 +160,7 @@ pub(crate) struct Drawing<'d> {
 }
 
 impl<'d> Drawing<'d> {
-    pub(crate) fn new(document: &'d Document<'d>) -> Self {
+    pub(crate) fn new(document: &'d Document<'d>) -> Result<Self, PdfError> {
         let mut by_id: HashMap<_, Vec<_>> = HashMap::new();
         let mut rules = Vec::new();
         for node in document.descendants() {
@@ -155,25 +171,27 @@ impl<'d> Drawing<'d> {
             if node.tag_name().name().eq_ignore_ascii_case("style") {
                 let texts = node.descendants().filter(|part| !part.is_element());
                 let texts = texts.filter_map(|part| part.text());
-                rules.extend(texts.flat_map(StyleRule::read_style_sheet));
+                for text in texts {
+                    rules.extend(StyleRule::read_style_sheet(text)?);
+                }
             }
         }
-        Self {
+        Ok(Self {
             document,
             by_id,
             rules,
             counted: HashMap::new(),
             referenced: HashMap::new(),
-        }
+        })
     }
 
     pub(crate) fn check_size(&mut self) -> Result<(), PdfError> {
         let root = self.document.root_element();
-        let elements = root.descendants().filter(Node::is_element).count();
-        if self.rules.len().saturating_mul(elements) > COMPARISONS_MAX {
-            return Err(TOO_LARGE);
-        }
-        self.count_drawn(root, 0).map(drop)
+        let steps: u64 = self.rules.iter().map(StyleRule::steps).sum();
+        let stored = root.descendants().map(styled_elements).sum();
+        check_style_steps(steps, stored)?;
+        let drawn = self.count_drawn(root, 0)?;
+        check_style_steps(steps, drawn.styled)
     }
 
     /// Counts the shapes and points that a part draws. Refuses parts that refer to each other in a circle.
@@ -198,6 +216,8 @@ impl<'d> Drawing<'d> {
             whole.shapes = whole
                 .shapes
                 .saturating_add(own.saturating_add(drawn.shapes));
+            let styled = styled_elements(node).saturating_add(drawn.styled);
+            whole.styled = whole.styled.saturating_add(styled);
             let depth = 1 + node.ancestors().count().saturating_sub(above) + drawn.depth;
             whole.depth = whole.depth.max(depth);
             if whole.shapes > SHAPES_MAX {
@@ -233,6 +253,7 @@ impl<'d> Drawing<'d> {
             let drawn = self.count_target(target, references)?;
             let shapes = drawn.shapes.saturating_mul(times);
             whole.shapes = whole.shapes.saturating_add(shapes);
+            whole.styled = whole.styled.saturating_add(drawn.styled);
             whole.depth = whole.depth.max(drawn.depth);
         }
         self.referenced.insert(node.id(), whole);
@@ -285,10 +306,28 @@ impl<'d> Drawing<'d> {
         for part in self.parts_with_id(target).to_vec() {
             let drawn = self.count_drawn(part, references + 1)?;
             whole.shapes = whole.shapes.saturating_add(drawn.shapes);
+            whole.styled = whole.styled.saturating_add(drawn.styled);
             whole.depth = whole.depth.max(drawn.depth);
         }
         Ok(whole)
     }
+}
+
+/// Refuses a drawing if its style sheets, which take this many steps for an element, are applied too often.
+fn check_style_steps(steps: u64, elements: u64) -> Result<(), PdfError> {
+    if steps.saturating_mul(elements) > STYLE_STEPS_MAX {
+        return Err(TOO_MUCH_STYLE);
+    }
+    Ok(())
+}
+
+/// Returns the number of elements as which this one counts when style rules are applied; 0 for a text.
+fn styled_elements(node: Node<'_, '_>) -> u64 {
+    if !node.is_element() {
+        return 0;
+    }
+    let classes = node.attribute("class").unwrap_or_default();
+    1 + (classes.len() / BYTES_PER_CLASS) as u64
 }
 
 /// Returns the parts that an element such as `use` draws.
@@ -381,6 +420,86 @@ mod tests {
         ];
         for bomb in bombs {
             assert!(matches!(check(&bomb), Err(PdfError::Logo(_))), "{bomb:.80}");
+        }
+    }
+
+    #[test]
+    fn a_style_sheet_is_applied_with_few_steps() {
+        let rules = |count: usize| "a.b{fill:red}".repeat(count);
+        let parts = |count: usize| "<g class=\"c\"/>".repeat(count);
+        let nested = format!("{}x{}", "<g>x".repeat(80), "</g>".repeat(80));
+        let path = "<path d=\"M0 0h9v9z\"/>";
+        let classes = "c ".repeat(100_000);
+        let declarations = "fill:red;".repeat(400);
+        for (name, style, drawn) in [
+            ("ancestors", "z g g g g path{fill:red}".to_owned(), nested),
+            ("children", "g>path{fill:red}".to_owned(), path.to_owned()),
+            ("siblings", "g+path{fill:red}".to_owned(), path.to_owned()),
+            (
+                "later siblings",
+                "g~path{fill:red}".to_owned(),
+                path.to_owned(),
+            ),
+            (
+                "attributes",
+                "path[d]{fill:red}".to_owned(),
+                path.to_owned(),
+            ),
+            (
+                "media",
+                "@media all{path{fill:red}}".to_owned(),
+                path.to_owned(),
+            ),
+            (
+                "comments",
+                "g/**/path{fill:red}".to_owned(),
+                path.to_owned(),
+            ),
+            ("rules", rules(2_000), parts(2_000)),
+            (
+                "selectors",
+                format!("{}a{{fill:red}}", "a,".repeat(2_000)),
+                parts(6_000),
+            ),
+            (
+                "long selectors",
+                format!("a{}{{fill:red}}", ".c".repeat(2_000)),
+                parts(6_000),
+            ),
+            ("classes", rules(1_000), format!("<g class=\"{classes}\"/>")),
+            (
+                "declarations",
+                format!("g{{{declarations}}}"),
+                parts(26_000),
+            ),
+            (
+                "copies",
+                rules(200),
+                format!(
+                    "<g id=\"l0\">{}</g>{}{}",
+                    parts(100),
+                    level(1, 20),
+                    level(2, 20)
+                ),
+            ),
+        ] {
+            let found = check(&format!("<style>{style}</style>{drawn}"));
+            assert!(
+                matches!(found, Err(TOO_MUCH_STYLE | ODD_STYLE)),
+                "{name}: {found:?}"
+            );
+        }
+        for style in [
+            rules(50),
+            ".st0{fill:#fff}\n.st1 , .st2{fill:url(#a);stroke:none;}".to_owned(),
+            "*{fill:red}path:first-child{fill:blue}#logo{fill:none}".to_owned(),
+            "@font-face{font-family:'A'}".to_owned(),
+        ] {
+            assert_eq!(
+                check(&format!("<style>{style}</style>{}", parts(2_000))),
+                Ok(()),
+                "{style:.40}"
+            );
         }
     }
 

@@ -150,6 +150,7 @@ mod tests {
         let candidate = |lines| BatchCandidate {
             invoice_no: None,
             draft: Ok(Box::new(sized_draft(lines, 0))),
+            warnings: Vec::new(),
         };
         let batch = find_weight(CreateBatch(vec![candidate(2), candidate(3)]));
         assert_eq!(batch, (6, true), "a batch is large, however few it has");

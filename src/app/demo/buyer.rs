@@ -8,25 +8,25 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::app::demo::client::Route;
-use crate::app::demo::story::{PATIENCE, Story, expect};
+use crate::app::demo::story::{ARRIVAL_WAIT_MAX, Story, expect};
 use crate::app::error::StartError;
 
 /// The pause between two checks of the buyer's inbox.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const INBOX_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 pub(super) const TIN: &str = "87654321-0001";
 
 impl Story {
     /// Onboards the buyer and returns the buyer's API key.
     pub(super) async fn onboard_buyer(&self) -> Result<SecretString, StartError> {
         let path = "/v1/system-integrators/taxpayers";
-        let made = self
+        let buyer = self
             .call_as_integrator(Route::new(Method::POST, path), Some(&buyer_profile()), 201)
             .await?;
-        let rotate = format!("{path}/{}/api-key/rotate", made.body["data"]["id"]);
-        let rotated = self
+        let rotate = format!("{path}/{}/api-key/rotate", buyer.body["data"]["id"]);
+        let rotation = self
             .call_as_integrator(Route::new(Method::POST, &rotate), None, 200)
             .await?;
-        Ok(rotated.body["data"]["api_key"]
+        Ok(rotation.body["data"]["api_key"]
             .as_str()
             .unwrap_or_default()
             .into())
@@ -39,10 +39,10 @@ impl Story {
         irn: &str,
     ) -> Result<(), StartError> {
         self.wait_until_in_inbox(buyer, irn).await?;
-        let named = json!({ "supplier_irn": irn });
+        let body = json!({ "supplier_irn": irn });
         let read = Route::new(Method::POST, "/v1/tax-payers/invoices/get-supplier-invoice");
         let document = self
-            .call_with_taxpayer_key(buyer, read, Some(&named), 200)
+            .call_with_taxpayer_key(buyer, read, Some(&body), 200)
             .await?;
         expect(
             "the buyer reads the invoice",
@@ -53,7 +53,7 @@ impl Story {
             "/v1/tax-payers/invoices/acknowledge-supplier-invoice",
         );
         let acknowledged = self
-            .call_with_taxpayer_key(buyer, acknowledge, Some(&named), 200)
+            .call_with_taxpayer_key(buyer, acknowledge, Some(&body), 200)
             .await?;
         expect(
             "the invoice is acknowledged",
@@ -61,11 +61,11 @@ impl Story {
         )
     }
 
-    /// Waits until the buyer's newest invoice is the one with this IRN. Fails after `PATIENCE`.
+    /// Waits until the buyer's newest invoice is the one with this IRN. Fails after `ARRIVAL_WAIT_MAX`.
     async fn wait_until_in_inbox(&self, buyer: &SecretString, irn: &str) -> Result<(), StartError> {
         let start = Instant::now();
         loop {
-            sleep(LOOK_EVERY).await;
+            sleep(INBOX_CHECK_INTERVAL).await;
             let inbox = Route::new(Method::GET, "/v1/tax-payers/supplier-invoices");
             let inbox = self.call_with_taxpayer_key(buyer, inbox, None, 200).await?;
             if inbox.body["data"]["data"][0]["supplier_irn"] == json!(irn) {
@@ -73,7 +73,7 @@ impl Story {
             }
             expect(
                 "the invoice comes into the buyer's inbox",
-                start.elapsed() < PATIENCE,
+                start.elapsed() < ARRIVAL_WAIT_MAX,
             )?;
         }
     }

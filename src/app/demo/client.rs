@@ -56,10 +56,10 @@ impl Client {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let wrong = |error: reqwest::Error| StartError::Demo(error.to_string());
-        let response = request.send().await.map_err(wrong)?;
+        let demo_error = |error: reqwest::Error| StartError::Demo(error.to_string());
+        let response = request.send().await.map_err(demo_error)?;
         let status = response.status().as_u16();
-        let body = response.bytes().await.map_err(wrong)?;
+        let body = response.bytes().await.map_err(demo_error)?;
         let body: Value = strict_json::from_untrusted(&body)
             .map_err(|error| StartError::Demo(error.to_string()))?;
         println!("  {status} {}", response_text(&body));

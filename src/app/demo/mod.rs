@@ -40,15 +40,15 @@ pub async fn demo(fault: Option<DemoFault>) -> Result<(), StartError> {
     let accounts =
         accounts.ok_or_else(|| StartError::Demo("the temporary database is not new".into()))?;
     if fault == Some(DemoFault::CommitThenDrop) {
-        let order = FaultOrder::new(FaultKind::CommitThenDrop)
+        let drop_fault = FaultOrder::new(FaultKind::CommitThenDrop)
             .on(Operation::Sign)
             .times(1);
-        let authority = application
+        let added = application
             .app()
             .sandbox
             .as_ref()
-            .map(|sandbox| sandbox.state().add_fault(order));
-        authority.transpose().map_err(StartError::Sandbox)?;
+            .map(|sandbox| sandbox.state().add_fault(drop_fault));
+        added.transpose().map_err(StartError::Sandbox)?;
         println!(
             "The authority will sign the invoice and drop the connection before it answers.\n"
         );
@@ -59,7 +59,7 @@ pub async fn demo(fault: Option<DemoFault>) -> Result<(), StartError> {
         .as_ref()
         .map(|sandbox| sandbox.state().clone());
     let authority = authority.ok_or(StartError::NoAuthority)?;
-    let story = Story::begin(application.address(), &accounts, authority)?;
+    let story = Story::start(application.address(), &accounts, authority)?;
     let handle = application.handle();
     let service = actix_rt::spawn(application.run_until_stopped());
     let outcome = story.run().await;

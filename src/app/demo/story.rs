@@ -1,4 +1,4 @@
-//! The steps of the demo. Each sends requests and checks the responses.
+//! The steps of the demo. Each step sends requests and checks the responses.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::app::error::StartError;
 use crate::app::first_start::{BUSINESS_ID, DemoAccounts, SERVICE_ID, demo_invoice};
 
 /// The time that the demo waits for the notifications, and for the invoice in the buyer's inbox.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const ARRIVAL_WAIT_MAX: Duration = Duration::from_secs(20);
 const INVOICE_NO: &str = "DEMO0001";
 /// The largest difference between the timestamp of a notification and the receiver's clock.
 const SIGNATURE_TOLERANCE: Duration = Duration::from_mins(5);
@@ -49,7 +49,7 @@ pub(super) struct Story {
 }
 
 impl Story {
-    pub(super) fn begin(
+    pub(super) fn start(
         address: SocketAddr,
         accounts: &DemoAccounts,
         authority: Arc<State>,
@@ -74,9 +74,9 @@ impl Story {
         self.pay_invoice(&irn).await?;
         self.rotate_taxpayer_key().await?;
         self.check_authority_record(&irn)?;
-        let checked = self.check_notifications(&secret).await;
+        let outcome = self.check_notifications(&secret).await;
         self.receiver.stop().await;
-        checked
+        outcome
     }
 
     async fn set_up_webhook(&self) -> Result<SigningSecret, StartError> {
@@ -102,9 +102,9 @@ impl Story {
     }
 
     async fn create_approved_invoice(&self) -> Result<String, StartError> {
-        let created = Route::new(Method::POST, "/v1/tax-payers/invoices");
+        let create = Route::new(Method::POST, "/v1/tax-payers/invoices");
         let answer = self
-            .call_as_taxpayer(created, Some(&demo_invoice(INVOICE_NO)), 201)
+            .call_as_taxpayer(create, Some(&demo_invoice(INVOICE_NO)), 201)
             .await?;
         let irn = answer.body["data"]["irn"]
             .as_str()
@@ -201,26 +201,26 @@ impl Story {
 
     /// Checks that the authority has signed the invoice exactly once and has transmitted it.
     fn check_authority_record(&self, irn: &str) -> Result<(), StartError> {
-        let sheet = self.authority.invoice(irn);
-        let sheet = sheet
+        let record = self.authority.invoice(irn);
+        let record = record
             .ok_or_else(|| StartError::Demo("the authority does not know the invoice".into()))?;
         println!(
             "\nThe authority signed the invoice {} time(s); transmitted: {}",
-            sheet.sign_count, sheet.transmitted
+            record.sign_count, record.transmitted
         );
-        expect("there is exactly one signature", sheet.sign_count == 1)?;
-        expect("the authority has transmitted it", sheet.transmitted)
+        expect("there is exactly one signature", record.sign_count == 1)?;
+        expect("the authority has transmitted it", record.transmitted)
     }
 
     async fn check_notifications(&self, secret: &SigningSecret) -> Result<(), StartError> {
         let start = Instant::now();
         while self.receiver.received_requests().len() < EXPECTED_EVENTS.len()
-            && start.elapsed() < PATIENCE
+            && start.elapsed() < ARRIVAL_WAIT_MAX
         {
             sleep(Duration::from_millis(50)).await;
         }
         let now = SystemClock.now();
-        let mut arrived = Vec::new();
+        let mut events = Vec::new();
         println!("\nNotifications, each with a verified signature:");
         for received in self.receiver.received_requests() {
             let id = received.id.as_str();
@@ -239,17 +239,17 @@ impl Story {
             );
             verified.map_err(|fault| StartError::Demo(format!("notification {id}: {fault}")))?;
             let body: Value = strict_json::from_untrusted(body).unwrap_or_default();
-            arrived.push((
+            events.push((
                 body["sequence"].as_i64().unwrap_or_default(),
                 body["type"].as_str().unwrap_or_default().to_owned(),
             ));
         }
-        arrived.sort();
-        arrived.dedup();
-        for (sequence, kind) in &arrived {
+        events.sort();
+        events.dedup();
+        for (sequence, kind) in &events {
             println!("  {sequence:>3} {kind}");
         }
-        let kinds: Vec<_> = arrived.iter().map(|(_, kind)| kind.as_str()).collect();
+        let kinds: Vec<_> = events.iter().map(|(_, kind)| kind.as_str()).collect();
         expect("every event arrived", kinds == EXPECTED_EVENTS)
     }
 
@@ -296,11 +296,11 @@ fn expect_status(answer: Answer, status: u16) -> Result<Answer, StartError> {
     )))
 }
 
-pub(super) fn expect(what: &str, holds: bool) -> Result<(), StartError> {
-    if holds {
+pub(super) fn expect(expectation: &str, is_met: bool) -> Result<(), StartError> {
+    if is_met {
         Ok(())
     } else {
-        Err(StartError::Demo(format!("not as expected: {what}")))
+        Err(StartError::Demo(format!("not as expected: {expectation}")))
     }
 }
 

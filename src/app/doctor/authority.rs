@@ -1,4 +1,4 @@
-//! The checks of the authority. They make only calls that change nothing there.
+//! The checks of the authority. They make only calls that change nothing at the authority.
 
 use std::io;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ const NAME: &str = "authority-name";
 const HEALTH: &str = "authority";
 const KEY: &str = "authority-key";
 const CLOCK: &str = "authority-clock";
-/// An IRN that no invoice has. Asking for it changes nothing, but shows whether our API key is valid: only then the
-/// authority answers that there is no such invoice.
-const NO_INVOICE: &str = "DOCTOR-00000000-20000101";
+/// An IRN that no invoice has. A request for it changes nothing, but shows whether our API key is valid: only with a
+/// valid key does the authority answer that there is no such invoice.
+const UNUSED_IRN: &str = "DOCTOR-00000000-20000101";
 
 pub(super) async fn check(settings: &Settings) -> Vec<CheckResult> {
     let clock: SharedClock = Arc::new(SystemClock);
@@ -60,8 +60,8 @@ async fn check_host_name(settings: &Settings) -> CheckResult {
     };
     // In a URL, an IPv6 address stands in brackets.
     let name = host.trim_matches(['[', ']']);
-    let found = lookup_host((name, port)).await;
-    judge_host_name(host, found.map(Iterator::count))
+    let addresses = lookup_host((name, port)).await;
+    judge_host_name(host, addresses.map(Iterator::count))
 }
 
 fn judge_host_name(host: &str, addresses: io::Result<usize>) -> CheckResult {
@@ -90,7 +90,9 @@ fn judge_health(answer: Result<HealthAnswer, Cause>, now: Timestamp) -> Vec<Chec
             .advise("check that authority.base_url is the authority's; otherwise wait, or call the authority")
     };
     let clock = match answer.clock_time {
-        Some(theirs) => CheckResult::from_clock_offset(CLOCK, theirs.duration_since(now)),
+        Some(authority_time) => {
+            CheckResult::from_clock_offset(CLOCK, authority_time.duration_since(now))
+        }
         None => CheckResult::ok(CLOCK, "not known: its answers have no date"),
     };
     vec![health, clock]
@@ -117,13 +119,13 @@ fn advice_for(cause: &Cause) -> &'static str {
 async fn check_api_key(authority: &Authority, entity: Option<&str>) -> CheckResult {
     match entity {
         Some(id) => judge_key(authority.fetch_entity(id).await.map(drop), true),
-        None => judge_key(authority.confirm(NO_INVOICE).await.map(drop), false),
+        None => judge_key(authority.confirm(UNUSED_IRN).await.map(drop), false),
     }
 }
 
-fn judge_key(answer: Result<(), AuthorityFailure>, asked_for_entity: bool) -> CheckResult {
+fn judge_key(answer: Result<(), AuthorityFailure>, is_entity_request: bool) -> CheckResult {
     match answer {
-        Err(AuthorityFailure::NotFound { .. }) if asked_for_entity => CheckResult::warn(
+        Err(AuthorityFailure::NotFound { .. }) if is_entity_request => CheckResult::warn(
             KEY,
             "accepted; but the authority does not know authority.entity_id",
         )
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_name_needs_an_address() {
-        let judge = |found| judge_host_name("authority.example", found).result;
+        let judge = |addresses| judge_host_name("authority.example", addresses).result;
         assert_eq!([judge(Ok(1)), judge(Ok(4))], [Verdict::Ok; 2]);
         let unknown = Err(io::Error::other("no such name"));
         assert_eq!([judge(Ok(0)), judge(unknown)], [Verdict::Fail; 2]);

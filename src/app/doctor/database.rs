@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::app::database::{open_for_inspection, vault};
 use crate::app::doctor::receivers;
-use crate::app::doctor::report::{CheckResult, advise};
+use crate::app::doctor::report::{CheckResult, advice};
 use crate::app::doctor::waits::{REMOTE_WAIT, run_within};
 use crate::app::error::StartError;
 use crate::config::{Environment, Settings};
@@ -19,9 +19,8 @@ use crate::store::Store;
 use crate::store::inspection::{self, ConnectionCounts, DatabaseServer, SchemaState};
 use crate::store::reseal::{self, UnsealedSample};
 
-/// A key in place of an unusable encryption key, so that the database can be checked all the same. No secret is
-/// opened with it.
-const NO_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+/// Replaces an unusable encryption key, so that the database can still be checked. No secret is opened with this key.
+const PLACEHOLDER_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 const KEY: &str = "encryption-key";
 const DATABASE: &str = "database";
 const CONNECTIONS: &str = "database-connections";
@@ -29,7 +28,7 @@ const MIGRATIONS: &str = "database-migrations";
 const WRITE: &str = "database-write";
 const CLOCK: &str = "database-clock";
 /// The maximum number of migrations that are listed by name.
-const MIGRATIONS_NAMED_MAX: usize = 5;
+const LISTED_MIGRATIONS_MAX: usize = 5;
 
 /// The results of the checks that need the database.
 #[derive(Debug, Default)]
@@ -50,7 +49,7 @@ pub(super) async fn check(settings: &Settings) -> DatabaseChecks {
             .advise("set secrets.encryption_key to 32 bytes in base64")),
     };
     if is_database_created_later(settings) {
-        let found = format!("{} does not exist yet", settings.database_place());
+        let found = format!("{} does not exist yet", settings.database_location());
         let untried = CheckResult::ok(KEY, "can be used; there is no secret yet to try it on");
         return DatabaseChecks {
             key: vec![vault.err().unwrap_or(untried)],
@@ -63,7 +62,7 @@ pub(super) async fn check(settings: &Settings) -> DatabaseChecks {
     // The database is checked even if the encryption key cannot be used.
     let (vault, key) = match vault {
         Ok(vault) => (Ok(vault), None),
-        Err(unusable) => (Vault::new(NO_KEY), Some(unusable)),
+        Err(unusable) => (Vault::new(PLACEHOLDER_KEY), Some(unusable)),
     };
     let opened = async {
         let vault = vault?;
@@ -95,7 +94,7 @@ fn is_database_created_later(settings: &Settings) -> bool {
         .database_url()
         .expose_secret()
         .starts_with("sqlite:");
-    is_file && !Path::new(&settings.database_place()).exists()
+    is_file && !Path::new(&settings.database_location()).exists()
 }
 
 fn unreachable_database(
@@ -104,7 +103,10 @@ fn unreachable_database(
     reason: &str,
 ) -> DatabaseChecks {
     let untried = CheckResult::warn(KEY, "not tried: the database could not be opened");
-    let found = format!("{} cannot be opened: {reason}", settings.database_place());
+    let found = format!(
+        "{} cannot be opened: {reason}",
+        settings.database_location()
+    );
     DatabaseChecks {
         key: vec![key.unwrap_or(untried)],
         database: vec![
@@ -132,7 +134,7 @@ async fn check_store(
             None => vec![check_encryption_key(store, &schema).await],
         }
     };
-    let written = async { vec![judge_write(inspection::try_write(store, &schema).await)] };
+    let write_check = async { vec![judge_write(inspection::try_write(store, &schema).await)] };
     let receivers = async {
         if schema.is_empty() {
             Vec::new()
@@ -140,16 +142,16 @@ async fn check_store(
             vec![receivers::check(settings, store).await]
         }
     };
-    let (key, server, written, clock, receivers) = tokio::join!(
+    let (key, server, write_check, clock, receivers) = tokio::join!(
         run_within(REMOTE_WAIT, KEY, key),
         run_within(REMOTE_WAIT, DATABASE, check_server(settings, store)),
-        run_within(REMOTE_WAIT, WRITE, written),
+        run_within(REMOTE_WAIT, WRITE, write_check),
         run_within(REMOTE_WAIT, CLOCK, async { vec![check_clock(store).await] }),
         run_within(receivers::WAIT, receivers::CHECK, receivers),
     );
     DatabaseChecks {
         key,
-        database: [server, vec![judge_migrations(&schema)], written, clock].concat(),
+        database: [server, vec![judge_migrations(&schema)], write_check, clock].concat(),
         receivers,
     }
 }
@@ -186,14 +188,14 @@ async fn check_server(settings: &Settings, store: &Store) -> Vec<CheckResult> {
         Ok(server) => judge_server(settings, &server),
         Err(error) => vec![
             CheckResult::fail(DATABASE, format!("it does not tell its version: {error}"))
-                .advise(advise::SILENT),
+                .advise(advice::SILENT),
         ],
     }
 }
 
 fn judge_server(settings: &Settings, server: &DatabaseServer) -> Vec<CheckResult> {
-    let place = settings.database_place();
-    let reached = CheckResult::ok(DATABASE, format!("{} at {place}", server.version));
+    let location = settings.database_location();
+    let reached = CheckResult::ok(DATABASE, format!("{} at {location}", server.version));
     let pools = &settings.database;
     let needed = i64::from(pools.writer_connections_max)
         + i64::from(pools.reader_connections_max)
@@ -241,16 +243,16 @@ fn judge_migrations(schema: &SchemaState) -> CheckResult {
 }
 
 fn first_migration_names(names: &[String]) -> String {
-    let first = names.iter().take(MIGRATIONS_NAMED_MAX).cloned();
+    let first = names.iter().take(LISTED_MIGRATIONS_MAX).cloned();
     let first = first.collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MIGRATIONS_NAMED_MAX) {
+    match names.len().saturating_sub(LISTED_MIGRATIONS_MAX) {
         0 => first,
         more => format!("{first} and {more} more"),
     }
 }
 
-fn judge_write(written: Result<(), StoreError>) -> CheckResult {
-    match written {
+fn judge_write(outcome: Result<(), StoreError>) -> CheckResult {
+    match outcome {
         Ok(()) => CheckResult::ok(WRITE, "takes a write, which was rolled back"),
         Err(error) => CheckResult::fail(WRITE, format!("takes no write: {error}"))
             .advise("look at the rights of the user, the disk, and if it is a standby"),
@@ -260,15 +262,15 @@ fn judge_write(written: Result<(), StoreError>) -> CheckResult {
 async fn check_clock(store: &Store) -> CheckResult {
     let before = SystemClock.now();
     match store.database_now().await {
-        Ok(theirs) => judge_clock(before, theirs, SystemClock.now()),
+        Ok(database_time) => judge_clock(before, database_time, SystemClock.now()),
         Err(error) => CheckResult::fail(CLOCK, format!("the database tells no time: {error}")),
     }
 }
 
-/// Compares the time of the database with the readings of our clock just before and after it was asked.
-fn judge_clock(before: Timestamp, theirs: Timestamp, after: Timestamp) -> CheckResult {
-    let nearest = theirs.clamp(before, after.max(before));
-    CheckResult::from_clock_offset(CLOCK, theirs.duration_since(nearest))
+/// Compares the time of the database with our clock, which was read just before and just after the query.
+fn judge_clock(before: Timestamp, database_time: Timestamp, after: Timestamp) -> CheckResult {
+    let nearest = database_time.clamp(before, after.max(before));
+    CheckResult::from_clock_offset(CLOCK, database_time.duration_since(nearest))
 }
 
 #[cfg(test)]
@@ -318,9 +320,11 @@ mod tests {
     }
 
     #[test]
-    fn the_time_that_the_answer_took_is_no_offset() {
+    fn the_duration_of_the_query_is_not_counted_as_an_offset() {
         let at = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
-        let judge = |before, theirs, after| judge_clock(at(before), at(theirs), at(after)).result;
+        let judge = |before, database_time, after| {
+            judge_clock(at(before), at(database_time), at(after)).result
+        };
         assert_eq!(judge(0, 8, 9), Verdict::Ok);
         assert_eq!(judge(0, 10, 1), Verdict::Warn);
         assert_eq!(judge(100, 10, 101), Verdict::Fail);

@@ -18,10 +18,10 @@ const DATABASE_DISK: &str = "disk-database";
 const CHECKPOINT_KEY: &str = "checkpoint-key";
 const CHECKPOINT_FILE: &str = "checkpoint-file";
 const MIB: u64 = 1 << 20;
-/// With less room than this, the disk may be full within a day.
-const ROOM_WARN: u64 = 1_024 * MIB;
-/// With less room than this, the database may refuse writes at any moment.
-const ROOM_FAIL: u64 = 64 * MIB;
+/// With fewer free bytes than this, the disk may be full within a day.
+const FREE_BYTES_WARN: u64 = 1_024 * MIB;
+/// With fewer free bytes than this, the database may refuse writes at any moment.
+const FREE_BYTES_FAIL: u64 = 64 * MIB;
 
 /// A disk, as seen at a path on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +38,11 @@ async fn run_in_thread(
     name: &'static str,
     checks: impl FnOnce() -> Vec<CheckResult> + Send + 'static,
 ) -> Vec<CheckResult> {
-    let done = async {
-        let done = spawn_blocking(checks).await;
-        done.unwrap_or_else(|error| vec![CheckResult::fail(name, error.to_string())])
+    let results = async {
+        let results = spawn_blocking(checks).await;
+        results.unwrap_or_else(|error| vec![CheckResult::fail(name, error.to_string())])
     };
-    run_within(LOCAL_WAIT, name, done).await
+    run_within(LOCAL_WAIT, name, results).await
 }
 
 /// Checks the disk of `data_dir`, and that of an SQLite database elsewhere.
@@ -51,7 +51,7 @@ pub(super) async fn check_disks(settings: &Settings) -> Vec<CheckResult> {
     let url = settings.database_url();
     let is_elsewhere = !settings.database.url.expose_secret().is_empty();
     if is_elsewhere && url.expose_secret().starts_with("sqlite:") {
-        checks.extend(check_disk(DATABASE_DISK, settings.database_place().into()).await);
+        checks.extend(check_disk(DATABASE_DISK, settings.database_location().into()).await);
     }
     checks
 }
@@ -66,19 +66,19 @@ async fn check_disk(check: &'static str, path: PathBuf) -> Vec<CheckResult> {
 /// Returns the path if it exists, else the nearest directory above it that does.
 fn nearest_existing_path(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
-    let present = path.ancestors().find(|path| path.exists());
-    Ok(present.unwrap_or(&path).to_owned())
+    let existing_path = path.ancestors().find(|path| path.exists());
+    Ok(existing_path.unwrap_or(&path).to_owned())
 }
 
 /// Measures the disk of the path or, if the path does not exist, of the nearest directory above it that does: the
 /// service creates the rest at its start.
 fn measure_disk(path: &Path) -> io::Result<DiskSpace> {
-    let present = &nearest_existing_path(path)?;
-    let found = statvfs(present)?;
+    let existing_path = &nearest_existing_path(path)?;
+    let disk = statvfs(existing_path)?;
     Ok(DiskSpace {
-        free: found.f_bavail.saturating_mul(found.f_frsize),
-        size: found.f_blocks.saturating_mul(found.f_frsize),
-        is_writable: access(present, Access::WRITE_OK).is_ok(),
+        free: disk.f_bavail.saturating_mul(disk.f_frsize),
+        size: disk.f_blocks.saturating_mul(disk.f_frsize),
+        is_writable: access(existing_path, Access::WRITE_OK).is_ok(),
     })
 }
 
@@ -103,8 +103,8 @@ fn judge_disk(check: &'static str, path: &Path, disk: io::Result<DiskSpace>) -> 
     }
     let advice = "make room, or use a larger disk";
     match disk.free {
-        0..ROOM_FAIL => CheckResult::fail(check, found).advise(advice),
-        ROOM_FAIL..ROOM_WARN => CheckResult::warn(check, found).advise(advice),
+        0..FREE_BYTES_FAIL => CheckResult::fail(check, found).advise(advice),
+        FREE_BYTES_FAIL..FREE_BYTES_WARN => CheckResult::warn(check, found).advise(advice),
         _ => CheckResult::ok(check, found),
     }
 }
@@ -142,24 +142,25 @@ fn check_signing_key(path: &Path) -> CheckResult {
 /// Checks that the file can be read and written or, if it does not exist, created. A start creates the file, and of the
 /// directories only `data_dir`.
 fn check_file(path: &Path, data_dir: &Path) -> CheckResult {
-    let shown = path.display();
+    let name = path.display();
     if !path.exists() {
         let directory = match path.parent() {
             Some(directory) if directory == data_dir => nearest_existing_path(directory),
             _ => std::path::absolute(path).map(|path| path.with_file_name("")),
         };
-        let created = directory.and_then(|directory| Ok(access(&directory, Access::WRITE_OK)?));
-        return match created {
+        let write_access =
+            directory.and_then(|directory| Ok(access(&directory, Access::WRITE_OK)?));
+        return match write_access {
             Ok(()) => CheckResult::ok(
                 CHECKPOINT_FILE,
-                format!("{shown} does not exist yet and can be created"),
+                format!("{name} does not exist yet and can be created"),
             ),
-            Err(_) => unusable_file(format!("{shown} does not exist and cannot be created")),
+            Err(_) => unusable_file(format!("{name} does not exist and cannot be created")),
         };
     }
     match File::open(path).and(access(path, Access::WRITE_OK).map_err(io::Error::from)) {
-        Ok(()) => CheckResult::ok(CHECKPOINT_FILE, format!("{shown} can be read and written")),
-        Err(error) => unusable_file(format!("{shown} cannot be read and written: {error}")),
+        Ok(()) => CheckResult::ok(CHECKPOINT_FILE, format!("{name} can be read and written")),
+        Err(error) => unusable_file(format!("{name} cannot be read and written: {error}")),
     }
 }
 
@@ -176,15 +177,15 @@ mod tests {
     #[test]
     fn a_disk_is_judged_by_its_room_and_its_rights() {
         for (free, is_writable, expected) in [
-            (ROOM_WARN, true, Verdict::Ok),
-            (ROOM_WARN - 1, true, Verdict::Warn),
-            (ROOM_FAIL, true, Verdict::Warn),
-            (ROOM_FAIL - 1, true, Verdict::Fail),
-            (ROOM_WARN, false, Verdict::Fail),
+            (FREE_BYTES_WARN, true, Verdict::Ok),
+            (FREE_BYTES_WARN - 1, true, Verdict::Warn),
+            (FREE_BYTES_FAIL, true, Verdict::Warn),
+            (FREE_BYTES_FAIL - 1, true, Verdict::Fail),
+            (FREE_BYTES_WARN, false, Verdict::Fail),
         ] {
             let disk = DiskSpace {
                 free,
-                size: 2 * ROOM_WARN,
+                size: 2 * FREE_BYTES_WARN,
                 is_writable,
             };
             let judged = judge_disk(DATA_DISK, Path::new("/data"), Ok(disk));
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_a_start_creates_is_looked_at_where_it_will_be() {
+    fn a_missing_data_dir_is_judged_by_the_nearest_existing_directory() {
         let directory = tempfile::tempdir().unwrap();
         let disk = measure_disk(&directory.path().join("new").join("newer")).unwrap();
         assert!(disk.is_writable && disk.size > disk.free, "{disk:?}");

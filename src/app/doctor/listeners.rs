@@ -8,7 +8,7 @@ use std::path::Path;
 use tokio::net::TcpSocket;
 
 use crate::app::doctor::report::CheckResult;
-use crate::app::server::{ListenerLimits, OPEN_FILES_WANTED};
+use crate::app::server::{ListenerLimits, OPEN_FILES_TARGET};
 use crate::config::Settings;
 use crate::config::authority::AuthorityMode;
 
@@ -64,7 +64,7 @@ struct PortOwner {
     process: u32,
 }
 
-/// Returns the result for a port that is in use. It is no fault if a running service uses it, because that service
+/// Returns the result for a port that is in use. A running service on the port is only a warning, because that service
 /// will be stopped before the new start.
 fn judge_taken_port(
     check: &'static str,
@@ -112,8 +112,9 @@ fn listening_sockets(table: &str, port: u16) -> Vec<String> {
     let local_port = format!(":{port:04X}");
     let sockets = table.lines().filter_map(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();
-        let is_meant = fields.get(1)?.ends_with(&local_port) && *fields.get(3)? == LISTENING;
-        is_meant.then_some(format!("socket:[{}]", fields.get(9)?))
+        let is_listening_on_port =
+            fields.get(1)?.ends_with(&local_port) && *fields.get(3)? == LISTENING;
+        is_listening_on_port.then_some(format!("socket:[{}]", fields.get(9)?))
     });
     sockets.collect()
 }
@@ -138,13 +139,13 @@ pub(super) fn check_open_files(settings: &Settings) -> CheckResult {
 
 /// Returns the result for the hard limit of open files, up to which the service raises its own limit.
 fn judge_open_files(settings: &Settings, allowed: u64) -> CheckResult {
-    let files = allowed.min(OPEN_FILES_WANTED);
+    let files = allowed.min(OPEN_FILES_TARGET);
     let limits = ListenerLimits::new(&settings.http, usize::try_from(files).unwrap_or(usize::MAX));
-    let wanted = settings.http.connections_max;
+    let configured = settings.http.connections_max;
     let possible = limits.everybody.all_max;
     let found = format!("{files} files may be open, so {possible} connections of clients");
-    if possible < wanted {
-        return CheckResult::warn(OPEN_FILES, format!("{found} instead of {wanted}"))
+    if possible < configured {
+        return CheckResult::warn(OPEN_FILES, format!("{found} instead of {configured}"))
             .advise("raise the limit (LimitNOFILE, ulimit -Hn), or lower http.connections_max");
     }
     CheckResult::ok(OPEN_FILES, found)
@@ -158,13 +159,13 @@ mod tests {
     use crate::app::doctor::report::Verdict;
 
     #[tokio::test]
-    async fn a_port_is_free_until_somebody_listens_who_is_named() {
+    async fn a_taken_port_is_reported_with_its_process() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let bind = listener.local_addr().unwrap();
         let taken = check_port("port-http", bind);
         assert_ne!(taken.result, Verdict::Ok, "{taken}");
-        let own = format!("process {}", std::process::id());
-        assert!(taken.found.ends_with(&own), "{taken}");
+        let own_process = format!("process {}", std::process::id());
+        assert!(taken.found.ends_with(&own_process), "{taken}");
         drop(listener);
         assert_eq!(check_port("port-http", bind).result, Verdict::Ok);
         assert_eq!(
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn only_listening_sockets_of_the_port_are_meant() {
+    fn only_listening_sockets_of_the_port_are_returned() {
         let table = "\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1 0
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn few_open_files_mean_few_connections() {
+    fn few_open_files_allow_few_connections() {
         let settings = Settings::load(None, std::iter::empty()).unwrap();
         let judge = |files| judge_open_files(&settings, files);
         assert_eq!(judge(1_048_576).result, Verdict::Ok);

@@ -3,9 +3,9 @@
 //!
 //! | Checks | File |
 //! |---|---|
-//! | what a check found, and how it is printed | `report` |
-//! | whether the database can be reached and written, its migrations and its clock; the encryption key | `database` |
-//! | room on the disks; the files of checkpoints | `files` |
+//! | the result of a check, and its line in the report | `report` |
+//! | the connection to the database, writes, migrations and the clock; the encryption key | `database` |
+//! | free bytes on the disks; the files of checkpoints | `files` |
 //! | the name, the connection, the health and the clock of the authority; its answer to our key | `authority` |
 //! | the ports to listen on, and the limit of open files | `listeners` |
 //! | the names of the receivers of webhooks | `receivers` |

@@ -30,7 +30,7 @@ const ENDPOINTS_MAX: u64 = 200;
 const LOOKUP_WAIT: Duration = Duration::from_secs(5);
 const LOOKUPS_MAX: usize = 32;
 /// At most this many hosts of a group are shown.
-const HOSTS_SHOWN_MAX: usize = 5;
+const SHOWN_HOSTS_MAX: usize = 5;
 
 /// An enabled endpoint, and the addresses that it may have.
 #[derive(Debug)]
@@ -39,17 +39,17 @@ struct Receiver {
     policy: AddressPolicy,
 }
 
-/// The fault of a receiver.
+/// The reason why a receiver cannot be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReceiverProblem {
     Unresolved,
     Refused,
 }
 
-/// The hosts that were checked, by their fault.
+/// The checked hosts that have a problem, grouped by the problem.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ReceiverGroups {
-    looked_at: usize,
+    checked_count: usize,
     unresolved: BTreeSet<String>,
     refused: BTreeSet<String>,
 }
@@ -73,11 +73,11 @@ async fn load_receivers(settings: &Settings, store: &Store) -> Result<Vec<Receiv
 }
 
 async fn look_up(host: String, port: u16) -> io::Result<Vec<IpAddr>> {
-    let found = timeout(LOOKUP_WAIT, lookup_host((host, port))).await??;
-    Ok(found.map(|address| address.ip()).collect())
+    let addresses = timeout(LOOKUP_WAIT, lookup_host((host, port))).await??;
+    Ok(addresses.map(|address| address.ip()).collect())
 }
 
-/// Checks the receivers, up to `LOOKUPS_MAX` at a time, and groups their hosts by fault.
+/// Checks the receivers, up to `LOOKUPS_MAX` at a time, and groups the hosts with a problem.
 async fn group_by_problem<L>(receivers: Vec<Receiver>, look_up: L) -> ReceiverGroups
 where
     L: AsyncFn(String, u16) -> io::Result<Vec<IpAddr>>,
@@ -90,7 +90,7 @@ where
         .await;
     let mut groups = ReceiverGroups::default();
     for (host, problem) in problems {
-        groups.looked_at += 1;
+        groups.checked_count += 1;
         match problem {
             None => {}
             Some(ReceiverProblem::Unresolved) => drop(groups.unresolved.insert(host)),
@@ -100,20 +100,20 @@ where
     groups
 }
 
-/// Returns the host of a receiver and its fault, if it has one.
+/// Returns the host of a receiver, and its problem if it has one.
 async fn find_problem<L>(receiver: &Receiver, look_up: &L) -> (String, Option<ReceiverProblem>)
 where
     L: AsyncFn(String, u16) -> io::Result<Vec<IpAddr>>,
 {
     let Receiver { url, policy } = receiver;
-    let checked = policy.check_url(url);
+    let checked_url = policy.check_url(url);
     let parsed = Url::parse(url).ok();
     let host = parsed
         .as_ref()
         .and_then(Url::host_str)
         .unwrap_or("?")
         .to_owned();
-    let Ok(url) = checked else {
+    let Ok(url) = checked_url else {
         return (host, Some(ReceiverProblem::Refused));
     };
     let port = url.port_or_known_default().unwrap_or_default();
@@ -122,8 +122,14 @@ where
     };
     let problem = match look_up(name.to_owned(), port).await {
         Err(_) => Some(ReceiverProblem::Unresolved),
-        Ok(found) if found.is_empty() => Some(ReceiverProblem::Unresolved),
-        Ok(found) if found.iter().any(|address| policy.permits(*address, port)) => None,
+        Ok(addresses) if addresses.is_empty() => Some(ReceiverProblem::Unresolved),
+        Ok(addresses)
+            if addresses
+                .iter()
+                .any(|address| policy.permits(*address, port)) =>
+        {
+            None
+        }
         Ok(_) => Some(ReceiverProblem::Refused),
     };
     (host, problem)
@@ -131,18 +137,18 @@ where
 
 fn judge_groups(groups: &ReceiverGroups) -> CheckResult {
     let ReceiverGroups {
-        looked_at,
+        checked_count,
         unresolved,
         refused,
     } = groups;
-    if *looked_at == 0 {
+    if *checked_count == 0 {
         return CheckResult::ok(CHECK, "no endpoint is enabled");
     }
-    let of = format!("of {looked_at} enabled endpoints");
+    let scope = format!("of {checked_count} enabled endpoints");
     if unresolved.is_empty() && refused.is_empty() {
         return CheckResult::ok(
             CHECK,
-            format!("the hosts {of} resolve to permitted addresses"),
+            format!("the hosts {scope} resolve to permitted addresses"),
         );
     }
     let mut found = Vec::new();
@@ -152,16 +158,16 @@ fn judge_groups(groups: &ReceiverGroups) -> CheckResult {
     if !refused.is_empty() {
         found.push(format!("{} have no permitted address", hosts_text(refused)));
     }
-    let found = format!("{of}, {}", found.join("; "));
+    let found = format!("{scope}, {}", found.join("; "));
     CheckResult::new(CHECK, Verdict::Warn, found).advise(
         "if it is most of them, check the name server of this machine; otherwise tell the integrators, or set webhooks.allowed_networks",
     )
 }
 
 fn hosts_text(hosts: &BTreeSet<String>) -> String {
-    let shown = hosts.iter().take(HOSTS_SHOWN_MAX).cloned();
+    let shown = hosts.iter().take(SHOWN_HOSTS_MAX).cloned();
     let shown = shown.collect::<Vec<_>>().join(", ");
-    match hosts.len().saturating_sub(HOSTS_SHOWN_MAX) {
+    match hosts.len().saturating_sub(SHOWN_HOSTS_MAX) {
         0 => format!("{} hosts ({shown})", hosts.len()),
         more => format!("{} hosts ({shown} and {more} more)", hosts.len()),
     }
@@ -192,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn hosts_are_grouped_by_what_is_wrong_and_shown_without_their_paths() {
+    async fn hosts_are_grouped_by_their_problem_and_shown_without_paths() {
         let urls = [
             "https://good.example/hook?token=s3cret",
             "https://mixed.example/hook",
@@ -206,7 +212,7 @@ mod tests {
         let groups = group_by_problem(urls.map(receiver).into(), fake_lookup).await;
         let set = |hosts: &[&str]| hosts.iter().map(|host| (*host).to_owned()).collect();
         let expected = ReceiverGroups {
-            looked_at: 8,
+            checked_count: 8,
             unresolved: set(&["empty.example", "gone.example"]),
             refused: set(&["127.0.0.1", "inside.example"]),
         };

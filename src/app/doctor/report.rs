@@ -7,17 +7,17 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Advice that several checks give.
-pub(super) mod advise {
+pub(super) mod advice {
     pub const SILENT: &str =
         "look why it does not answer: the network, a firewall, a disk that hangs";
     pub const CLOCKS: &str = "synchronise the clocks of both machines (NTP)";
 }
 
-/// Clocks that differ by at most this much count as equal: an answer takes time to arrive, and the date in an HTTP
-/// header has no fractions of a second.
-const CLOCKS_AGREE: SignedDuration = SignedDuration::from_secs(3);
+/// Clocks that differ by at most this much count as equal, because an answer takes time to arrive, and the date in an
+/// HTTP header has no fractions of a second.
+const AGREEING_OFFSET_MAX: SignedDuration = SignedDuration::from_secs(3);
 /// With clocks that differ by more than this, deadlines, leases and sign-ins are wrong.
-const CLOCKS_FAIL: SignedDuration = SignedDuration::from_secs(60);
+const TOLERATED_OFFSET_MAX: SignedDuration = SignedDuration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -86,7 +86,7 @@ impl CheckResult {
     /// Returns the result for another clock, which is this far ahead of the clock of this machine.
     pub(super) fn from_clock_offset(check: &'static str, ahead: SignedDuration) -> Self {
         let distance = ahead.abs();
-        if distance <= CLOCKS_AGREE {
+        if distance <= AGREEING_OFFSET_MAX {
             return Self::ok(check, "agrees with the clock of this machine");
         }
         let direction = if ahead.is_positive() {
@@ -98,12 +98,12 @@ impl CheckResult {
             "{} s {direction} the clock of this machine",
             distance.as_secs()
         );
-        let result = if distance > CLOCKS_FAIL {
+        let result = if distance > TOLERATED_OFFSET_MAX {
             Verdict::Fail
         } else {
             Verdict::Warn
         };
-        Self::new(check, result, found).advise(advise::CLOCKS)
+        Self::new(check, result, found).advise(advice::CLOCKS)
     }
 }
 
@@ -134,9 +134,12 @@ impl fmt::Display for DoctorReport {
 }
 
 impl DoctorReport {
-    /// Returns how many checks failed.
+    /// Returns the number of failed checks.
     pub fn failed_count(&self) -> usize {
-        let failed = self.checks.iter().filter(|one| one.result == Verdict::Fail);
+        let failed = self
+            .checks
+            .iter()
+            .filter(|check| check.result == Verdict::Fail);
         failed.count()
     }
 

@@ -1,4 +1,4 @@
-//! Whole runs, on both kinds of database.
+//! Tests that run the whole command, on both kinds of database.
 
 use std::fs;
 use std::path::Path;
@@ -22,8 +22,8 @@ fn settings(pairs: &[(&str, String)]) -> Settings {
 
 fn verdict(report: &DoctorReport, check: &str) -> Verdict {
     let mut checks = report.checks.iter();
-    let found = checks.find(|one| one.check == check);
-    found
+    let result = checks.find(|result| result.check == check);
+    result
         .unwrap_or_else(|| panic!("no {check}: {report}"))
         .result
 }
@@ -119,7 +119,7 @@ async fn a_secret_of_another_key_and_a_migration_of_another_program_fail() {
 }
 
 #[actix_web::test]
-async fn a_new_deployment_is_warned_of_and_not_begun() {
+async fn a_new_deployment_gives_warnings_and_creates_no_files() {
     let directory = tempfile::tempdir().unwrap();
     let data_dir = directory.path().join("new");
     let pairs = [
@@ -127,7 +127,7 @@ async fn a_new_deployment_is_warned_of_and_not_begun() {
         ("EINVOICE__HTTP__BIND", "127.0.0.1:0".to_owned()),
         ("EINVOICE__SANDBOX__BIND", "127.0.0.1:0".to_owned()),
     ];
-    let settings = settings(&pairs).with_present_secrets().unwrap();
+    let settings = settings(&pairs).with_stored_secrets().unwrap();
     let report = doctor(&settings).await;
     assert_eq!(verdict(&report, "encryption-key"), Verdict::Ok, "{report}");
     assert_eq!(verdict(&report, "database"), Verdict::Warn, "{report}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::app::doctor::report::{CheckResult, advise};
+use crate::app::doctor::report::{CheckResult, advice};
 
 /// The time limit of a check on this machine.
 pub(super) const LOCAL_WAIT: Duration = Duration::from_secs(5);
@@ -17,11 +17,11 @@ pub(super) async fn run_within(
     name: &'static str,
     checks: impl Future<Output = Vec<CheckResult>>,
 ) -> Vec<CheckResult> {
-    let done = timeout(limit, checks).await;
-    done.unwrap_or_else(|_| {
+    let results = timeout(limit, checks).await;
+    results.unwrap_or_else(|_| {
         vec![
             CheckResult::fail(name, format!("no result within {} s", limit.as_secs()))
-                .advise(advise::SILENT),
+                .advise(advice::SILENT),
         ]
     })
 }

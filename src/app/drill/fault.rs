@@ -1,5 +1,5 @@
-//! The faults of drills. If the authority must fail, the drill tells the simulator of the authority to do so. It then
-//! calls the authority all the time, because a fault that no call meets causes no incident.
+//! The faults of drills. If the authority must fail, the drill adds a fault to the simulator of the authority. It then
+//! calls the authority continuously, because a fault that no call meets causes no incident.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::app::drill::{DrillError, DrillFault, IncidentExpectation};
 
 /// The number of tasks that call the authority during a fault, and the pause of each task after a call.
 const CALLERS: usize = 4;
-const CALL_EVERY: Duration = Duration::from_millis(500);
+const CALL_INTERVAL: Duration = Duration::from_millis(500);
 const INVOICES_PATH: &str = "/v1/tax-payers/invoices";
 /// The delay of each answer of a slow authority, in milliseconds.
 const SLOW_MS: u64 = 3_000;
-/// The longest time that a fault lasts: then the simulator ends it, even if the drill cannot.
+/// The longest time that a fault lasts. The simulator then ends it, even if the drill cannot.
 const FAULT_S_MAX: u64 = 3_600;
 
 /// A fault that a drill has caused, with the data that is needed to end it.
@@ -31,7 +31,7 @@ pub(super) struct RunningFault {
 
 impl DrillFault {
     pub(super) fn expectation(self) -> IncidentExpectation {
-        let (incident, seen_s, gone_s) = match self {
+        let (incident, report_wait_s, end_wait_s) = match self {
             // The incident stays for another `authority.outage_clear_after_s` after the authority answers again.
             Self::Outage => ("authority-out", 30, 300),
             Self::Slow => ("authority-slow", 30, 60),
@@ -44,13 +44,13 @@ impl DrillFault {
         };
         IncidentExpectation {
             incident,
-            seen_within: Duration::from_secs(seen_s),
-            gone_within: Duration::from_secs(gone_s),
+            report_wait_max: Duration::from_secs(report_wait_s),
+            end_wait_max: Duration::from_secs(end_wait_s),
         }
     }
 
-    /// Returns the order to the simulator; `None` if the authority has no part in the fault.
-    fn simulator_order(self) -> Option<Value> {
+    /// Returns the fault to add to the simulator; `None` if the authority has no part in the fault.
+    fn simulator_fault(self) -> Option<Value> {
         let kind = match self {
             Self::Outage => "outage",
             Self::Slow => "latency",
@@ -70,7 +70,7 @@ impl RunningFault {
             callers: Vec::new(),
             receiver: None,
         };
-        if let Some(order) = fault.simulator_order() {
+        if let Some(simulator_fault) = fault.simulator_fault() {
             let created = target
                 .call(
                     CallerRole::Taxpayer,
@@ -83,13 +83,13 @@ impl RunningFault {
             let irn = created["data"]["irn"].as_str().unwrap_or_default();
             let path = format!("/v1/app/invoices/{irn}/confirm");
             target
-                .request_simulator_faults(Method::POST, Some(&order))
+                .request_simulator_faults(Method::POST, Some(&simulator_fault))
                 .await?;
             running.callers = (0..CALLERS)
                 .map(|_| call_authority(target, &path))
                 .collect();
         } else if fault == DrillFault::Panic {
-            order_panic(target).await?;
+            request_panic(target).await?;
         } else {
             let receiver = Receiver::start()?;
             set_webhook(target, &receiver.url(), &["invoice.created"]).await?;
@@ -101,7 +101,7 @@ impl RunningFault {
 
     /// Ends the fault, and does what the incident asks the operator to do.
     pub(super) async fn end(&self, target: &Target) -> Result<(), DrillError> {
-        if self.fault.simulator_order().is_some() {
+        if self.fault.simulator_fault().is_some() {
             target
                 .request_simulator_faults(Method::DELETE, None)
                 .await?;
@@ -138,7 +138,7 @@ fn call_authority(target: &Target, path: &str) -> JoinHandle<()> {
             target
                 .try_call(CallerRole::Taxpayer, Method::GET, &path, None)
                 .await;
-            sleep(CALL_EVERY).await;
+            sleep(CALL_INTERVAL).await;
         }
     })
 }
@@ -155,20 +155,20 @@ fn create_invoices(target: &Target) -> JoinHandle<()> {
                     Some(&invoice_body()),
                 )
                 .await;
-            sleep(CALL_EVERY * 4).await;
+            sleep(CALL_INTERVAL * 4).await;
         }
     })
 }
 
 /// Makes the next command of the taxpayer panic twice, so that it is quarantined.
-async fn order_panic(target: &Target) -> Result<(), DrillError> {
-    let order = json!({ "taxpayer_id": target.required_taxpayer()?, "panics": 2 });
+async fn request_panic(target: &Target) -> Result<(), DrillError> {
+    let body = json!({ "taxpayer_id": target.required_taxpayer()?, "panics": 2 });
     target
         .call(
             CallerRole::Operator,
             Method::POST,
             "/ops/development/panic",
-            Some(&order),
+            Some(&body),
         )
         .await?;
     target
@@ -186,11 +186,14 @@ async fn order_panic(target: &Target) -> Result<(), DrillError> {
 async fn drop_quarantined(target: &Target) -> Result<(), DrillError> {
     let taxpayer = target.required_taxpayer()?;
     let path = format!("/ops/quarantine?state=kept&kind=command&taxpayer_id={taxpayer}");
-    let listed = target
+    let quarantined_work = target
         .call(CallerRole::Operator, Method::GET, &path, None)
         .await?;
-    let paths = listed["data"]["data"].as_array().into_iter().flatten();
-    for path in paths.filter_map(|work| work["drop"].as_str()) {
+    let works = quarantined_work["data"]["data"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    for path in works.filter_map(|work| work["drop"].as_str()) {
         target
             .try_call(CallerRole::Operator, Method::POST, path, Some(&json!({})))
             .await;

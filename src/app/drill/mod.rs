@@ -3,7 +3,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the faults: how each is caused and ended, and the incident that it must bring | `fault` |
+//! | the faults, their start and end, and the incident that each must cause | `fault` |
 //! | the requests to the service and to the simulator of the authority | `target` |
 //! | the receiver of webhooks that refuses everything until the fault ends | `receiver` |
 
@@ -21,14 +21,14 @@ use crate::app::drill::fault::RunningFault;
 use crate::app::drill::target::Target;
 use crate::cli::{DrillArguments, DrillFault};
 
-/// The interval at which the incidents are asked for.
-const POLL_EVERY: Duration = Duration::from_millis(250);
+/// The interval at which the incidents are read.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The reason why a drill failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DrillError {
     #[error("{url} does not answer: {problem}")]
-    Silent { url: String, problem: String },
+    NoAnswer { url: String, problem: String },
     #[error("{path} was answered with {status}: {message}")]
     Refused {
         path: String,
@@ -42,61 +42,61 @@ pub enum DrillError {
     )]
     NoSimulator { url: String },
     #[error("the incident {0} is there already; end its cause before the drill")]
-    AlreadyThere(&'static str),
-    #[error("the incident {incident} was not seen within {} s", .within.as_secs())]
+    AlreadyActive(&'static str),
+    #[error("the incident {incident} was not seen within {} s", .wait_max.as_secs())]
     NotSeen {
         incident: &'static str,
-        within: Duration,
+        wait_max: Duration,
     },
-    #[error("the incident {incident} was still there {} s after the fault had ended", .within.as_secs())]
+    #[error("the incident {incident} was still there {} s after the fault had ended", .wait_max.as_secs())]
     NotGone {
         incident: &'static str,
-        within: Duration,
+        wait_max: Duration,
     },
     #[error(transparent)]
     Receiver(#[from] std::io::Error),
 }
 
-/// The incident that a fault must cause, with the longest waits until it is seen and, after the fault, until it is
-/// gone.
+/// The incident that a fault must cause, and the longest waits: until the service reports the incident and, after the
+/// end of the fault, until the incident is gone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IncidentExpectation {
     incident: &'static str,
-    seen_within: Duration,
-    gone_within: Duration,
+    report_wait_max: Duration,
+    end_wait_max: Duration,
 }
 
 /// Runs a drill, and prints its observations. Ends the fault even if the drill fails.
 pub async fn drill(arguments: DrillArguments) -> Result<(), DrillError> {
     let fault = arguments.fault;
-    let lasts = arguments.lasts;
+    let duration = arguments.duration;
     let target = Target::new(&arguments)?;
     target.require_simulator().await?;
     let expected = fault.expectation();
     if find_incident(&target, expected.incident).await?.is_some() {
-        return Err(DrillError::AlreadyThere(expected.incident));
+        return Err(DrillError::AlreadyActive(expected.incident));
     }
-    let before = incident_names(&target).await?;
-    println!("[ ] {fault}, for {} s", lasts.as_secs());
+    let incidents_before = incident_names(&target).await?;
+    println!("[ ] {fault}, for {} s", duration.as_secs());
     let running = RunningFault::start(fault, &target).await?;
-    let observed = observe_incidents(&target, expected, lasts).await;
-    let has_ended = running.end(&target).await;
-    if observed.is_err() || has_ended.is_err() {
+    let observation = observe_incidents(&target, expected, duration).await;
+    let end_result = running.end(&target).await;
+    if observation.is_err() || end_result.is_err() {
         running.stop_calls(&target).await?;
     }
-    has_ended?;
-    let others = observed?;
+    end_result?;
+    let other_incidents = observation?;
     println!("[x] the fault has ended");
-    let ended = Instant::now();
-    let gone = wait_for_incident_end(&target, &running, expected).await;
-    let stopped = running.stop_calls(&target).await;
-    gone.and(stopped)?;
+    let ended_at = Instant::now();
+    let incident_end = wait_for_incident_end(&target, &running, expected).await;
+    let stop_result = running.stop_calls(&target).await;
+    incident_end.and(stop_result)?;
     println!(
         "[x] {} gone after {:.1} s",
         expected.incident,
-        ended.elapsed().as_secs_f64()
+        ended_at.elapsed().as_secs_f64()
     );
-    for other in others.difference(&before) {
+    for other in other_incidents.difference(&incidents_before) {
         println!("    meanwhile: {other}");
     }
     Ok(())
@@ -107,28 +107,28 @@ pub async fn drill(arguments: DrillArguments) -> Result<(), DrillError> {
 async fn observe_incidents(
     target: &Target,
     expected: IncidentExpectation,
-    lasts: Duration,
+    duration: Duration,
 ) -> Result<BTreeSet<String>, DrillError> {
-    let begun = Instant::now();
-    let mut others = BTreeSet::new();
+    let started_at = Instant::now();
+    let mut other_incidents = BTreeSet::new();
     let mut is_seen = false;
-    while !is_seen || begun.elapsed() < lasts {
+    while !is_seen || started_at.elapsed() < duration {
         let incident = find_incident(target, expected.incident).await?;
         if let Some(incident) = incident.filter(|_| !is_seen) {
             is_seen = true;
-            print_incident(expected.incident, &incident, begun.elapsed());
+            print_incident(expected.incident, &incident, started_at.elapsed());
         }
-        others.extend(incident_names(target).await?);
-        if !is_seen && begun.elapsed() > expected.seen_within {
+        other_incidents.extend(incident_names(target).await?);
+        if !is_seen && started_at.elapsed() > expected.report_wait_max {
             return Err(DrillError::NotSeen {
                 incident: expected.incident,
-                within: expected.seen_within,
+                wait_max: expected.report_wait_max,
             });
         }
-        sleep(POLL_EVERY).await;
+        sleep(POLL_INTERVAL).await;
     }
-    others.remove(expected.incident);
-    Ok(others)
+    other_incidents.remove(expected.incident);
+    Ok(other_incidents)
 }
 
 async fn wait_for_incident_end(
@@ -136,23 +136,23 @@ async fn wait_for_incident_end(
     running: &RunningFault,
     expected: IncidentExpectation,
 ) -> Result<(), DrillError> {
-    let ended = Instant::now();
+    let ended_at = Instant::now();
     while find_incident(target, expected.incident).await?.is_some() {
-        if ended.elapsed() > expected.gone_within {
+        if ended_at.elapsed() > expected.end_wait_max {
             return Err(DrillError::NotGone {
                 incident: expected.incident,
-                within: expected.gone_within,
+                wait_max: expected.end_wait_max,
             });
         }
         running.resolve_incident(target).await?;
-        sleep(POLL_EVERY).await;
+        sleep(POLL_INTERVAL).await;
     }
     Ok(())
 }
 
-fn print_incident(name: &str, incident: &Value, after: Duration) {
+fn print_incident(name: &str, incident: &Value, delay: Duration) {
     let text = |field: &str| incident[field].as_str().unwrap_or_default();
-    println!("[x] {name} seen after {:.1} s", after.as_secs_f64());
+    println!("[x] {name} seen after {:.1} s", delay.as_secs_f64());
     println!("    {}", text("summary"));
     for field in ["cause", "blame", "since", "to_do"] {
         if !text(field).is_empty() {

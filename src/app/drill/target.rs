@@ -1,4 +1,4 @@
-//! The service that a drill is held on, and the simulator of the authority that it calls.
+//! The service on which a drill is held, and the simulator of the authority that the service calls.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::app::drill::DrillError;
 use crate::cli::DrillArguments;
 
 /// The longest wait for a response. It is long, because the fault may delay responses.
-const ANSWER_WAIT: Duration = Duration::from_mins(1);
+const ANSWER_WAIT_MAX: Duration = Duration::from_mins(1);
 
 const FAULTS_PATH: &str = "/sandbox/faults";
 
@@ -38,7 +38,7 @@ impl Target {
     pub(super) fn new(arguments: &DrillArguments) -> Result<Self, DrillError> {
         let http = reqwest::Client::builder()
             .no_proxy()
-            .timeout(ANSWER_WAIT)
+            .timeout(ANSWER_WAIT_MAX)
             .build();
         let service = arguments.url.trim_end_matches('/').to_owned();
         Ok(Self {
@@ -121,10 +121,10 @@ impl Target {
     pub(super) async fn request_simulator_faults(
         &self,
         method: Method,
-        order: Option<&Value>,
+        fault: Option<&Value>,
     ) -> Result<Value, DrillError> {
         let url = format!("{}{FAULTS_PATH}", self.simulator);
-        let request = with_body(self.http.request(method, url), order);
+        let request = with_body(self.http.request(method, url), fault);
         send_request(&self.simulator, FAULTS_PATH, request).await
     }
 }
@@ -141,10 +141,10 @@ async fn send_request(
     path: &str,
     request: RequestBuilder,
 ) -> Result<Value, DrillError> {
-    let unanswered = |error: reqwest::Error| no_answer_error(host, &error);
-    let response = request.send().await.map_err(unanswered)?;
+    let to_drill_error = |error: reqwest::Error| no_answer_error(host, &error);
+    let response = request.send().await.map_err(to_drill_error)?;
     let status = response.status();
-    let body = response.bytes().await.map_err(unanswered)?;
+    let body = response.bytes().await.map_err(to_drill_error)?;
     let body: Value = strict_json::from_untrusted(&body).unwrap_or_default();
     if status.is_success() {
         return Ok(body);
@@ -157,7 +157,7 @@ async fn send_request(
 }
 
 fn no_answer_error(url: &str, error: &reqwest::Error) -> DrillError {
-    DrillError::Silent {
+    DrillError::NoAnswer {
         url: url.to_owned(),
         problem: error.to_string(),
     }

@@ -5,7 +5,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | the requests to the service | `service` |
-//! | what people read of a preview, the progress and the end | `report` |
+//! | the texts of a preview, of the progress and of the end | `report` |
 
 mod report;
 mod service;
@@ -22,8 +22,8 @@ use crate::app::import::report::Progress;
 use crate::app::import::service::ServiceClient;
 use crate::cli::ImportArguments;
 
-/// The interval at which the progress is asked for.
-const POLL_EVERY: Duration = Duration::from_millis(500);
+/// The interval at which the progress is read.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The largest number in the name of a file of errors.
 const ERRORS_FILES_MAX: u32 = 1_000;
 
@@ -40,17 +40,17 @@ pub enum ImportError {
     #[error("give the key of the taxpayer as EINVOICE_IMPORT_KEY or with --key-file")]
     NoKey,
     #[error("{url} does not answer: {problem}")]
-    Silent { url: String, problem: String },
+    NoAnswer { url: String, problem: String },
     #[error("the service refused it with {status}: {message}")]
     Refused { status: u16, message: String },
     #[error("{0} answers, but not as this service does: look at the URL")]
-    NoImport(String),
+    WrongService(String),
     #[error("stopped: {0} Send the file again.")]
     Stopped(String),
     #[error("nothing was imported; add --yes to import without a question")]
-    Unasked,
+    NotConfirmed,
     #[error("{0} invoices exist with other contents than the file has, and stay as they are")]
-    Different(u64),
+    DifferentContents(u64),
     #[error("{} invoices were not created; {} says why", .count, .path.display())]
     Incomplete { count: u64, path: PathBuf },
 }
@@ -65,17 +65,17 @@ pub async fn import(arguments: ImportArguments) -> Result<String, ImportError> {
     if !arguments.yes && !confirm_import(&preview)? {
         return Ok("Nothing was imported.".to_owned());
     }
-    let sent = service.send_file(&bytes, false).await?;
-    if sent.was_imported_before {
+    let upload = service.send_file(&bytes, false).await?;
+    if upload.was_imported_before {
         eprintln!(
             "This file was imported before, and nothing is created again. The record of that import:"
         );
     }
-    let mut import = sent.import;
+    let mut import = upload.import;
     let mut progress = Progress::new(stderr().is_terminal());
     while report::is_running(&import) {
         eprint!("{}", progress.next_progress_text(&import));
-        sleep(POLL_EVERY).await;
+        sleep(POLL_INTERVAL).await;
         import = service.read_import(&import).await?;
     }
     eprint!("{}", progress.next_progress_text(&import));
@@ -107,7 +107,7 @@ fn end_without_refusals(import: &Value) -> Result<String, ImportError> {
         0 => Ok(end),
         count => {
             eprintln!("{end}");
-            Err(ImportError::Different(count))
+            Err(ImportError::DifferentContents(count))
         }
     }
 }
@@ -115,14 +115,14 @@ fn end_without_refusals(import: &Value) -> Result<String, ImportError> {
 /// Asks whether to import. Fails if nobody can be asked, because standard input is no terminal.
 fn confirm_import(preview: &Value) -> Result<bool, ImportError> {
     if !stdin().is_terminal() {
-        return Err(ImportError::Unasked);
+        return Err(ImportError::NotConfirmed);
     }
     eprint!("{} [y/N] ", report::confirmation_question(preview));
     let mut answer = String::new();
-    let read = stderr()
+    let read_result = stderr()
         .flush()
         .and_then(|()| stdin().read_line(&mut answer));
-    read.map_err(|_| ImportError::Unasked)?;
+    read_result.map_err(|_| ImportError::NotConfirmed)?;
     let answer = answer.trim().to_lowercase();
     Ok(answer == "y" || answer == "yes")
 }

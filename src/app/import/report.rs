@@ -77,7 +77,7 @@ pub(super) fn preview_text(import: &Value) -> String {
             json_amount(&cause["amount"]),
         );
     }
-    push_hidden_count(&mut text, causes.len(), "causes");
+    push_omitted_count(&mut text, causes.len(), "causes");
     let questions = json_list(&import["questions"]);
     for question in questions.iter().take(LINES_MAX) {
         let fields: Vec<_> = json_list(&question["fields"])
@@ -93,21 +93,21 @@ pub(super) fn preview_text(import: &Value) -> String {
             fields.join(", ")
         );
     }
-    push_hidden_count(&mut text, questions.len(), "customers");
+    push_omitted_count(&mut text, questions.len(), "customers");
     let warnings = json_list(&import["items"]).iter().flat_map(|item| {
-        let place = json_text(&item["source"]);
+        let source = json_text(&item["source"]);
         let warnings = json_list(&item["warnings"]).iter();
-        warnings.map(move |warning| format!("{place}: {}", json_text(warning)))
+        warnings.map(move |warning| format!("{source}: {}", json_text(warning)))
     });
     let warnings: Vec<_> = warnings.collect();
     for warning in warnings.iter().take(LINES_MAX) {
         let _ = writeln!(text, "  {warning}");
     }
-    push_hidden_count(&mut text, warnings.len(), "warnings");
+    push_omitted_count(&mut text, warnings.len(), "warnings");
     text
 }
 
-fn push_hidden_count(text: &mut String, count: usize, name: &str) {
+fn push_omitted_count(text: &mut String, count: usize, name: &str) {
     if count > LINES_MAX {
         let _ = writeln!(text, "  and {} more {name}", count - LINES_MAX);
     }
@@ -151,23 +151,23 @@ impl Progress {
     /// Returns the text to print; empty if there is nothing new.
     pub(super) fn next_progress_text(&mut self, import: &Value) -> String {
         let done = import_count(import, "documents_done");
-        let all = import_count(import, "documents");
-        let percent = done.saturating_mul(100) / all.max(1);
+        let total = import_count(import, "documents");
+        let percent = done.saturating_mul(100) / total.max(1);
         let is_end = !is_running(import);
         if self.is_terminal {
-            let full = percent * BAR_LETTERS / 100;
+            let filled = percent * BAR_LETTERS / 100;
             let bar: String = (0..BAR_LETTERS)
-                .map(|at| if at < full { '#' } else { '.' })
+                .map(|index| if index < filled { '#' } else { '.' })
                 .collect();
             let end = if is_end { "\n" } else { "" };
-            return format!("\r[{bar}] {percent:>3} %  {done} of {all}{end}");
+            return format!("\r[{bar}] {percent:>3} %  {done} of {total}{end}");
         }
         let next_percent = self.shown_percent.map(|shown| shown + PLAIN_STEP_PERCENT);
         if !is_end && next_percent.is_some_and(|next| percent < next) {
             return String::new();
         }
         self.shown_percent = Some(percent);
-        format!("{percent} %: {done} of {all}\n")
+        format!("{percent} %: {done} of {total}\n")
     }
 }
 
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_tells_causes_with_money_and_what_the_profile_lacks() {
+    fn a_preview_has_causes_with_amounts_and_the_fields_that_the_profile_lacks() {
         insta::assert_snapshot!(preview_text(&import("preview", 4_000)), @r"
         4000 invoices: 4000 to create, 0 duplicates, 2 refused, 1 need an answer
           The column x is not read.
@@ -222,19 +222,19 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_with_other_contents_are_told() {
+    fn duplicates_with_other_contents_are_counted() {
         let mut import = import("done", 10);
         import["duplicates"] = 7.into();
         let plain = "10 of 4000 invoices created, 7 duplicates, 3 refused (import I1, batch B1)";
         assert_eq!(end_summary(&import), plain);
         import["duplicates_different"] = 2.into();
-        let told = plain.replace("7 duplicates", "7 duplicates (2 with other contents)");
-        assert_eq!(end_summary(&import), told);
+        let with_changed = plain.replace("7 duplicates", "7 duplicates (2 with other contents)");
+        assert_eq!(end_summary(&import), with_changed);
         assert!(preview_text(&import).contains("7 duplicates (2 with other contents)"));
     }
 
     #[test]
-    fn an_import_is_known_and_a_stopped_one_has_a_reason() {
+    fn an_import_is_recognised_and_a_stopped_one_has_a_reason() {
         let mut stopped = import("stopped", 500);
         stopped["stopped"] = "It failed.".into();
         assert!(is_import(&stopped) && !is_running(&stopped));
@@ -262,12 +262,12 @@ mod tests {
                 .ends_with("100 %  4000 of 4000\n")
         );
         let mut lines = Progress::new(false);
-        let told = [0, 100, 400, 500, 4_000].map(|done| {
+        let texts = [0, 100, 400, 500, 4_000].map(|done| {
             let state = if done == 4_000 { "done" } else { "running" };
             lines.next_progress_text(&import(state, done))
         });
         assert_eq!(
-            told,
+            texts,
             [
                 "0 %: 0 of 4000\n",
                 "",

@@ -1,5 +1,5 @@
-//! The requests to the service. A request that gets no response is sent again. That does no harm, because the service
-//! imports a file only once.
+//! The requests to the service. A request that gets no response is sent again. The repetition does no harm, because the
+//! service imports a file only once.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::app::import::{ImportError, file_error, report};
 use crate::cli::ImportArguments;
 use crate::domain::import::source::ImportForm;
 
-const INVOICES: &str = "/v1/tax-payers/invoices";
+const INVOICES_PATH: &str = "/v1/tax-payers/invoices";
 /// The longest wait for a response. It is long, because the preview of a large file takes long.
-const ANSWER_WAIT: Duration = Duration::from_mins(10);
+const ANSWER_WAIT_MAX: Duration = Duration::from_mins(10);
 /// The waits before a request is sent again.
 const RETRY_WAITS_S: [u64; 6] = [1, 2, 4, 8, 15, 30];
 /// The longest wait that the service may ask for.
 const RETRY_AFTER_S_MAX: u64 = 120;
-const TYPES: [(&str, &str); 6] = [
+const CONTENT_TYPES: [(&str, &str); 6] = [
     ("xml", "application/xml"),
     ("csv", "text/csv"),
     (
@@ -45,8 +45,8 @@ pub(super) struct ServiceClient {
 /// The answer to an uploaded file.
 pub(super) struct SentFile {
     pub(super) import: Value,
-    /// True if the same file was imported before: `import` is then the record of that import, and this one created
-    /// nothing.
+    /// True if the same file was imported before. `import` is then the record of that import, and nothing new was
+    /// created.
     pub(super) was_imported_before: bool,
 }
 
@@ -55,7 +55,7 @@ impl ServiceClient {
         let url = arguments.url.trim_end_matches('/').to_owned();
         // A redirect would take the key elsewhere, or turn the upload into a read.
         let http = reqwest::Client::builder()
-            .timeout(ANSWER_WAIT)
+            .timeout(ANSWER_WAIT_MAX)
             .redirect(Policy::none())
             .build();
         let file = &arguments.file;
@@ -76,7 +76,7 @@ impl ServiceClient {
         is_preview: bool,
     ) -> Result<SentFile, ImportError> {
         let form = self.form;
-        let path = format!("{INVOICES}/import?form={form}&preview={is_preview}");
+        let path = format!("{INVOICES_PATH}/import?form={form}&preview={is_preview}");
         self.send_for_import(|| {
             let request = self.http.post(format!("{}{path}", self.url));
             let request = request.header("content-type", self.content_type);
@@ -108,7 +108,7 @@ impl ServiceClient {
 
     fn import_url(&self, import: &Value) -> String {
         let import_no = import["import_no"].as_str().unwrap_or_default();
-        format!("{}{INVOICES}/imports/{import_no}", self.url)
+        format!("{}{INVOICES_PATH}/imports/{import_no}", self.url)
     }
 
     async fn send_for_import(
@@ -123,30 +123,30 @@ impl ServiceClient {
         let data = body.get_mut("data").map(Value::take);
         data.filter(report::is_import)
             .map(|import| (status, import))
-            .ok_or_else(|| ImportError::NoImport(self.url.clone()))
+            .ok_or_else(|| ImportError::WrongService(self.url.clone()))
     }
 
-    /// Sends a request, and again after transient failures. Returns the successful response.
+    /// Sends a request, and repeats it after transient failures. Returns the successful response.
     async fn send_with_retries(
         &self,
         request: impl Fn() -> RequestBuilder,
     ) -> Result<Response, ImportError> {
         let mut waits = RETRY_WAITS_S.into_iter();
         loop {
-            let sent = request()
+            let result = request()
                 .header("x-api-key", self.key.expose_secret())
                 .send()
                 .await;
-            let (asked, error) = match sent {
+            let (requested_wait_s, error) = match result {
                 Ok(answer) if answer.status().is_success() => return Ok(answer),
                 Ok(answer) => (retry_after_s(&answer), refusal_error(answer).await),
                 Err(error) => (Some(0), no_answer_error(&self.url, &error)),
             };
-            let (Some(asked_s), Some(own_s)) = (asked, waits.next()) else {
+            let (Some(requested_s), Some(retry_s)) = (requested_wait_s, waits.next()) else {
                 return Err(error);
             };
             eprintln!("{error}; trying again");
-            sleep(Duration::from_secs(own_s.max(asked_s))).await;
+            sleep(Duration::from_secs(retry_s.max(requested_s))).await;
         }
     }
 }
@@ -162,8 +162,8 @@ fn retry_after_s(answer: &Response) -> Option<u64> {
     );
     let header = answer.headers().get(RETRY_AFTER);
     let text = header.and_then(|value| value.to_str().ok());
-    let asked: Option<u64> = text.and_then(|text| text.parse().ok());
-    is_transient.then(|| asked.unwrap_or(0).min(RETRY_AFTER_S_MAX))
+    let seconds: Option<u64> = text.and_then(|text| text.parse().ok());
+    is_transient.then(|| seconds.unwrap_or(0).min(RETRY_AFTER_S_MAX))
 }
 
 async fn refusal_error(answer: Response) -> ImportError {
@@ -189,14 +189,14 @@ fn read_key(arguments: &ImportArguments) -> Result<SecretString, ImportError> {
 
 fn content_type(file: &Path) -> Option<&'static str> {
     let ending = file.extension()?.to_str()?;
-    let known = TYPES
+    let entry = CONTENT_TYPES
         .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(ending));
-    known.map(|(_, kind)| *kind)
+        .find(|(extension, _)| extension.eq_ignore_ascii_case(ending));
+    entry.map(|(_, content_type)| *content_type)
 }
 
 fn no_answer_error(url: &str, error: &reqwest::Error) -> ImportError {
-    ImportError::Silent {
+    ImportError::NoAnswer {
         url: url.to_owned(),
         problem: error.to_string(),
     }

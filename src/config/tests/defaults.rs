@@ -10,15 +10,15 @@ use crate::config::{Environment, Settings, limits};
 /// Returns the full names, such as `http.bind`, of all settings in a TOML text.
 fn keys(text: &str) -> Vec<String> {
     let table: Table = text.parse().unwrap();
-    let of_section = |(name, value): (String, toml::Value)| match value {
+    let section_keys = |(name, value): (String, toml::Value)| match value {
         toml::Value::Table(section) => section.keys().map(|key| format!("{name}.{key}")).collect(),
         _ => vec![name],
     };
-    table.into_iter().flat_map(of_section).collect()
+    table.into_iter().flat_map(section_keys).collect()
 }
 
 #[test]
-fn the_defaults_are_those_of_the_manual() {
+fn the_defaults_have_the_documented_values() {
     let settings = from_environment(&[]);
     assert_eq!(settings.environment, Environment::Development);
     assert_eq!(settings.http.bind.to_string(), "127.0.0.1:8080");
@@ -55,7 +55,7 @@ fn every_setting_has_a_comment_directly_above_it_and_a_limit() {
 }
 
 #[test]
-fn every_default_is_within_its_limit_also_as_a_file() {
+fn a_file_with_all_defaults_is_accepted() {
     let file = file(DEFAULTS);
     let settings = Settings::load(Some(file.path()), variables(&[])).unwrap();
     assert_eq!(
@@ -65,7 +65,7 @@ fn every_default_is_within_its_limit_also_as_a_file() {
 }
 
 #[test]
-fn the_defaults_read_and_shown_are_the_defaults() {
+fn the_defaults_are_shown_as_they_are_written() {
     let shown: Table = from_environment(&[]).to_masked_toml().parse().unwrap();
     let written: Table = DEFAULTS.parse().unwrap();
     assert_eq!(shown, written);

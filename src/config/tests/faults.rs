@@ -1,4 +1,4 @@
-//! Tests of the sentences about settings that are wrong.
+//! Tests of the error messages about settings that are wrong.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::{environment_faults, file, file_faults, variables};
 use crate::config::Settings;
 
 #[test]
-fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
+fn an_unknown_key_of_a_file_is_reported_with_the_known_keys() {
     insta::assert_snapshot!(file_faults("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has answer_stalled_s, answers_bytes_max, answers_bytes_per_account_max, answers_bytes_per_integrator_max, bind, bodies_bytes_max, bodies_bytes_per_account_max, bodies_bytes_per_integrator_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, calls_per_integrator_max, connections_max, connections_per_address_max, drain_delay_s, forwarded_header, idempotency_keep_s, import_bytes_max, ops_bind, public_url, relays_per_account_max, relays_per_integrator_max, request_log_days, trusted_proxies");
     insta::assert_snapshot!(file_faults("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are allow_open_development, data_dir, environment and the sections accounts, authority, checkpoints, cluster, console, database, deadlines, http, log, mail, metrics, options, pipeline, rate_limit, reconcile, sandbox, secrets, taxpayers, telemetry, webhooks");
     assert!(
@@ -21,7 +21,7 @@ fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
 }
 
 #[test]
-fn an_unknown_variable_is_named_with_its_key() {
+fn an_unknown_variable_is_reported_with_its_key() {
     insta::assert_snapshot!(environment_faults(&[("EINVOICE__HTTP__BNID", "1")]), @"`http.bnid` (from the variable EINVOICE__HTTP__BNID) is not a setting; [http] has answer_stalled_s, answers_bytes_max, answers_bytes_per_account_max, answers_bytes_per_integrator_max, bind, bodies_bytes_max, bodies_bytes_per_account_max, bodies_bytes_per_integrator_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, calls_per_integrator_max, connections_max, connections_per_address_max, drain_delay_s, forwarded_header, idempotency_keep_s, import_bytes_max, ops_bind, public_url, relays_per_account_max, relays_per_integrator_max, request_log_days, trusted_proxies");
     for (name, key) in [
         ("EINVOICE__HTP__BIND", "`htp.bind`"),
@@ -31,18 +31,18 @@ fn an_unknown_variable_is_named_with_its_key() {
         ("EINVOICE__HTTP__", "`http.`"),
         ("EINVOICE__", "``"),
     ] {
-        let said = environment_faults(&[(name, "1")]);
+        let faults = environment_faults(&[(name, "1")]);
         assert!(
-            said.starts_with(&format!(
+            faults.starts_with(&format!(
                 "{key} (from the variable {name}) is not a setting"
             )),
-            "{said}"
+            "{faults}"
         );
     }
 }
 
 #[test]
-fn a_value_that_is_not_allowed_is_named_with_what_is() {
+fn a_value_that_is_not_allowed_is_reported_with_the_allowed_values() {
     for (name, value, sentence) in [
         (
             "HTTP__BIND",
@@ -133,16 +133,16 @@ fn a_value_that_is_not_allowed_is_named_with_what_is() {
         ),
     ] {
         let name = format!("EINVOICE__{name}");
-        let said = environment_faults(&[(&name, value)]);
+        let faults = environment_faults(&[(&name, value)]);
         assert!(
-            said.contains(&format!("(from the variable {name}) must be {sentence}")),
-            "{said}"
+            faults.contains(&format!("(from the variable {name}) must be {sentence}")),
+            "{faults}"
         );
     }
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_at_once() {
+fn all_faults_are_reported_at_once() {
     let file = file("[http]\nbnid = 1\nbind = 2\n");
     let pairs = [("EINVOICE__LOG__LEVEL", "loud"), ("EINVOICE__NOTHING", "1")];
     let fault = Settings::load(Some(file.path()), variables(&pairs)).unwrap_err();
@@ -154,7 +154,7 @@ fn everything_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
-fn a_file_that_is_not_there_or_no_toml_is_named() {
+fn a_missing_file_and_a_file_that_is_no_toml_are_reported() {
     let missing = Settings::load(Some(Path::new("/nowhere/x.toml")), variables(&[]))
         .unwrap_err()
         .to_string();
@@ -162,10 +162,10 @@ fn a_file_that_is_not_there_or_no_toml_is_named() {
         missing.starts_with("the settings file /nowhere/x.toml cannot be read: "),
         "{missing}"
     );
-    let said = file_faults("[authority]\napi_key = unquoted-secret\n");
+    let faults = file_faults("[authority]\napi_key = unquoted-secret\n");
     assert!(
-        said.starts_with("line 2 of the file FILE is no TOML: "),
-        "{said}"
+        faults.starts_with("line 2 of the file FILE is no TOML: "),
+        "{faults}"
     );
-    assert!(!said.contains("unquoted"), "{said}");
+    assert!(!faults.contains("unquoted"), "{faults}");
 }

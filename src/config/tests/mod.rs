@@ -1,4 +1,4 @@
-//! Tests of loading the settings, and what they share: settings from variables and files, and the faults of either.
+//! Tests of loading the settings, and their common functions, which load settings or faults from variables or a file.
 
 mod defaults;
 mod faults;
@@ -39,10 +39,10 @@ pub(super) fn environment_faults(pairs: &[(&str, &str)]) -> String {
 /// Loads a settings file with this text and returns the faults, with `FILE` in place of the path.
 fn file_faults(text: &str) -> String {
     let file = file(text);
-    let said = Settings::load(Some(file.path()), variables(&[]))
+    let faults = Settings::load(Some(file.path()), variables(&[]))
         .unwrap_err()
         .to_string();
-    said.replace(&file.path().display().to_string(), "FILE")
+    faults.replace(&file.path().display().to_string(), "FILE")
 }
 
 pub(super) fn production_variables() -> Vec<(&'static str, &'static str)> {

@@ -12,8 +12,11 @@ fn a_secret_that_is_not_allowed_is_not_repeated() {
         ("EINVOICE__SECRETS__ENCRYPTION_KEY", "hunter2"),
         ("EINVOICE__SECRETS__ENCRYPTION_KEYS", "[\"hunter2\"]"),
     ] {
-        let said = environment_faults(&[(name, value)]);
-        assert!(said.contains(name) && !said.contains("hunter2"), "{said}");
+        let faults = environment_faults(&[(name, value)]);
+        assert!(
+            faults.contains(name) && !faults.contains("hunter2"),
+            "{faults}"
+        );
     }
 }
 

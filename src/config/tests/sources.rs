@@ -1,4 +1,4 @@
-//! Tests of the sources of settings: which one wins, and what each may hold.
+//! Tests of the sources of settings: their priority, and the allowed contents of each source.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ fn a_variable_may_be_empty() {
 }
 
 #[test]
-fn other_variables_are_not_looked_at() {
+fn other_variables_are_ignored() {
     from_environment(&[
         ("EINVOICE_TEST_POSTGRES", "x"),
         ("HTTP__BIND", "x"),
@@ -54,7 +54,7 @@ fn other_variables_are_not_looked_at() {
 }
 
 #[test]
-fn a_file_keeps_to_the_types_of_toml() {
+fn a_value_in_a_file_must_have_the_right_toml_type() {
     assert!(file_faults("[pipeline]\nwait_s = \"25\"\n").contains("must be a whole number"));
     assert!(file_faults("[authority]\napi_key = 12345\n").contains("`authority.api_key`"));
     assert!(file_faults("http = 1\n").contains("must be a section"));

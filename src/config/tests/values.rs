@@ -7,7 +7,7 @@ use super::{environment_faults, from_environment, production_variables};
 use crate::config::form;
 
 #[test]
-fn a_list_is_written_as_toml_and_replaces_the_one_below() {
+fn a_list_is_written_as_toml_and_replaces_the_default_list() {
     let settings = from_environment(&[
         ("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 1, 2]"),
         ("EINVOICE__WEBHOOKS__ALLOWED_NETWORKS", " [\"10.0.0.0/8\"]"),
@@ -17,8 +17,8 @@ fn a_list_is_written_as_toml_and_replaces_the_one_below() {
         settings.allowed_networks(),
         ["10.0.0.0/8".parse::<AllowedNetwork>().unwrap()]
     );
-    let said = environment_faults(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "0,1")]);
-    insta::assert_snapshot!(said, @"`webhooks.retry_schedule_s` (from the variable EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S) must be a list of one or more whole numbers from 0 to 2678400, such as [0, 5, 300], not \"0,1\"");
+    let faults = environment_faults(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "0,1")]);
+    insta::assert_snapshot!(faults, @"`webhooks.retry_schedule_s` (from the variable EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S) must be a list of one or more whole numbers from 0 to 2678400, such as [0, 5, 300], not \"0,1\"");
     assert!(
         environment_faults(&[("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[]")])
             .contains("one or more")
@@ -51,16 +51,16 @@ fn max_concurrent_calls_is_between_one_and_ten_thousand() {
         );
     }
     for text in ["0", "10001", "-1", "many"] {
-        let said = environment_faults(&[(NAME, text)]);
+        let faults = environment_faults(&[(NAME, text)]);
         assert!(
-            said.contains("must be a whole number from 1 to 10000"),
-            "{said}"
+            faults.contains("must be a whole number from 1 to 10000"),
+            "{faults}"
         );
     }
 }
 
 #[test]
-fn offsets_are_read_in_the_form_they_are_shown_in() {
+fn offsets_are_read_in_the_format_in_which_they_are_shown() {
     for (text, seconds) in [
         ("+01:00", Some(3_600)),
         ("-03:30", Some(-12_600)),

@@ -47,13 +47,13 @@ struct ActivityPage {
     actors: &'static [(ActorKind, &'static str)],
     lines: Vec<ActivityLine>,
     /// The address of the page with older lines; `None` on the last page.
-    older: Option<String>,
+    older_address: Option<String>,
 }
 
 struct ActivityLine {
     entry: ActivityEntry,
-    who: String,
-    what: String,
+    actor: String,
+    action: String,
 }
 
 #[derive(Template)]
@@ -66,15 +66,15 @@ struct IntegratorActivityPage {
 
 struct AuditLine {
     entry: AuditEntry,
-    who: String,
-    what: String,
+    actor: String,
+    action: String,
 }
 
 async fn show_activity(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
     let (filter, limit) = read_query(&query)?;
     let (entries, next) = activity::owned_by(&state.store, session.taxpayer, filter, limit).await?;
     let base = base_path(&session);
-    let older = next.map(|next| {
+    let older_address = next.map(|next| {
         let mut pairs = Serializer::new(String::new());
         if let Some(kind) = filter.actor {
             pairs.append_pair("actor", kind.as_str());
@@ -90,7 +90,7 @@ async fn show_activity(state: web::Data<ApiState>, Owner(session): Owner, query:
         filter: FormState::new(FormValues::from(&query)),
         actors: &ACTORS,
         lines: entries.into_iter().map(ActivityLine::from).collect(),
-        older,
+        older_address,
     })
 }
 
@@ -107,8 +107,8 @@ async fn show_integrator_activity(
     };
     let (found, total) = audit::page_owned_by(&state.store, integrator.id, filter, page).await?;
     let lines = found.into_iter().map(|entry| AuditLine {
-        who: actor_name(&NamedActor::from(&ActorWithName::from(entry.actor))),
-        what: describe_action(entry.action.as_str()),
+        actor: actor_name(&NamedActor::from(&ActorWithName::from(entry.actor))),
+        action: describe_action(entry.action.as_str()),
         entry,
     });
     let page = IntegratorActivityPage {
@@ -122,8 +122,8 @@ async fn show_integrator_activity(
 impl From<ActivityEntry> for ActivityLine {
     fn from(entry: ActivityEntry) -> Self {
         Self {
-            who: actor_name(&entry.actor),
-            what: describe_action(&entry.action),
+            actor: actor_name(&entry.actor),
+            action: describe_action(&entry.action),
             entry,
         }
     }
@@ -156,7 +156,7 @@ fn describe_action(action: &str) -> String {
         "contact.remove" => "Removed a person",
         "contact.disable" => "Disabled a person",
         "contact.enable" => "Enabled a person",
-        "invitation.make" => "Made an invitation",
+        "invitation.make" => "Created an invitation",
         "invitation.mail" => "Invited a person by mail",
         "invitation.accept" => "Accepted an invitation",
         "session.sign-in" => "Signed in",

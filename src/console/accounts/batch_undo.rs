@@ -37,22 +37,24 @@ struct UndoPage {
     frame: Frame,
     base: String,
     batch_no: String,
-    /// True if the batch has a page. That of a large imported file has none.
+    /// True if the batch has a page. The batch of a large imported file has none.
     has_page: bool,
     is_preview: bool,
     /// True if the plan has changed since the person confirmed it.
     has_changed: bool,
     /// The digest of the plan. The form sends it with the confirmation, so that the service notices a plan that has
     /// changed.
-    plan: String,
+    plan_digest: String,
     credited: usize,
     cancelled: usize,
     kept: usize,
-    done_before: usize,
-    left: usize,
+    undone_before: usize,
+    /// The number of further invoices, which are too many for one time.
+    beyond_max: usize,
     money: Vec<(String, Amount)>,
     lines: Vec<UndoLine>,
-    hidden: usize,
+    /// The number of invoices that the page does not list.
+    unlisted: usize,
 }
 
 struct UndoLine {
@@ -65,16 +67,17 @@ impl UndoPage {
         state: &ApiState,
         session: &AccountSession,
         batch_no: String,
-        done: Undo,
+        undo: Undo,
         is_preview: bool,
     ) -> Result<Self, ApiError> {
         let taxpayer = session.taxpayer;
         let batch = batches::find_owned_by_number(&state.store, taxpayer, &batch_no).await?;
         let catalog = state.catalog.get();
-        let shown =
+        let in_currency_digits =
             |currency: &str, amount: Amount| amount.with_digits(catalog.currency_digits(currency));
-        let money = done.sums_by_currency().into_iter();
-        let money = money.map(|(currency, amount)| (currency.to_owned(), shown(currency, amount)));
+        let money = undo.sums_by_currency().into_iter();
+        let money = money
+            .map(|(currency, amount)| (currency.to_owned(), in_currency_digits(currency, amount)));
         let mut page = Self {
             frame: Frame::for_account(session, "Undo this batch").with_section("Batches"),
             base: base_path(session),
@@ -82,23 +85,26 @@ impl UndoPage {
             has_page: batch.is_some(),
             is_preview,
             has_changed: false,
-            plan: done.digest(),
-            credited: done.count(UndoAct::Credit),
-            cancelled: done.count(UndoAct::Cancel),
-            kept: done.count(UndoAct::None),
-            done_before: done.done_before,
-            left: done.left,
+            plan_digest: undo.digest(),
+            credited: undo.count(UndoAct::Credit),
+            cancelled: undo.count(UndoAct::Cancel),
+            kept: undo.count(UndoAct::None),
+            undone_before: undo.done_before,
+            beyond_max: undo.left,
             money: money.collect(),
             lines: Vec::new(),
-            hidden: done.items.len().saturating_sub(SHOWN_MAX),
+            unlisted: undo.items.len().saturating_sub(SHOWN_MAX),
         };
-        let mut items = done.items;
+        let mut items = undo.items;
         items.sort_by_key(|item| item.act != UndoAct::None);
         items.truncate(SHOWN_MAX);
         let lines = items.into_iter().map(|item| UndoLine {
             badge: undo_badge(item.act),
             item: UndoItem {
-                payable: amount_in_total(shown(&item.currency, item.payable), item.is_credit_note),
+                payable: amount_in_total(
+                    in_currency_digits(&item.currency, item.payable),
+                    item.is_credit_note,
+                ),
                 ..item
             },
         });
@@ -115,7 +121,7 @@ fn undo_badge(act: UndoAct) -> Badge {
     }
 }
 
-/// Answers a refused undo. If an import still adds to the batch, leads to the page of the import.
+/// Answers a refused undo. If an import still adds to the batch, redirects to the page of the import.
 async fn lead_to_import(
     state: &ApiState,
     session: &AccountSession,
@@ -142,7 +148,7 @@ async fn preview_undo(
 ) -> Answer {
     let batch_no = ids.1.clone();
     match undo_batch_invoices(&state, session.taxpayer, None, &batch_no, true).await {
-        Ok(planned) => show(&UndoPage::load(&state, &session, batch_no, planned, true).await?),
+        Ok(plan) => show(&UndoPage::load(&state, &session, batch_no, plan, true).await?),
         Err(refusal) => lead_to_import(&state, &session, &batch_no, refusal).await,
     }
 }
@@ -156,18 +162,18 @@ async fn undo_batch(
     form: Form<FormValues>,
 ) -> Answer {
     let batch_no = ids.1.clone();
-    let planned = undo_batch_invoices(&state, session.taxpayer, None, &batch_no, true).await;
-    let planned = match planned {
-        Ok(planned) => planned,
+    let plan = undo_batch_invoices(&state, session.taxpayer, None, &batch_no, true).await;
+    let plan = match plan {
+        Ok(plan) => plan,
         Err(refusal) => return lead_to_import(&state, &session, &batch_no, refusal).await,
     };
-    if planned.digest() != form.0.text("plan") {
+    if plan.digest() != form.0.text("plan") {
         let page = UndoPage {
             has_changed: true,
-            ..UndoPage::load(&state, &session, batch_no, planned, true).await?
+            ..UndoPage::load(&state, &session, batch_no, plan, true).await?
         };
         return show_with_status(StatusCode::PRECONDITION_FAILED, &page);
     }
-    let done = undo_batch_invoices(&state, session.taxpayer, None, &batch_no, false).await?;
-    show(&UndoPage::load(&state, &session, batch_no, done, false).await?)
+    let undo = undo_batch_invoices(&state, session.taxpayer, None, &batch_no, false).await?;
+    show(&UndoPage::load(&state, &session, batch_no, undo, false).await?)
 }

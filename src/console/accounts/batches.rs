@@ -52,14 +52,14 @@ struct BatchPage {
     created: usize,
     duplicates: usize,
     /// The number of duplicates whose contents differ from those of the existing invoice.
-    different: usize,
+    different_duplicates: usize,
     failed: usize,
     items: Vec<BatchItemLine>,
 }
 
 struct BatchItemLine {
     /// The position in the request, counted from 1.
-    place: usize,
+    row_number: usize,
     item: BatchItem,
     badge: Badge,
     /// The messages of a failed item, each with its field.
@@ -72,7 +72,7 @@ impl BatchItemLine {
         let errors = messages
             .flat_map(|(field, texts)| texts.iter().map(|text| (field.clone(), text.clone())));
         Self {
-            place: index + 1,
+            row_number: index + 1,
             badge: outcome_badge(item.outcome, item.duplicate),
             errors: errors.collect(),
             item,
@@ -105,8 +105,8 @@ async fn download_batch(
     exports::batch_file(&state, batch, format).await
 }
 
-/// Returns the page of a batch that has no record, as that of a large imported file: the page of its import while that
-/// runs, and else the list of its invoices. `None` if there is no such batch.
+/// Returns the page of a batch without a record, such as the batch of a large imported file: the page of its import
+/// while the import runs, otherwise the list of its invoices. `None` if there is no such batch.
 async fn find_page_without_record(
     state: &ApiState,
     session: &AccountSession,
@@ -154,7 +154,7 @@ async fn show_batch(
         ItemOutcome::Failed,
     ]
     .map(|one| batch.count(one));
-    let different = batch.count_different_duplicates();
+    let different_duplicates = batch.count_different_duplicates();
     let mut items: Vec<_> = (0..)
         .zip(std::mem::take(&mut batch.items))
         .map(|(index, item)| BatchItemLine::new(index, item))
@@ -173,7 +173,7 @@ async fn show_batch(
         batch,
         created,
         duplicates,
-        different,
+        different_duplicates,
         failed,
         items,
     })

@@ -60,13 +60,20 @@ pub(super) async fn apply_act(
         let text = format!("It has changed meanwhile: {reason}.");
         return ActOutcome::not_done(badge("warn", "Left out"), text);
     }
-    let present = SeenInvoice::from(invoice);
-    if seen_at != Some(present.updated_at) {
+    let current_version = SeenInvoice::from(invoice);
+    if seen_at != Some(current_version.updated_at) {
         let text = "It has changed since it was shown. Choose it again to see it as it is now.";
         return ActOutcome::not_done(badge("warn", "Left out"), text.to_owned());
     }
     if !act.includes_approval() {
-        return match submit_invoice(state, session, invoice, VersionToSubmit::Seen(present)).await {
+        return match submit_invoice(
+            state,
+            session,
+            invoice,
+            VersionToSubmit::Seen(current_version),
+        )
+        .await
+        {
             Ok(()) => ActOutcome::success("Sent to the authority.".to_owned()),
             Err(error) => ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
         };
@@ -97,7 +104,7 @@ enum VersionToSubmit {
     /// The stored invoice, if it has not changed since it was read.
     Seen(SeenInvoice),
     /// The document that the approval has made from the invoice.
-    Made(RunRequest),
+    ApprovedDocument(RunRequest),
 }
 
 impl VersionToSubmit {
@@ -105,7 +112,10 @@ impl VersionToSubmit {
     /// seen it. If the approval itself has started a submission, the document of that submission is used: unlike the
     /// invoice, it cannot change any more.
     fn after_approval(approved: &Invoice, submission: Option<RunRequest>) -> Self {
-        submission.map_or_else(|| Self::Seen(SeenInvoice::from(approved)), Self::Made)
+        submission.map_or_else(
+            || Self::Seen(SeenInvoice::from(approved)),
+            Self::ApprovedDocument,
+        )
     }
 }
 
@@ -115,26 +125,26 @@ async fn approve_invoice(
     session: &AccountSession,
     invoice: &Invoice,
 ) -> Result<ApprovedInvoice, ApiError> {
-    let which = InvoiceRef {
+    let invoice_ref = InvoiceRef {
         kind: UniqueNoType::PortalId,
         text: invoice.id.to_string(),
     };
     let status = SettableStatus::Approved;
-    let approval = approval::prepare_approval(state, session.taxpayer, &which, status).await?;
-    let done = if approval.submission.is_some() {
+    let approval =
+        approval::prepare_approval(state, session.taxpayer, &invoice_ref, status).await?;
+    let started_request = approval.started_request().cloned();
+    let sentence = if started_request.is_some() {
         "Approved. The account submits what is approved."
     } else {
         "Approved."
     };
     let notes = approval.warnings.iter();
     let notes: Vec<_> = notes.map(|warning| format!(" Note: {warning}.")).collect();
-    let text = format!("{done}{}", notes.concat());
-    let submission = approval.submission.as_ref();
-    let submission = submission.map(|submission| submission.request.clone());
+    let text = format!("{sentence}{}", notes.concat());
     let command = IfUnchanged {
         seen: Some(SeenInvoice::from(invoice)),
         command: SetStatus {
-            invoice: which,
+            invoice: invoice_ref,
             status,
             remark: REMARK.to_owned(),
             submission: approval.submission,
@@ -143,7 +153,7 @@ async fn approve_invoice(
     let approved = state.taxpayers.send(session.taxpayer, command).await?;
     Ok(ApprovedInvoice {
         text,
-        version: VersionToSubmit::after_approval(&approved, submission),
+        version: VersionToSubmit::after_approval(&approved, started_request),
     })
 }
 
@@ -159,7 +169,7 @@ async fn submit_invoice(
             let prepared = prepare_submission(state, session, invoice).await?;
             (Some(seen), prepared.command)
         }
-        VersionToSubmit::Made(request) => (None, OpenRun(request)),
+        VersionToSubmit::ApprovedDocument(request) => (None, OpenRun(request)),
     };
     let command = IfUnchanged {
         seen,
@@ -192,11 +202,11 @@ mod tests {
     use crate::http::respond::code::ErrorCode;
 
     #[test]
-    fn an_error_tells_its_message_before_its_faults() {
+    fn the_message_of_an_error_comes_before_its_faults() {
         let faults = || Faults::from(Fault::new("irn", "odd", "The number is odd."));
         let message = "Nothing was sent.";
-        let told = ApiError::new(ErrorCode::ValidationFailed, message).with_faults(faults());
-        assert_eq!(error_text(&told), "Nothing was sent. The number is odd.");
+        let refused = ApiError::new(ErrorCode::ValidationFailed, message).with_faults(faults());
+        assert_eq!(error_text(&refused), "Nothing was sent. The number is odd.");
         assert_eq!(
             error_text(&ApiError::invalid(faults())),
             "The number is odd."
@@ -204,19 +214,19 @@ mod tests {
     }
 
     #[test]
-    fn what_the_approval_made_is_submitted_and_nothing_later() {
+    fn the_document_of_the_approval_is_submitted_and_nothing_later() {
         let approved = signed(draft(vec![Line::sample()]));
-        let made = RunRequest::sample(approved.irn.as_str(), Operation::Submit);
-        for submission in [None, Some(made)] {
-            let is_made = submission.is_some();
+        let approved_document = RunRequest::sample(approved.irn.as_str(), Operation::Submit);
+        for submission in [None, Some(approved_document)] {
+            let is_document = submission.is_some();
             match VersionToSubmit::after_approval(&approved, submission) {
                 VersionToSubmit::Seen(seen) => {
-                    assert!(!is_made);
+                    assert!(!is_document);
                     let expected = SeenInvoice::from(&approved);
                     assert_eq!(seen.updated_at, expected.updated_at);
                 }
-                VersionToSubmit::Made(request) => {
-                    assert!(is_made);
+                VersionToSubmit::ApprovedDocument(request) => {
+                    assert!(is_document);
                     assert_eq!(request.irn, approved.irn);
                 }
             }

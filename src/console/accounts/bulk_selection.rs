@@ -117,9 +117,9 @@ impl InvoiceSelection {
         match self {
             Self::Matching(filter) => {
                 let query = Query::from_text(&filter);
-                let asked =
+                let list_query =
                     list_filters::read_list_query(&query, state.today(), &state.catalog.get())?;
-                Ok(asked.into_list(taxpayer))
+                Ok(list_query.into_list(taxpayer))
             }
             Self::Ticked(ids) => Ok(InvoiceList {
                 taxpayer,

@@ -171,12 +171,12 @@ async fn add_person(
     form: &FormValues,
 ) -> Result<ContactId, ApiError> {
     let body = form.to_object(&["first_name", "last_name", "email", "role"]);
-    let entered = reader::read(&body, &state.catalog.get(), read_person)?.value;
+    let person_form = reader::read(&body, &state.catalog.get(), read_person)?.value;
     let person = NewPerson {
-        first_name: entered.first_name,
-        last_name: entered.last_name,
-        email: entered.email,
-        role: entered.role,
+        first_name: person_form.first_name,
+        last_name: person_form.last_name,
+        email: person_form.email,
+        role: person_form.role,
     };
     // Refused emails are counted and limited. Otherwise somebody could try many emails and learn which of them sign
     // in to other accounts.
@@ -242,18 +242,18 @@ async fn show_invitation(
     session: &AccountSession,
     id: ContactId,
 ) -> Answer {
-    let order = InvitationRequest {
+    let invitation_request = InvitationRequest {
         owner: session_owner(session, id),
         by: session.by,
         reason: None,
         claim: None,
     };
-    let made = invitations::make_invitation(state, request, order)
+    let invitation = invitations::make_invitation(state, request, invitation_request)
         .await?
         .ok_or_else(ApiError::route_not_found)?;
     show_invitation_link(
         Frame::for_account(session, "People"),
-        made,
+        invitation,
         format!("{}/contacts", base_path(session)),
     )
 }
@@ -266,14 +266,15 @@ async fn set_role(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     let role = ContactRole::parse(form.0.text("role")).ok_or_else(ApiError::route_not_found)?;
-    let done = contacts::set_role(&state.store, contact_change(&state, &session), id, role).await?;
+    let change = contact_change(&state, &session);
+    let result = contacts::set_role(&state.store, change, id, role).await?;
     let notice = "The role was changed. It counts from the next page on.";
-    let keeps_page = session.by != Actor::Contact(id) || role == ContactRole::Owner;
-    if !keeps_page && matches!(done, ContactChangeResult::Done { .. }) {
+    let may_see_page = session.by != Actor::Contact(id) || role == ContactRole::Owner;
+    if !may_see_page && matches!(result, ContactChangeResult::Done { .. }) {
         // The person is no longer an owner, and only owners may see the page of people.
         return Ok(go_to(&base_path(&session), notice));
     }
-    respond_to_change(&session, done, notice)
+    respond_to_change(&session, result, notice)
 }
 
 async fn remove_contact(
@@ -284,8 +285,10 @@ async fn remove_contact(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     check_not_self(&session, id)?;
-    let done = contacts::remove(&state.store, contact_change(&state, &session), id).await?;
-    respond_to_change(&session, done, "The person was removed and is signed out.")
+    let change = contact_change(&state, &session);
+    let result = contacts::remove(&state.store, change, id).await?;
+    let notice = "The person was removed and is signed out.";
+    respond_to_change(&session, result, notice)
 }
 
 /// POST …/disable: ends the sessions of a person and refuses the person's password from now on.
@@ -297,8 +300,10 @@ async fn disable_contact(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     check_not_self(&session, id)?;
-    let done = contacts::disable(&state.store, contact_change(&state, &session), id).await?;
-    respond_to_change(&session, done, "The person is disabled and is signed out.")
+    let change = contact_change(&state, &session);
+    let result = contacts::disable(&state.store, change, id).await?;
+    let notice = "The person is disabled and is signed out.";
+    respond_to_change(&session, result, notice)
 }
 
 /// POST …/enable: lets a disabled person sign in again.
@@ -309,12 +314,10 @@ async fn enable_contact(
     _: Form<FormValues>,
 ) -> Answer {
     let id = contact_id(&ids.1)?;
-    let done = contacts::enable(&state.store, contact_change(&state, &session), id).await?;
-    respond_to_change(
-        &session,
-        done,
-        "The person is enabled and can sign in again.",
-    )
+    let change = contact_change(&state, &session);
+    let result = contacts::enable(&state.store, change, id).await?;
+    let notice = "The person is enabled and can sign in again.";
+    respond_to_change(&session, result, notice)
 }
 
 /// POST …/second-factor/reset: removes the second factor of a person who lost it. People cannot reset their own.
@@ -375,8 +378,12 @@ fn contact_change(state: &ApiState, session: &AccountSession) -> ContactChange {
     }
 }
 
-fn respond_to_change(session: &AccountSession, done: ContactChangeResult, notice: &str) -> Answer {
-    match done {
+fn respond_to_change(
+    session: &AccountSession,
+    result: ContactChangeResult,
+    notice: &str,
+) -> Answer {
+    match result {
         ContactChangeResult::Done { .. } => {
             Ok(go_to(&format!("{}/contacts", base_path(session)), notice))
         }

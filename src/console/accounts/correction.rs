@@ -63,7 +63,7 @@ impl RefusedRun {
             .unwrap_or("The authority gave no reason.");
         let reasons = authority::explain(words, &run.document())
             .into_iter()
-            .map(|why| RejectionReason::new(why, &field_name))
+            .map(|explanation| RejectionReason::new(explanation, &field_name))
             .collect();
         Some(Self {
             name,
@@ -95,22 +95,26 @@ impl RejectionReason {
 }
 
 impl RejectionReason {
-    fn new(why: Explanation, field_name: impl Fn(&str) -> String) -> Self {
-        let quoted = why
+    fn new(explanation: Explanation, field_name: impl Fn(&str) -> String) -> Self {
+        let quoted = explanation
             .authority_message
-            .filter(|words| *words != why.message)
+            .filter(|words| *words != explanation.message)
             .unwrap_or_default();
-        let field = why.path.as_deref().map(field_name).unwrap_or_default();
+        let field = explanation
+            .path
+            .as_deref()
+            .map(field_name)
+            .unwrap_or_default();
         let label = field_label(&field);
-        let message = match &why.path {
-            Some(path) => replace_path(&why.message, path, &label),
-            None => why.message,
+        let message = match &explanation.path {
+            Some(path) => replace_path(&explanation.message, path, &label),
+            None => explanation.message,
         };
         Self {
             label,
             field,
-            expected: why.expected.unwrap_or_default(),
-            actual: value_text(&why.actual),
+            expected: explanation.expected.unwrap_or_default(),
+            actual: value_text(&explanation.actual),
             message,
             quoted,
         }
@@ -227,7 +231,7 @@ pub(super) async fn suggest_correction(
     let mut details = Details::default();
     suggest_patch::build_patch(&state.authority, context, &taxpayer, &body)
         .await
-        .add_to(&mut details);
+        .fill_details(&mut details);
     let operations = details.patch.unwrap_or_default();
     let document = Value::Object(body);
     let changes = operations.iter().map(|operation| {

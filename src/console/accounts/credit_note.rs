@@ -1,5 +1,5 @@
-//! Makes a credit note for a signed invoice, by the form of a new invoice: it shows the whole invoice and its reference,
-//! and nothing is stored before the form is saved.
+//! Creates a credit note for a signed invoice, with the form of a new invoice. The form shows the whole invoice and its
+//! reference. Nothing is stored before the form is saved.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -9,11 +9,12 @@ use crate::console::accounts::invoice_acts::{CreditFacts, credit_obstacle};
 use crate::console::accounts::invoice_body::InvoiceBody;
 use crate::console::accounts::invoice_fields::{FormLines, LINE_COUNT};
 use crate::console::accounts::invoice_form::{
-    InvoiceForm, fill_in_stored_customer, press_form_button,
+    InvoiceForm, apply_form_button, fill_in_stored_customer,
 };
 use crate::console::accounts::invoice_head::find_credit_notes;
 use crate::console::accounts::invoice_new::{
-    ExistingDocument, MadeDocument, NewDocumentPage, RefusedDocument, load_obstacles, make_document,
+    DocumentOutcome, ExistingDocument, NewDocumentPage, RefusedDocument, create_document,
+    load_obstacles,
 };
 use crate::console::accounts::invoice_values::current_values;
 use crate::console::accounts::navigation::base_path;
@@ -57,10 +58,10 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// A signed invoice of which a credit note can be made.
+/// A signed invoice for which a credit note can be created.
 struct CreditedInvoice {
     stored: StoredInvoice,
-    /// A credit note of the invoice that the authority has not signed yet. There must not be another one then.
+    /// A credit note of the invoice that is not signed yet. As long as there is one, no other is created.
     unsigned: Option<Invoice>,
     source: SourceList,
 }
@@ -91,7 +92,7 @@ async fn change_lines(
 ) -> Answer {
     let credited = CreditedInvoice::load(&state, &session, &request, &ids.1).await?;
     let values = credited.sent_values(&state, &session, form.0).await?;
-    let values = press_form_button(&state, &session, 0, &values).await?;
+    let values = apply_form_button(&state, &session, 0, &values).await?;
     let form = FormState::new(values);
     let page = NewDocumentPage {
         is_typed: true,
@@ -110,18 +111,18 @@ async fn create_credit_note(
 ) -> Answer {
     let credited = CreditedInvoice::load(&state, &session, &request, &ids.1).await?;
     let values = credited.sent_values(&state, &session, form.0).await?;
-    let made = match &credited.unsigned {
-        Some(note) => MadeDocument::Refused(RefusedDocument {
+    let outcome = match &credited.unsigned {
+        Some(note) => DocumentOutcome::Refused(RefusedDocument {
             form: FormState::with_faults(values, Fault::new("", "unique", UNSIGNED_NOTE).into()),
             existing: Some(ExistingDocument::new(&session, note, UNSIGNED_NOTE)),
         }),
-        None => credited.make_note(&state, &session, values).await?,
+        None => credited.create_note(&state, &session, values).await?,
     };
-    match made {
-        MadeDocument::Stored { id, notice } => {
+    match outcome {
+        DocumentOutcome::Stored { id, notice } => {
             Ok(credited.source.go_to_invoice(&session, id, &notice))
         }
-        MadeDocument::Refused(refused) => {
+        DocumentOutcome::Refused(refused) => {
             let page = NewDocumentPage {
                 existing: refused.existing,
                 is_typed: true,
@@ -133,7 +134,7 @@ async fn create_credit_note(
 }
 
 impl CreditedInvoice {
-    /// Loads the invoice, and refuses one of which no credit note can be made here.
+    /// Loads the invoice. Fails if no credit note can be created for it here.
     async fn load(
         state: &ApiState,
         session: &AccountSession,
@@ -155,6 +156,7 @@ impl CreditedInvoice {
         let facts = CreditFacts {
             code: code.as_deref(),
             credits: &credits,
+            refund_share: None,
             runs: &runs,
             catalog: &catalog,
         };
@@ -178,7 +180,7 @@ impl CreditedInvoice {
         let number = find_unused_number(state, session, invoice).await?;
         let today = state.today().to_string();
         let count = invoice.lines.len().to_string();
-        let own = FormValues::from([
+        let new_values = FormValues::from([
             ("invoice_no", number.as_str()),
             ("invoice_date", today.as_str()),
             ("due_date", today.as_str()),
@@ -186,12 +188,14 @@ impl CreditedInvoice {
             (LINE_COUNT, count.as_str()),
         ]);
         let values = current_values(&self.stored, &state.catalog.get());
-        let values = values.with_fields(own).with_fields(self.fixed_values());
+        let values = values
+            .with_fields(new_values)
+            .with_fields(self.fixed_values());
         self.check_amount(state, &values)?;
         Ok(values)
     }
 
-    /// Returns the values of the form as it was sent. Fields that it does not have are those of the whole invoice.
+    /// Returns the values of the form as it was sent. Fields that were not sent get the values of the whole invoice.
     async fn sent_values(
         &self,
         state: &ApiState,
@@ -218,24 +222,24 @@ impl CreditedInvoice {
         ])
     }
 
-    /// Makes the credit note of a form, unless it is over more than the invoice.
-    async fn make_note(
+    /// Creates the credit note of a form, unless its amount exceeds that of the invoice.
+    async fn create_note(
         &self,
         state: &ApiState,
         session: &AccountSession,
         values: FormValues,
-    ) -> Result<MadeDocument, ApiError> {
+    ) -> Result<DocumentOutcome, ApiError> {
         match self.find_excess(state, session, &values).await? {
-            Some(fault) => Ok(MadeDocument::Refused(RefusedDocument {
+            Some(fault) => Ok(DocumentOutcome::Refused(RefusedDocument {
                 form: FormState::with_faults(values, fault.into()),
                 existing: None,
             })),
-            None => make_document(state, session, values).await,
+            None => create_document(state, session, values).await,
         }
     }
 
-    /// Returns the fault of a credit note over more than its invoice; `None` if it is over less, or if the form has
-    /// faults of its own. The whole invoice is left to credit, because it has no other credit note (`load`).
+    /// Returns the fault of a credit note whose amount exceeds that of its invoice; `None` if it does not, or if the
+    /// form has faults of its own. The whole invoice is left to credit, because it has no other credit note (`load`).
     async fn find_excess(
         &self,
         state: &ApiState,
@@ -246,31 +250,31 @@ impl CreditedInvoice {
         let catalog = state.catalog.get();
         let read = InvoiceBody::for_new_document(&filled).read_draft(&catalog);
         let invoice = &self.stored.invoice;
-        let left = invoice.payment.payable_as_signed();
+        let left_to_credit = invoice.payment.payable_as_signed();
         let credited = read.ok().map(|form| form.value.draft.payable);
-        let excess = credited.filter(|credited| *credited > left);
+        let excess = credited.filter(|credited| *credited > left_to_credit);
         Ok(excess.map(|credited| {
             let currency = &invoice.currency;
             let digits = catalog.currency_digits(currency);
             let credited = credited.to_currency_text(digits);
-            let left = left.to_currency_text(digits);
+            let left_to_credit = left_to_credit.to_currency_text(digits);
             let message = format!(
-                "The credit note is over {currency} {credited}, but only {currency} {left} of the invoice is left to credit."
+                "The credit note is over {currency} {credited}, but only {currency} {left_to_credit} of the invoice is left to credit."
             );
             Fault::new("", "max", message)
         }))
     }
 
-    /// Refuses an invoice whose whole credit note would come to another amount, because the form has no fields for some
-    /// of its amounts.
+    /// Refuses an invoice if a credit note on all of it would have another amount, because the form has no fields for
+    /// some of its amounts.
     fn check_amount(&self, state: &ApiState, values: &FormValues) -> Result<(), ApiError> {
         let body = InvoiceBody::for_new_document(values);
-        let whole = body.read_draft(&state.catalog.get());
-        let payable = whole.ok().map(|form| form.value.draft.payable);
+        let read = body.read_draft(&state.catalog.get());
+        let payable = read.ok().map(|form| form.value.draft.payable);
         if payable.is_none_or(|payable| payable == self.stored.invoice.payment.payable) {
             return Ok(());
         }
-        let message = "This invoice has fees or allowances that its credit note has to repeat. Create the credit note in the system that made the invoice.";
+        let message = "This invoice has fees or allowances that its credit note has to repeat. Create the credit note in the system that created the invoice.";
         Err(ApiError::new(ErrorCode::InvalidTransition, message))
     }
 
@@ -312,14 +316,14 @@ async fn find_unused_number(
     session: &AccountSession,
     invoice: &Invoice,
 ) -> Result<String, ApiError> {
-    let numbers = (1..=CREDIT_NOTES_MAX).map(|at| format!("{}CN{at}", invoice.invoice_no));
+    let numbers = (1..=CREDIT_NOTES_MAX).map(|index| format!("{}CN{index}", invoice.invoice_no));
     let numbers: Vec<_> = numbers.collect();
     let in_use = invoices::numbers_in_use(&state.store, session.taxpayer, &numbers).await?;
     let mut free = numbers
         .into_iter()
         .filter(|number| !in_use.contains(number));
     free.next().ok_or_else(|| {
-        let message = "This invoice has many credit notes already. Create the next one in the system that made the invoice.";
+        let message = "This invoice has many credit notes already. Create the next one in the system that created the invoice.";
         ApiError::new(ErrorCode::InvalidTransition, message)
     })
 }

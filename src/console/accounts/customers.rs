@@ -44,7 +44,7 @@ struct CustomersPage {
     frame: Frame,
     base: String,
     /// True if all customers are listed, not only those who owe something.
-    is_all: bool,
+    lists_all: bool,
     search: String,
     totals: Vec<OwedTotal>,
     rows: Vec<CustomerLine>,
@@ -57,18 +57,18 @@ struct CustomerLine {
     id: CustomerId,
     name: String,
     /// The customer's number and TIN; empty in the list of those who owe something.
-    names: [String; 2],
+    number_and_tin: [String; 2],
     balances: Vec<CustomerBalance>,
     /// The number of days since the oldest overdue invoice was due, in whichever currency; `None` if none is overdue.
     days_late: Option<i32>,
 }
 
 impl CustomerLine {
-    fn new(id: CustomerId, name: String, names: [String; 2]) -> Self {
+    fn new(id: CustomerId, name: String, number_and_tin: [String; 2]) -> Self {
         Self {
             id,
             name,
-            names,
+            number_and_tin,
             balances: Vec::new(),
             days_late: None,
         }
@@ -77,10 +77,10 @@ impl CustomerLine {
     /// Adds a balance in another currency. In each row the currencies have the same order.
     fn add(&mut self, balance: CustomerBalance) {
         self.days_late = self.days_late.max(balance.days_late);
-        let place = self
+        let position = self
             .balances
             .partition_point(|one| one.currency < balance.currency);
-        self.balances.insert(place, balance);
+        self.balances.insert(position, balance);
     }
 }
 
@@ -97,7 +97,7 @@ struct CustomerPage {
     address: String,
     balances: Vec<CustomerBalance>,
     invoices: Vec<OpenInvoiceLine>,
-    left_out: usize,
+    unlisted: usize,
     is_cut: bool,
 }
 
@@ -121,14 +121,14 @@ async fn list_customers(
 ) -> Answer {
     let page = query.page(PER_PAGE);
     let search = query.trimmed_text("q");
-    let is_all = search.is_some() || query.flag("all")?;
+    let lists_all = search.is_some() || query.flag("all")?;
     let OwedInvoices { invoices, is_cut } =
         load_owed_invoices(&state.store, session.taxpayer, OWED_MAX).await?;
     let catalog = state.catalog.get();
     let today = state.today();
     let balances = owed::customer_balances(&invoices, &catalog, today);
     let search_text = search.as_deref();
-    let (rows, total) = if is_all {
+    let (rows, total) = if lists_all {
         let found =
             customers::page_owned_by(&state.store, session.taxpayer, search_text, page).await?;
         (customer_lines(found.0, &balances), found.1)
@@ -139,12 +139,12 @@ async fn list_customers(
         let shown = usize::try_from(page.per_page).unwrap_or(usize::MAX);
         (lines.into_iter().skip(skipped).take(shown).collect(), total)
     };
-    let here = format!("{}/customers", base_path(&session));
+    let list_path = format!("{}/customers", base_path(&session));
     let page = CustomersPage {
         frame: Frame::for_account(&session, "Customers"),
         base: base_path(&session),
-        pages: PagePosition::new(page, total, &here, &query),
-        is_all,
+        pages: PagePosition::new(page, total, &list_path, &query),
+        lists_all,
         search: search.unwrap_or_default(),
         totals: owed::totals_by_currency(&invoices, &catalog, today),
         rows,
@@ -164,18 +164,18 @@ fn query_with_parameter(name: &str, value: &str) -> String {
 /// `balances`.
 fn owing_customer_lines(balances: Vec<CustomerBalance>) -> Vec<CustomerLine> {
     let mut lines: Vec<CustomerLine> = Vec::new();
-    let mut places = BTreeMap::new();
+    let mut positions = BTreeMap::new();
     for balance in balances {
-        let place = *places.entry(balance.customer.0).or_insert(lines.len());
-        if place == lines.len() {
-            let names = [String::new(), String::new()];
+        let position = *positions.entry(balance.customer.0).or_insert(lines.len());
+        if position == lines.len() {
+            let number_and_tin = [String::new(), String::new()];
             lines.push(CustomerLine::new(
                 balance.customer,
                 balance.name.clone(),
-                names,
+                number_and_tin,
             ));
         }
-        lines[place].add(balance);
+        lines[position].add(balance);
     }
     lines
 }
@@ -183,10 +183,10 @@ fn owing_customer_lines(balances: Vec<CustomerBalance>) -> Vec<CustomerLine> {
 fn customer_lines(customers: Vec<Customer>, balances: &[CustomerBalance]) -> Vec<CustomerLine> {
     let lines = customers.into_iter().map(|customer| {
         let details = customer.details;
-        let names = [details.no, details.tin.unwrap_or_default()];
-        let mut line = CustomerLine::new(customer.id, details.name, names);
-        let own = balances.iter().filter(|one| one.customer == customer.id);
-        own.cloned().for_each(|balance| line.add(balance));
+        let number_and_tin = [details.no, details.tin.unwrap_or_default()];
+        let mut line = CustomerLine::new(customer.id, details.name, number_and_tin);
+        let own_balances = balances.iter().filter(|one| one.customer == customer.id);
+        own_balances.cloned().for_each(|balance| line.add(balance));
         line
     });
     lines.collect()
@@ -201,7 +201,7 @@ async fn show_customer(
     let customer = find_customer(&state, &session, &ids.1).await?;
     let OwedInvoices { invoices, is_cut } =
         load_owed_invoices(&state.store, session.taxpayer, OWED_MAX).await?;
-    let own: Vec<_> = invoices
+    let owed_invoices: Vec<_> = invoices
         .into_iter()
         .filter(|invoice| invoice.customer.id == customer.id)
         .collect();
@@ -220,12 +220,16 @@ async fn show_customer(
             owed: owed.with_digits(digits),
         }
     };
-    let lines: Vec<_> = own.iter().map(line).collect();
+    let lines: Vec<_> = owed_invoices.iter().map(line).collect();
     let address = &customer.details.address;
-    let place = [&address.postal_code, &address.city];
+    let postal_code_and_city = [&address.postal_code, &address.city];
     let parts = [
         address.street_name.clone(),
-        place.map(String::as_str).join(" ").trim().to_owned(),
+        postal_code_and_city
+            .map(String::as_str)
+            .join(" ")
+            .trim()
+            .to_owned(),
         address.state.clone().unwrap_or_default(),
         address.country.clone(),
     ];
@@ -238,8 +242,8 @@ async fn show_customer(
             + &query_with_parameter("customer_no", &customer.details.no),
         new_query: query_with_parameter("customer", &customer.details.no),
         address: parts.join(", "),
-        balances: owed::customer_balances(&own, &catalog, today),
-        left_out: lines.len().saturating_sub(INVOICES_SHOWN_MAX),
+        balances: owed::customer_balances(&owed_invoices, &catalog, today),
+        unlisted: lines.len().saturating_sub(INVOICES_SHOWN_MAX),
         invoices: lines.into_iter().take(INVOICES_SHOWN_MAX).collect(),
         customer,
         is_cut,

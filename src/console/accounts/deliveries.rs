@@ -63,7 +63,7 @@ pub(in crate::console) struct DeliveryLine {
     pub(in crate::console) logged: LoggedDelivery,
     pub(in crate::console) badge: Badge,
     /// The result of the last attempt; empty before the first one.
-    pub(in crate::console) last: String,
+    pub(in crate::console) last_result: String,
 }
 
 #[derive(Template)]
@@ -94,15 +94,16 @@ async fn list_deliveries(
     let keys: Vec<_> = endpoints.iter().map(|(one, _)| one.key).collect();
     let name = query.trimmed_text("endpoint");
     let endpoint = choose_listed_endpoint(session.taxpayer, &keys, name.as_deref())?;
-    let shown = endpoint.name();
-    let values = FormValues::from(&query).with_fields([("endpoint", shown.as_str())].into());
-    let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed_words);
-    let (found, filter) = match wanted {
-        Ok(wanted) => {
+    let endpoint_name = endpoint.name();
+    let values =
+        FormValues::from(&query).with_fields([("endpoint", endpoint_name.as_str())].into());
+    let state_filter = query.word("state", DeliveryState::parse, DeliveryState::allowed_words);
+    let (found, filter) = match state_filter {
+        Ok(state_filter) => {
             let event = query.trimmed_text("event");
             let irn = query.trimmed_text("irn");
             let filter = DeliveryFilter {
-                state: wanted,
+                state: state_filter,
                 event,
                 irn,
                 since: None,
@@ -265,13 +266,13 @@ async fn resend_delivery(
         by: None,
     };
     session.send(&state, command).await?;
-    let here = format!(
+    let delivery_path = format!(
         "{}/webhooks/deliveries/{}",
         base_path(&session),
         delivery.id
     );
     Ok(go_to(
-        &here,
+        &delivery_path,
         "It is sent again. Reload the page in a moment to see the answer.",
     ))
 }
@@ -290,17 +291,18 @@ fn failure_words(failure: &str) -> String {
 
 impl From<LoggedDelivery> for DeliveryLine {
     fn from(logged: LoggedDelivery) -> Self {
-        let last = logged
-            .attempts
-            .last()
-            .map(|attempt| match (attempt.status, &attempt.failure) {
-                (Some(status), _) => format!("answered {status}"),
-                (None, Some(failure)) => failure_words(failure),
-                (None, None) => String::new(),
-            });
+        let last_result =
+            logged
+                .attempts
+                .last()
+                .map(|attempt| match (attempt.status, &attempt.failure) {
+                    (Some(status), _) => format!("answered {status}"),
+                    (None, Some(failure)) => failure_words(failure),
+                    (None, None) => String::new(),
+                });
         Self {
             badge: logged.delivery.state.into(),
-            last: last.unwrap_or_default(),
+            last_result: last_result.unwrap_or_default(),
             logged,
         }
     }
@@ -313,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_attempt_without_an_answer_is_told_in_words() {
+    fn an_attempt_without_an_answer_is_described_in_words() {
         for (failure, words) in [
             ("timed_out", "no answer in time"),
             ("connect", "no connection"),

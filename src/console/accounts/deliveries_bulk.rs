@@ -75,8 +75,8 @@ struct ReplayPage {
     /// True if the replay waits for the endpoint to be enabled.
     is_held: bool,
     /// The address of the endpoint's page.
-    endpoint: String,
-    deliveries: String,
+    endpoint_address: String,
+    deliveries_address: String,
 }
 
 /// Returns the deliveries that the form fields select. The field `until` is the newest event when the preview was
@@ -169,9 +169,9 @@ async fn start_replay(
         by: None,
     };
     let replay = session.send(&state, command).await?;
-    let here = format!("{}/webhooks/replays/{}", base_path(&session), replay.id);
+    let replay_path = format!("{}/webhooks/replays/{}", base_path(&session), replay.id);
     Ok(go_to(
-        &here,
+        &replay_path,
         "They are sent again. This page shows how far it is.",
     ))
 }
@@ -189,8 +189,8 @@ async fn show_replay(
     let base = base_path(&session);
     show(&ReplayPage {
         frame: Frame::for_account(&session, "Replay").with_section("Webhooks"),
-        endpoint: WebhookTarget::new(&session, replay.endpoint).path,
-        deliveries: format!(
+        endpoint_address: WebhookTarget::new(&session, replay.endpoint).path,
+        deliveries_address: format!(
             "{base}/webhooks/deliveries?endpoint={}",
             replay.endpoint.name()
         ),

@@ -1,4 +1,4 @@
-//! Makes a link with which support can see one delivery. Only an owner can make it.
+//! Creates a link with which support can see one delivery. Only an owner can create it.
 
 use actix_web::{HttpRequest, web};
 use askama::Template;
@@ -29,7 +29,7 @@ struct LinkPage {
     url: String,
     expires_at: Timestamp,
     /// The address of the delivery's page.
-    here: String,
+    delivery_address: String,
 }
 
 async fn create_link(
@@ -50,7 +50,7 @@ async fn create_link(
         frame: Frame::for_account(&session, "Link to a delivery").with_section("Deliveries"),
         url: format!("{origin}{}", link.path),
         expires_at: link.expires_at,
-        here: format!(
+        delivery_address: format!(
             "{}/webhooks/deliveries/{}",
             base_path(&session),
             delivery.id

@@ -15,12 +15,12 @@ pub(super) struct FieldChange {
 /// that the form removes.
 pub(super) fn list_changes(
     invoice: &Invoice,
-    present: &FormValues,
+    current: &FormValues,
     values: &FormValues,
 ) -> Vec<FieldChange> {
     let mut changes = Vec::new();
     for group in field_groups(FormLines::from_form(invoice.lines.len(), values)) {
-        if !group.removal.is_empty() && !values.text(&group.removal).is_empty() {
+        if !group.removal_field.is_empty() && !values.text(&group.removal_field).is_empty() {
             let removed = (!group.is_added).then(|| FieldChange {
                 label: group.title,
                 old: "on the invoice".to_owned(),
@@ -30,7 +30,7 @@ pub(super) fn list_changes(
             continue;
         }
         for field in group.fields {
-            let old = present.text(&field.name);
+            let old = current.text(&field.name);
             let new = values.text(&field.name);
             if old != new {
                 changes.push(FieldChange {

@@ -86,7 +86,7 @@ struct ImportResult {
     /// True if the amount of some invoice that is not imported could be read.
     is_money_known: bool,
     /// The number of processed invoices that are not listed.
-    hidden: usize,
+    unlisted: usize,
     /// The form for the answers that the file lacks; `None` unless this is a preview.
     answers: Option<AnswersForm>,
     /// True if the person may undo the batch of the import.
@@ -121,7 +121,7 @@ struct ImportFailure {
 
 /// An uploaded file. The CSRF token of the session is in a header, because the body is the file itself.
 struct ImportUpload {
-    wanted: Result<FileRequest, ApiError>,
+    file_request: Result<FileRequest, ApiError>,
 }
 
 impl NeedsRole for ImportUpload {}
@@ -131,14 +131,14 @@ impl FromRequest for ImportUpload {
     type Future = Ready<Result<Self, Refusal>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let sent = request.headers().get(TOKEN_HEADER);
-        let sent: Vec<_> = sent
+        let tokens = request.headers().get(TOKEN_HEADER);
+        let tokens: Vec<_> = tokens
             .and_then(|value| value.to_str().ok())
             .map(Cow::Borrowed)
             .into_iter()
             .collect();
-        ready(session::check_csrf(request, &sent).map(|()| Self {
-            wanted: FileRequest::new(request),
+        ready(session::check_csrf(request, &tokens).map(|()| Self {
+            file_request: FileRequest::new(request),
         }))
     }
 }
@@ -162,12 +162,12 @@ async fn show_result(
     let import = imports::find_owned_by_number(&state.store, session.taxpayer, &ids.1).await?;
     let import = import
         .ok_or_else(|| ApiError::new(ErrorCode::ImportNotFound, "This import does not exist."))?;
-    let shown = ImportWithEarlierImport::new(import);
+    let import = ImportWithEarlierImport::new(import);
     show(&ImportResultPage {
         frame: Frame::for_account(&session, "Import"),
         result: ImportResult {
             is_own_page: true,
-            ..ImportResult::new(&session, shown, &state.catalog.get())
+            ..ImportResult::new(&session, import, &state.catalog.get())
         },
     })
 }
@@ -225,12 +225,12 @@ async fn receive_file(
     upload: ImportUpload,
     body: Body,
 ) -> Answer {
-    let done = match upload.wanted {
-        Ok(wanted) => preview_or_import(&state, &session, wanted, body).await,
+    let imported = match upload.file_request {
+        Ok(file_request) => preview_or_import(&state, &session, file_request, body).await,
         Err(error) => Err(error),
     };
-    match done {
-        Ok(shown) => show(&ImportResult::new(&session, shown, &state.catalog.get())),
+    match imported {
+        Ok(import) => show(&ImportResult::new(&session, import, &state.catalog.get())),
         Err(error) if error.status.is_client_error() => {
             let message = error.message.into_string();
             show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &ImportFailure { message })
@@ -242,13 +242,13 @@ async fn receive_file(
 async fn preview_or_import(
     state: &ApiState,
     session: &AccountSession,
-    wanted: FileRequest,
+    file_request: FileRequest,
     body: Body,
 ) -> Result<ImportWithEarlierImport, ApiError> {
-    let read = import_files::read(state, session.taxpayer, &wanted, body.file()?).await?;
+    let read = import_files::read(state, session.taxpayer, &file_request, body.file()?).await?;
     let (command, _turn) = match read {
         PreparedImport::Small { command, turn } => (command, turn),
-        PreparedImport::Large(file) if wanted.is_preview => {
+        PreparedImport::Large(file) if file_request.is_preview => {
             let preview = file.preview_import(state, async |piece: PreviewImport| {
                 session.send(state, piece).await
             });
@@ -262,17 +262,17 @@ async fn preview_or_import(
             return find_earlier_import(state, session, import).await;
         }
     };
-    if wanted.is_preview {
+    if file_request.is_preview {
         let (preview, _) = session
             .send(state, PreviewImport::for_first_piece(command))
             .await?;
         return find_earlier_import(state, session, preview).await;
     }
-    let done = session.send(state, command).await?;
-    if done.is_new {
-        return Ok(ImportWithEarlierImport::new(done.import));
+    let imported = session.send(state, command).await?;
+    if imported.is_new {
+        return Ok(ImportWithEarlierImport::new(imported.import));
     }
-    find_earlier_import(state, session, done.import).await
+    find_earlier_import(state, session, imported.import).await
 }
 
 /// Looks up when the same file was imported before, and returns the import together with this time.
@@ -297,17 +297,17 @@ impl ImportWithEarlierImport {
 
 impl ImportResult {
     /// Sorts the invoices: those that were not created come first, because somebody has to correct them.
-    fn new(session: &AccountSession, shown: ImportWithEarlierImport, catalog: &Catalog) -> Self {
+    fn new(session: &AccountSession, import: ImportWithEarlierImport, catalog: &Catalog) -> Self {
         let ImportWithEarlierImport {
             mut import,
             earlier,
-        } = shown;
+        } = import;
         let state = import.state();
-        let done = import.counts.total();
+        let processed = import.counts.total();
         let is_preview = state == ImportState::Preview;
         let answers = is_preview.then(|| AnswersForm::new(session, &import.questions));
         let mut items = std::mem::take(&mut import.items);
-        let hidden = done.saturating_sub(items.len().min(ITEMS_SHOWN_MAX));
+        let unlisted = processed.saturating_sub(items.len().min(ITEMS_SHOWN_MAX));
         items.sort_by_key(|item| (!item.is_refused(), !item.is_different_duplicate()));
         items.truncate(ITEMS_SHOWN_MAX);
         let items = items.into_iter().map(|item| ImportItemLine {
@@ -322,11 +322,11 @@ impl ImportResult {
             base: base_path(session),
             state,
             earlier,
-            percent: done * 100 / import.documents.max(1),
+            percent: processed * 100 / import.documents.max(1),
             items: items.collect(),
             is_money_known: causes.iter().any(|one| one.cause.unread < one.cause.count),
             causes,
-            hidden,
+            unlisted,
             answers: answers.flatten(),
             can_undo: session.role >= ContactRole::Accountant
                 && matches!(state, ImportState::Stopped | ImportState::Done)

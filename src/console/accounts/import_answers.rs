@@ -41,7 +41,7 @@ pub(super) struct AnswersForm {
     base: String,
     groups: Vec<AnswerGroup>,
     /// The number of further customers, about whom the form does not ask.
-    more: usize,
+    unlisted_customers: usize,
     form: FormState,
 }
 
@@ -66,18 +66,18 @@ impl AnswersForm {
     /// Returns the form about the questions of a preview; `None` if there are none.
     pub(super) fn new(session: &AccountSession, questions: &[Question]) -> Option<Self> {
         let groups = group_questions(questions);
-        let asked = groups
+        let asked_count = groups
             .iter()
             .filter(|group| !group.applies_by_default())
             .count();
-        let known = questions
+        let customer_count = questions
             .iter()
             .filter(|one| is_about_one_customer(one))
             .count();
         (!groups.is_empty()).then(|| Self {
             frame: Frame::for_account(session, "Import"),
             base: base_path(session),
-            more: known.saturating_sub(asked),
+            unlisted_customers: customer_count.saturating_sub(asked_count),
             groups,
             form: FormState::default(),
         })
@@ -280,7 +280,7 @@ async fn save_answers(
     let page = AnswersForm {
         frame: Frame::for_account(&session, "Import"),
         base: base_path(&session),
-        more: 0,
+        unlisted_customers: 0,
         groups,
         form: FormState::from_refusal(failure, form.0)?,
     };
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn an_answer_goes_to_the_entry_that_the_import_reads_and_a_fault_to_its_field() {
-        let before = json!({
+        let stored = json!({
             "defaults": {}, "customers": { "Obi": { "tin": "T-1" } }, "columns": {}, "units": {},
         });
         let customer = [
@@ -355,7 +355,7 @@ mod tests {
             (&all[..], ("all.email", " "), Err("")),
         ] {
             let values: FormValues = group.iter().copied().chain([typed]).collect();
-            let mut profile: ImportProfile = serde_json::from_value(before.clone()).unwrap();
+            let mut profile: ImportProfile = serde_json::from_value(stored.clone()).unwrap();
             let groups = read_groups(&values);
             let read = read_answers(&groups, &values, &Catalog::default());
             match expected {

@@ -44,13 +44,13 @@ const PER_PAGE: u64 = 25;
 /// The maximum number of invoices that one form acknowledges: as many as the longest page has.
 const CHOSEN_MAX: usize = 100;
 /// The number of invoices that are acknowledged concurrently.
-const AT_A_TIME: usize = 4;
+const CONCURRENCY: usize = 4;
 
 #[derive(Template)]
 #[template(path = "accounts/inbox.html")]
 struct InboxPage {
     frame: Frame,
-    here: String,
+    list_path: String,
     /// True if only invoices that are not acknowledged are listed.
     is_open_only: bool,
     search: String,
@@ -62,7 +62,7 @@ struct InboxPage {
 
 struct InboxRow {
     line: InboxLine,
-    facts: DocumentSummary,
+    summary: DocumentSummary,
     /// The amount with the decimal digits of its currency, or as the supplier wrote it if the currency is unknown.
     payable: String,
 }
@@ -106,18 +106,18 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
     let (found, total) =
         supplier_invoices::page_owned_by(&state.store, taxpayer, filter, page).await?;
     let keys = found.iter().map(|invoice| invoice.irn.key()).collect();
-    let mut facts = supplier_invoices::document_summaries(&state.store, taxpayer, keys).await?;
+    let mut summaries = supplier_invoices::document_summaries(&state.store, taxpayer, keys).await?;
     let catalog = state.catalog.get();
     let rows = found.into_iter().map(|invoice| {
-        let facts = facts.remove(&invoice.irn.key()).unwrap_or_default();
+        let summary = summaries.remove(&invoice.irn.key()).unwrap_or_default();
         InboxRow {
-            payable: payable_text(&facts, &catalog),
+            payable: payable_text(&summary, &catalog),
             line: InboxLine::new(&session, invoice),
-            facts,
+            summary,
         }
     });
     let rows: Vec<_> = rows.collect();
-    let here = format!("{}/inbox", base_path(&session));
+    let list_path = format!("{}/inbox", base_path(&session));
     let frame = Frame::for_account(&session, "Inbox");
     let mut invoices = rows.iter().map(|row| &row.line.invoice);
     let has_open = invoices.any(|invoice| invoice.acknowledged_at.is_none());
@@ -125,27 +125,27 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
         can_choose: frame.can_act && has_open,
         frame,
         rows,
-        pages: PagePosition::new(page, total, &here, &query),
+        pages: PagePosition::new(page, total, &list_path, &query),
         is_open_only,
         search,
-        here,
+        list_path,
     };
     show_list(&page.pages, &page)
 }
 
 /// Returns the amount with its currency; an empty text if the document has none.
-fn payable_text(facts: &DocumentSummary, catalog: &Catalog) -> String {
-    let Some(payable) = facts.payable else {
+fn payable_text(summary: &DocumentSummary, catalog: &Catalog) -> String {
+    let Some(payable) = summary.payable else {
         return String::new();
     };
-    let signed = if facts.is_credit_note {
+    let signed = if summary.is_credit_note {
         Amount::ZERO.minus(payable.abs()).unwrap_or(payable)
     } else {
         payable
     };
-    let shown = signed.with_digits(catalog.currency_digits(&facts.currency));
+    let shown = signed.with_digits(catalog.currency_digits(&summary.currency));
     let amount = group_digits(&shown.to_string());
-    format!("{} {amount}", facts.currency).trim().to_owned()
+    format!("{} {amount}", summary.currency).trim().to_owned()
 }
 
 impl InboxLine {
@@ -248,10 +248,10 @@ async fn acknowledge_ticked(
     let calls = chosen
         .iter()
         .map(|irn| acknowledge_by_irn(&state, &session, irn));
-    let outcomes: Vec<_> = stream::iter(calls).buffered(AT_A_TIME).collect().await;
-    let here = format!("{}/inbox", base_path(&session));
+    let outcomes: Vec<_> = stream::iter(calls).buffered(CONCURRENCY).collect().await;
+    let list_path = format!("{}/inbox", base_path(&session));
     let filters = [("open", "true"), ("q", values.text("q"))];
-    let address = list_address(&here, &filters.into_iter().collect());
+    let address = list_address(&list_path, &filters.into_iter().collect());
     Ok(go_to(&address, &acknowledged_notice(&outcomes)))
 }
 
@@ -289,7 +289,7 @@ fn is_credit_note(document: &Value) -> bool {
 /// Returns the main facts of a document. Facts that the document lacks are left out. The amounts of a credit note have
 /// a minus sign, whether the supplier wrote one or not, because the supplier owes them.
 fn document_fact_rows(document: &Value, catalog: &Catalog) -> Vec<(&'static str, String)> {
-    let places = [
+    let fields = [
         ("Supplier", "/accounting_supplier_party/party_name"),
         ("Supplier's TIN", "/accounting_supplier_party/tin"),
         ("Supplier's email", "/accounting_supplier_party/email"),
@@ -303,7 +303,7 @@ fn document_fact_rows(document: &Value, catalog: &Catalog) -> Vec<(&'static str,
     ];
     let is_owed_to_us = is_credit_note(document);
     let currency = text_at(document, "/document_currency_code");
-    let texts = places.into_iter().map(|(label, pointer)| {
+    let texts = fields.into_iter().map(|(label, pointer)| {
         let text = text_at(document, pointer);
         let is_amount = pointer.starts_with("/legal_monetary_total/");
         match text.parse::<Amount>() {

@@ -94,14 +94,14 @@ async fn save_integration(
         integration::read(reader, &policy, &state.settings.erp_systems)
     };
     let saved = match reader::read(&body, &state.catalog.get(), read) {
-        Ok(asked) => {
+        Ok(form) => {
             let integration::Integration {
                 erp_system,
                 auth,
                 origin,
                 format,
                 ..
-            } = asked.value;
+            } = form.value;
             let by = session.by;
             let reason = None;
             let allowed_networks = None;
@@ -144,7 +144,7 @@ fn integration_page(
 ) -> IntegrationPage {
     let auth_type = AuthType::parse(form.value("auth_type")).unwrap_or(AuthType::None);
     let data_format = DataFormat::parse(form.value("data_format")).unwrap_or(DataFormat::Rest);
-    let kept: Vec<_> = if stored.auth.kind() == auth_type {
+    let stored_secrets: Vec<_> = if stored.auth.kind() == auth_type {
         stored
             .auth
             .secrets()
@@ -173,7 +173,7 @@ fn integration_page(
             .collect(),
         auth_fields: integration_fields::auth_fields(auth_type)
             .iter()
-            .map(|name| FieldLine::new("auth", name, kept.contains(name)))
+            .map(|name| FieldLine::new("auth", name, stored_secrets.contains(name)))
             .collect(),
         format_fields: integration_fields::format_settings(data_format)
             .iter()
@@ -250,9 +250,9 @@ const GROUPS: [&[&str]; 3] = [
 /// are stored by now, so that the form does not undo what somebody else has changed since its page was rendered.
 fn requested_settings(sent: &FormValues, stored: &FormValues) -> Map<String, Value> {
     let mut body = to_api_body(sent);
-    let shown = sent.original_values();
-    if shown != FormValues::default() {
-        let [before, stored] = [&shown, stored].map(to_api_body);
+    let page_values = sent.original_values();
+    if page_values != FormValues::default() {
+        let [before, stored] = [&page_values, stored].map(to_api_body);
         for group in GROUPS {
             keep_stored_group_if_unchanged(&mut body, &before, &stored, group);
         }

@@ -5,6 +5,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
 use askama::Template;
+use jiff::civil::Date;
 use serde_json::{Map, Value};
 
 use crate::console::accounts::correction::{self, RefusedRun, SuggestedCorrection};
@@ -46,7 +47,7 @@ use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::{self, corrections, payments, timeline};
+use crate::store::invoices::{self, payments, timeline};
 use crate::store::runs;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -60,7 +61,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// The fields of the payment form that show their own faults.
-const PAYMENT_FIELDS: [&str; 4] = ["payment_status", "amount", "reference", "remark"];
+const PAYMENT_FIELDS: [&str; 5] = [
+    "payment_status",
+    "amount",
+    "payment_date",
+    "reference",
+    "remark",
+];
 /// The value of the query parameter that selects the developer's view.
 const DEVELOPER_TAB: &str = "developer";
 
@@ -150,6 +157,18 @@ impl InvoiceForms {
             .chain(suggested.flat_map(SuggestedCorrection::field_names))
             .chain(forms.flat_map(FormState::fault_paths))
             .collect()
+    }
+
+    /// Fills in today's date and, if nothing is left to pay, the payment in full, unless the form shows what somebody has
+    /// sent.
+    fn fill_payment_form(&mut self, today: Date, is_complete: bool) {
+        if self.payment.is_refused() {
+            return;
+        }
+        let date = today.to_string();
+        let status = if is_complete { "paid" } else { "" };
+        let fields = [("payment_date", date.as_str()), ("payment_status", status)];
+        self.payment = FormState::new(FormValues::from(fields));
     }
 
     /// Fills in the amount that can be taken back, unless the form shows what somebody has sent.
@@ -259,14 +278,14 @@ pub(super) async fn render(
     let digits = catalog.currency_digits(&invoice.currency);
     let amount_to_take_back = amount_to_take_back(invoice, &runs, &entries);
     forms.fill_take_back_form(amount_to_take_back, digits);
+    let money = PaymentSummary::new(invoice, &head, &entries, digits);
+    forms.fill_payment_form(state.today(), money.is_complete);
     let code = type_code(invoice, &catalog);
     let type_name = code.and_then(|code| {
         let name = catalog.name(ReferenceList::InvoiceTypes, &code);
         name.map(str::to_owned)
     });
-    let corrections =
-        corrections::find_owned_by_invoices(store.reader(), id, &[invoice.id]).await?;
-    let newest = corrections.into_iter().next();
+    let newest_correction = head.corrections.first();
     let breakdown = Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?;
     let status = forms.status_code();
     let page = InvoicePage {
@@ -277,8 +296,8 @@ pub(super) async fn render(
         qr: QrPicture::from_text(&invoice.authority.qr_code),
         verify_link: invoice_files::public_page_url(state, request, invoice).await?,
         type_name: type_name.unwrap_or_else(|| invoice.invoice_type.clone()),
-        money: PaymentSummary::new(invoice, &head.credits, newest.as_ref(), digits),
-        ledger: to_payments(entries, digits),
+        money,
+        ledger: to_payments(entries, digits, state.settings.utc_offset),
         has_take_back: amount_to_take_back.is_some(),
         differences: compare_to_sent(&runs, &stored.invoice, &stored.document(&catalog)?),
         buyer: stored.customer().map(|customer| customer.address.clone()),
@@ -287,7 +306,8 @@ pub(super) async fn render(
             forms.all_forms().iter().flat_map(|form| form.summary()),
             |name| PAYMENT_FIELDS.contains(&name) || edit_fields.iter().any(|one| one.name == name),
         ),
-        correction: newest.map(|newest| CorrectionProgress::new(newest, &catalog)),
+        correction: newest_correction
+            .map(|correction| CorrectionProgress::new(correction, &catalog)),
         invoice: with_currency_digits(invoice.clone(), digits),
         seller: stored.supplier,
         refused,
@@ -299,7 +319,7 @@ pub(super) async fn render(
 }
 
 impl CorrectionProgress {
-    fn new(correction: Correction, catalog: &Catalog) -> Self {
+    fn new(correction: &Correction, catalog: &Catalog) -> Self {
         let badge = match correction.state {
             CorrectionState::Preview | CorrectionState::Running => badge("info", "In progress"),
             CorrectionState::Stopped => badge("warn", "Needs attention"),
@@ -309,8 +329,8 @@ impl CorrectionProgress {
         Self {
             is_running: correction.state == CorrectionState::Running,
             badge,
-            plan: PlanTable::new(&correction, catalog),
-            reason: correction.reason,
+            plan: PlanTable::new(correction, catalog),
+            reason: correction.reason.clone(),
         }
     }
 }

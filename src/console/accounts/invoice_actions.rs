@@ -3,13 +3,18 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
+use jiff::civil::Date;
+use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::actors::taxpayer::commands::{
-    ChangePayment, IfUnchanged, InvoiceAfterPayment, SetStatus,
+    ChangePayment, IfUnchanged, InvoiceAfterPayment, SeenInvoice, SetStatus,
 };
 use crate::console::accounts::invoice::{InvoiceForms, find, render};
+use crate::console::accounts::invoice_head::find_credit_notes;
+use crate::console::accounts::invoice_payments::payment_day;
+use crate::console::accounts::refund_share::RefundShare;
 use crate::console::accounts::seen_invoice;
 use crate::console::accounts::source_list::SourceList;
 use crate::console::form_values::{FormState, FormValues};
@@ -84,15 +89,16 @@ async fn change_status(
     let seen = seen_invoice::read_seen_version(form, invoice)?;
     let body = with_invoice_id(invoice, form.to_object(&["status", "remark"]));
     let UpdateStatus {
-        invoice: which,
+        invoice: invoice_ref,
         status,
         remark,
     } = reader::read(&body, &state.catalog.get(), update_status::read)?.value;
-    let approval = approval::prepare_approval(state, session.taxpayer, &which, status).await?;
+    let approval =
+        approval::prepare_approval(state, session.taxpayer, &invoice_ref, status).await?;
     let command = IfUnchanged {
         seen: Some(seen),
         command: SetStatus {
-            invoice: which,
+            invoice: invoice_ref,
             status,
             remark,
             submission: approval.submission,
@@ -117,13 +123,15 @@ async fn set_payment(
         Ok(paid) => {
             let notes = paid.warnings.iter();
             let notes = notes.map(|warning| format!(" Note: {warning}."));
-            let done = payment_notice(form.0.text("payment_status"));
-            let notice = format!("{done}{}", notes.collect::<String>());
+            let status = paid.invoice.payment.status;
+            let sentence = payment_notice(form.0.text("payment_status"), status);
+            let notice = format!("{sentence}{}", notes.collect::<String>());
             let source = SourceList::from_request(&request, &state);
             Ok(source.go_to_invoice(&session, paid.invoice.id, &notice))
         }
         Err(error) => {
             let forms = InvoiceForms {
+                is_stale: error.status == StatusCode::PRECONDITION_FAILED,
                 payment: FormState::from_refusal(error, form.0)?,
                 ..InvoiceForms::default()
             };
@@ -132,10 +140,14 @@ async fn set_payment(
     }
 }
 
-/// Returns the notice after a payment. "Not paid" and "Payment rejected" change only the word.
-fn payment_notice(payment_status: &str) -> &'static str {
-    match PaymentStatus::parse(payment_status) {
+/// Returns the notice after a payment. "Not paid" and "Payment rejected" change only the word. `status` is the payment
+/// status after it.
+fn payment_notice(sent_status: &str, status: PaymentStatus) -> &'static str {
+    match PaymentStatus::parse(sent_status) {
         Some(PaymentStatus::Pending | PaymentStatus::Rejected) => "The payment status was changed.",
+        Some(PaymentStatus::Partial) if status == PaymentStatus::Paid => {
+            "The payment was recorded. It was the last part: now all is paid."
+        }
         Some(PaymentStatus::Paid | PaymentStatus::Partial) | None => "The payment was recorded.",
     }
 }
@@ -150,17 +162,56 @@ async fn record_payment(
     let digits = catalog.currency_digits(&invoice.currency);
     check_payable_seen(form, invoice.payment.payable_as_signed(), digits)?;
     let amount = payment_amount(form, digits)?;
-    let fields = form.to_object(&["payment_status", "reference", "remark"]);
+    let fields = form.to_object(&["payment_status", "payment_date", "reference", "remark"]);
     let mut body = with_invoice_id(invoice, fields);
     if let Some(amount) = amount {
         body.insert("amount".to_owned(), json!(amount));
     }
-    let read =
-        reader::read(&body, &catalog, payment_update::read).map_err(reword_missing_payment)?;
+    let latest_day = state.latest_day();
+    let read = reader::read(&body, &catalog, |reader| {
+        payment_update::read(reader, latest_day)
+    });
+    let update = read.map_err(reword_payment_faults)?.value;
     if form.text(CONFIRMATION_FIELD) != "yes" {
-        check_not_repeated(state, session, invoice, &read.value).await?;
+        check_not_repeated(state, session, invoice, &update).await?;
     }
-    Ok(session.send(state, ChangePayment(read.value)).await?)
+    let share = RefundShare::load(state, session, invoice).await?;
+    if let Some(share) = &share {
+        share.check(update.change, digits)?;
+    }
+    let sent = update.change;
+    let update = complete_payment(state, invoice, update).await?;
+    // The check and the completion hold for the invoice as it was read.
+    let is_decided_here = share.is_some() || update.change != sent;
+    let command = IfUnchanged {
+        seen: is_decided_here.then(|| SeenInvoice::from(invoice)),
+        command: ChangePayment(update),
+    };
+    Ok(session.send(state, command).await?)
+}
+
+/// Returns the payment as one in full if it is the last part, so that nobody has to say this again. An invoice with
+/// signed credit notes keeps the part: a payment in full would set them off.
+async fn complete_payment(
+    state: &ApiState,
+    invoice: &Invoice,
+    update: PaymentUpdate,
+) -> Result<PaymentUpdate, ApiError> {
+    let PaymentChange::Partial(amount) = update.change else {
+        return Ok(update);
+    };
+    if amount != invoice.payment.amount_left() {
+        return Ok(update);
+    }
+    let credits = find_credit_notes(state, invoice).await?;
+    if !credits.signed.is_empty() {
+        return Ok(update);
+    }
+    Ok(PaymentUpdate {
+        change: PaymentChange::Paid,
+        unused_amount: Some(amount),
+        ..update
+    })
 }
 
 /// Refuses "paid in full" if the amount of the invoice has changed since the page of the form was rendered: it would
@@ -175,9 +226,9 @@ fn check_payable_seen(
     if !is_in_full || seen.is_empty() || Amount::parse(seen).ok() == Some(payable) {
         return Ok(());
     }
-    let present = payable.to_currency_text(currency_digits);
+    let current = payable.to_currency_text(currency_digits);
     let message = format!(
-        "The amount of the invoice has changed: it is {present} now. Nothing was recorded; record the payment again."
+        "The amount of the invoice has changed: it is {current} now. Nothing was recorded; record the payment again."
     );
     Err(Fault::new("payment_status", "changed", message))
 }
@@ -201,14 +252,14 @@ fn payment_amount(form: &FormValues, currency_digits: u32) -> Result<Option<Amou
         .map_err(|rule| Fault::field("amount", rule))
 }
 
-/// Replaces the fault of a missing payment status by a sentence that fits the page. The API's sentence names fields
-/// that the page does not have.
-fn reword_missing_payment(faults: Faults) -> Faults {
+/// Replaces the fault of a missing payment status by a sentence that fits the page, and the name of the date by its
+/// label. The API's sentences name fields that the page does not have.
+fn reword_payment_faults(faults: Faults) -> Faults {
     faults.map(|fault| {
         if fault.path == "payment_status" && fault.rule() == "required" {
             return Fault::new(fault.path, "required", "Choose a payment.");
         }
-        fault
+        fault.with_labels(|name| (name == "payment_date").then_some("Paid on"))
     })
 }
 
@@ -217,7 +268,7 @@ async fn check_not_repeated(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
-    wanted: &PaymentUpdate,
+    update: &PaymentUpdate,
 ) -> Result<(), ApiError> {
     let entries =
         payments::find_owned_by_invoice(&state.store, session.taxpayer, invoice.id).await?;
@@ -225,18 +276,21 @@ async fn check_not_repeated(
         .now()
         .saturating_sub(SAME_PAYMENT_WITHIN)
         .unwrap_or(Timestamp::MIN);
+    let zone = state.settings.utc_offset;
+    let today = state.today();
     let mut recent = entries.iter().filter(|entry| entry.at >= since);
-    if !recent.any(|entry| is_same_payment(entry, wanted)) {
+    if !recent.any(|entry| is_same_payment(entry, update, today, zone)) {
         return Ok(());
     }
     let message = "You recorded the same payment a moment ago. Record it again?";
     Err(Fault::new(CONFIRMATION_FIELD, "repeated", message).into())
 }
 
-/// True if a recorded payment is the same as the wanted one. Another reference is another payment.
-fn is_same_payment(entry: &LedgerEntry, wanted: &PaymentUpdate) -> bool {
+/// True if a recorded payment is the same as the one that `update` records. The reference and the day must be the same,
+/// too. `zone` decides the day of an entry that has none.
+fn is_same_payment(entry: &LedgerEntry, update: &PaymentUpdate, today: Date, zone: Offset) -> bool {
     let posting = entry.posting;
-    let is_same_kind = match wanted.change {
+    let is_same_kind = match update.change {
         PaymentChange::Pending => posting.status == PaymentStatus::Pending,
         PaymentChange::Rejected => posting.status == PaymentStatus::Rejected,
         PaymentChange::Paid => posting.status == PaymentStatus::Paid,
@@ -244,7 +298,8 @@ fn is_same_payment(entry: &LedgerEntry, wanted: &PaymentUpdate) -> bool {
             posting.status == PaymentStatus::Partial && posting.amount == amount
         }
     };
-    is_same_kind && entry.reference == wanted.reference
+    let day = update.payment_date.unwrap_or(today);
+    is_same_kind && entry.reference == update.reference && payment_day(entry, zone) == day
 }
 
 /// Adds the members that identify the invoice to a body.
@@ -261,6 +316,7 @@ fn with_invoice_id(invoice: &Invoice, mut body: Map<String, Value>) -> Map<Strin
 mod tests {
     use super::*;
     use crate::domain::invoice::invoice_ref::InvoiceRef;
+    use crate::domain::kernel::field_rule::FieldRule;
     use crate::domain::payment::Posting;
 
     #[test]
@@ -298,29 +354,37 @@ mod tests {
         ] {
             let form = FormValues::from([("payment_status", status), ("payable", seen)]);
             let checked = check_payable_seen(&form, Amount::parse(payable).unwrap(), 2);
-            let told = checked.err().map(|fault| fault.to_string());
-            match (told, expected) {
+            let sentence = checked.err().map(|fault| fault.to_string());
+            match (sentence, expected) {
                 (None, None) => {}
-                (Some(told), Some(part)) => assert!(told.contains(part), "{told}"),
-                (told, _) => panic!("{status} {seen} of {payable}: {told:?}"),
+                (Some(sentence), Some(part)) => assert!(sentence.contains(part), "{sentence}"),
+                (sentence, _) => panic!("{status} {seen} of {payable}: {sentence:?}"),
             }
         }
     }
 
     #[test]
     fn only_money_is_called_a_payment() {
-        for (status, expected) in [
-            ("paid", "The payment was recorded."),
-            ("partial", "The payment was recorded."),
-            ("pending", "The payment status was changed."),
-            ("REJECTED", "The payment status was changed."),
+        use PaymentStatus::{Paid, Partial, Pending, Rejected};
+        for (sent, after, expected) in [
+            ("paid", Paid, "The payment was recorded."),
+            ("partial", Partial, "The payment was recorded."),
+            (
+                "partial",
+                Paid,
+                "The payment was recorded. It was the last part: now all is paid.",
+            ),
+            ("pending", Pending, "The payment status was changed."),
+            ("REJECTED", Rejected, "The payment status was changed."),
         ] {
-            assert_eq!(payment_notice(status), expected, "{status}");
+            assert_eq!(payment_notice(sent, after), expected, "{sent} {after}");
         }
     }
 
     #[test]
-    fn another_amount_or_reference_is_another_payment() {
+    fn another_amount_reference_or_day_is_another_payment() {
+        let today = Date::constant(1970, 1, 1);
+        let yesterday = Date::constant(1969, 12, 31);
         let amount = |number: i64| Amount::from(number);
         let entry = LedgerEntry {
             at: Timestamp::UNIX_EPOCH,
@@ -328,43 +392,63 @@ mod tests {
                 status: PaymentStatus::Partial,
                 amount: amount(7),
             },
+            payment_date: None,
             reference: Some("R-1".to_owned()),
             remark: None,
             actor: None,
         };
-        for (change, reference, expected) in [
-            (PaymentChange::Partial(amount(7)), Some("R-1"), true),
-            (PaymentChange::Partial(amount(8)), Some("R-1"), false),
-            (PaymentChange::Partial(amount(7)), Some("R-2"), false),
-            (PaymentChange::Partial(amount(7)), None, false),
-            (PaymentChange::Paid, Some("R-1"), false),
+        let seven = PaymentChange::Partial(amount(7));
+        let eight = PaymentChange::Partial(amount(8));
+        // The payment, its reference and its day, the recorded day, and whether both are the same payment.
+        for (change, reference, payment_date, recorded, expected) in [
+            (seven, Some("R-1"), None, None, true),
+            (seven, Some("R-1"), Some(today), None, true),
+            (seven, Some("R-1"), None, Some(today), true),
+            (seven, Some("R-1"), Some(yesterday), Some(yesterday), true),
+            (seven, Some("R-1"), Some(yesterday), None, false),
+            (seven, Some("R-1"), None, Some(yesterday), false),
+            (eight, Some("R-1"), None, None, false),
+            (seven, Some("R-2"), None, None, false),
+            (seven, None, None, None, false),
+            (PaymentChange::Paid, Some("R-1"), None, None, false),
         ] {
-            let wanted = PaymentUpdate {
+            let update = PaymentUpdate {
                 invoice: InvoiceRef {
                     kind: UniqueNoType::PortalId,
                     text: "1".to_owned(),
                 },
                 change,
                 unused_amount: None,
+                payment_date,
                 reference: reference.map(str::to_owned),
                 remark: "a part".to_owned(),
             };
-            let found = is_same_payment(&entry, &wanted);
-            assert_eq!(found, expected, "{change:?} {reference:?}");
+            let entry = LedgerEntry {
+                payment_date: recorded,
+                ..entry.clone()
+            };
+            let found = is_same_payment(&entry, &update, today, Offset::UTC);
+            let name = format!("{change:?} {reference:?} {payment_date:?} {recorded:?}");
+            assert_eq!(found, expected, "{name}");
         }
     }
 
     #[test]
-    fn a_payment_without_a_choice_is_told_in_the_words_of_the_page() {
+    fn a_missing_choice_of_a_payment_is_named_in_the_words_of_the_page() {
         let faults = [
             Fault::new("payment_status", "required", "Two names."),
-            Fault::new("remark", "required", "The remark field is required."),
+            Fault::field("payment_date", FieldRule::NOT_IN_FUTURE),
+            Fault::field("remark", FieldRule::Required),
         ];
-        let named = reword_missing_payment(faults.into_iter().collect());
+        let named = reword_payment_faults(faults.into_iter().collect());
         let texts: Vec<_> = named.iter().map(ToString::to_string).collect();
         assert_eq!(
             texts,
-            ["Choose a payment.", "The remark field is required."]
+            [
+                "Choose a payment.",
+                "The Paid on field must not be in the future.",
+                "The remark field is required."
+            ]
         );
     }
 }

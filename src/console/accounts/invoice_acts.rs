@@ -1,7 +1,8 @@
-//! The acts that the page of an invoice offers in its present state.
+//! The acts that the page of an invoice offers in the invoice's current state.
 
 use crate::console::accounts::invoice_fields::LINES_MAX;
 use crate::console::accounts::pause_cause::InvoiceRuns;
+use crate::console::accounts::refund_share::RefundShare;
 use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::correction::signed_invoice::SignedContentComparison;
 use crate::domain::invoice::Invoice;
@@ -45,7 +46,7 @@ pub(super) enum AcceptedPayments {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InvoiceActs {
-    pub(super) in_head: Vec<HeadButton>,
+    pub(super) head_buttons: Vec<HeadButton>,
     pub(super) payments: AcceptedPayments,
     pub(super) is_editable: bool,
     pub(super) is_creditable: bool,
@@ -87,12 +88,14 @@ const TRANSMIT: HeadButton = HeadButton {
     effect: "The signed invoice goes to the customer.",
 };
 
-/// The facts besides the invoice itself that decide whether a credit note can be made here.
+/// The facts besides the invoice itself that decide whether a credit note or a payment can be made here.
 #[derive(Clone, Copy)]
 pub(super) struct CreditFacts<'a> {
     /// The invoice type code; `None` if it is unknown.
     pub(super) code: Option<&'a str>,
     pub(super) credits: &'a InvoiceCredits,
+    /// The part of a credit note that is to be paid back; `None` if it is not known, or for any other document.
+    pub(super) refund_share: Option<&'a RefundShare>,
     /// The runs of the invoice. The one that submitted it has the signed document.
     pub(super) runs: &'a [Run],
     pub(super) catalog: &'a Catalog,
@@ -118,9 +121,9 @@ impl InvoiceActs {
         let submission = runs.state(Operation::Submit);
         let transmission = runs.state(Operation::Transmit);
         let is_signed = invoice.authority.signed;
-        let mut in_head = first_acts(invoice, submission, submits_after_approval);
+        let mut head_buttons = first_acts(invoice, submission, submits_after_approval);
         if runs.continuable_run().is_some() {
-            in_head.push(TRY_NOW);
+            head_buttons.push(TRY_NOW);
         }
         let is_transmittable = is_signed
             && submission == Some(RunState::Succeeded)
@@ -128,11 +131,14 @@ impl InvoiceActs {
             && invoice.category.needs_tin()
             && !is_run_unfinished(transmission);
         if is_transmittable {
-            in_head.push(TRANSMIT);
+            head_buttons.push(TRANSMIT);
         }
         let is_settled_by_credits = facts.credits.leave_nothing(invoice);
         let may_be_paid = !is_settled_by_credits && invoice.status.after(Transition::Pay).is_ok();
-        let payments = if may_be_paid && invoice.payment.status != PaymentStatus::Paid {
+        let share = facts.refund_share;
+        let payments = if share.is_some_and(RefundShare::is_set_off_alone) {
+            AcceptedPayments::None
+        } else if may_be_paid && invoice.payment.status != PaymentStatus::Paid {
             AcceptedPayments::Any
         } else if may_be_paid || !invoice.payment.paid.is_zero() {
             AcceptedPayments::StatusOnly
@@ -148,7 +154,7 @@ impl InvoiceActs {
                 .iter()
                 .any(|run| run.operation() == Operation::Submit && !run.is_replaceable());
         Self {
-            in_head,
+            head_buttons,
             payments,
             is_editable,
             is_settled_by_credits,
@@ -184,7 +190,7 @@ pub(super) fn credit_obstacle(invoice: &Invoice, facts: CreditFacts<'_>) -> Opti
             Some(SIGNED_OTHERWISE)
         }
         SignedContentComparison::AsStored => (invoice.lines.len() > LINES_MAX).then_some(
-            "This invoice has many lines. Create the credit note in the system that made the invoice.",
+            "This invoice has many lines. Create the credit note in the system that created the invoice.",
         ),
     }
 }
@@ -198,7 +204,7 @@ pub(super) fn correction_obstacle(code: Option<&str>) -> Option<&'static str> {
         return Some("This is a credit note itself.");
     }
     code.is_some_and(is_self_billed).then_some(
-        "This invoice is self-billed. Create its credit note in the system that made the invoice.",
+        "This invoice is self-billed. Create its credit note in the system that created the invoice.",
     )
 }
 
@@ -256,7 +262,7 @@ fn is_run_unfinished(state: Option<RunState>) -> bool {
 /// Returns the statuses to which the invoice can be set back. There are none for an invoice that is paid or that the
 /// authority has validated.
 fn status_acts(invoice: &Invoice) -> Vec<StatusAct> {
-    let Some(present) = SettableStatus::parse(invoice.status.as_str()) else {
+    let Some(current) = SettableStatus::parse(invoice.status.as_str()) else {
         return Vec::new();
     };
     let refund = refund_sentence(&invoice.currency, invoice.payment.paid).unwrap_or_default();
@@ -280,7 +286,7 @@ fn status_acts(invoice: &Invoice) -> Vec<StatusAct> {
         ),
     ];
     all.into_iter()
-        .filter(|(status, ..)| *status != present)
+        .filter(|(status, ..)| *status != current)
         .map(|(status, label, question)| StatusAct {
             value: status.as_str(),
             label,

@@ -24,7 +24,7 @@ const AMOUNTS: [&str; 4] = ["quantity", "unit_price", "discount_rate", "discount
 /// The body that a form becomes, and the indexes that its lines have in the form.
 pub(super) struct InvoiceBody {
     pub(super) body: Map<String, Value>,
-    kept: Vec<usize>,
+    line_indexes: Vec<usize>,
     /// The faults of typed numbers, at the fields of the form. The body contains these numbers as typed, so that the
     /// API refuses them.
     number_faults: Vec<Fault>,
@@ -34,35 +34,37 @@ impl InvoiceBody {
     /// Makes the body of Update Invoice from all values of the form.
     pub(super) fn for_update(invoice: &Invoice, values: &FormValues) -> Self {
         let lines = FormLines::from_form(invoice.lines.len(), values);
-        let mut made = Self::with_customer_and_lines("lines", lines, values);
+        let mut invoice_body = Self::with_customer_and_lines("lines", lines, values);
         let header = HEADER_FIELDS.map(|(name, _)| name);
-        made.body.extend(values.to_object(&header));
-        made.body.extend(values.to_object(&[TYPE, CATEGORY]));
+        invoice_body.body.extend(values.to_object(&header));
+        invoice_body
+            .body
+            .extend(values.to_object(&[TYPE, CATEGORY]));
         let by_id = UniqueNoType::PortalId.as_str();
-        made.body.extend([
+        invoice_body.body.extend([
             ("unique_no".to_owned(), json!(invoice.id.to_string())),
             ("unique_no_type".to_owned(), json!(by_id)),
         ]);
-        made
+        invoice_body
     }
 
     /// Makes the body of Create Invoice (Standard) from all values of the form. The body also has the note and the
     /// descriptions of the lines, for which that call has no fields.
     pub(super) fn for_new_document(values: &FormValues) -> Self {
         let lines = FormLines::from_form(0, values);
-        let mut made = Self::with_customer_and_lines("invoice_lines", lines, values);
+        let mut invoice_body = Self::with_customer_and_lines("invoice_lines", lines, values);
         let header = HEADER_FIELDS.map(|(name, _)| name);
-        made.body.extend(values.to_object(&header));
-        let only_new = NEW_FIELDS.map(|(name, _)| name);
-        made.body.extend(values.to_object(&only_new));
-        name_original_by_irn(&mut made.body);
-        made
+        invoice_body.body.extend(values.to_object(&header));
+        let new_names = NEW_FIELDS.map(|(name, _)| name);
+        invoice_body.body.extend(values.to_object(&new_names));
+        name_original_by_irn(&mut invoice_body.body);
+        invoice_body
     }
 
     /// Makes the body of Create Invoice (Standard) for the corrected invoice, from all values of the form.
     pub(super) fn for_correction(invoice: &Invoice, values: &FormValues) -> Self {
-        let mut made = Self::for_update(invoice, values);
-        let body = &mut made.body;
+        let mut invoice_body = Self::for_update(invoice, values);
+        let body = &mut invoice_body.body;
         let lines = body.remove("lines").unwrap_or_default();
         for name in ["unique_no", "unique_no_type"] {
             body.remove(name);
@@ -79,21 +81,28 @@ impl InvoiceBody {
             ("currency".to_owned(), json!(invoice.currency)),
             ("invoice_lines".to_owned(), lines),
         ]);
-        made
+        invoice_body
     }
 
     /// Makes the customer and the lines, with `member` as the name of the lines. Leaves out removed lines.
     fn with_customer_and_lines(member: &str, lines: FormLines, values: &FormValues) -> Self {
-        let kept: Vec<_> = (0..lines.all)
-            .filter(|at| values.text(&removal_name(*at)).is_empty())
+        let line_indexes: Vec<_> = (0..lines.all)
+            .filter(|index| values.text(&removal_name(*index)).is_empty())
             .collect();
         let mut number_faults = Vec::new();
         let names = CUSTOMER_FIELDS.map(|(name, _)| name);
         let customer = object_below_path(values, "customer", &names, &mut number_faults);
         let names = LINE_FIELDS.map(|(name, _)| name);
-        let line_objects: Value = kept
+        let line_objects: Value = line_indexes
             .iter()
-            .map(|at| object_below_path(values, &format!("lines.{at}"), &names, &mut number_faults))
+            .map(|index| {
+                object_below_path(
+                    values,
+                    &format!("lines.{index}"),
+                    &names,
+                    &mut number_faults,
+                )
+            })
             .collect();
         let members = [
             ("customer".to_owned(), customer),
@@ -101,7 +110,7 @@ impl InvoiceBody {
         ];
         Self {
             body: members.into_iter().collect(),
-            kept,
+            line_indexes,
             number_faults,
         }
     }
@@ -121,8 +130,8 @@ impl InvoiceBody {
                 Ok(form)
             }
             (read, texts) => {
-                let found = [read.err(), texts.err()];
-                let faults = found.iter().flatten().flat_map(Faults::iter);
+                let fault_lists = [read.err(), texts.err()];
+                let faults = fault_lists.iter().flatten().flat_map(Faults::iter);
                 Err(faults.cloned().collect())
             }
         }
@@ -144,9 +153,9 @@ impl InvoiceBody {
     pub(super) fn to_form_faults(&self, faults: &Faults) -> Faults {
         let renamed = faults.clone().rename_fields(|path| {
             let path = form_field_name(path);
-            let in_line = split_line_path(&path).map(|(at, name)| {
-                let at = self.kept.get(at).copied().unwrap_or(at);
-                format!("lines.{at}.{name}")
+            let in_line = split_line_path(&path).map(|(index, name)| {
+                let index = self.line_indexes.get(index).copied().unwrap_or(index);
+                format!("lines.{index}.{name}")
             });
             in_line.unwrap_or(path)
         });
@@ -252,7 +261,7 @@ mod tests {
     use crate::console::accounts::invoice_fields::LINE_COUNT;
     use crate::http::forms::testing::catalog;
 
-    fn typed() -> FormValues {
+    fn sample_form() -> FormValues {
         FormValues::from([
             ("invoice_no", "INV7"),
             ("invoice_type_code", "381"),
@@ -292,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_form_becomes_a_draft_with_its_note_and_descriptions() {
-        let body = InvoiceBody::for_new_document(&typed());
+        let body = InvoiceBody::for_new_document(&sample_form());
         let form = body.read_draft(&catalog()).unwrap();
         let draft = form.value.draft;
         assert_eq!(form.warnings, [""; 0]);
@@ -341,7 +350,7 @@ mod tests {
                 "The Line 3, description field",
             ),
         ] {
-            let values = typed().with_fields(FormValues::from([(name, value)]));
+            let values = sample_form().with_fields(FormValues::from([(name, value)]));
             let body = InvoiceBody::for_new_document(&values);
             let faults = body.read_draft(&catalog()).unwrap_err();
             let faults = body.to_form_faults(&faults);

@@ -6,17 +6,16 @@ use actix_web::{HttpRequest, web};
 use askama::Template;
 
 use crate::console::accounts::field_changes::{FieldChange, list_changes};
-use crate::console::accounts::invoice::find_stored;
 use crate::console::accounts::invoice_body::InvoiceBody;
 use crate::console::accounts::invoice_fields::{FormLines, LINE_COUNT, field_groups};
 use crate::console::accounts::invoice_form::{
-    InvoiceForm, check_showable, has_form, press_form_button, remove_former_customer,
+    InvoiceForm, apply_form_button, check_showable, has_form, remove_former_customer,
 };
-use crate::console::accounts::invoice_head::find_credit_notes;
 use crate::console::accounts::invoice_new::ExistingDocument;
 use crate::console::accounts::invoice_values::current_values;
 use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::plan_table::{PlanTable, plan_fingerprint};
+use crate::console::accounts::remaining_invoice::RemainingInvoice;
 use crate::console::accounts::source_list::SourceList;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -32,7 +31,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::stored_invoice::StoredInvoice;
+use crate::store::invoices::corrections;
 
 /// The form field that cancels the invoice instead of changing it.
 const CANCEL: &str = "cancel";
@@ -41,6 +40,8 @@ const BACK: &str = "back";
 /// The sentence about a credit note that is not signed, before its number.
 const UNSIGNED_NOTE: &str =
     "The invoice can be corrected after this credit note is submitted or cancelled:";
+/// The sentence about an invoice that was replaced, before the number of its replacement.
+const REPLACED: &str = "This invoice was replaced. Correct its replacement:";
 /// The form field with the documents that the preview showed, so that a changed plan is noticed.
 const PLAN: &str = "plan";
 
@@ -73,8 +74,11 @@ struct CorrectPage {
     /// `None` for a full document or an invoice with many lines, which can only be cancelled.
     invoice_form: Option<InvoiceForm>,
     faults: Vec<(String, String)>,
-    /// A credit note of the invoice that is not signed. The invoice cannot be corrected as long as it may be signed.
-    unsigned: Option<ExistingDocument>,
+    /// The document for which the invoice cannot be corrected: a credit note that is not signed, or the replacement of
+    /// the invoice.
+    obstacle: Option<ExistingDocument>,
+    /// The sentence about the credit notes that count already; empty if there are none.
+    credits_sentence: &'static str,
     /// True if the form has values that somebody typed.
     is_typed: bool,
 }
@@ -85,11 +89,11 @@ async fn show_form(
     ids: web::Path<(String, String)>,
     request: HttpRequest,
 ) -> Answer {
-    let stored = find_stored(&state, &session, &ids.1).await?;
-    let values = current_values(&stored, &state.catalog.get());
+    let remaining = RemainingInvoice::find(&state, &session, &ids.1).await?;
+    let values = current_values(&remaining.stored, &state.catalog.get());
     let source = SourceList::from_request(&request, &state);
     let form = FormState::new(values);
-    show(&CorrectPage::load(&state, &session, &stored.invoice, &source, form).await?)
+    show(&CorrectPage::load(&state, &session, &remaining, &source, form).await?)
 }
 
 /// POST of a button that only changes the form: adds or removes a line, or fills in a stored customer.
@@ -101,8 +105,8 @@ async fn change_lines(
     form: Form<FormValues>,
 ) -> Answer {
     let mut wanted = WantedCorrection::read(&state, &session, &request, &ids.1, form.0).await?;
-    let count = wanted.stored.invoice.lines.len();
-    wanted.values = press_form_button(&state, &session, count, &wanted.values).await?;
+    let count = wanted.invoice().lines.len();
+    wanted.values = apply_form_button(&state, &session, count, &wanted.values).await?;
     wanted.show_form_again(&state, &session).await
 }
 
@@ -110,15 +114,13 @@ impl CorrectPage {
     async fn load(
         state: &ApiState,
         session: &AccountSession,
-        invoice: &Invoice,
+        remaining: &RemainingInvoice,
         source: &SourceList,
         form: FormState,
     ) -> Result<Self, ApiError> {
+        let invoice = &remaining.stored.invoice;
         let address = format!("{}/invoices/{}", base_path(session), invoice.id);
         let suffix = source.suffix();
-        let credits = find_credit_notes(state, invoice).await?;
-        let note = credits.unsigned.first();
-        let unsigned = note.map(|note| ExistingDocument::new(session, note, UNSIGNED_NOTE));
         let faults = form.summary();
         let mut page = Self {
             frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
@@ -128,7 +130,8 @@ impl CorrectPage {
             number: invoice.invoice_no.clone(),
             invoice_form: None,
             faults,
-            unsigned,
+            obstacle: find_obstacle(state, session, remaining).await?,
+            credits_sentence: remaining.lines_source.sentence(),
             is_typed: form.is_refused(),
         };
         if has_form(invoice) {
@@ -140,6 +143,31 @@ impl CorrectPage {
         }
         Ok(page)
     }
+}
+
+/// Returns the document for which the invoice cannot be corrected; `None` if it can.
+async fn find_obstacle(
+    state: &ApiState,
+    session: &AccountSession,
+    remaining: &RemainingInvoice,
+) -> Result<Option<ExistingDocument>, ApiError> {
+    if let Some(note) = remaining.credits.unsigned.first() {
+        return Ok(Some(ExistingDocument::new(session, note, UNSIGNED_NOTE)));
+    }
+    let reader = state.store.reader();
+    let ids = [remaining.stored.invoice.id];
+    let corrections = corrections::find_owned_by_invoices(reader, session.taxpayer, &ids).await?;
+    let mut replacements = corrections
+        .iter()
+        .filter_map(Correction::signed_replacement);
+    let obstacle = replacements.find_map(|replacement| {
+        Some(ExistingDocument {
+            sentence: REPLACED,
+            address: format!("{}/invoices/{}", base_path(session), replacement.id?),
+            number: replacement.invoice_no.clone(),
+        })
+    });
+    Ok(obstacle)
 }
 
 #[derive(Template)]
@@ -165,20 +193,20 @@ impl PreviewPage {
         correction: &Correction,
         catalog: &Catalog,
     ) -> Self {
+        let invoice = wanted.invoice();
         let WantedCorrection {
-            stored,
-            present,
+            stored_values,
             values,
             source,
+            ..
         } = wanted;
-        let invoice = &stored.invoice;
         let is_cancelled = !values.text(CANCEL).is_empty();
         let names = if is_cancelled {
             vec![CANCEL.to_owned()]
         } else {
             field_names(invoice, values)
         };
-        let mut fields = confirmation_fields(names, present, values);
+        let mut fields = confirmation_fields(names, stored_values, values);
         fields.push((PLAN.to_owned(), plan_fingerprint(correction)));
         Self {
             frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
@@ -191,7 +219,7 @@ impl PreviewPage {
             changes: if is_cancelled {
                 Vec::new()
             } else {
-                list_changes(invoice, present, values)
+                list_changes(invoice, stored_values, values)
             },
             plan: PlanTable::new(correction, catalog),
             fields,
@@ -206,8 +234,8 @@ async fn preview_cancellation(
     ids: web::Path<(String, String)>,
     request: HttpRequest,
 ) -> Answer {
-    let asked = FormValues::from(&Query::from_text(request.query_string()));
-    show_preview(&state, &session, &request, &ids.1, asked).await
+    let values = FormValues::from(&Query::from_text(request.query_string()));
+    show_preview(&state, &session, &request, &ids.1, values).await
 }
 
 /// POST of the fields: shows what the correction would do, or the form again.
@@ -225,10 +253,10 @@ async fn preview_correction(
     wanted.show_form_again(&state, &session).await
 }
 
-/// A correction as a form asks for it: the stored invoice, its values, and those of the form.
+/// A correction as a form asks for it: the invoice as its credit notes leave it, its values, and those of the form.
 struct WantedCorrection {
-    stored: StoredInvoice,
-    present: FormValues,
+    remaining: RemainingInvoice,
+    stored_values: FormValues,
     values: FormValues,
     /// The list from which the page of the invoice was opened.
     source: SourceList,
@@ -242,16 +270,21 @@ impl WantedCorrection {
         id: &str,
         sent: FormValues,
     ) -> Result<Self, ApiError> {
-        let stored = find_stored(state, session, id).await?;
-        let present = current_values(&stored, &state.catalog.get());
-        let values = present.clone().with_fields(sent.with_plain_line_breaks());
+        let remaining = RemainingInvoice::find(state, session, id).await?;
+        let stored_values = current_values(&remaining.stored, &state.catalog.get());
+        let sent = sent.with_plain_line_breaks();
+        let values = stored_values.clone().with_fields(sent);
         let values = remove_former_customer(state, session, values).await?;
         Ok(Self {
-            stored,
-            present,
+            remaining,
+            stored_values,
             values,
             source: SourceList::from_request(request, state),
         })
+    }
+
+    fn invoice(&self) -> &Invoice {
+        &self.remaining.stored.invoice
     }
 
     /// Returns what the correction would do, and changes nothing.
@@ -260,18 +293,17 @@ impl WantedCorrection {
         state: &ApiState,
         session: &AccountSession,
     ) -> Result<Correction, ApiError> {
-        let wish = read_wanted_correction(state, &self.stored, &self.values)?;
-        let command = make_correction_command(state, &self.stored.invoice, wish, true).await?;
+        let wish = read_wanted_correction(state, self.invoice(), &self.values)?;
+        let command = make_correction_command(state, self.invoice(), wish, true).await?;
         Ok(state.taxpayers.send(session.taxpayer, command).await?)
     }
 
     /// Shows the form with the values that were sent.
     async fn show_form_again(self, state: &ApiState, session: &AccountSession) -> Answer {
-        let invoice = &self.stored.invoice;
         let form = FormState::new(self.values);
         let page = CorrectPage {
             is_typed: true,
-            ..CorrectPage::load(state, session, invoice, &self.source, form).await?
+            ..CorrectPage::load(state, session, &self.remaining, &self.source, form).await?
         };
         show(&page)
     }
@@ -289,8 +321,7 @@ impl WantedCorrection {
             StatusCode::UNPROCESSABLE_ENTITY
         };
         let form = FormState::from_refusal(error, self.values)?;
-        let invoice = &self.stored.invoice;
-        let page = CorrectPage::load(state, session, invoice, &self.source, form).await?;
+        let page = CorrectPage::load(state, session, &self.remaining, &self.source, form).await?;
         show_with_status(status, &page)
     }
 }
@@ -313,10 +344,10 @@ async fn show_preview(
 }
 
 /// Returns the fields with which the confirmation asks for the correction that the preview shows. Cleared fields are
-/// among them, because a field that is not sent keeps its present value.
+/// among them, because a field that is not sent keeps its current value.
 fn confirmation_fields(
     names: Vec<String>,
-    present: &FormValues,
+    stored_values: &FormValues,
     values: &FormValues,
 ) -> Vec<(String, String)> {
     let fields = names.into_iter().map(|name| {
@@ -324,7 +355,7 @@ fn confirmation_fields(
         (name, value)
     });
     fields
-        .filter(|(name, value)| !value.is_empty() || !present.text(name).is_empty())
+        .filter(|(name, value)| !value.is_empty() || !stored_values.text(name).is_empty())
         .collect()
 }
 
@@ -332,8 +363,8 @@ fn confirmation_fields(
 fn field_names(invoice: &Invoice, values: &FormValues) -> Vec<String> {
     let lines = FormLines::from_form(invoice.lines.len(), values);
     let names = field_groups(lines).into_iter().flat_map(|group| {
-        let own = group.fields.into_iter().map(|field| field.name);
-        own.chain([group.removal])
+        let field_names = group.fields.into_iter().map(|field| field.name);
+        field_names.chain([group.removal_field])
     });
     let names = names.filter(|name| !name.is_empty());
     names.chain([LINE_COUNT.to_owned()]).collect()
@@ -349,7 +380,7 @@ async fn start_correction(
     form: Form<FormValues>,
 ) -> Answer {
     let wanted = WantedCorrection::read(&state, &session, &request, &ids.1, form.0).await?;
-    let wish = match read_wanted_correction(&state, &wanted.stored, &wanted.values) {
+    let wish = match read_wanted_correction(&state, wanted.invoice(), &wanted.values) {
         Ok(wish) => wish,
         Err(error) => return wanted.show_refusal(&state, &session, error).await,
     };
@@ -366,7 +397,7 @@ async fn start_correction(
             return show_with_status(StatusCode::PRECONDITION_FAILED, &page);
         }
     }
-    let command = make_correction_command(&state, &wanted.stored.invoice, wish, false).await?;
+    let command = make_correction_command(&state, wanted.invoice(), wish, false).await?;
     let correction = match session.send(&state, command).await {
         Ok(correction) => correction,
         Err(error) => return wanted.show_refusal(&state, &session, error.into()).await,
@@ -376,19 +407,18 @@ async fn start_correction(
     } else {
         "The correction was started."
     };
-    let invoice = wanted.stored.invoice.id;
+    let invoice = wanted.invoice().id;
     Ok(wanted.source.go_to_invoice(&session, invoice, notice))
 }
 
 fn read_wanted_correction(
     state: &ApiState,
-    stored: &StoredInvoice,
+    invoice: &Invoice,
     values: &FormValues,
 ) -> Result<CorrectionWish, ApiError> {
     if !values.text(CANCEL).is_empty() {
         return Ok(CorrectionWish::Cancel);
     }
-    let invoice = &stored.invoice;
     check_showable(invoice)?;
     let body = InvoiceBody::for_correction(invoice, values);
     let draft = body
@@ -411,7 +441,7 @@ mod tests {
             "lines.0.remove",
             CANCEL,
         ];
-        let present = FormValues::from([
+        let stored_values = FormValues::from([
             ("due_date", "2026-02-01"),
             ("note", ""),
             ("lines.0.quantity", "2"),
@@ -426,12 +456,13 @@ mod tests {
             (CANCEL, "yes"),
         ] {
             let typed_fields = FormValues::from([(name, typed)]);
-            let values = present.clone().with_fields(typed_fields);
-            let fields = confirmation_fields(names.map(str::to_owned).into(), &present, &values);
+            let values = stored_values.clone().with_fields(typed_fields);
+            let fields =
+                confirmation_fields(names.map(str::to_owned).into(), &stored_values, &values);
             let sent = fields
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str()));
-            let confirmed = present.clone().with_fields(sent.collect());
+            let confirmed = stored_values.clone().with_fields(sent.collect());
             for field in names {
                 assert_eq!(
                     confirmed.text(field),

@@ -83,7 +83,7 @@ async fn find_deliveries(
     invoice: &Invoice,
 ) -> Result<Vec<LoggedDelivery>, StoreError> {
     let owner = invoice.taxpayer_id;
-    let mut found = Vec::new();
+    let mut deliveries = Vec::new();
     for (endpoint, _) in webhooks::owned_by_with_streaks(store.reader(), owner).await? {
         let filter = DeliveryFilter {
             irn: Some(invoice.irn.to_string()),
@@ -91,10 +91,10 @@ async fn find_deliveries(
             ..DeliveryFilter::default()
         };
         let page = delivery_log::page_owned_by(store, owner, filter, NEWEST_DELIVERIES).await?;
-        found.extend(page.0);
+        deliveries.extend(page.0);
     }
-    found.sort_by_key(|logged| Reverse(logged.delivery.sequence));
-    Ok(found)
+    deliveries.sort_by_key(|logged| Reverse(logged.delivery.sequence));
+    Ok(deliveries)
 }
 
 pub(super) async fn show_developer_page(

@@ -11,7 +11,7 @@ use crate::console::accounts::invoice::{InvoiceForms, find_stored, render};
 use crate::console::accounts::invoice_body::InvoiceBody;
 use crate::console::accounts::invoice_fields::FormLines;
 use crate::console::accounts::invoice_form::{
-    InvoiceForm, check_showable, fill_in_stored_customer, kept_data_sentence, press_form_button,
+    InvoiceForm, apply_form_button, check_showable, fill_in_stored_customer, kept_data_sentence,
 };
 use crate::console::accounts::invoice_submission::{go_to_run, perform_submission};
 use crate::console::accounts::invoice_values::current_values;
@@ -89,7 +89,7 @@ async fn change_lines(
     let sent = form.0.with_plain_line_breaks();
     let seen = sent.text("seen").to_owned();
     let values = current_values(&stored, &state.catalog.get()).with_fields(sent);
-    let values = press_form_button(&state, &session, invoice.lines.len(), &values).await?;
+    let values = apply_form_button(&state, &session, invoice.lines.len(), &values).await?;
     let source = SourceList::from_request(&request, &state);
     let page = EditPage {
         // The form still knows only of the change that it knew of before.
@@ -148,12 +148,12 @@ async fn handle_edit_form(
     let stored = find_stored(&state, &session, &ids.1).await?;
     check_editable(&stored.invoice)?;
     let sent = form.0.with_plain_line_breaks();
-    let present = current_values(&stored, &state.catalog.get());
-    let present = fill_in_stored_customer(&state, &session, present).await?;
-    let values = present.clone().with_fields(sent.clone());
+    let current = current_values(&stored, &state.catalog.get());
+    let current = fill_in_stored_customer(&state, &session, current).await?;
+    let values = current.clone().with_fields(sent.clone());
     let values = fill_in_stored_customer(&state, &session, values).await?;
     let source = SourceList::from_request(&request, &state);
-    match save_edit(&state, &session, &stored.invoice, &present, &values).await {
+    match save_edit(&state, &session, &stored.invoice, &current, &values).await {
         Ok(saved) if sent.text("then") == "submit" => {
             submit_revised(&state, &session, &request, saved).await
         }
@@ -190,12 +190,12 @@ async fn show_conflict(
     let stored = find_stored(state, session, id).await?;
     let invoice = &stored.invoice;
     check_editable(invoice)?;
-    let present = current_values(&stored, &state.catalog.get());
-    let present = fill_in_stored_customer(state, session, present).await?;
-    let values = present.clone().with_fields(sent);
+    let current = current_values(&stored, &state.catalog.get());
+    let current = fill_in_stored_customer(state, session, current).await?;
+    let values = current.clone().with_fields(sent);
     let values = fill_in_stored_customer(state, session, values).await?;
     let page = EditPage {
-        conflicts: Some(list_changes(invoice, &present, &values)),
+        conflicts: Some(list_changes(invoice, &current, &values)),
         is_typed: true,
         ..EditPage::load(state, session, invoice, source, FormState::new(values)).await?
     };
@@ -214,14 +214,14 @@ async fn save_edit(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
-    present: &FormValues,
+    current: &FormValues,
     values: &FormValues,
 ) -> Result<SavedEdit, ApiError> {
-    // This comes before the check of the fields. After a fault the form is shown again with the present version of
+    // This comes before the check of the fields. After a fault the form is shown again with the current version of
     // the invoice, and the next form would then claim that its sender has seen it.
     let seen = seen_invoice::read_seen_version(values, invoice)?;
     if InvoiceBody::for_update(invoice, values).body
-        == InvoiceBody::for_update(invoice, present).body
+        == InvoiceBody::for_update(invoice, current).body
     {
         return Ok(SavedEdit {
             invoice: invoice.clone(),

@@ -39,7 +39,7 @@ pub(super) struct FieldGroup {
     pub(super) title: String,
     pub(super) fields: Vec<EditField>,
     /// The name of the field that removes the line from the invoice; empty if the group is not a line.
-    pub(super) removal: String,
+    pub(super) removal_field: String,
     /// True for a line that was added in the form. It is removed at once, not only when the form is saved.
     pub(super) is_added: bool,
 }
@@ -131,8 +131,8 @@ pub(super) const FIND_CUSTOMER: &str = "find_customer";
 pub(super) const SHOWN_CUSTOMER: &str = "shown_customer";
 /// The value that names the field at which the person goes on after a button that only changes the form.
 pub(super) const FOCUS: &str = "focus";
-/// The maximum number of lines that the form can show. An invoice with more must be corrected in the system that made
-/// it.
+/// The maximum number of lines that the form can show. An invoice with more must be corrected in the system that
+/// created it.
 pub(super) const LINES_MAX: usize = 100;
 
 /// Returns the fields in groups, for a form with all of them.
@@ -140,22 +140,22 @@ pub(super) fn field_groups(lines: FormLines) -> Vec<FieldGroup> {
     let group = |title: &str, fields: Vec<EditField>| FieldGroup {
         title: title.to_owned(),
         fields,
-        removal: String::new(),
+        removal_field: String::new(),
         is_added: false,
     };
-    let only_new = if lines.stored == 0 {
+    let new_fields = if lines.stored == 0 {
         &NEW_FIELDS[..]
     } else {
         &[]
     };
-    let header = only_new
+    let header = new_fields
         .iter()
         .chain(&HEADER_FIELDS)
         .map(|(name, _)| edit_field((*name).to_owned()));
-    let line_groups = (0..lines.all).map(|at| FieldGroup {
-        removal: removal_name(at),
-        is_added: at >= lines.stored,
-        ..group(&format!("Line {}", at + 1), line_fields(at))
+    let line_groups = (0..lines.all).map(|index| FieldGroup {
+        removal_field: removal_name(index),
+        is_added: index >= lines.stored,
+        ..group(&format!("Line {}", index + 1), line_fields(index))
     });
     let customer = CUSTOMER_FIELDS
         .iter()
@@ -231,17 +231,17 @@ pub(super) fn field_label(path: &str) -> String {
 
 /// Returns the label of the field at a path of the stored invoice; `None` if the path has none.
 pub(super) fn find_label(path: &str) -> Option<String> {
-    let found = |names: &[(&str, &'static str)], name: &str| {
+    let find_in = |names: &[(&str, &'static str)], name: &str| {
         let entry = names.iter().find(|(known, _)| *known == name);
         entry.map(|(_, label)| *label)
     };
     if let Some(name) = path.strip_prefix("customer.") {
-        found(&CUSTOMER_FIELDS, name).map(str::to_owned)
-    } else if let Some((at, name)) = split_line_path(path) {
-        found(&LINE_FIELDS, name).map(|label| format!("Line {}, {label}", at + 1))
+        find_in(&CUSTOMER_FIELDS, name).map(str::to_owned)
+    } else if let Some((index, name)) = split_line_path(path) {
+        find_in(&LINE_FIELDS, name).map(|label| format!("Line {}, {label}", index + 1))
     } else {
-        found(&HEADER_FIELDS, path)
-            .or_else(|| found(&NEW_FIELDS, path))
+        find_in(&HEADER_FIELDS, path)
+            .or_else(|| find_in(&NEW_FIELDS, path))
             .map(str::to_owned)
     }
 }
@@ -273,8 +273,8 @@ pub(super) fn replace_path(sentence: &str, path: &str, label: &str) -> String {
 
 /// Splits `lines.0.quantity` into the index of the line and the name of its field.
 pub(super) fn split_line_path(path: &str) -> Option<(usize, &str)> {
-    let (at, name) = path.strip_prefix("lines.")?.split_once('.')?;
-    Some((at.parse().ok()?, name))
+    let (index, name) = path.strip_prefix("lines.")?.split_once('.')?;
+    Some((index.parse().ok()?, name))
 }
 
 /// Returns the name of the field that holds the value at this path of the document for the authority.

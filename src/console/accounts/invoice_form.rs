@@ -83,8 +83,8 @@ impl InvoiceForm {
         let stored = stored.map(customer_values).unwrap_or_default();
         let mut groups = field_groups(lines);
         for field in groups.iter_mut().flat_map(|group| &mut group.fields) {
-            let present = form.value(&field.name);
-            add_choices(field, present, &catalog);
+            let current = form.value(&field.name);
+            add_choices(field, current, &catalog);
             field.is_fixed = is_kept_by_customer(&field.name, &form, &stored);
             field.has_focus = form.value(FOCUS) == field.name;
         }
@@ -103,14 +103,14 @@ impl InvoiceForm {
         })
     }
 
-    /// Makes these fields unchangeable. Of the values to choose from, only the present one is left.
+    /// Makes these fields unchangeable. The current value is then the only one to choose from.
     #[must_use]
     pub(super) fn with_fixed_fields(mut self, names: &[&str]) -> Self {
         let fields = self.groups.iter_mut().flat_map(|group| &mut group.fields);
         for field in fields.filter(|field| names.contains(&field.name.as_str())) {
             field.is_fixed = true;
-            let present = self.state.value(&field.name);
-            field.options.retain(|(value, _)| value == present);
+            let current = self.state.value(&field.name);
+            field.options.retain(|(value, _)| value == current);
         }
         self
     }
@@ -130,7 +130,7 @@ pub(super) fn check_showable(invoice: &Invoice) -> Result<(), ApiError> {
     if has_form(invoice) {
         return Ok(());
     }
-    let message = "This invoice was created as a full document, or has many lines. Correct it in the system that made it.";
+    let message = "This invoice was created as a full document, or has many lines. Correct it in the system that created it.";
     Err(ApiError::new(ErrorCode::InvalidTransition, message))
 }
 
@@ -141,15 +141,15 @@ pub(super) fn has_form(invoice: &Invoice) -> bool {
 
 /// Returns the values of a form after a button that only changes the form. `stored` is the number of lines of the
 /// stored invoice.
-pub(super) async fn press_form_button(
+pub(super) async fn apply_form_button(
     state: &ApiState,
     session: &AccountSession,
     stored: usize,
     values: &FormValues,
 ) -> Result<FormValues, ApiError> {
     let lines = FormLines::from_form(stored, values);
-    let own = remove_former_customer(state, session, values.clone()).await?;
-    let changed = rearrange_lines(&own, lines);
+    let remaining_values = remove_former_customer(state, session, values.clone()).await?;
+    let changed = rearrange_lines(&remaining_values, lines);
     if values.text(FIND_CUSTOMER).is_empty() {
         return Ok(changed);
     }
@@ -173,7 +173,7 @@ pub(super) async fn fill_in_stored_customer(
 }
 
 /// Returns the values without the stored data of the customer that the form showed before its number was changed.
-/// Otherwise the customer with the present number would get what it lacks from the other one, such as its TIN.
+/// Otherwise the customer with the new number would get data that it lacks, such as a TIN, from the former customer.
 pub(super) async fn remove_former_customer(
     state: &ApiState,
     session: &AccountSession,
@@ -254,18 +254,18 @@ async fn suggest_values(
     catalog: &Catalog,
 ) -> Result<Vec<SuggestedValues>, ApiError> {
     let reader = state.store.reader();
-    let known =
+    let stored_customers =
         customers::first_owned_by(reader, session.taxpayer, CUSTOMERS_SUGGESTED_MAX).await?;
-    let customers = known
+    let customers = stored_customers
         .into_iter()
         .map(|one| (one.details.no, one.details.name));
     let newest = load_newest(state, session).await?;
     let lines = newest.iter().flat_map(|invoice| &invoice.lines);
-    let own = lines.map(|line| line.price_unit.as_str()).collect();
+    let account_units = lines.map(|line| line.price_unit.as_str()).collect();
     Ok(vec![
         SuggestedValues {
             id: UNITS,
-            values: suggest_units(&own, catalog),
+            values: suggest_units(&account_units, catalog),
         },
         SuggestedValues {
             id: COUNTRIES,
@@ -298,11 +298,13 @@ pub(super) async fn load_newest(
     Ok(page.invoices)
 }
 
-/// Returns the units in `own` and the common ones that the authority lists, each with its name. Those in `own` come
-/// first.
-fn suggest_units(own: &BTreeSet<&str>, catalog: &Catalog) -> Vec<(String, String)> {
-    let common = COMMON_UNITS.into_iter().filter(|code| !own.contains(code));
-    let codes = own.iter().copied().chain(common);
+/// Returns the units in `account_units`, followed by the common ones, each with its name. Leaves out units that the
+/// authority does not list.
+fn suggest_units(account_units: &BTreeSet<&str>, catalog: &Catalog) -> Vec<(String, String)> {
+    let common = COMMON_UNITS
+        .into_iter()
+        .filter(|code| !account_units.contains(code));
+    let codes = account_units.iter().copied().chain(common);
     let list = ReferenceList::QuantityCodes;
     let listed = codes.filter(|code| catalog.has(list, code) == Some(true));
     let named = listed.map(|code| (code, catalog.name(list, code).unwrap_or(code)));
@@ -316,8 +318,8 @@ fn owned_pairs(pairs: Vec<(&str, &str)>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Adds the values to choose from, or the list of suggested values. A present value that is not among them is added.
-fn add_choices(field: &mut EditField, present: &str, catalog: &Catalog) {
+/// Adds the values to choose from, or the list of suggested values. A current value that is not among them is added.
+fn add_choices(field: &mut EditField, current: &str, catalog: &Catalog) {
     let name = field.name.as_str();
     let last = name.rsplit('.').next().unwrap_or(name);
     field.list = match last {
@@ -327,29 +329,35 @@ fn add_choices(field: &mut EditField, present: &str, catalog: &Catalog) {
         _ => "",
     };
     field.options = options(last, catalog);
-    let is_listed = field.options.iter().any(|(value, _)| value == present);
-    if !field.options.is_empty() && !present.is_empty() && !is_listed {
-        let named = catalog.name(ReferenceList::InvoiceTypes, present);
+    let is_listed = field.options.iter().any(|(value, _)| value == current);
+    if !field.options.is_empty() && !current.is_empty() && !is_listed {
+        let named = catalog.name(ReferenceList::InvoiceTypes, current);
         let label = named.filter(|_| last == "invoice_type_code");
-        let label = label.unwrap_or(present).to_owned();
-        field.options.insert(0, (present.to_owned(), label));
+        let label = label.unwrap_or(current).to_owned();
+        field.options.insert(0, (current.to_owned(), label));
     }
 }
 
 /// Returns the values of which one is chosen for a field; none for a field with an input, or if the authority's list has
 /// not been fetched yet.
 fn options(name: &str, catalog: &Catalog) -> Vec<(String, String)> {
-    let same = |word: &str| (word.to_owned(), word.to_owned());
+    let word_as_label = |word: &str| (word.to_owned(), word.to_owned());
     match name {
         "invoice_type_code" => {
             let listed = catalog.codes_with_names(ReferenceList::InvoiceTypes);
-            let own = listed
+            let invoice_types = listed
                 .into_iter()
                 .filter(|(code, _)| DocumentKind::from_type_code(code) == DocumentKind::Invoice);
-            owned_pairs(own.collect())
+            owned_pairs(invoice_types.collect())
         }
-        "invoice_category" => Category::ALL.iter().map(|one| same(one.as_str())).collect(),
-        "item_type" => ItemType::ALL.iter().map(|one| same(one.as_str())).collect(),
+        "invoice_category" => Category::ALL
+            .iter()
+            .map(|one| word_as_label(one.as_str()))
+            .collect(),
+        "item_type" => ItemType::ALL
+            .iter()
+            .map(|one| word_as_label(one.as_str()))
+            .collect(),
         "currency" => {
             let listed = catalog.codes_with_names(ReferenceList::Currencies);
             let labelled = listed.into_iter().map(|(code, name)| {
@@ -378,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_field_offers_what_its_list_has_and_the_value_that_it_has_already() {
-        for (name, present, offered, list) in [
+        for (name, current, offered, list) in [
             ("invoice_type_code", "381", vec!["381", "384"], ""),
             ("invoice_type_code", "380", vec!["380", "381", "384"], ""),
             ("invoice_category", "", vec!["B2B", "B2C", "B2G"], ""),
@@ -397,7 +405,7 @@ mod tests {
                 name: name.to_owned(),
                 ..EditField::default()
             };
-            add_choices(&mut field, present, &catalog());
+            add_choices(&mut field, current, &catalog());
             let values = field.options.iter().map(|(value, _)| value.as_str());
             assert_eq!(values.collect::<Vec<_>>(), offered, "{name}");
             assert_eq!(field.list, list, "{name}");
@@ -406,13 +414,13 @@ mod tests {
 
     #[test]
     fn the_units_of_the_account_are_suggested_before_the_common_ones() {
-        for (own, suggested) in [
+        for (account_units, suggested) in [
             (vec![], vec!["EA", "KGM"]),
             (vec!["KGM"], vec!["KGM", "EA"]),
             // The authority does not list this unit any more.
             (vec!["KGM", "XX"], vec!["KGM", "EA"]),
         ] {
-            let units = suggest_units(&own.into_iter().collect(), &catalog());
+            let units = suggest_units(&account_units.into_iter().collect(), &catalog());
             let codes = units.iter().map(|(code, _)| code.as_str());
             assert_eq!(codes.collect::<Vec<_>>(), suggested);
         }

@@ -7,11 +7,13 @@ use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::pause_cause::{InvoiceRuns, RunsPausedByOperators, StalledRun};
 use crate::console::accounts::payment_word::badge_after_credits;
+use crate::console::accounts::refund_share::RefundShare;
 use crate::console::accounts::seen_invoice;
 use crate::console::accounts::source_list::{Neighbours, SourceList};
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::correction::credits::InvoiceCredits;
+use crate::domain::correction::record::Correction;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::stored_document::type_code;
 use crate::domain::kernel::codes::DocumentKind;
@@ -21,7 +23,7 @@ use crate::domain::pipeline::Run;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
-use crate::store::invoices::correcting_documents;
+use crate::store::invoices::{correcting_documents, corrections};
 
 /// The word for a credit note before its number.
 const CREDIT_NOTE: &str = "Credit note";
@@ -72,7 +74,11 @@ pub(super) struct InvoiceHead {
     /// The runs of the invoice that do not go on at present.
     pub(super) stalled: Vec<StalledRun>,
     pub(super) acts: InvoiceActs,
+    /// The part of a credit note that is to be paid back; `None` if it is not known, or for any other document.
+    pub(super) refund_share: Option<RefundShare>,
     pub(super) credits: InvoiceCredits,
+    /// The corrections of the invoice, the newest first.
+    pub(super) corrections: Vec<Correction>,
     pub(super) previous: Option<InvoiceId>,
     pub(super) next: Option<InvoiceId>,
     pub(super) tab: InvoiceTab,
@@ -96,7 +102,7 @@ impl InvoiceHead {
         let digits = catalog.currency_digits(&invoice.currency);
         let code = type_code(invoice, &catalog);
         let submits = stored.supplier.settings.submit_after_approval;
-        let credits = find_credit_notes(state, invoice).await?;
+        let related = RelatedDocuments::load(state, session, invoice).await?;
         let pauses = RunsPausedByOperators::load(&state.store, runs).await?;
         let runs = InvoiceRuns {
             runs,
@@ -104,7 +110,8 @@ impl InvoiceHead {
         };
         let facts = CreditFacts {
             code: code.as_deref(),
-            credits: &credits,
+            credits: &related.credits,
+            refund_share: related.refund_share.as_ref(),
             runs: runs.runs,
             catalog: &catalog,
         };
@@ -114,7 +121,7 @@ impl InvoiceHead {
         let stalled = stalled
             .filter_map(|run| StalledRun::new(run, &pauses, holds.needs_operator(run)))
             .collect();
-        let is_something_left = !credits.left_to_pay(invoice).max(Amount::ZERO).is_zero();
+        let is_something_left = related.credits.left_to_pay(invoice) > Amount::ZERO;
         let Neighbours { previous, next } = source.find_neighbours(state, invoice).await?;
         Ok(Self {
             address: format!("{list_address}/{}", invoice.id),
@@ -123,11 +130,7 @@ impl InvoiceHead {
             back_label: source.link_label(),
             list_address,
             number: invoice.invoice_no.clone(),
-            noun: if invoice.is_credit_note() {
-                CREDIT_NOTE
-            } else {
-                "Invoice"
-            },
+            noun: document_noun(invoice),
             irn: invoice.irn.to_string(),
             batch: invoice.batch_no.clone(),
             customer: invoice.customer.name.clone(),
@@ -135,7 +138,7 @@ impl InvoiceHead {
             currency: invoice.currency.clone(),
             payable: invoice.payment.payable_as_signed().with_digits(digits),
             lifecycle: Lifecycle::from(invoice).badge_with_pause(pause),
-            payment: badge_after_credits(invoice, &credits),
+            payment: badge_after_credits(invoice, &related.credits),
             is_overdue: is_something_left && invoice.is_overdue(state.today()),
             is_signed: invoice.authority.signed,
             correction_obstacle: correction_obstacle(code.as_deref()),
@@ -144,7 +147,9 @@ impl InvoiceHead {
             steps: lifecycle::steps(invoice.status, &invoice.authority, pause),
             stalled,
             acts: InvoiceActs::new(invoice, runs, submits, facts),
-            credits,
+            refund_share: related.refund_share,
+            credits: related.credits,
+            corrections: related.corrections,
             previous,
             next,
             tab,
@@ -154,6 +159,18 @@ impl InvoiceHead {
 
     pub(super) fn is_credit_note(&self) -> bool {
         self.noun == CREDIT_NOTE
+    }
+
+    /// True for a credit note of which nothing is to be paid back, because its invoice takes up all of it.
+    pub(super) fn is_set_off_alone(&self) -> bool {
+        let share = self.refund_share.as_ref();
+        share.is_some_and(RefundShare::is_set_off_alone)
+    }
+
+    /// True if the page offers to record a payment in full. What is set off of a credit note is not paid back.
+    pub(super) fn takes_payment_in_full(&self) -> bool {
+        let share = self.refund_share.as_ref();
+        share.is_none_or(RefundShare::is_refund_alone)
     }
 
     /// Returns the word for the document within a sentence.
@@ -166,9 +183,48 @@ impl InvoiceHead {
     }
 
     /// True if the page offers to correct the invoice. A credit note that is not signed has to be signed or cancelled
-    /// before.
+    /// before. An invoice that was replaced is not corrected any more, but its replacement.
     pub(super) fn is_correctable(&self) -> bool {
-        self.is_signed && self.credits.unsigned.is_empty() && self.correction_obstacle.is_none()
+        let mut corrections = self.corrections.iter();
+        self.is_signed
+            && self.credits.unsigned.is_empty()
+            && self.correction_obstacle.is_none()
+            && !corrections.any(|correction| correction.signed_replacement().is_some())
+    }
+}
+
+/// The documents that change how much is to be paid for an invoice.
+struct RelatedDocuments {
+    credits: InvoiceCredits,
+    corrections: Vec<Correction>,
+    refund_share: Option<RefundShare>,
+}
+
+impl RelatedDocuments {
+    async fn load(
+        state: &ApiState,
+        session: &AccountSession,
+        invoice: &Invoice,
+    ) -> Result<Self, ApiError> {
+        let reader = state.store.reader();
+        Ok(Self {
+            credits: find_credit_notes(state, invoice).await?,
+            corrections: corrections::find_owned_by_invoices(
+                reader,
+                session.taxpayer,
+                &[invoice.id],
+            )
+            .await?,
+            refund_share: RefundShare::load(state, session, invoice).await?,
+        })
+    }
+}
+
+fn document_noun(invoice: &Invoice) -> &'static str {
+    if invoice.is_credit_note() {
+        CREDIT_NOTE
+    } else {
+        "Invoice"
     }
 }
 

@@ -1,5 +1,5 @@
-//! Makes an invoice by hand, or one like a stored invoice. The form becomes the call Create Invoice (Standard), so that
-//! its rules and warnings are the same. Credit notes are made by the same form (`credit_note`).
+//! Creates an invoice by hand, or one like a stored invoice. The form becomes the call Create Invoice (Standard), so
+//! that its rules and warnings are the same. Credit notes are created with the same form (`credit_note`).
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -11,8 +11,8 @@ use crate::console::accounts::invoice::find_stored;
 use crate::console::accounts::invoice_body::InvoiceBody;
 use crate::console::accounts::invoice_fields::{FormLines, HEADER_FIELDS, LINE_COUNT, NEW_FIELDS};
 use crate::console::accounts::invoice_form::{
-    InvoiceForm, check_showable, fill_in_stored_customer, kept_data_sentence, load_newest,
-    press_form_button,
+    InvoiceForm, apply_form_button, check_showable, fill_in_stored_customer, kept_data_sentence,
+    load_newest,
 };
 use crate::console::accounts::invoice_values::{current_values, new_line_value};
 use crate::console::accounts::navigation::base_path;
@@ -37,9 +37,9 @@ use crate::http::state::ApiState;
 use crate::store::invoices;
 
 /// The parameter with the number of the customer of a new invoice.
-const CUSTOMER: &str = "customer";
+const CUSTOMER_PARAMETER: &str = "customer";
 /// The parameter with the id of the invoice that a new one is to be like.
-const LIKE: &str = "like";
+const LIKE_PARAMETER: &str = "like";
 /// The currency of an account's first invoice.
 const FIRST_CURRENCY: &str = "NGN";
 /// The maximum number of invoice numbers that are tried for a new invoice.
@@ -89,7 +89,7 @@ pub(super) struct ExistingDocument {
 }
 
 /// The outcome of a form for a new document.
-pub(super) enum MadeDocument {
+pub(super) enum DocumentOutcome {
     /// The document is stored. The notice says so, with the warnings.
     Stored {
         id: InvoiceId,
@@ -108,8 +108,8 @@ async fn show_form(
     Accountant(session): Accountant,
     query: Query,
 ) -> Answer {
-    let values = match query.text(LIKE) {
-        Some(id) => like_stored(&state, &session, id).await?,
+    let values = match query.text(LIKE_PARAMETER) {
+        Some(id) => values_like_stored(&state, &session, id).await?,
         None => blank_values(&state, &session, &query).await?,
     };
     let values = fill_in_stored_customer(&state, &session, values).await?;
@@ -124,7 +124,7 @@ async fn change_lines(
     form: Form<FormValues>,
 ) -> Answer {
     let sent = form.0.with_plain_line_breaks();
-    let values = press_form_button(&state, &session, 0, &sent).await?;
+    let values = apply_form_button(&state, &session, 0, &sent).await?;
     let page = NewDocumentPage {
         is_typed: true,
         ..load_page(&state, &session, FormState::new(values)).await?
@@ -139,11 +139,11 @@ async fn create_invoice(
     form: Form<FormValues>,
 ) -> Answer {
     let sent = form.0.with_plain_line_breaks();
-    match make_document(&state, &session, sent).await? {
-        MadeDocument::Stored { id, notice } => {
+    match create_document(&state, &session, sent).await? {
+        DocumentOutcome::Stored { id, notice } => {
             Ok(SourceList::default().go_to_invoice(&session, id, &notice))
         }
-        MadeDocument::Refused(refused) => {
+        DocumentOutcome::Refused(refused) => {
             let page = NewDocumentPage {
                 existing: refused.existing,
                 is_typed: true,
@@ -188,16 +188,16 @@ pub(super) async fn load_obstacles(
     Ok(submission_obstacles(state, &taxpayer))
 }
 
-/// Makes the document of a form, as Create Invoice (Standard) does.
-pub(super) async fn make_document(
+/// Creates the document of a form, as Create Invoice (Standard) does.
+pub(super) async fn create_document(
     state: &ApiState,
     session: &AccountSession,
     sent: FormValues,
-) -> Result<MadeDocument, ApiError> {
+) -> Result<DocumentOutcome, ApiError> {
     let values = fill_in_stored_customer(state, session, sent).await?;
     let body = InvoiceBody::for_new_document(&values);
     let refused = |form| {
-        MadeDocument::Refused(RefusedDocument {
+        DocumentOutcome::Refused(RefusedDocument {
             form,
             existing: None,
         })
@@ -211,31 +211,31 @@ pub(super) async fn make_document(
     };
     let mut warnings = form.warnings;
     warnings.extend(find_draft_warnings(state, session.taxpayer, &form.value).await?);
-    let made = match session.send(state, CreateInvoice(form.value.draft)).await {
-        Ok(made) => made,
+    let created = match session.send(state, CreateInvoice(form.value.draft)).await {
+        Ok(created) => created,
         Err(error) => {
             let mut error = ApiError::from(error);
             error.faults = body.to_form_faults(&error.faults);
             return Ok(refused(FormState::from_refusal(error, values)?));
         }
     };
-    if made.duplicate.is_some() {
+    if created.duplicate.is_some() {
         let sentence = "An invoice has this number already.";
         let fault = Fault::new("invoice_no", "unique", sentence);
-        return Ok(MadeDocument::Refused(RefusedDocument {
+        return Ok(DocumentOutcome::Refused(RefusedDocument {
             form: FormState::with_faults(values, fault.into()),
-            existing: Some(ExistingDocument::new(session, &made.invoice, sentence)),
+            existing: Some(ExistingDocument::new(session, &created.invoice, sentence)),
         }));
     }
-    let customer = made.invoice.customer.id;
+    let customer = created.invoice.customer.id;
     let parts = [
         "It is saved as a draft.".to_owned(),
         kept_data_sentence(state, session, customer, &values).await?,
         warning_text(&warnings),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    Ok(MadeDocument::Stored {
-        id: made.invoice.id,
+    Ok(DocumentOutcome::Stored {
+        id: created.invoice.id,
         notice: parts.join(" "),
     })
 }
@@ -285,14 +285,17 @@ async fn blank_values(
         ),
         ("invoice_date", today.as_str()),
         ("currency", currency.unwrap_or(FIRST_CURRENCY)),
-        ("customer.no", query.text(CUSTOMER).unwrap_or_default()),
+        (
+            "customer.no",
+            query.text(CUSTOMER_PARAMETER).unwrap_or_default(),
+        ),
         (LINE_COUNT, "1"),
         ("lines.0.item_type", item_type.as_str()),
     ]))
 }
 
 /// Returns the values of a stored invoice for a new one of today: with the next number, and due after as many days.
-async fn like_stored(
+async fn values_like_stored(
     state: &ApiState,
     session: &AccountSession,
     id: &str,

@@ -1,11 +1,12 @@
 //! The rows of the list of invoices: each document with its amount, its progress and its payment in words.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::console::accounts::invoice_sums::amount_in_total;
 use crate::console::accounts::lifecycle::Lifecycle;
 use crate::console::accounts::payment_word::PaymentBadgeAndRefund;
 use crate::console::badges::Badge;
+use crate::domain::correction::credits::Settlement;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
@@ -26,8 +27,8 @@ pub(super) struct InvoiceRow {
 /// The invoices of a page that a query of their own found.
 struct MarkedInvoices {
     overdue: HashSet<InvoiceId>,
-    /// Those of which signed credit notes, together with what was paid, leave nothing.
-    settled_by_credits: HashSet<InvoiceId>,
+    /// The settlements of the invoices of which nothing is left after signed credit notes and payments.
+    settlements: HashMap<InvoiceId, Settlement>,
 }
 
 /// Returns the rows of a page of invoices.
@@ -54,7 +55,7 @@ impl MarkedInvoices {
         let store = &state.store;
         Ok(Self {
             overdue: owed::find_overdue(store, taxpayer, invoices, state.today()).await?,
-            settled_by_credits: owed::find_settled_by_credits(store, taxpayer, invoices).await?,
+            settlements: owed::find_settlements(store, taxpayer, invoices).await?,
         })
     }
 }
@@ -62,13 +63,14 @@ impl MarkedInvoices {
 impl InvoiceRow {
     fn new(invoice: Invoice, digits: u32, marked: &MarkedInvoices) -> Self {
         let is_credit_note = invoice.is_credit_note();
-        let is_nothing_left = marked.settled_by_credits.contains(&invoice.id);
+        let settlement = marked.settlements.get(&invoice.id).copied();
+        let settlement = settlement.unwrap_or(Settlement::ByPaymentStatus);
         let payable = amount_in_total(invoice.payment.payable, is_credit_note);
         Self {
             is_credit_note,
             payable: payable.with_digits(digits),
             lifecycle: Lifecycle::from(&invoice).into(),
-            payment: PaymentBadgeAndRefund::new(&invoice, digits, is_nothing_left),
+            payment: PaymentBadgeAndRefund::new(&invoice, digits, settlement),
             is_overdue: marked.overdue.contains(&invoice.id),
             invoice,
         }

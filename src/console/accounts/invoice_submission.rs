@@ -29,8 +29,8 @@ use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::runs;
 
-/// The longest time that a page waits for the authority. After it, the page says that the invoice is waiting.
-const PATIENCE: Duration = Duration::from_secs(4);
+/// The longest time that a page waits for the authority. Afterwards the page says that the invoice is waiting.
+const RESPONSE_WAIT_MAX: Duration = Duration::from_secs(4);
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -110,7 +110,7 @@ pub(super) async fn perform_submission(
     seen: SeenInvoice,
 ) -> Result<Run, ApiError> {
     let command = submission_command(state, session, invoice, seen).await?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + RESPONSE_WAIT_MAX;
     let run = state.taxpayers.send(session.taxpayer, command).await?;
     Ok(state.pipeline.wait_for_response(run, deadline).await?)
 }
@@ -132,7 +132,7 @@ async fn start_run(
     session: &AccountSession,
     command: impl TaxpayerCommand<Output = Run>,
 ) -> Result<Run, ApiError> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + RESPONSE_WAIT_MAX;
     let run = session.send(state, command).await?;
     Ok(state.pipeline.wait_for_response(run, deadline).await?)
 }
@@ -147,22 +147,23 @@ async fn retry_run(
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
     let keys = vec![invoice.irn.key()];
-    let all = runs::find_owned_by_irn_keys(state.store.reader(), session.taxpayer, keys).await?;
-    let pauses = RunsPausedByOperators::load(&state.store, &all).await?;
+    let all_runs =
+        runs::find_owned_by_irn_keys(state.store.reader(), session.taxpayer, keys).await?;
+    let pauses = RunsPausedByOperators::load(&state.store, &all_runs).await?;
     let runs = InvoiceRuns {
-        runs: &all,
+        runs: &all_runs,
         pauses: &pauses,
     };
     let run = runs
         .continuable_run()
         .ok_or_else(|| nothing_to_retry_error(runs))?;
-    let stopped = StoppedRun {
+    let stopped_run = StoppedRun {
         run: run.id,
         irn: run.irn.clone(),
         seen_updated_at: run.updated_at,
     };
-    let deadline = Instant::now() + PATIENCE;
-    let run = session.send(&state, RecheckRun(stopped)).await?;
+    let deadline = Instant::now() + RESPONSE_WAIT_MAX;
+    let run = session.send(&state, RecheckRun(stopped_run)).await?;
     let run = state.pipeline.wait_for_response(run, deadline).await?;
     go_to_run(&state, &session, &request, &run, invoice.id).await
 }

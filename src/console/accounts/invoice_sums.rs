@@ -76,7 +76,9 @@ mod tests {
             let found: Vec<_> = sums.iter().map(|sum| sum.payable).collect();
             assert_eq!(found, [Amount::from(expected)], "{documents:?}");
             let rows = documents.iter();
-            let rows = rows.map(|(payable, is)| amount_in_total(Amount::from(*payable), *is));
+            let rows = rows.map(|(payable, is_credit_note)| {
+                amount_in_total(Amount::from(*payable), *is_credit_note)
+            });
             assert_eq!(
                 Amount::sum(rows),
                 Some(Amount::from(expected)),

@@ -61,9 +61,8 @@ async fn send_command(
     let catalog = state.catalog.get();
     let digits = catalog.currency_digits(&invoice.currency);
     let mut body = form.to_object(&["reference", "remark"]);
-    if let Some(amount) = typed_amount_or_all(form, invoice.payment.paid, digits)? {
-        body.insert("amount".to_owned(), json!(amount));
-    }
+    let amount = amount_to_take_back(form, invoice.payment.paid, digits)?;
+    body.insert("amount".to_owned(), json!(amount));
     let read = reader::read(&body, &catalog, take_back::read)?;
     let command = IfUnchanged {
         seen: Some(seen),
@@ -75,24 +74,23 @@ async fn send_command(
     Ok(session.send(state, command).await?)
 }
 
-/// Reads the amount to take back; `None`, which stands for all of it, if none was typed. A payment may have been recorded
-/// with more digits than the currency has, so the amount paid itself is always accepted.
-fn typed_amount_or_all(
+/// Reads the amount to take back. Fails if none was typed: the API would take back all that was paid. A payment may have
+/// been recorded with more digits than the currency has, so the amount paid itself is always accepted.
+fn amount_to_take_back(
     form: &FormValues,
     paid: Amount,
     currency_digits: u32,
-) -> Result<Option<Amount>, Fault> {
+) -> Result<Amount, Fault> {
     let typed = form.text("amount");
     if typed.is_empty() {
-        return Ok(None);
+        let message = "Say the amount that is taken back.";
+        return Err(Fault::new("amount", "required", message));
     }
     if typed_amount::parse(typed).ok() == Some(paid) {
-        return Ok(Some(paid));
+        return Ok(paid);
     }
     let amount = typed_amount::parse_money(typed, currency_digits);
-    amount
-        .map(Some)
-        .map_err(|rule| Fault::field("amount", rule))
+    amount.map_err(|rule| Fault::field("amount", rule))
 }
 
 #[cfg(test)]
@@ -100,19 +98,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_amount_is_written_exactly_and_may_be_left_out() {
+    fn an_amount_is_written_exactly_and_is_not_left_out() {
         for (typed, expected) in [
-            ("", Ok(None)),
-            ("1,075.50", Ok(Some("1075.50"))),
-            ("0.005", Ok(Some("0.005"))),
+            ("", Err("required")),
+            (" ", Err("required")),
+            ("1,075.50", Ok("1075.50")),
+            ("0.005", Ok("0.005")),
             ("0.004", Err("digits")),
             ("1,5", Err("number")),
         ] {
             let form = FormValues::from([("amount", typed)]);
             let paid = Amount::parse("0.005").unwrap();
-            let read = typed_amount_or_all(&form, paid, 2);
+            let read = amount_to_take_back(&form, paid, 2);
             let found = read.map_err(|fault| fault.rule());
-            let expected = expected.map(|text| text.and_then(|text| Amount::parse(text).ok()));
+            let expected = expected.map(|text| Amount::parse(text).unwrap());
             assert_eq!(found, expected, "{typed}");
         }
     }

@@ -21,11 +21,11 @@ pub(super) const CATEGORY: &str = "invoice_category";
 /// The hidden field with the time of the last change that the form knows of (`seen_invoice`).
 const SEEN: &str = "seen";
 
-/// Returns the present values of all fields, and also of members that the form does not show.
+/// Returns the current values of all fields, and also of members that the form does not show.
 pub(super) fn current_values(stored: &StoredInvoice, catalog: &Catalog) -> FormValues {
     let invoice = &stored.invoice;
     let mut pairs = header_values(stored, catalog);
-    for (at, line) in invoice.lines.iter().enumerate() {
+    for (index, line) in invoice.lines.iter().enumerate() {
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let amount =
             |value: Option<Amount>| value.map(|value| value.to_string()).unwrap_or_default();
@@ -44,17 +44,17 @@ pub(super) fn current_values(stored: &StoredInvoice, catalog: &Catalog) -> FormV
             ("tax_category", line.tax_category.clone()),
             ("description", description.unwrap_or_default().to_owned()),
         ];
-        pairs.extend(values.map(|(name, value)| (format!("lines.{at}.{name}"), value)));
+        pairs.extend(values.map(|(name, value)| (format!("lines.{index}.{name}"), value)));
     }
     collect_values(&pairs)
 }
 
 fn header_values(stored: &StoredInvoice, catalog: &Catalog) -> Vec<(String, String)> {
     let invoice = &stored.invoice;
-    let shown = &invoice.customer;
+    let invoice_customer = &invoice.customer;
     let details = stored.customer();
     let address = details.map(|details| &details.address);
-    let of_address =
+    let address_part =
         |part: fn(&Address) -> Option<&str>| address.and_then(part).unwrap_or_default().to_owned();
     let kind = type_code(invoice, catalog).unwrap_or_else(|| invoice.invoice_type.clone());
     let due = invoice
@@ -73,33 +73,36 @@ fn header_values(stored: &StoredInvoice, catalog: &Catalog) -> Vec<(String, Stri
         ("due_date", due),
         ("note", note.unwrap_or_default().to_owned()),
         ("original_invoice_reference", original),
-        ("customer.no", shown.external_customer_no.clone()),
-        ("customer.name", shown.name.clone()),
-        ("customer.email", shown.email.clone()),
-        ("customer.tin", shown.tin.clone().unwrap_or_default()),
+        ("customer.no", invoice_customer.external_customer_no.clone()),
+        ("customer.name", invoice_customer.name.clone()),
+        ("customer.email", invoice_customer.email.clone()),
+        (
+            "customer.tin",
+            invoice_customer.tin.clone().unwrap_or_default(),
+        ),
         (
             "customer.business_description",
             business.unwrap_or_default(),
         ),
         (
             "customer.address_street_name",
-            of_address(|address| Some(&address.street_name)),
+            address_part(|address| Some(&address.street_name)),
         ),
         (
             "customer.address_city",
-            of_address(|address| Some(&address.city)),
+            address_part(|address| Some(&address.city)),
         ),
         (
             "customer.address_state",
-            of_address(|address| address.state.as_deref()),
+            address_part(|address| address.state.as_deref()),
         ),
         (
             "customer.address_postal_code",
-            of_address(|address| Some(&address.postal_code)),
+            address_part(|address| Some(&address.postal_code)),
         ),
         (
             "customer.address_country",
-            of_address(|address| Some(&address.country)),
+            address_part(|address| Some(&address.country)),
         ),
     ];
     values
@@ -149,11 +152,11 @@ pub(super) fn fill_in_customer(values: FormValues, details: &CustomerDetails) ->
 pub(super) fn remove_customer_data(values: FormValues, details: &CustomerDetails) -> FormValues {
     let stored = customer_values(details);
     let names = customer_names();
-    let shown = names.iter().filter(|name| {
+    let shown_names = names.iter().filter(|name| {
         let text = stored.text(name);
         !text.is_empty() && values.text(name) == text
     });
-    let cleared: FormValues = shown.map(|name| (name.as_str(), "")).collect();
+    let cleared: FormValues = shown_names.map(|name| (name.as_str(), "")).collect();
     values.with_fields(cleared)
 }
 
@@ -161,17 +164,16 @@ fn customer_names() -> [String; 10] {
     CUSTOMER_FIELDS.map(|(name, _)| format!("customer.{name}"))
 }
 
-/// Returns the values of a form after a button that only changes the form: a line is added, or lines that were added
-/// before are gone. A line of the stored invoice only keeps its mark, because nothing is removed before the form is
-/// saved.
+/// Returns the values of a form after a button that only changes the form: adds a line, or removes lines that were
+/// added before. A line of the stored invoice is only marked, because nothing is removed before the form is saved.
 pub(super) fn rearrange_lines(values: &FormValues, lines: FormLines) -> FormValues {
-    let mut places: Vec<_> = (0..lines.all)
-        .filter(|at| *at < lines.stored || values.text(&removal_name(*at)).is_empty())
+    let mut former_indexes: Vec<_> = (0..lines.all)
+        .filter(|index| *index < lines.stored || values.text(&removal_name(*index)).is_empty())
         .map(Some)
         .collect();
-    let is_line_wanted = !values.text(ADD_LINE).is_empty() && places.len() < LINES_MAX;
-    if is_line_wanted || places.is_empty() {
-        places.push(None);
+    let is_line_wanted = !values.text(ADD_LINE).is_empty() && former_indexes.len() < LINES_MAX;
+    if is_line_wanted || former_indexes.is_empty() {
+        former_indexes.push(None);
     }
     let header = NEW_FIELDS.iter().chain(&HEADER_FIELDS);
     let header = header.map(|(name, _)| (*name).to_owned());
@@ -184,30 +186,32 @@ pub(super) fn rearrange_lines(values: &FormValues, lines: FormLines) -> FormValu
             (name, value)
         })
         .collect();
-    pairs.push((LINE_COUNT.to_owned(), places.len().to_string()));
-    let focus = field_after_button(values, lines, places.len());
+    pairs.push((LINE_COUNT.to_owned(), former_indexes.len().to_string()));
+    let focus = field_after_button(values, lines, former_indexes.len());
     pairs.push((FOCUS.to_owned(), focus));
-    for (to, from) in places.into_iter().enumerate() {
+    for (index, former_index) in former_indexes.into_iter().enumerate() {
         let names = LINE_FIELDS.iter().map(|(name, _)| *name).chain([REMOVAL]);
         pairs.extend(names.map(|name| {
-            let value = match from {
-                Some(from) => values.text(&format!("lines.{from}.{name}")).to_owned(),
+            let value = match former_index {
+                Some(former_index) => values
+                    .text(&format!("lines.{former_index}.{name}"))
+                    .to_owned(),
                 None => new_line_value(name),
             };
-            (format!("lines.{to}.{name}"), value)
+            (format!("lines.{index}.{name}"), value)
         }));
     }
     collect_values(&pairs)
 }
 
-/// Returns the field at which the person goes on after a button. `count` is the number of lines after it.
+/// Returns the field at which the person goes on after a button. `count` is the number of lines that the form then has.
 fn field_after_button(pressed: &FormValues, lines: FormLines, count: usize) -> String {
     if !pressed.text(FIND_CUSTOMER).is_empty() {
         return "customer.no".to_owned();
     }
     let last = count.saturating_sub(1);
     let mut added = lines.stored..lines.all;
-    let removed = added.find(|at| !pressed.text(&removal_name(*at)).is_empty());
+    let removed = added.find(|index| !pressed.text(&removal_name(*index)).is_empty());
     format!("lines.{}.item_name", removed.unwrap_or(last).min(last))
 }
 
@@ -233,7 +237,7 @@ mod tests {
 
     fn items(values: &FormValues) -> Vec<String> {
         let lines = FormLines::from_form(0, values);
-        let names = (0..lines.all).map(|at| format!("lines.{at}.item_name"));
+        let names = (0..lines.all).map(|index| format!("lines.{index}.item_name"));
         names.map(|name| values.text(&name).to_owned()).collect()
     }
 

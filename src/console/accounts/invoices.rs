@@ -82,7 +82,7 @@ struct InvoicesPage {
     sums: Option<Vec<CurrencySum>>,
     bulk: BulkBar,
     /// The number of invoices that match, such as `10,000+`.
-    counted: String,
+    count_words: String,
     pages: PagePosition,
 }
 
@@ -125,6 +125,7 @@ pub(super) fn tab_label_and_filters(tab: WorkTab) -> (&'static str, &'static str
             "authority_status=REJECTED&without_cancelled=true",
         ),
         WorkTab::Overdue => ("Overdue", "overdue=true"),
+        WorkTab::RefundDue => ("Refund due", "refund_due=true"),
         WorkTab::Signed => ("Signed", "status=submitted"),
     }
 }
@@ -156,8 +157,9 @@ async fn download_invoices(
     let list = if query.text("filter").is_some() {
         InvoiceSelection::from_form(&values)?.into_invoice_list(&state, session.taxpayer)?
     } else {
-        let asked = list_filters::read_list_query(&query, state.today(), &state.catalog.get())?;
-        asked.into_list(session.taxpayer)
+        let list_request =
+            list_filters::read_list_query(&query, state.today(), &state.catalog.get())?;
+        list_request.into_list(session.taxpayer)
     };
     let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
     let right = accounts::reading_right(&request, &state, session.taxpayer);
@@ -177,15 +179,15 @@ struct FoundInvoices {
 impl FoundInvoices {
     async fn load(state: &ApiState, list: &InvoiceList, page: Page) -> Result<Self, ApiError> {
         let store = &state.store;
-        let counted = list.count_up_to(store, COUNTED_MAX + 1).await?;
+        let count = list.count_up_to(store, COUNTED_MAX + 1).await?;
         let part = PageBounds {
             start: PageStart::At(page.offset()),
             limit: page.per_page,
         };
         let found = list
-            .page_with_known_total(store, part, counted, PageFields::Shown)
+            .page_with_known_total(store, part, count, PageFields::Shown)
             .await?;
-        let amounts = if counted <= SUMMED_MAX {
+        let amounts = if count <= SUMMED_MAX {
             Some(list.amounts(store, SUMMED_MAX).await?)
         } else {
             None
@@ -196,8 +198,8 @@ impl FoundInvoices {
         let mut summed_up = amounts.iter().flatten();
         Ok(Self {
             invoices: found.invoices,
-            total: counted.min(COUNTED_MAX),
-            is_more: counted > COUNTED_MAX,
+            total: count.min(COUNTED_MAX),
+            is_more: count > COUNTED_MAX,
             sums,
             has_credit_notes: summed_up.any(|document| document.is_credit_note),
         })
@@ -234,8 +236,8 @@ pub(super) async fn render(
     let today = state.today();
     let catalog = state.catalog.get();
     let (found, filter) = match list_filters::read_list_query(query, today, &catalog) {
-        Ok(asked) => {
-            let list = asked.into_list(session.taxpayer);
+        Ok(list_request) => {
+            let list = list_request.into_list(session.taxpayer);
             let found = FoundInvoices::load(state, &list, page).await?;
             (found, FormState::new(values.clone()))
         }
@@ -247,7 +249,7 @@ pub(super) async fn render(
     let counts = work_tabs::count(&state.store, session.taxpayer, today, TAB_COUNTED_MAX).await?;
     let base = base_path(session);
     let list_query = list_query(&values, &[]);
-    let here = format!("{base}/invoices");
+    let list_path = format!("{base}/invoices");
     let rows = load_rows(state, session.taxpayer, found.invoices).await?;
     let is_set = |name: &str| !values.text(name).is_empty();
     let words = |status: &WorkflowStatus| (status.as_str(), Badge::from(*status));
@@ -271,9 +273,9 @@ pub(super) async fn render(
         columns: sort_columns(&base, &values),
         sums: found.sums,
         bulk: BulkBar::new(&list_query),
-        counted: count_text(found.total, found.is_more),
-        pages: PagePosition::new(page, found.total, &here, query),
-        kept: KeptFilters::new(&here, query, &FORM),
+        count_words: count_text(found.total, found.is_more),
+        pages: PagePosition::new(page, found.total, &list_path, query),
+        kept: KeptFilters::new(&list_path, query, &FORM),
         query: list_query,
         row_suffix: SourceList::from_query(query, today, &catalog).suffix(),
         has_credit_notes: found.has_credit_notes || rows.iter().any(|row| row.is_credit_note),
@@ -310,6 +312,7 @@ const FORM: ListFormFields = ListFormFields {
         ("batch_no", "Batch"),
         ("invoice_category", "Category"),
         ("overdue", "Overdue"),
+        ("refund_due", "Refund due"),
         ("without_cancelled", "Without cancelled ones"),
         ("updated_since", "Changed since"),
     ],
@@ -327,14 +330,14 @@ fn tabs(base: &str, values: &FormValues, counts: &[TabCount]) -> Vec<Tab> {
         }
     };
     let all = [tab(ALL_TAB, String::new())];
-    let counted = counts.iter().map(|one| {
+    let counted_tabs = counts.iter().map(|one| {
         tab(
             tab_label_and_filters(one.tab),
             count_text(one.count, one.is_more),
         )
     });
     all.into_iter()
-        .chain(counted)
+        .chain(counted_tabs)
         .chain([tab(PAID_TAB, String::new())])
         .collect()
 }
@@ -344,11 +347,11 @@ fn tabs(base: &str, values: &FormValues, counts: &[TabCount]) -> Vec<Tab> {
 fn sort_columns(base: &str, values: &FormValues) -> Vec<SortColumn> {
     let filters = list_query(values, &["sort"]);
     let separator = if filters.is_empty() { "?" } else { "&" };
-    let present = values.text("sort");
+    let current_sort = values.text("sort");
     let column = |(label, word, class): (&'static str, &'static str, &'static str)| {
-        let (next, order) = match present.strip_prefix('-').unwrap_or(present) {
+        let (next, order) = match current_sort.strip_prefix('-').unwrap_or(current_sort) {
             by if by != word => (format!("-{word}"), ""),
-            _ if present.starts_with('-') => (word.to_owned(), "descending"),
+            _ if current_sort.starts_with('-') => (word.to_owned(), "descending"),
             _ => (format!("-{word}"), "ascending"),
         };
         SortColumn {

@@ -45,7 +45,7 @@ const INVOICES_MAX: u64 = 1_000;
 /// The maximum number of invoices that a page lists.
 const SHOWN_MAX: usize = 100;
 /// The number of invoices that are changed concurrently.
-const AT_A_TIME: usize = 16;
+const CONCURRENCY: usize = 16;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -67,7 +67,7 @@ struct SelectedInvoices {
     /// The reasons why the act cannot be done with the other invoices, each with their number.
     obstacles: Vec<(&'static str, usize)>,
     /// The number of invoices beyond the first `INVOICES_MAX` that match, too.
-    others: u64,
+    beyond_max: u64,
     /// True if even more may match, because counting stopped at `COUNTED_MAX`.
     is_more: bool,
 }
@@ -120,12 +120,12 @@ async fn find_selected_invoices(
     }
     let total = list.count_up_to(&state.store, COUNTED_MAX + 1).await?;
     let mut found = SelectedInvoices {
-        others: total.min(COUNTED_MAX).saturating_sub(INVOICES_MAX),
+        beyond_max: total.min(COUNTED_MAX).saturating_sub(INVOICES_MAX),
         is_more: total > COUNTED_MAX,
         ..SelectedInvoices::default()
     };
     let catalog = state.catalog.get();
-    let _room =
+    let _reservation =
         reserve_page_memory(state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
     let mut start = PageStart::At(0);
     for _ in 0..INVOICES_MAX / PAGE_INVOICES {
@@ -160,7 +160,7 @@ struct PreviewPage {
     noun: &'static str,
     /// The totals of the invoices, minus the credit notes, by currency.
     sums: Vec<CurrencySum>,
-    others: u64,
+    beyond_max: u64,
     is_more: bool,
     obstacles: Vec<(&'static str, usize)>,
     lines: Vec<PreviewLine>,
@@ -223,7 +223,7 @@ async fn preview_act(
         count,
         noun: document_noun(&found.amounts),
         sums: currency_sums(&found.amounts, &state.catalog.get()),
-        others: found.others,
+        beyond_max: found.beyond_max,
         is_more: found.is_more,
         obstacles: found.obstacles,
         lines: found.lines,
@@ -258,7 +258,7 @@ struct ResultPage {
     done: usize,
     failed: usize,
     lines: Vec<ResultLine>,
-    hidden: usize,
+    unlisted: usize,
     list_address: String,
 }
 
@@ -276,18 +276,18 @@ async fn perform_act(
 ) -> Answer {
     let values = form.0;
     let act = BulkAct::parse(values.text("act")).ok_or_else(ApiError::route_not_found)?;
-    let shown = ticked_rows(&values, parse_id_with_seen_time)?;
-    let count = u64::try_from(shown.len()).unwrap_or(u64::MAX);
+    let selected_ids = ticked_rows(&values, parse_id_with_seen_time)?;
+    let count = u64::try_from(selected_ids.len()).unwrap_or(u64::MAX);
     if count > INVOICES_MAX {
         let message = format!("At most {INVOICES_MAX} invoices can be changed at once.");
         return Err(ApiError::new(ErrorCode::ValidationFailed, message));
     }
-    let room =
+    let reservation =
         reserve_page_memory(&state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
     let mut lines = Vec::new();
-    for part in shown.chunks(usize::try_from(PAGE_INVOICES).unwrap_or(usize::MAX)) {
+    for part in selected_ids.chunks(usize::try_from(PAGE_INVOICES).unwrap_or(usize::MAX)) {
         match apply_to_invoices(&state, &session, act, part).await {
-            Ok(done) => lines.extend(done),
+            Ok(outcomes) => lines.extend(outcomes),
             Err(error) if lines.is_empty() => return Err(error),
             // This part of the invoices failed as a whole. Each of them gets a failed line instead of an error page,
             // so that the outcomes of the earlier parts are shown, too.
@@ -298,7 +298,7 @@ async fn perform_act(
             })),
         }
     }
-    drop(room);
+    drop(reservation);
     let failed = lines.iter().filter(|line| !line.outcome.is_done).count();
     let all = lines.len();
     lines.sort_by_key(|line| line.outcome.is_done);
@@ -311,7 +311,7 @@ async fn perform_act(
         act,
         done: all - failed,
         failed,
-        hidden: all - lines.len(),
+        unlisted: all - lines.len(),
         lines,
     })
 }
@@ -344,5 +344,5 @@ async fn apply_to_invoices(
             }
         }
     });
-    Ok(stream::iter(work).buffered(AT_A_TIME).collect().await)
+    Ok(stream::iter(work).buffered(CONCURRENCY).collect().await)
 }

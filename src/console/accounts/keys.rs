@@ -75,12 +75,12 @@ impl KeyLine {
     fn new(key: ApiKey, now: Timestamp) -> Self {
         let scope = match key.scope {
             KeyScope::Full => "Everything",
-            KeyScope::ReadOnly => "Reading only",
+            KeyScope::ReadOnly => "Read-only",
         };
         let (class, text) = match key.expires_at {
             None => ("ok", "Valid"),
-            Some(end) if end > now => ("wait", "Valid until its end"),
-            Some(_) => ("idle", "Ended"),
+            Some(end) if end > now => ("wait", "Valid until it expires"),
+            Some(_) => ("idle", "Expired"),
         };
         let is_valid = key.is_valid(now);
         Self {
@@ -100,7 +100,7 @@ struct NewKeyPage {
     frame: Frame,
     base: String,
     /// Scheme and host of this service, as the browser sees them.
-    root: String,
+    origin: String,
     key: String,
 }
 
@@ -206,7 +206,7 @@ async fn create_or_replace_key(
 ) -> Result<SecretString, ApiError> {
     let now = state.now();
     let taxpayer = session.taxpayer;
-    let asked = reader::read(
+    let rotation = reader::read(
         &to_api_body(form, now),
         &state.catalog.get(),
         key_terms::read_rotation,
@@ -214,7 +214,7 @@ async fn create_or_replace_key(
     .value;
     let terms = KeyTerms {
         keeps_others,
-        ..asked.terms
+        ..rotation.terms
     };
     key_terms::check_expiry(&terms, now)?;
     state
@@ -222,7 +222,7 @@ async fn create_or_replace_key(
         .count_sensitive_operation(SensitiveOperation::Rotation, taxpayer, now)
         .map_err(limits::limit_error)?;
     let text = key_generation::generate_key(KeyKind::Taxpayer)?;
-    let new = NewKey::new(text.clone(), terms).with_name(asked.name);
+    let new = NewKey::new(text.clone(), terms).with_name(rotation.name);
     session
         .send(
             state,
@@ -245,7 +245,7 @@ fn show_new_key(
     show(&NewKeyPage {
         frame: Frame::for_account(session, "Your new API key"),
         base: base_path(session),
-        root: state.origin(request).unwrap_or_default(),
+        origin: state.origin(request).unwrap_or_default(),
         key: key.expose_secret().to_owned(),
     })
 }

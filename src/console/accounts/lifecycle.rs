@@ -1,4 +1,4 @@
-//! The progress of an invoice: one word for it, and the steps on its way.
+//! The progress of an invoice: one word for it, and the steps that the invoice goes through.
 
 use crate::console::accounts::pause_cause::PauseCause;
 use crate::console::badges::{Badge, badge};
@@ -60,8 +60,8 @@ impl Lifecycle {
 }
 
 impl From<Lifecycle> for Badge {
-    fn from(word: Lifecycle) -> Self {
-        match word {
+    fn from(progress: Lifecycle) -> Self {
+        match progress {
             Lifecycle::Draft => badge("idle", "Draft"),
             Lifecycle::Approved => badge("info", "Approved"),
             Lifecycle::Waiting => badge("wait", "Waiting"),
@@ -77,59 +77,59 @@ impl From<Lifecycle> for Badge {
     }
 }
 
-/// A step on the way of an invoice. `class` gives its colour and is empty for a step that is not reached.
+/// A step that an invoice goes through. `class` gives its colour and is empty for a step that is not reached.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LifecycleStep {
     pub(super) label: &'static str,
     pub(super) class: &'static str,
-    /// True if this is the present step of the invoice.
+    /// True if this is the current step of the invoice.
     pub(super) is_current: bool,
 }
 
-/// The index of the step of the approval on each way.
+/// The index of the step "Approved", which is the same in both lists of steps.
 const APPROVAL: usize = 1;
 
-/// Returns the steps of an invoice. If the invoice is held up, its present step shows the reason instead of its own
+/// Returns the steps of an invoice. If the invoice is held up, its current step shows the reason instead of its own
 /// name. A draft was not approved, even if it was sent to the authority. A cancelled invoice has no steps.
 pub(super) fn steps(
     status: WorkflowStatus,
     authority: &AuthorityState,
     pause: Option<PauseCause>,
 ) -> Vec<LifecycleStep> {
-    let word = Lifecycle::new(status, authority.status);
-    if word == Lifecycle::Cancelled {
+    let progress = Lifecycle::new(status, authority.status);
+    if progress == Lifecycle::Cancelled {
         return Vec::new();
     }
-    let way: &[&str] = if word == Lifecycle::Reported {
+    let labels: &[&str] = if progress == Lifecycle::Reported {
         &["Draft", "Approved", "Signed", "Reported"]
     } else {
         &["Draft", "Approved", "Signed", "Transmitted", "Received"]
     };
     let obstacle = matches!(
-        word,
+        progress,
         Lifecycle::Waiting | Lifecycle::Rejected | Lifecycle::Failed
     );
-    let obstacle = obstacle.then(|| word.badge_with_pause(pause));
+    let obstacle = obstacle.then(|| progress.badge_with_pause(pause));
     let reached = reached_step(status, authority, obstacle.is_some());
     let current = reached + usize::from(obstacle.is_some());
     let unapproved = (status == WorkflowStatus::Draft).then_some(APPROVAL);
-    let step = |(at, label): (usize, &&'static str)| match obstacle {
-        Some(badge) if at == current => LifecycleStep {
+    let step = |(index, label): (usize, &&'static str)| match obstacle {
+        Some(badge) if index == current => LifecycleStep {
             label: badge.text,
             class: badge.class,
             is_current: true,
         },
         _ => LifecycleStep {
             label,
-            class: if at <= reached && Some(at) != unapproved {
+            class: if index <= reached && Some(index) != unapproved {
                 "ok"
             } else {
                 ""
             },
-            is_current: at == current,
+            is_current: index == current,
         },
     };
-    way.iter().enumerate().map(step).collect()
+    labels.iter().enumerate().map(step).collect()
 }
 
 /// Returns the index of the last finished step. An invoice that was sent to the authority counts as approved.
@@ -148,7 +148,7 @@ fn reached_step(status: WorkflowStatus, authority: &AuthorityState, is_held_up: 
 mod tests {
     use super::*;
 
-    fn way(
+    fn progress_text(
         status: WorkflowStatus,
         authority: AuthorityStatus,
         pause: Option<PauseCause>,
@@ -190,7 +190,7 @@ mod tests {
             (WorkflowStatus::Reported, AuthorityStatus::Reported),
             (WorkflowStatus::Cancelled, AuthorityStatus::Rejected),
         ];
-        let lines = cases.map(|(status, authority)| way(status, authority, None));
+        let lines = cases.map(|(status, authority)| progress_text(status, authority, None));
         insta::assert_snapshot!(lines.join("\n"), @r"
         Draft: [Draft ok] (Approved) (Signed) (Transmitted) (Received)
         Approved: Draft [Approved ok] (Signed) (Transmitted) (Received)
@@ -232,7 +232,7 @@ mod tests {
                 "Approved: Draft [Approved ok] (Signed)",
             ),
         ] {
-            let found = way(WorkflowStatus::Approved, authority, pause);
+            let found = progress_text(WorkflowStatus::Approved, authority, pause);
             let expected = format!("{expected} (Transmitted) (Received)");
             assert_eq!(found, expected, "{authority} {pause:?}");
         }

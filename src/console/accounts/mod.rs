@@ -3,28 +3,28 @@
 //! | Pages | File |
 //! |---|---|
 //! | the navigation, and the address that the pages of a taxpayer begin with | `navigation` |
-//! | what is to be done, and how the account fares | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
+//! | what is to be done, and the money and the invoices of the account | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
 //! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
-//! | the list of invoices, its rows, its totals, its filters, those that people keep, and acts on many of them | `invoices`, `invoice_rows`, `invoice_sums`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection`, `bulk_act` |
-//! | one invoice: its page, the head of it, its note and what it corrects, the list that it was opened from, its developer's view, its timeline | `invoice`, `invoice_head`, `document_facts`, `source_list`, `invoice_developer`, `timeline` |
-//! | how far an invoice has come, and its payment, in one word; its taxes in words; why one of its runs is paused | `lifecycle`, `payment_word`, `tax_words`, `pause_cause` |
+//! | the list of invoices, its rows, its totals, its filters, the filters that people save, and acts on many invoices | `invoices`, `invoice_rows`, `invoice_sums`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection`, `bulk_act` |
+//! | one invoice: its page, the head of the page, its note and the invoice that it corrects, the list from which it was opened, its developer's view, its timeline | `invoice`, `invoice_head`, `document_facts`, `source_list`, `invoice_developer`, `timeline` |
+//! | the progress of an invoice and its payment, each in one word; its taxes in words; why one of its runs is paused | `lifecycle`, `payment_word`, `tax_words`, `pause_cause` |
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
 //! | what can be done with an invoice, what an accountant does with it, and whether it has changed meanwhile | `invoice_acts`, `invoice_actions`, `invoice_submission`, `seen_invoice` |
-//! | the payments of an invoice on its page, and taking one back | `invoice_payments`, `invoice_take_back` |
+//! | the payments of an invoice on its page, the part of a credit note that is to be paid back, and taking a payment back | `invoice_payments`, `refund_share`, `invoice_take_back` |
 //! | a new invoice, a credit note, and the change of a stored invoice | `invoice_new`, `credit_note`, `invoice_edit` |
-//! | the form of these and of corrections: its fields, its values, the body that it becomes, and what it would change | `invoice_form`, `invoice_fields`, `invoice_values`, `invoice_body`, `field_changes` |
-//! | the correction of a signed invoice, and its documents; the undoing of a batch | `invoice_correct`, `plan_table`, `batch_undo` |
-//! | files of invoices, what an import of them would do, and the answers that they lack | `import`, `import_answers` |
+//! | the form of these pages and of corrections: its fields, its values, the body that it becomes, and what it would change | `invoice_form`, `invoice_fields`, `invoice_values`, `invoice_body`, `field_changes` |
+//! | the correction of a signed invoice, the invoice as its credit notes leave it, and the documents of the correction; the undoing of a batch | `invoice_correct`, `remaining_invoice`, `plan_table`, `batch_undo` |
+//! | the import of files of invoices with its preview, and the answers that a file lacks | `import`, `import_answers` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | customers, with what they owe | `customers` |
 //! | webhook endpoints, a new one, what an owner does with them, and their deliveries | `webhooks`, `webhook_new`, `webhook_actions`, `deliveries` |
 //! | a link to one delivery, for support | `delivery_link` |
 //! | the catalogue of events | `webhook_events` |
-//! | sending many deliveries again, and how far that is | `deliveries_bulk` |
+//! | sending many deliveries again, and the progress of this | `deliveries_bulk` |
 //! | the endpoint that a page is about, its form, its health, and that of all endpoints | `webhook_target`, `webhook_form`, `webhook_health`, `webhook_summary` |
 //! | business profile with the settings, API keys, ERP integration | `profile`, `settings`, `keys`, `integration` |
 //! | the VAT of a month | `reports` |
-//! | the people of the account, what they are told, and what everybody did | `contacts`, `notifications`, `activity` |
+//! | the people of the account, the mails that they get, and what everybody did | `contacts`, `notifications`, `activity` |
 //! | the requests made with the keys, and sending one again in the sandbox | `requests`, `request_resend` |
 
 mod activity;
@@ -78,6 +78,8 @@ mod pause_cause;
 mod payment_word;
 mod plan_table;
 mod profile;
+mod refund_share;
+mod remaining_invoice;
 mod reports;
 mod request_resend;
 mod requests;
@@ -103,14 +105,14 @@ pub(super) use crate::console::accounts::deliveries::{DeliveryLine, event_text};
 use crate::http::endpoint::Path;
 
 pub(super) fn endpoints() -> Vec<Path> {
-    let of_account = [
+    let account_endpoints = [
         overview::endpoints(),
         profile::endpoints(),
         settings::endpoints(),
         keys::endpoints(),
         integration::endpoints(),
     ];
-    let of_invoices = [
+    let invoice_endpoints = [
         invoices::endpoints(),
         saved_views::endpoints(),
         invoices_bulk::endpoints(),
@@ -130,7 +132,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         customers::endpoints(),
         reports::endpoints(),
     ];
-    let of_webhook = [
+    let webhook_endpoints = [
         webhooks::endpoints(),
         webhook_actions::endpoints(),
         webhook_new::endpoints(),
@@ -139,10 +141,10 @@ pub(super) fn endpoints() -> Vec<Path> {
         deliveries::endpoints(),
         delivery_link::endpoints(),
     ];
-    let all = of_account
+    let all = account_endpoints
         .into_iter()
-        .chain(of_invoices)
-        .chain(of_webhook)
+        .chain(invoice_endpoints)
+        .chain(webhook_endpoints)
         .chain([
             contacts::endpoints(),
             notifications::endpoints(),

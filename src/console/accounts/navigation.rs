@@ -4,9 +4,9 @@ use crate::console::frame::NavigationEntry;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::access::session::{ContactRole, SessionOwner};
 
-/// The page that only those may use who may create invoices.
+/// The page for which a person needs the right to create invoices.
 const IMPORT: &str = "/import";
-/// The pages in the navigation that everybody of the account may see, in this order: each with its label, and its path
+/// The pages in the navigation that everybody of the account may see, in their order: each with its label, and its path
 /// below `/dashboard/{taxpayer}`. The label is also the title of the page.
 const PAGES: [(&str, &str); 10] = [
     ("Overview", ""),
@@ -33,22 +33,22 @@ const OWNER_PAGES: [(&str, &str); 6] = [
 /// Returns the pages that the person may open.
 pub(crate) fn navigation(session: &AccountSession) -> Vec<NavigationEntry> {
     let is_integrator = matches!(session.person.owner, SessionOwner::Integrator(_));
-    let all = is_integrator.then(|| NavigationEntry {
+    let all_taxpayers = is_integrator.then(|| NavigationEntry {
         label: "All taxpayers",
         path: "/dashboard/taxpayers".to_owned(),
     });
     let is_owner = session.role >= ContactRole::Owner;
-    let of_owner = OWNER_PAGES.iter().filter(|_| is_owner);
+    let owner_pages = OWNER_PAGES.iter().filter(|_| is_owner);
     let may_act = session.role >= ContactRole::Accountant;
     let pages = PAGES.iter();
-    let own = pages
+    let account_pages = pages
         .filter(|(_, path)| may_act || *path != IMPORT)
-        .chain(of_owner);
-    let own = own.map(|(label, path)| NavigationEntry {
+        .chain(owner_pages);
+    let account_pages = account_pages.map(|(label, path)| NavigationEntry {
         label,
         path: format!("{}{path}", base_path(session)),
     });
-    all.into_iter().chain(own).collect()
+    all_taxpayers.into_iter().chain(account_pages).collect()
 }
 
 /// Returns the pages of an integrator about all its taxpayers.

@@ -32,13 +32,13 @@ const SENTENCES: [(&str, &str); 5] = [
 /// incident of only some replicas or of some calls is left out, because invoices are still sent. `waiting_count` is the
 /// number of the account's waiting invoices, as text.
 pub(super) fn banner(incidents: &[Incident], waiting_count: &str) -> Option<String> {
-    let known = SENTENCES.iter().find_map(|(name, sentence)| {
+    let known_incident = SENTENCES.iter().find_map(|(name, sentence)| {
         let incident = incidents
             .iter()
             .find(|one| one.kind.name == *name && one.concerns_all_invoices())?;
         Some((sentence, incident.since))
     });
-    let (sentence, since) = known?;
+    let (sentence, since) = known_incident?;
     let sentence = sentence.replace("{since}", &time_text(since));
     let wait = match waiting_count {
         "0" => "Nothing of yours waits.".to_owned(),
@@ -65,8 +65,8 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_some_replicas_is_not_told_to_accounts() {
-        for (name, cause, is_told) in [
+    fn a_fault_of_some_replicas_has_no_banner() {
+        for (name, cause, has_banner) in [
             ("authority-out", "connect", true),
             ("authority-refuses-key", "", true),
             ("authority-refuses-key", SOME_REPLICAS, false),
@@ -89,10 +89,14 @@ mod tests {
                 since: Timestamp::UNIX_EPOCH,
                 is_since_first_sight: false,
             };
-            let is_ours = name == "authority-refuses-key" && is_told;
+            let is_ours = name == "authority-refuses-key" && has_banner;
             assert_eq!(incident.is_fault_of_ours(), is_ours, "{name} {cause}");
-            let told = banner(&[incident], "0");
-            assert_eq!(told.is_some(), is_told, "{name} {cause}: {told:?}");
+            let sentence = banner(&[incident], "0");
+            assert_eq!(
+                sentence.is_some(),
+                has_banner,
+                "{name} {cause}: {sentence:?}"
+            );
         }
     }
 }

@@ -39,7 +39,7 @@ struct OverviewPage {
     /// True until all steps are done.
     is_new: bool,
     steps: Vec<NextStep>,
-    live: String,
+    live_html: String,
 }
 
 /// A reason why the account cannot create invoices.
@@ -76,7 +76,7 @@ async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> A
         obstacles: submission_obstacles(&state, &taxpayer),
         is_new: steps.iter().any(|step| !step.is_done),
         steps,
-        live: overview_part::render(&state, id, session.role).await?,
+        live_html: overview_part::render(&state, id, session.role).await?,
         taxpayer,
     })
 }
@@ -106,9 +106,9 @@ async fn next_steps(
     has_webhook: bool,
 ) -> Result<Vec<NextStep>, ApiError> {
     let has_keys = !load_keys(state, taxpayer.id).await?.is_empty();
-    let mut present = counts.iter().filter(|(_, count)| *count > 0);
-    let has_invoices = present.clone().next().is_some();
-    let has_submitted = present.any(|(status, _)| status.stage().is_some());
+    let mut used_statuses = counts.iter().filter(|(_, count)| *count > 0);
+    let has_invoices = used_statuses.clone().next().is_some();
+    let has_submitted = used_statuses.any(|(status, _)| status.stage().is_some());
     let is_complete = ProfileCompleteness::from_taxpayer(taxpayer).is_complete();
     let step = |is_done, label, path| NextStep {
         is_done,
@@ -153,8 +153,8 @@ pub(super) fn submission_obstacles(state: &ApiState, taxpayer: &Taxpayer) -> Vec
         ),
     ]
     .into_iter()
-    .filter_map(|(is_one, text, is_in_profile)| {
-        is_one.then_some(Obstacle {
+    .filter_map(|(is_obstacle, text, is_in_profile)| {
+        is_obstacle.then_some(Obstacle {
             text,
             is_in_profile,
         })

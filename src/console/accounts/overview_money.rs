@@ -16,10 +16,11 @@ use crate::store::invoices::owed;
 
 /// The maximum number of unpaid invoices that are summed up. Those that were due first are taken.
 const OWED_MAX: u64 = 2_000;
-/// The maximum number of submitted invoices of the month whose VAT is summed up. A larger account is led to its report.
+/// The maximum number of submitted invoices of the month whose VAT is summed up. If there are more, the page links to
+/// the report instead.
 const VAT_MAX: u64 = 300;
-/// The maximum number of invoices of the month, drafts included, among which the submitted ones are looked for.
-const LOOKED_AT_MAX: u64 = 5_000;
+/// The maximum number of invoices of the month, drafts included, among which the submitted ones are searched.
+const SEARCHED_MAX: u64 = 5_000;
 
 /// The sums in one currency.
 pub(super) struct MoneyLine {
@@ -29,7 +30,8 @@ pub(super) struct MoneyLine {
     /// True if the overdue amount links to the list of overdue invoices. It does so only if the account has no other
     /// currency, because the list has no filter by currency.
     pub(super) is_overdue_listed: bool,
-    /// `None` if the month has too many invoices, or one that is too long for a list. The page then leads to the report.
+    /// `None` if the month has too many invoices, or one that is too long for a list. The page then links to the
+    /// report.
     pub(super) vat: Option<Amount>,
 }
 
@@ -81,7 +83,7 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
 }
 
 /// Adds to `sums` the VAT of this month's signed sales: that of invoices, minus that of credit notes. Returns false if
-/// the VAT is not known, because there are more than `VAT_MAX` submitted invoices, more than `LOOKED_AT_MAX` invoices,
+/// the VAT is not known, because there are more than `VAT_MAX` submitted invoices, more than `SEARCHED_MAX` invoices,
 /// or one that is too long for a list.
 async fn add_vat_this_month(
     state: &ApiState,
@@ -99,7 +101,7 @@ async fn add_vat_this_month(
         sort: InvoiceSort::BY_INVOICE_DATE,
     };
     let store = &state.store;
-    if list.count_up_to(store, LOOKED_AT_MAX + 1).await? > LOOKED_AT_MAX {
+    if list.count_up_to(store, SEARCHED_MAX + 1).await? > SEARCHED_MAX {
         return Ok(false);
     }
     // Invoices that were never sent to the authority are not signed, so they do not count towards the limit.
@@ -121,8 +123,9 @@ async fn add_vat_this_month(
     let catalog = state.catalog.get();
     let invoices = page.invoices.iter();
     // An invoice that was cancelled here while the authority signed it counts, too, because it is in force.
-    let counted = invoices.filter(|invoice| invoice.authority.signed && invoice.kind().is_sale());
-    for invoice in counted {
+    let signed_sales =
+        invoices.filter(|invoice| invoice.authority.signed && invoice.kind().is_sale());
+    for invoice in signed_sales {
         let breakdown = Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?;
         let tax = breakdown.tax().unwrap_or(Amount::ZERO);
         let sum = sums.entry(invoice.currency.clone()).or_default();

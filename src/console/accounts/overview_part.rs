@@ -36,7 +36,7 @@ struct OverviewPart {
     /// The sentence about an outage of the authority; `None` if there is none.
     banner: Option<String>,
     tasks: Vec<Task>,
-    needed: Vec<StoppedRunLine>,
+    stopped_runs: Vec<StoppedRunLine>,
     /// The number of invoices in the tab Waiting; `None` if there are none.
     in_progress: Option<String>,
     /// True if operators hold back invoices of the account.
@@ -56,8 +56,8 @@ struct OverviewPart {
 struct Task {
     class: &'static str,
     count: String,
-    what: String,
-    act: &'static str,
+    description: String,
+    link_label: &'static str,
     path: String,
 }
 
@@ -73,8 +73,9 @@ struct StateCount {
 struct TaskCounts {
     rejected: u64,
     in_progress: u64,
-    /// The approved invoices that were not submitted, and those of them and of the drafts that are late.
+    /// The number of approved invoices that were not submitted.
     to_submit: u64,
+    /// The numbers of these invoices, and of drafts, that are past the legal deadline.
     late: LateCounts,
     /// The first day of issue, in each category, whose invoices are not late.
     in_time: FirstDaysInTime,
@@ -95,7 +96,7 @@ pub(super) async fn render(
     let counts = list::count_by_status(store, taxpayer, COUNTED_MAX + 1).await?;
     let tabs = work_tabs::count(store, taxpayer, state.today(), COUNTED_MAX).await?;
     let webhook = WebhookSummary::load(state, taxpayer).await?;
-    let needs = TaskCounts::load(state, taxpayer, &tabs).await?;
+    let task_counts = TaskCounts::load(state, taxpayer, &tabs).await?;
     let report = state.incidents.last_report();
     let money = overview_money::load(state, taxpayer).await?;
     let base = format!("/dashboard/{taxpayer}");
@@ -107,10 +108,10 @@ pub(super) async fn render(
         .find_hold(taxpayer, None)
         .is_some();
     let part = OverviewPart {
-        banner: outage_banner::banner(&report.incidents, &count_text(needs.stopped.waiting)),
-        tasks: tasks(&needs, &webhook, role),
-        needed: stopped_run_lines(state, taxpayer, &base, role).await?,
-        in_progress: (needs.in_progress > 0).then(|| count_text(needs.in_progress)),
+        banner: outage_banner::banner(&report.incidents, &count_text(task_counts.stopped.waiting)),
+        tasks: tasks(&task_counts, &webhook, role),
+        stopped_runs: stopped_run_lines(state, taxpayer, &base, role).await?,
+        in_progress: (task_counts.in_progress > 0).then(|| count_text(task_counts.in_progress)),
         is_any_held: is_paused || progress.iter().any(|line| line.is_held),
         progress,
         money: money.lines,
@@ -195,63 +196,73 @@ fn count_text(count: u64) -> String {
 }
 
 /// Returns the tasks for people, the gravest first. `role` decides whether the link names an act.
-fn tasks(needs: &TaskCounts, webhook: &WebhookSummary, role: ContactRole) -> Vec<Task> {
+fn tasks(task_counts: &TaskCounts, webhook: &WebhookSummary, role: ContactRole) -> Vec<Task> {
     let may_act = role >= ContactRole::Accountant;
-    let act = |label| if may_act { label } else { LOOK };
+    let role_label = |label| if may_act { label } else { LOOK };
     let mut tasks = vec![
         Task::new(
             "bad",
-            needs.rejected,
+            task_counts.rejected,
             "rejected",
-            act("Correct and send again"),
+            role_label("Correct and send again"),
             "/invoices?authority_status=REJECTED&without_cancelled=true",
         ),
-        paused_task(&needs.stopped, act("Try again")),
-        to_submit_task(needs, act("Submit")),
-        late_drafts_task(needs.late.drafts, needs.in_time, act("Approve and submit")),
+        paused_task(&task_counts.stopped, role_label("Try again")),
+        to_submit_task(task_counts, role_label("Submit")),
+        late_drafts_task(
+            task_counts.late.drafts,
+            task_counts.in_time,
+            role_label("Approve and submit"),
+        ),
         Task::new(
             "bad",
-            needs.stopped.missed,
+            task_counts.stopped.missed,
             "waiting and past the legal deadline",
             "Look at them",
             IN_PROGRESS,
         ),
         Task::new(
             "warn",
-            needs.stopped.near,
+            task_counts.stopped.near,
             "waiting with a legal deadline in less than a day",
             "Look at them",
             IN_PROGRESS,
         ),
         Task::new(
             "warn",
-            needs.unacknowledged,
+            task_counts.unacknowledged,
             "received and not acknowledged",
-            act("Acknowledge"),
+            role_label("Acknowledge"),
             "/inbox?open=true",
         ),
     ];
-    let (what, path) = match webhook.failing {
+    let (description, path) = match webhook.failing_count {
         0 | 1 => ("webhook that fails", webhook.path.as_str()),
         _ => ("webhooks that fail", "/webhooks"),
     };
-    let mend = if role >= ContactRole::Owner {
+    let link_label = if role >= ContactRole::Owner {
         "Mend it"
     } else {
         "Look at it"
     };
-    tasks.push(Task::new("bad", webhook.failing, what, mend, path));
+    tasks.push(Task::new(
+        "bad",
+        webhook.failing_count,
+        description,
+        link_label,
+        path,
+    ));
     for dead in &webhook.dead {
         let endpoint = match dead.endpoint.as_str() {
             "" => "your webhook",
             label => label,
         };
-        let what = format!("failed deliveries to {endpoint}");
+        let description = format!("failed deliveries to {endpoint}");
         tasks.push(Task::new(
             "warn",
             dead.count,
-            what,
-            act("Send again"),
+            description,
+            role_label("Send again"),
             &dead.path,
         ));
     }
@@ -261,7 +272,7 @@ fn tasks(needs: &TaskCounts, webhook: &WebhookSummary, role: ContactRole) -> Vec
 /// Returns the task about paused runs. The linked list also has the runs that operators hold back. `try_again` is the
 /// label of the link to those that the person may continue.
 fn paused_task(stopped: &StoppedCounts, try_again: &'static str) -> Option<Task> {
-    let (class, what, act) = match stopped.held {
+    let (class, description, link_label) = match stopped.held {
         0 => ("bad", "failed".to_owned(), try_again),
         held if held == stopped.paused => (
             "warn",
@@ -270,46 +281,51 @@ fn paused_task(stopped: &StoppedCounts, try_again: &'static str) -> Option<Task>
         ),
         held => {
             let held = count_text(held);
-            let what = format!("failed, {held} of which an operator of this service holds back");
-            ("bad", what, try_again)
+            let description =
+                format!("failed, {held} of which an operator of this service holds back");
+            ("bad", description, try_again)
         }
     };
     let path = "/invoices?authority_status=FAILED&without_cancelled=true";
-    Task::new(class, stopped.paused, what, act, path)
+    Task::new(class, stopped.paused, description, link_label, path)
 }
 
 /// Returns the task about drafts that are past their legal deadline. The list has those with the earliest day of issue
-/// first, and ends at the last day whose drafts of some category are late. `act` is the label of the link to it, unless
-/// the list may also have drafts that are not late, because their category has more time.
-fn late_drafts_task(count: u64, in_time: FirstDaysInTime, act: &'static str) -> Option<Task> {
+/// first, and ends at the last day whose drafts of some category are late. `link_label` is the label of the link to the
+/// list. It is not used if the list may also have drafts that are not late, because their category has more time.
+fn late_drafts_task(
+    count: u64,
+    in_time: FirstDaysInTime,
+    link_label: &'static str,
+) -> Option<Task> {
     let first = in_time.b2b.max(in_time.b2c).max(in_time.b2g);
     let is_same_day = in_time.b2b == in_time.b2c && in_time.b2c == in_time.b2g;
-    let act = if is_same_day { act } else { LOOK };
+    let link_label = if is_same_day { link_label } else { LOOK };
     let last_late = first.yesterday().unwrap_or(first);
-    let what = match count {
+    let description = match count {
         1 => "draft past the legal deadline",
         _ => "drafts past the legal deadline",
     };
     let (_, filters) = invoices::tab_label_and_filters(WorkTab::Draft);
     let path = format!("/invoices?{filters}&date_to={last_late}&sort=invoice_date");
-    Task::new("warn", count, what, act, &path)
+    Task::new("warn", count, description, link_label, &path)
 }
 
 /// Returns the task about approved invoices that were not submitted. The list has those with the earliest day of issue
 /// first. `submit` is the label of the link to it.
-fn to_submit_task(needs: &TaskCounts, submit: &'static str) -> Option<Task> {
-    let (class, what) = match needs.late.to_submit {
+fn to_submit_task(task_counts: &TaskCounts, submit: &'static str) -> Option<Task> {
+    let (class, description) = match task_counts.late.to_submit {
         0 => ("info", "approved and not submitted".to_owned()),
         late => {
-            let is_more = needs.to_submit > COUNTED_MAX;
+            let is_more = task_counts.to_submit > COUNTED_MAX;
             let late = invoices::count_text(late, is_more);
-            let what = format!("approved and not submitted, {late} past the legal deadline");
-            ("bad", what)
+            let description = format!("approved and not submitted, {late} past the legal deadline");
+            ("bad", description)
         }
     };
     let (_, filters) = invoices::tab_label_and_filters(WorkTab::ToSubmit);
     let path = format!("/invoices?{filters}&sort=invoice_date");
-    Task::new(class, needs.to_submit, what, submit, &path)
+    Task::new(class, task_counts.to_submit, description, submit, &path)
 }
 
 impl Task {
@@ -317,15 +333,15 @@ impl Task {
     fn new(
         class: &'static str,
         count: u64,
-        what: impl Into<String>,
-        act: &'static str,
+        description: impl Into<String>,
+        link_label: &'static str,
         path: &str,
     ) -> Option<Self> {
         (count > 0).then(|| Self {
             class,
             count: count_text(count),
-            what: what.into(),
-            act,
+            description: description.into(),
+            link_label,
             path: path.to_owned(),
         })
     }
@@ -350,7 +366,7 @@ mod tests {
     use super::*;
     use crate::console::accounts::webhook_health::WebhookHealth;
 
-    fn sample_needs() -> TaskCounts {
+    fn sample_counts() -> TaskCounts {
         TaskCounts {
             rejected: 1,
             in_progress: 0,
@@ -376,22 +392,22 @@ mod tests {
 
     #[test]
     fn late_drafts_are_listed_up_to_the_last_late_day_and_no_act_is_named_over_others() {
-        for (b2c, last, act) in [(20, "2026-03-19", LOOK), (18, "2026-03-17", "Submit")] {
+        for (b2c, last, link_label) in [(20, "2026-03-19", LOOK), (18, "2026-03-17", "Submit")] {
             let task = late_drafts_task(2, days_in_time(b2c), "Submit").unwrap();
             let path = format!(
                 "/invoices?status=draft&authority_status=PENDING&date_to={last}&sort=invoice_date"
             );
-            assert_eq!((task.path, task.act), (path, act), "{b2c}");
+            assert_eq!((task.path, task.link_label), (path, link_label), "{b2c}");
         }
         assert!(late_drafts_task(0, days_in_time(20), "Submit").is_none());
     }
 
-    fn webhook_with_failures(failing: u64) -> WebhookSummary {
+    fn webhook_with_failures(failing_count: u64) -> WebhookSummary {
         WebhookSummary {
             health: WebhookHealth::from_endpoint(None, None),
             endpoint: String::new(),
             path: "/webhooks".to_owned(),
-            failing,
+            failing_count,
             dead: Vec::new(),
         }
     }
@@ -412,16 +428,16 @@ mod tests {
                 "Correct and send again, Try again, Acknowledge, Mend it",
             ),
         ] {
-            let tasks = tasks(&sample_needs(), &webhook_with_failures(1), role);
-            let acts: Vec<_> = tasks.iter().map(|task| task.act).collect();
+            let tasks = tasks(&sample_counts(), &webhook_with_failures(1), role);
+            let acts: Vec<_> = tasks.iter().map(|task| task.link_label).collect();
             assert_eq!(acts.join(", "), expected, "{role}");
         }
     }
 
     #[test]
-    fn each_task_leads_to_the_things_that_it_counts() {
+    fn each_task_leads_to_a_list_of_what_it_counts() {
         let tasks = tasks(
-            &sample_needs(),
+            &sample_counts(),
             &webhook_with_failures(0),
             ContactRole::Owner,
         );
@@ -444,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_submitted_is_told_with_what_is_late_of_it() {
+    fn the_task_of_unsubmitted_invoices_counts_the_late_ones() {
         for (to_submit, late, expected) in [
             (0, 0, None),
             (2, 0, Some("info 2 approved and not submitted")),
@@ -459,16 +475,17 @@ mod tests {
                 Some("bad 1,000+ approved and not submitted, 40+ past the legal deadline"),
             ),
         ] {
-            let needs = TaskCounts {
+            let task_counts = TaskCounts {
                 to_submit,
                 late: LateCounts {
                     drafts: 0,
                     to_submit: late,
                 },
-                ..sample_needs()
+                ..sample_counts()
             };
-            let task = to_submit_task(&needs, "Submit");
-            let words = task.map(|task| format!("{} {} {}", task.class, task.count, task.what));
+            let task = to_submit_task(&task_counts, "Submit");
+            let words =
+                task.map(|task| format!("{} {} {}", task.class, task.count, task.description));
             assert_eq!(words.as_deref(), expected, "{to_submit} {late}");
         }
     }
@@ -522,7 +539,7 @@ mod tests {
                 ..StoppedCounts::default()
             };
             let task = paused_task(&stopped, "Try again");
-            let words = task.map(|task| format!("{} {}", task.count, task.what));
+            let words = task.map(|task| format!("{} {}", task.count, task.description));
             assert_eq!(words.as_deref(), expected, "{paused} {held}");
         }
     }

@@ -40,7 +40,7 @@ pub(super) struct StoppedRunLine {
     pub(super) deadline: Option<DeadlineWords>,
     /// The address of the invoice, or of a search for it if it is not stored.
     pub(super) address: String,
-    pub(super) act: &'static str,
+    pub(super) link_label: &'static str,
 }
 
 /// A run that continues by itself.
@@ -67,11 +67,13 @@ pub(super) async fn stopped_run_lines(
 ) -> Result<Vec<StoppedRunLine>, ApiError> {
     let states = [RunState::Refused, RunState::Paused];
     let runs = runs::stopped_owned_by(&state.store, taxpayer, &states, STOPPED_MAX).await?;
-    let known = load_invoices(state, taxpayer, &runs).await?;
+    let stored_invoices = load_invoices(state, taxpayer, &runs).await?;
     let now = state.now();
-    let needed = runs.into_iter().filter(|run| needs_person(&known, run));
-    let needed: Vec<_> = needed.take(NEEDED_SHOWN_MAX).collect();
-    let pauses = RunsPausedByOperators::load(&state.store, &needed).await?;
+    let stopped_runs = runs
+        .into_iter()
+        .filter(|run| needs_person(&stored_invoices, run));
+    let stopped_runs: Vec<_> = stopped_runs.take(NEEDED_SHOWN_MAX).collect();
+    let pauses = RunsPausedByOperators::load(&state.store, &stopped_runs).await?;
     let catalog = state.catalog.get();
     let line = |run: Run| {
         let cause = pauses.cause(&run);
@@ -80,15 +82,15 @@ pub(super) async fn stopped_run_lines(
             name: operation_name(run.operation()),
             badge: cause.map_or(badge("bad", "Rejected"), PauseCause::badge),
             why: cause.map_or_else(
-                || rejection_reason(&run, known.get(&run.irn.key()), &catalog),
+                || rejection_reason(&run, stored_invoices.get(&run.irn.key()), &catalog),
                 |cause| cause.explanation().to_owned(),
             ),
             deadline: legal_deadline(&run, now),
-            address: run_address(base, &known, &run),
-            act: link_label(&run, role),
+            address: run_address(base, &stored_invoices, &run),
+            link_label: link_label(&run, role),
         }
     };
-    Ok(needed.into_iter().map(line).collect())
+    Ok(stopped_runs.into_iter().map(line).collect())
 }
 
 /// Returns the legal deadline of a submission. Other runs have none, because their invoice is signed already.
@@ -111,10 +113,10 @@ fn link_label(run: &Run, role: ContactRole) -> &'static str {
 
 /// True if somebody has to act on the run. Nobody has to for a cancelled invoice, or for a rejected submission of an
 /// invoice that was changed since.
-fn needs_person(known: &KnownInvoices, run: &Run) -> bool {
+fn needs_person(stored_invoices: &KnownInvoices, run: &Run) -> bool {
     let is_rejected_submission =
         run.operation() == Operation::Submit && run.state() == RunState::Refused;
-    known.get(&run.irn.key()).is_none_or(|stored| {
+    stored_invoices.get(&run.irn.key()).is_none_or(|stored| {
         stored.status != WorkflowStatus::Cancelled
             && (!is_rejected_submission || stored.authority.status == AuthorityStatus::Rejected)
     })
@@ -127,7 +129,7 @@ pub(super) async fn progress_lines(
 ) -> Result<Vec<ProgressLine>, ApiError> {
     let states = [RunState::Waiting];
     let runs = runs::stopped_owned_by(&state.store, taxpayer, &states, RUNS_MAX).await?;
-    let known = load_invoices(state, taxpayer, &runs).await?;
+    let stored_invoices = load_invoices(state, taxpayer, &runs).await?;
     let now = state.now();
     let holds = state.pipeline.backlog.holds();
     let report = state.incidents.last_report();
@@ -155,7 +157,7 @@ pub(super) async fn progress_lines(
                 .filter(|prediction| prediction.latest.is_some() && !is_fault_of_ours)
                 .map(|prediction| prediction.expected),
             deadline: legal_deadline(&run, now),
-            address: run_address(base, &known, &run),
+            address: run_address(base, &stored_invoices, &run),
         });
     }
     Ok(lines)
@@ -175,12 +177,14 @@ async fn load_invoices(
     };
     let reader = state.store.reader();
     let found = invoices::find_owned_by_identifiers(reader, taxpayer, names).await?;
-    let known = found.into_iter();
-    Ok(known.map(|invoice| (invoice.irn.key(), invoice)).collect())
+    let found_invoices = found.into_iter();
+    Ok(found_invoices
+        .map(|invoice| (invoice.irn.key(), invoice))
+        .collect())
 }
 
-fn run_address(base: &str, known: &KnownInvoices, run: &Run) -> String {
-    if let Some(stored) = known.get(&run.irn.key()) {
+fn run_address(base: &str, stored_invoices: &KnownInvoices, run: &Run) -> String {
+    if let Some(stored) = stored_invoices.get(&run.irn.key()) {
         return format!("{base}/invoices/{}", stored.id);
     }
     let query = Serializer::new(String::new())

@@ -2,7 +2,7 @@
 //! payable.
 
 use crate::console::badges::{Badge, badge};
-use crate::domain::correction::credits::InvoiceCredits;
+use crate::domain::correction::credits::{InvoiceCredits, Settlement};
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::money::Amount;
@@ -17,19 +17,16 @@ pub(super) struct PaymentBadgeAndRefund {
 }
 
 impl PaymentBadgeAndRefund {
-    /// `digits` is the number of decimal digits of the currency. `is_nothing_left` is true if signed credit notes,
-    /// together with what was paid, leave nothing of the invoice.
-    pub(super) fn new(invoice: &Invoice, digits: u32, is_nothing_left: bool) -> Self {
+    /// `digits` is the number of decimal digits of the currency.
+    pub(super) fn new(invoice: &Invoice, digits: u32, settlement: Settlement) -> Self {
         let payment = invoice.payment;
         let excess = payment
             .signed_payable
+            .filter(|_| settlement == Settlement::RefundDue)
             .and_then(|payable| payment.paid.minus(payable))
             .filter(|excess| *excess > Amount::ZERO);
         Self {
-            badge: match excess {
-                Some(_) => Some(refund_badge()),
-                None => payment_badge(invoice, is_nothing_left),
-            },
+            badge: payment_badge(invoice, settlement),
             refund: excess.map(|excess| excess.with_digits(digits)),
         }
     }
@@ -37,28 +34,27 @@ impl PaymentBadgeAndRefund {
 
 /// Returns the word for the payment of a document with these credit notes; `None` for a credit note that needs none.
 pub(super) fn badge_after_credits(invoice: &Invoice, credits: &InvoiceCredits) -> Option<Badge> {
-    let is_nothing_left = credits.leave_nothing(invoice);
-    if is_nothing_left && credits.left_to_pay(invoice).is_negative() {
-        return Some(refund_badge());
-    }
-    payment_badge(invoice, is_nothing_left)
-}
-
-fn refund_badge() -> Badge {
-    badge("warn", "Refund due")
+    payment_badge(invoice, credits.settlement(invoice))
 }
 
 /// Returns the word for the payment of a document; `None` for a credit note that needs none. After a credit in full the
 /// payment status of an invoice is "rejected", or stays "pending", which would sound as if money were missing.
-fn payment_badge(invoice: &Invoice, is_nothing_left: bool) -> Option<Badge> {
-    let payment = invoice.payment;
-    match payment.status {
-        PaymentStatus::Pending if invoice.is_credit_note() => None,
-        PaymentStatus::Partial if invoice.is_credit_note() => Some(badge("wait", "Partly settled")),
-        PaymentStatus::Paid if invoice.is_credit_note() => Some(badge("ok", "Settled")),
-        _ if is_nothing_left && payment.paid.is_zero() => Some(badge("idle", "Credited")),
-        _ if is_nothing_left => Some(badge("ok", "Settled")),
-        status => Some(status.into()),
+fn payment_badge(invoice: &Invoice, settlement: Settlement) -> Option<Badge> {
+    match settlement {
+        Settlement::RefundDue => Some(badge("warn", "Refund due")),
+        Settlement::ByCredits if invoice.payment.paid.is_zero() => Some(badge("idle", "Credited")),
+        Settlement::ByCredits => Some(badge("ok", "Settled")),
+        Settlement::ByPaymentStatus if invoice.is_credit_note() => credit_note_badge(invoice),
+        Settlement::ByPaymentStatus => Some(invoice.payment.status.into()),
+    }
+}
+
+fn credit_note_badge(note: &Invoice) -> Option<Badge> {
+    match note.payment.status {
+        PaymentStatus::Pending => None,
+        PaymentStatus::Partial => Some(badge("wait", "Partly settled")),
+        PaymentStatus::Paid => Some(badge("ok", "Settled")),
+        PaymentStatus::Rejected => Some(PaymentStatus::Rejected.into()),
     }
 }
 
@@ -76,27 +72,47 @@ mod tests {
     #[test]
     fn a_credit_is_no_rejected_payment_and_a_credit_note_is_not_owed() {
         use PaymentStatus::{Paid, Partial, Pending, Rejected};
-        // The type of the document, its payment status, the paid amount, whether credit notes leave nothing of it, and
-        // the word.
-        for (code, status, paid, is_nothing_left, word) in [
-            ("381", Pending, "0", false, Some("Not paid")),
-            ("381", Pending, "0", true, Some("Credited")),
-            ("381", Rejected, "0", false, Some("Payment rejected")),
-            ("381", Rejected, "0", true, Some("Credited")),
-            ("381", Partial, "40", false, Some("Partly paid")),
-            ("381", Partial, "40", true, Some("Settled")),
-            ("381", Paid, "100", false, Some("Paid")),
-            ("380", Pending, "0", false, None),
-            ("380", Partial, "40", false, Some("Partly settled")),
-            ("380", Paid, "100", false, Some("Settled")),
-            ("380", Rejected, "0", false, Some("Payment rejected")),
+        use Settlement::{ByCredits, ByPaymentStatus, RefundDue};
+        // The type of the document, its payment status, the paid amount, its settlement, and the word.
+        for (code, status, paid, settlement, word) in [
+            ("381", Pending, "0", ByPaymentStatus, Some("Not paid")),
+            ("381", Pending, "0", ByCredits, Some("Credited")),
+            (
+                "381",
+                Rejected,
+                "0",
+                ByPaymentStatus,
+                Some("Payment rejected"),
+            ),
+            ("381", Rejected, "0", ByCredits, Some("Credited")),
+            ("381", Partial, "40", ByPaymentStatus, Some("Partly paid")),
+            ("381", Partial, "40", ByCredits, Some("Settled")),
+            ("381", Partial, "40", RefundDue, Some("Refund due")),
+            ("381", Paid, "100", ByPaymentStatus, Some("Paid")),
+            ("381", Paid, "100", RefundDue, Some("Refund due")),
+            ("380", Pending, "0", ByPaymentStatus, None),
+            (
+                "380",
+                Partial,
+                "40",
+                ByPaymentStatus,
+                Some("Partly settled"),
+            ),
+            ("380", Paid, "100", ByPaymentStatus, Some("Settled")),
+            (
+                "380",
+                Rejected,
+                "0",
+                ByPaymentStatus,
+                Some("Payment rejected"),
+            ),
         ] {
             let mut invoice = signed(draft(vec![Line::sample()]));
             code.clone_into(&mut invoice.invoice_type);
             invoice.payment.status = status;
             invoice.payment.paid = amount(paid);
-            let found = payment_badge(&invoice, is_nothing_left).map(|badge| badge.text);
-            assert_eq!(found, word, "{code} {status} {is_nothing_left}");
+            let found = payment_badge(&invoice, settlement).map(|badge| badge.text);
+            assert_eq!(found, word, "{code} {status} {settlement:?}");
         }
     }
 
@@ -131,9 +147,9 @@ mod tests {
 
     #[test]
     fn only_what_was_paid_above_the_signed_payable_is_to_be_refunded() {
-        let as_signed = signed(draft(vec![Line::sample()]));
+        let sample_invoice = signed(draft(vec![Line::sample()]));
         // The status, the payable of the signed document if it is another one, the paid amount, and the word.
-        for (status, as_authority, paid, text, refund) in [
+        for (status, signed_payable, paid, text, refund) in [
             (PaymentStatus::Paid, None, "1612.50", "Paid", None),
             (
                 PaymentStatus::Paid,
@@ -167,15 +183,16 @@ mod tests {
             let payment = Payment {
                 status,
                 payable: amount("1612.50"),
-                signed_payable: as_authority.map(amount),
+                signed_payable: signed_payable.map(amount),
                 paid: amount(paid),
             };
             let invoice = Invoice {
                 payment,
-                ..as_signed.clone()
+                ..sample_invoice.clone()
             };
-            let word = PaymentBadgeAndRefund::new(&invoice, 2, false);
-            let case = format!("{status:?} {as_authority:?} {paid}");
+            let settlement = InvoiceCredits::default().settlement(&invoice);
+            let word = PaymentBadgeAndRefund::new(&invoice, 2, settlement);
+            let case = format!("{status:?} {signed_payable:?} {paid}");
             assert_eq!(word.badge.map(|badge| badge.text), Some(text), "{case}");
             assert_eq!(word.refund, refund.map(amount), "{case}");
         }

@@ -9,8 +9,8 @@ use crate::domain::reference::catalog::Catalog;
 pub(super) struct PlanTable {
     pub(super) documents: Vec<DocumentLine>,
     pub(super) currency: String,
-    pub(super) before: Amount,
-    pub(super) after: Amount,
+    pub(super) payable_before: Amount,
+    pub(super) payable_after: Amount,
     pub(super) paid: Amount,
     /// The amount that is still to be paid or, if `is_refund`, to be paid back.
     pub(super) balance: Amount,
@@ -26,7 +26,7 @@ pub(super) struct DocumentLine {
 impl PlanTable {
     pub(super) fn new(correction: &Correction, catalog: &Catalog) -> Self {
         let digits = catalog.currency_digits(&correction.currency);
-        let shown = |amount: Amount| amount.with_digits(digits);
+        let with_digits = |amount: Amount| amount.with_digits(digits);
         let balance = correction.amount_left_to_pay();
         let is_refund = balance.is_negative();
         let documents = correction.documents.iter().map(|document| DocumentLine {
@@ -37,7 +37,7 @@ impl PlanTable {
             },
             document: PlannedDocument {
                 payable: amount_in_total(
-                    shown(document.payable),
+                    with_digits(document.payable),
                     document.kind == DocumentPurpose::CreditNote,
                 ),
                 ..document.clone()
@@ -46,10 +46,10 @@ impl PlanTable {
         Self {
             documents: documents.collect(),
             currency: correction.currency.clone(),
-            before: shown(correction.before),
-            after: shown(correction.after),
-            paid: shown(correction.paid),
-            balance: shown(balance.abs()),
+            payable_before: with_digits(correction.before),
+            payable_after: with_digits(correction.after),
+            paid: with_digits(correction.paid),
+            balance: with_digits(balance.abs()),
             is_refund,
         }
     }

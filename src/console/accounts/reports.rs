@@ -52,7 +52,7 @@ struct ReportPage {
     rows: Vec<SumLine>,
     totals: Vec<TotalLine>,
     series: Vec<SeriesSummary>,
-    series_left_out: usize,
+    unlisted_series: usize,
 }
 
 /// The documents of one currency, kind and state.
@@ -84,7 +84,7 @@ async fn show_report(state: web::Data<ApiState>, Reader(session): Reader, query:
         month: month_text(month),
         rows: sum_lines(&summary, &catalog)?,
         totals: total_lines(&summary, &catalog)?,
-        series_left_out: summary.numbers.series_count().saturating_sub(series.len()),
+        unlisted_series: summary.numbers.series_count().saturating_sub(series.len()),
         series,
     })
 }
@@ -96,12 +96,12 @@ async fn download_report(
     query: Query,
     ids: web::Path<(String, String)>,
 ) -> Result<FileAnswer, ApiError> {
-    let wanted = parse_file_name(&ids.1).ok_or_else(ApiError::route_not_found)?;
+    let file = parse_file_name(&ids.1).ok_or_else(ApiError::route_not_found)?;
     let present = state.today().first_of_month();
     let month = query.month("month")?.unwrap_or(present);
     let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
     let summary = exports::sum_up_month(&state, holder, session.taxpayer, month).await?;
-    exports::month_file(&state, month, &summary, wanted.table, wanted.format)
+    exports::month_file(&state, month, &summary, file.table, file.format)
 }
 
 struct ReportFile {

@@ -54,19 +54,19 @@ async fn send_again(
     if !may_send_again(&state, &logged) {
         return Err(ApiError::route_not_found());
     }
-    let from = load_page_sender(&state, &session).await?;
+    let sender = load_page_sender(&state, &session).await?;
     let request_id = clock::new_id().to_string();
-    let status = send_within_process(&state, &logged, from, &request_id).await?;
+    let status = send_within_process(&state, &logged, sender, &request_id).await?;
     state.request_log.write_for_reader(&state.store).await;
     let filter = RequestFilter {
         request_id: Some(request_id),
         ..RequestFilter::default()
     };
     let (found, _) = request_log::page_for_reader(&state.store, reader, filter, NEWEST).await?;
-    let there = found.first().map(request_page_path);
-    let there = there.unwrap_or_else(|| format!("{}/requests", base_path(&session)));
+    let request_page = found.first().map(request_page_path);
+    let request_page = request_page.unwrap_or_else(|| format!("{}/requests", base_path(&session)));
     let notice = format!("It was sent again and answered {}.", status.as_u16());
-    Ok(go_to(&there, &notice))
+    Ok(go_to(&request_page, &notice))
 }
 
 /// Returns the account of the page, on whose behalf the request is sent.
@@ -98,10 +98,10 @@ async fn load_page_sender(
 async fn send_within_process(
     state: &web::Data<ApiState>,
     logged: &LoggedRequest,
-    from: SentFromPage,
+    sender: SentFromPage,
     request_id: &str,
 ) -> Result<StatusCode, ApiError> {
-    let request = build_request(logged, from, request_id)?;
+    let request = build_request(logged, sender, request_id)?;
     let app = App::new()
         .app_data(state.clone())
         .wrap(from_fn(http::request_context))
@@ -120,7 +120,7 @@ async fn send_within_process(
 
 fn build_request(
     logged: &LoggedRequest,
-    from: SentFromPage,
+    sender: SentFromPage,
     request_id: &str,
 ) -> Result<Request, ApiError> {
     let body = Bytes::from(logged.request.text.clone());
@@ -145,6 +145,6 @@ fn build_request(
         let value = HeaderValue::from_str(text).map_err(ApiError::internal)?;
         head.headers.insert(name, value);
     }
-    request.extensions_mut().insert(from);
+    request.extensions_mut().insert(sender);
     Ok(request)
 }

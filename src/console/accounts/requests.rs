@@ -53,10 +53,10 @@ const ERRORS_TAB: &str = "errors";
 struct RequestsPage {
     frame: Frame,
     /// The address of the list.
-    here: String,
+    list_path: String,
     /// True for the page of an integrator, which names the account of each request.
-    is_integrators: bool,
-    is_errors: bool,
+    is_for_integrator: bool,
+    shows_error_groups: bool,
     is_filtered: bool,
     filter: FormState,
     kept: KeptFilters,
@@ -102,8 +102,8 @@ struct BodyText {
 async fn list_requests(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
     let reader = ReadingAccount::Taxpayer(session.taxpayer);
     let frame = Frame::for_account(&session, TITLE);
-    let here = format!("{}/requests", base_path(&session));
-    render_list(&state, reader, frame, here, &query).await
+    let list_path = format!("{}/requests", base_path(&session));
+    render_list(&state, reader, frame, list_path, &query).await
 }
 
 /// GET /dashboard/taxpayers/requests: lists the requests that an integrator may read.
@@ -114,51 +114,52 @@ async fn list_integrator_requests(
 ) -> Answer {
     let reader = ReadingAccount::Integrator(integrator.id);
     let frame = Frame::for_person(&integrator.person, &integrator.csrf, TITLE);
-    let here = "/dashboard/taxpayers/requests".to_owned();
-    render_list(&state, reader, frame, here, &query).await
+    let list_path = "/dashboard/taxpayers/requests".to_owned();
+    render_list(&state, reader, frame, list_path, &query).await
 }
 
 async fn render_list(
     state: &ApiState,
     reader: ReadingAccount,
     frame: Frame,
-    here: String,
+    list_path: String,
     query: &Query,
 ) -> Answer {
-    let is_errors = query.text("tab") == Some(ERRORS_TAB);
+    let shows_error_groups = query.text("tab") == Some(ERRORS_TAB);
     state.request_log.write_for_reader(&state.store).await;
     let page = query.page(PER_PAGE);
     let values = FormValues::from(query);
     let mut groups = Vec::new();
     let mut found = (Vec::new(), 0);
     let mut filter = FormState::new(values.clone());
-    if is_errors {
+    if shows_error_groups {
         groups = request_log::error_groups_for_reader(&state.store, reader).await?;
     } else {
         match read_filter(query) {
-            Ok(wanted) => {
-                let wanted = with_link_filters(wanted, query);
-                found = request_log::page_for_reader(&state.store, reader, wanted, page).await?;
+            Ok(request_filter) => {
+                let request_filter = with_link_filters(request_filter, query);
+                found = request_log::page_for_reader(&state.store, reader, request_filter, page)
+                    .await?;
             }
             Err(faults) => filter = FormState::with_faults(values.clone(), faults),
         }
     }
-    let kept = KeptFilters::new(&here, query, &FORM);
+    let kept = KeptFilters::new(&list_path, query, &FORM);
     let has_field = FORM.fields.iter().any(|name| !values.text(name).is_empty());
     let page = RequestsPage {
         frame,
-        is_integrators: matches!(reader, ReadingAccount::Integrator(_)),
-        is_errors,
+        is_for_integrator: matches!(reader, ReadingAccount::Integrator(_)),
+        shows_error_groups,
         is_filtered: has_field || !kept.chips.is_empty(),
         filter,
         kept,
         rows: found.0.into_iter().map(RequestLine::from).collect(),
         groups: groups
             .into_iter()
-            .map(|group| GroupLine::new(&here, group))
+            .map(|group| GroupLine::new(&list_path, group))
             .collect(),
-        pages: PagePosition::new(page, found.1, &here, query),
-        here,
+        pages: PagePosition::new(page, found.1, &list_path, query),
+        list_path,
     };
     show_list(&page.pages, &page)
 }
@@ -278,20 +279,20 @@ impl From<LoggedRequest> for RequestLine {
 fn status_words(status: u16) -> &'static str {
     match status {
         0..400 => "Succeeded",
-        400..500 => "Refused",
+        400..500 => "Rejected",
         _ => "Failed",
     }
 }
 
 impl GroupLine {
-    fn new(here: &str, group: ErrorGroup) -> Self {
+    fn new(list_path: &str, group: ErrorGroup) -> Self {
         let query = Serializer::new(String::new())
             .append_pair("error_code", &group.error_code)
             .append_pair("route", &group.route)
             .append_pair("method", &group.method)
             .finish();
         Self {
-            address: format!("{here}?{query}"),
+            address: format!("{list_path}?{query}"),
             group,
         }
     }

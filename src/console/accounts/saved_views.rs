@@ -52,13 +52,13 @@ pub(super) async fn load(
     session: &AccountSession,
     values: &FormValues,
 ) -> Result<Vec<SavedView>, ApiError> {
-    let shown = view_filters(values);
+    let current_filters = view_filters(values);
     let views = saved_views::owned_by(&state.store, view_owner(session)).await?;
     let base = base_path(session);
     let views = views.into_iter().map(|(name, query)| SavedView {
         name,
         address: format!("{base}/invoices?{query}"),
-        is_current: query == shown,
+        is_current: query == current_filters,
     });
     Ok(views.collect())
 }
@@ -83,15 +83,15 @@ async fn save_view(
     Reader(session): Reader,
     form: Form<FormValues>,
 ) -> Answer {
-    let asked = Query::from_text(form.0.text("filter"));
-    let query = view_filters(&FormValues::from(&asked));
+    let filters = Query::from_text(form.0.text("filter"));
+    let query = view_filters(&FormValues::from(&filters));
     let name = match read_name(&state, &form.0) {
         Ok(name) if query.len() <= QUERY_BYTES_MAX => name,
         read => {
             let too_long = Fault::new("filter", "max", "The filters are too long for a view.");
             let error = read.err().unwrap_or_else(|| too_long.into());
             let refused = FormState::from_refusal(error, form.0)?;
-            return invoices::render(&state, &session, &asked, refused).await;
+            return invoices::render(&state, &session, &filters, refused).await;
         }
     };
     let notice = if query.is_empty() {

@@ -84,7 +84,7 @@ impl SettingsPart {
 
 fn form_values(settings: &AccountSettings) -> FormValues {
     let accent = settings.accent.unwrap_or_default().to_string();
-    let on = [
+    let switch_states = [
         settings.strict_documents,
         settings.strict_numbers,
         settings.submit_after_approval,
@@ -98,7 +98,10 @@ fn form_values(settings: &AccountSettings) -> FormValues {
         ("template", settings.template.name()),
         ("colours.accent", &accent),
     ];
-    let switches = SWITCHES.iter().zip(on).filter(|(_, is_on)| *is_on);
+    let switches = SWITCHES
+        .iter()
+        .zip(switch_states)
+        .filter(|(_, is_on)| *is_on);
     let switches = switches.map(|((name, _), _)| (*name, "true"));
     texts.into_iter().chain(switches).collect()
 }
@@ -203,13 +206,13 @@ async fn respond_to_save(
 async fn show_logo(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
     let taxpayer = profile::load_taxpayer(&state, &session).await?;
     let stored = logos::owned_by(state.store.reader(), session.taxpayer).await?;
-    let (mark, bytes) = taxpayer
+    let (logo, bytes) = taxpayer
         .settings
         .logo
         .zip(stored)
         .ok_or_else(ApiError::route_not_found)?;
     Ok(HttpResponse::Ok()
-        .insert_header((CONTENT_TYPE, mark.kind.media_type()))
+        .insert_header((CONTENT_TYPE, logo.kind.media_type()))
         .insert_header((CACHE_CONTROL, "no-store"))
         .body(bytes))
 }

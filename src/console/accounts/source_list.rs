@@ -53,21 +53,21 @@ impl SourceList {
     /// Returns the list that this query asks for. The list is that of all invoices if the query cannot be read or is
     /// too long. Parameters that the list does not know are left out.
     pub(super) fn from_query(query: &Query, today: Date, catalog: &Catalog) -> Self {
-        let Ok(asked) = list_filters::read_list_query(query, today, catalog) else {
+        let Ok(list_request) = list_filters::read_list_query(query, today, catalog) else {
             return Self::default();
         };
         let mut text = list_query(&FormValues::from(query), &[]);
-        if asked.page.number > 1 {
+        if list_request.page.number > 1 {
             let separator = if text.is_empty() { "?" } else { "&" };
-            text = format!("{text}{separator}page={}", asked.page.number);
+            text = format!("{text}{separator}page={}", list_request.page.number);
         }
         if text.len() > QUERY_BYTES_MAX {
             return Self::default();
         }
         Self {
             query: text.trim_start_matches('?').to_owned(),
-            filters: asked.filters,
-            sort: asked.sort,
+            filters: list_request.filters,
+            sort: list_request.sort,
         }
     }
 

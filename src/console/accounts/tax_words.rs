@@ -1,4 +1,4 @@
-//! The taxes of an invoice in words, such as "VAT 7.5 %", as its paper names them.
+//! The taxes of an invoice in words, such as "VAT 7.5 %", as the printed invoice names them.
 
 use crate::domain::invoice::Line;
 use crate::domain::invoice::breakdown::TaxSubtotal;

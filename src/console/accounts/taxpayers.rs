@@ -68,7 +68,7 @@ struct TaxpayerLine {
     webhook: Badge,
     subscription: Badge,
     verification: Badge,
-    missing: usize,
+    missing_fields: usize,
 }
 
 const TABS: [(Option<TaxpayerNeed>, &str); 6] = [
@@ -80,7 +80,7 @@ const TABS: [(Option<TaxpayerNeed>, &str); 6] = [
     (Some(TaxpayerNeed::Inactive), "Inactive"),
 ];
 
-/// Reads the filters of the list. Usage is counted from the beginning of the present month, in UTC.
+/// Reads the filters of the list. Usage is counted from the beginning of the current month, in UTC.
 pub(super) fn read_list_filters(
     query: &Query,
     integrator: IntegratorId,
@@ -216,7 +216,7 @@ impl From<ListedTaxpayer> for TaxpayerLine {
             webhook: webhook_badge(listed.webhook),
             subscription: listed.taxpayer.subscription.into(),
             verification: listed.taxpayer.verification.status().into(),
-            missing: listed.taxpayer.missing_profile_fields().len(),
+            missing_fields: listed.taxpayer.missing_profile_fields().len(),
             listed,
         }
     }

@@ -62,7 +62,7 @@ const FIELDS: [(&str, &str); 12] = [
 /// The maximum number of taxpayers in a file.
 const ROWS_MAX: usize = 500;
 /// The number of rows that are processed concurrently.
-const AT_A_TIME: usize = 8;
+const CONCURRENCY: usize = 8;
 
 #[derive(Template)]
 #[template(path = "accounts/taxpayers_new.html")]
@@ -161,7 +161,7 @@ async fn add_taxpayers_from_file(
     let work = rows
         .into_iter()
         .map(|row| add_row(&state, integrator.id, row));
-    let lines: Vec<_> = stream::iter(work).buffered(AT_A_TIME).collect().await;
+    let lines: Vec<_> = stream::iter(work).buffered(CONCURRENCY).collect().await;
     let frame = Frame::for_integrator(&integrator, "Added taxpayers").with_section("Add taxpayers");
     show(&ResultPage::new(frame, lines))
 }
@@ -179,8 +179,9 @@ impl FileRow {
     fn read(table: &Table, columns: &[&str], row: &Row) -> Self {
         let cells = row.cells.iter().map(|cell| cell.trim());
         let fields = columns.iter().copied().zip(cells);
-        let stray = row.find_stray_cell(&table.header);
-        let stray = stray.map(|stray| unnamed_column_fault(String::new(), table.word, &stray));
+        let stray_cell = row.find_stray_cell(&table.header);
+        let stray_cell =
+            stray_cell.map(|stray| unnamed_column_fault(String::new(), table.word, &stray));
         let mut formulas = row.formulas.iter().filter_map(|index| columns.get(*index));
         let formula = formulas.next().map(|column| {
             let cell = format!("The cell of the column {column}");
@@ -189,7 +190,7 @@ impl FileRow {
         Self {
             number: row.number,
             body: to_api_body(fields.filter(|(name, _)| !name.is_empty())),
-            fault: stray.or(formula),
+            fault: stray_cell.or(formula),
         }
     }
 }
@@ -264,10 +265,10 @@ fn to_api_body<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Map<Stri
 
 /// Reads the rows of a CSV file that a script of the page encoded.
 fn read_rows(encoded: &str) -> Result<Vec<FileRow>, Fault> {
-    let digits = encoded
+    let base64 = encoded
         .split_once(";base64,")
-        .map_or(encoded, |(_, digits)| digits);
-    let bytes = STANDARD.decode(digits).unwrap_or_default();
+        .map_or(encoded, |(_, base64)| base64);
+    let bytes = STANDARD.decode(base64).unwrap_or_default();
     if bytes.is_empty() {
         return Err(file_fault(
             "required",
@@ -380,16 +381,16 @@ mod tests {
             assert!(rows[0].fault.is_none(), "{text}");
         }
         let rows = read("name,,phone\nMill,Lagos,0803\nShop,,0804\n").unwrap();
-        let said = rows[0].fault.as_ref().unwrap().to_string();
+        let sentence = rows[0].fault.as_ref().unwrap().to_string();
         let start = "Cell 2 of the line, Lagos, stands under no name of the first row:";
-        assert!(said.starts_with(start), "{said}");
+        assert!(sentence.starts_with(start), "{sentence}");
         assert!(rows[1].fault.is_none());
     }
 
     #[test]
     fn a_row_with_a_formula_says_so_and_the_others_are_read() {
         let rows = read("name,phone\n=A2,0803\nShop,'=0804\nYard, =1+1\n").unwrap();
-        let told = rows
+        let faults = rows
             .iter()
             .map(|row| row.fault.as_ref().map(ToString::to_string));
         let formula = |column: &str| {
@@ -399,21 +400,21 @@ mod tests {
             ))
         };
         let expected = [formula("name"), None, formula("phone")];
-        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert_eq!(faults.collect::<Vec<_>>(), expected);
         assert_eq!(rows[1].body["phone"], json!("=0804"));
     }
 
     #[test]
     fn a_row_with_a_cell_under_no_name_says_so_and_the_others_are_read() {
         let rows = read("name,phone\nMill,0803,\nShop, Lagos,0805\nYard\n").unwrap();
-        let said: Vec<_> = rows
+        let faults: Vec<_> = rows
             .iter()
             .map(|row| row.fault.as_ref().map(Fault::to_string))
             .collect();
-        assert_eq!((&said[0], &said[2]), (&None, &None));
-        let said = said[1].as_deref().unwrap();
+        assert_eq!((&faults[0], &faults[2]), (&None, &None));
+        let sentence = faults[1].as_deref().unwrap();
         let start = "Cell 3 of the line, 0805, stands under no name of the first row:";
-        assert!(said.starts_with(start), "{said}");
+        assert!(sentence.starts_with(start), "{sentence}");
     }
 
     #[test]

@@ -37,7 +37,7 @@ const TAXPAYERS_MAX: u64 = 500;
 /// The maximum number of taxpayers that the page lists.
 const SHOWN_MAX: usize = 50;
 /// The number of webhooks that are changed concurrently.
-const AT_A_TIME: usize = 8;
+const CONCURRENCY: usize = 8;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -141,8 +141,8 @@ async fn change_webhooks(
 ) -> Answer {
     let values = form.0;
     let chosen = find_selected_taxpayers(&state, &integrator, &values).await?;
-    let is_enabled_only = values.text("act") == "enable";
-    if !is_enabled_only && let Some(first) = chosen.first() {
+    let only_enables = values.text("act") == "enable";
+    if !only_enables && let Some(first) = chosen.first() {
         let read = read_webhook_change(&state, &integrator, first.taxpayer.id, &values).await;
         if let Err(error) = read {
             let form = FormState::from_refusal(error, values)?;
@@ -152,7 +152,7 @@ async fn change_webhooks(
     let work = chosen.into_iter().map(|one| {
         let (state, integrator, values) = (&state, &integrator, &values);
         async move {
-            let outcome = if is_enabled_only {
+            let outcome = if only_enables {
                 enable_webhooks(state, &one).await
             } else {
                 set_webhook(state, integrator, one.taxpayer.id, values).await
@@ -164,7 +164,7 @@ async fn change_webhooks(
             }
         }
     });
-    let lines: Vec<_> = stream::iter(work).buffered(AT_A_TIME).collect().await;
+    let lines: Vec<_> = stream::iter(work).buffered(CONCURRENCY).collect().await;
     let frame =
         Frame::for_integrator(&integrator, "Webhooks of many").with_section("All taxpayers");
     show(&ResultPage::new(frame, lines))

@@ -13,7 +13,7 @@ use crate::domain::pipeline::{Operation, Step};
 /// One entry of the timeline. `class` gives the colour; `note` adds what the title does not say.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TimelineItem {
-    pub(super) at: Timestamp,
+    pub(super) time: Timestamp,
     pub(super) class: &'static str,
     pub(super) title: String,
     pub(super) note: String,
@@ -53,7 +53,7 @@ fn describe_event(entry: &TimelineEntry, currency: &str, digits: u32) -> Timelin
             "The customer's system confirmed the receipt".to_owned(),
         ),
         "invoice.reported" => ("ok", "The invoice was reported for VAT".to_owned()),
-        "invoice.rejected" => ("bad", "The authority refused the invoice".to_owned()),
+        "invoice.rejected" => ("bad", "The authority rejected the invoice".to_owned()),
         "invoice.failed" => (
             "bad",
             "The service stopped trying; an operator has to look at it".to_owned(),
@@ -61,7 +61,7 @@ fn describe_event(entry: &TimelineEntry, currency: &str, digits: u32) -> Timelin
         "payment.status-updated" => ("", payment_title(&detail("amount"), currency, digits)),
         other => ("", other.to_owned()),
     };
-    // Such a title names who acted.
+    // A title that begins with the authority says already who acted.
     let is_act_of_authority = title.starts_with("The authority");
     let by = entry
         .actor
@@ -72,18 +72,33 @@ fn describe_event(entry: &TimelineEntry, currency: &str, digits: u32) -> Timelin
         })
         .map(|actor| format!("by {}", actor_name(actor)))
         .unwrap_or_default();
+    let paid_on = detail("payment_date");
     let notes = [
         by,
+        if paid_on.is_empty() {
+            paid_on
+        } else {
+            format!("paid on {paid_on}")
+        },
         detail("remark"),
         detail("reference"),
+        not_submitted_text(&detail("not_submitted")),
         differences_text(&entry.detail),
     ];
     TimelineItem {
-        at: entry.at,
+        time: entry.at,
         class,
         title,
         note: join_notes(&notes),
     }
+}
+
+/// Says why an approval did not submit the invoice, although the account submits what is approved.
+fn not_submitted_text(reason: &str) -> String {
+    if reason.is_empty() {
+        return String::new();
+    }
+    format!("not submitted: {reason}")
 }
 
 /// Says how the document that was sent differs from the stored invoice.
@@ -124,10 +139,10 @@ pub(super) fn describe_step(entry: &TimelineEntry) -> TimelineItem {
     let (class, words) = match outcome {
         "done" => ("ok", "done"),
         "unchanged" => ("ok", "was done before"),
-        "refused" => ("bad", "refused by the authority"),
+        "refused" => ("bad", "rejected by the authority"),
         "retry" => ("wait", "failed; it is tried again"),
         "held" => ("wait", "not called, because the authority fails at present"),
-        "paused" => ("warn", "given up until an operator acts"),
+        "paused" => ("warn", "failed; paused until an operator acts"),
         "" => ("info", "under way"),
         other => ("", other),
     };
@@ -142,7 +157,7 @@ pub(super) fn describe_step(entry: &TimelineEntry) -> TimelineItem {
         detail_text(&entry.detail, "error"),
     ];
     TimelineItem {
-        at: entry.at,
+        time: entry.at,
         class,
         title: format!("{step}: {words}"),
         note: join_notes(&notes),
@@ -154,14 +169,14 @@ pub(super) fn describe_delivery(entry: &TimelineEntry) -> TimelineItem {
     let answer = match (is_delivered, detail_text(&entry.detail, "status")) {
         (true, status) => format!("delivered, answered {status}"),
         (false, status) if status.is_empty() => "no answer".to_owned(),
-        (false, status) => format!("refused with {status}"),
+        (false, status) => format!("rejected with {status}"),
     };
     let attempt = entry
         .attempt
         .filter(|attempt| *attempt > 1)
         .map(|attempt| format!("attempt {attempt}"));
     TimelineItem {
-        at: entry.at,
+        time: entry.at,
         class: if is_delivered { "ok" } else { "warn" },
         title: format!("Your webhook was told of {}: {answer}", entry.name),
         note: join_notes(&[
@@ -223,11 +238,11 @@ fn duration_text(ms: Option<i64>) -> String {
 }
 
 fn join_notes(notes: &[String]) -> String {
-    let said = notes
+    let filled = notes
         .iter()
         .filter(|note| !note.is_empty())
         .map(String::as_str);
-    said.collect::<Vec<_>>().join(" · ")
+    filled.collect::<Vec<_>>().join(" · ")
 }
 
 #[cfg(test)]
@@ -306,6 +321,12 @@ mod tests {
             (EntryKind::Event, "invoice.status-updated", None, status),
             (
                 EntryKind::Event,
+                "invoice.status-updated",
+                None,
+                json!({ "status": "approved", "not_submitted": "It lacks a code." }),
+            ),
+            (
+                EntryKind::Event,
                 "payment.status-updated",
                 None,
                 json!({ "amount": 10.50, "reference": "R1" }),
@@ -314,7 +335,7 @@ mod tests {
                 EntryKind::Event,
                 "payment.status-updated",
                 None,
-                json!({ "amount": "1234567.5" }),
+                json!({ "amount": "1234567.5", "payment_date": "2026-02-03" }),
             ),
             (
                 EntryKind::Event,
@@ -355,12 +376,13 @@ mod tests {
         });
         insta::assert_snapshot!(lines.join("\n"), @r"
         : The status went from draft to approved (by an operator at the command line · fine)
+        : The status is approved (by an operator at the command line · not submitted: It lacks a code.)
         : A payment of NGN 10.50 was recorded (by an operator at the command line · R1)
-        : A payment of NGN 1,234,567.50 was recorded (by an operator at the command line)
+        : A payment of NGN 1,234,567.50 was recorded (by an operator at the command line · paid on 2026-02-03)
         : A payment of NGN 1,234.50 was taken back (by an operator at the command line · R1)
         : The payment status was set (by an operator at the command line)
         ok: Signature: done (attempt 2 · 53 ms)
-        bad: Check of the data: refused by the authority (attempt 2 · 53 ms · tin is odd)
+        bad: Check of the data: rejected by the authority (attempt 2 · 53 ms · tin is odd)
         info: Transmission to the customer: under way (attempt 2 · 53 ms)
         ok: Your webhook was told of invoice.created: delivered, answered 200 (attempt 2 · 53 ms)
         warn: Your webhook was told of invoice.created: no answer (attempt 2 · 53 ms)

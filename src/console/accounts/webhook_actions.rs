@@ -61,7 +61,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 pub(super) struct NewSecretPage {
     pub(super) frame: Frame,
     /// The address of the endpoint's page.
-    pub(super) here: String,
+    pub(super) endpoint_page: String,
     pub(super) text: String,
     /// True if the text is a public key, which is no secret.
     pub(super) is_public: bool,
@@ -71,7 +71,7 @@ pub(super) struct NewSecretPage {
 #[template(path = "accounts/webhook_test.html")]
 struct TestPage {
     frame: Frame,
-    here: String,
+    endpoint_page: String,
     is_delivered: bool,
     status: Option<u16>,
     duration_ms: u128,
@@ -85,7 +85,7 @@ struct TestPage {
 #[template(path = "accounts/webhook_grade.html")]
 struct GradePage {
     frame: Frame,
-    here: String,
+    endpoint_page: String,
     graded: GradeReport,
 }
 
@@ -109,7 +109,7 @@ async fn rotate_secret(
     let public_key = secret.public_key();
     show(&NewSecretPage {
         frame: Frame::for_account(&session, "Your new signing secret").with_section("Webhooks"),
-        here: target.path,
+        endpoint_page: target.path,
         is_public: public_key.is_some(),
         text: public_key.unwrap_or_else(|| secret.text().expose_secret().to_owned()),
     })
@@ -163,7 +163,7 @@ fn test_page(session: &AccountSession, target: WebhookTarget, attempt: AttemptRe
     let guidance = Guidance::for_failure(Some(attempt.outcome.name()), attempt.status);
     TestPage {
         frame: Frame::for_account(session, "Test of the webhook").with_section("Webhooks"),
-        here: target.path,
+        endpoint_page: target.path,
         is_delivered,
         status: attempt.status,
         duration_ms: attempt.duration.as_millis(),
@@ -189,7 +189,7 @@ async fn grade_receiver(
         GradingOutcome::Unanswered(attempt) => show(&test_page(&session, target, attempt)),
         GradingOutcome::Graded(graded) => show(&GradePage {
             frame: Frame::for_account(&session, "Grade of the webhook").with_section("Webhooks"),
-            here: target.path,
+            endpoint_page: target.path,
             graded,
         }),
     }

@@ -11,18 +11,18 @@ pub(super) struct WebhookHealth {
     pub(super) note: String,
     /// The time of the next attempt, if deliveries are paused because all attempts fail and this time is still to come;
     /// else `None`.
-    pub(super) until: Option<Timestamp>,
+    pub(super) next_attempt: Option<Timestamp>,
 }
 
 impl WebhookHealth {
     pub(super) fn from_endpoint(
         endpoint: Option<&Endpoint>,
-        failing: Option<&FailureStreak>,
+        streak: Option<&FailureStreak>,
     ) -> Self {
         let health = |class, text, note: &str| Self {
             badge: Badge { class, text },
             note: note.to_owned(),
-            until: None,
+            next_attempt: None,
         };
         let Some(endpoint) = endpoint else {
             return health(
@@ -38,20 +38,20 @@ impl WebhookHealth {
                 .unwrap_or("It was disabled.");
             return health("bad", "Disabled", reason);
         }
-        let Some(failing) = failing else {
+        let Some(streak) = streak else {
             return health(
                 "ok",
                 "Healthy",
                 "The last attempt succeeded, or none was made since it was set up or enabled.",
             );
         };
-        let failures = format!("{} attempts in a row failed.", failing.failures);
-        match failing.parked_until {
+        let failures = format!("{} attempts in a row failed.", streak.failures);
+        match streak.parked_until {
             None => health("warn", "Failing", &failures),
             Some(until) => {
                 let note = format!("{failures} Deliveries wait until one succeeds.");
                 Self {
-                    until: Some(until),
+                    next_attempt: Some(until),
                     ..health("bad", "Paused", &note)
                 }
             }
@@ -62,7 +62,7 @@ impl WebhookHealth {
     /// there is something to send.
     pub(super) fn without_past_time(self, now: Timestamp) -> Self {
         Self {
-            until: self.until.filter(|until| *until > now),
+            next_attempt: self.next_attempt.filter(|until| *until > now),
             ..self
         }
     }
@@ -78,7 +78,7 @@ impl WebhookHealth {
                 text: "Idle",
             },
             note: "No event was sent in the last 24 hours.".to_owned(),
-            until: None,
+            next_attempt: None,
         }
     }
 
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn an_endpoint_that_only_fails_says_until_when() {
         let at = Timestamp::UNIX_EPOCH;
-        let failing = FailureStreak {
+        let streak = FailureStreak {
             since: at,
             last: at,
             failures: 7,
@@ -116,16 +116,23 @@ mod tests {
         };
         let owner = crate::domain::kernel::ids::TaxpayerId(1);
         let endpoint = Endpoint::new(1, owner, "https://example.com".into(), at);
-        let parked = WebhookHealth::from_endpoint(Some(&endpoint), Some(&failing));
-        assert_eq!((parked.badge.text, parked.until), ("Paused", Some(at)));
+        let parked = WebhookHealth::from_endpoint(Some(&endpoint), Some(&streak));
+        assert_eq!(
+            (parked.badge.text, parked.next_attempt),
+            ("Paused", Some(at))
+        );
         assert_eq!(
             parked.note,
             "7 attempts in a row failed. Deliveries wait until one succeeds."
         );
         let second = |second| Timestamp::from_second(second).unwrap();
         for (now, until) in [(second(-1), Some(at)), (at, None), (second(1), None)] {
-            let parked = WebhookHealth::from_endpoint(Some(&endpoint), Some(&failing));
-            assert_eq!(parked.without_past_time(now).until, until, "at {now}");
+            let parked = WebhookHealth::from_endpoint(Some(&endpoint), Some(&streak));
+            assert_eq!(
+                parked.without_past_time(now).next_attempt,
+                until,
+                "at {now}"
+            );
         }
         assert_eq!(
             WebhookHealth::from_endpoint(Some(&endpoint), None)
@@ -133,13 +140,13 @@ mod tests {
                 .text,
             "Healthy"
         );
-        for (failing, has_attempts, badge) in [
+        for (streak, has_attempts, badge) in [
             (None, false, "Idle"),
             (None, true, "Healthy"),
-            (Some(&failing), false, "Paused"),
-            (Some(&failing), true, "Paused"),
+            (Some(&streak), false, "Paused"),
+            (Some(&streak), true, "Paused"),
         ] {
-            let health = WebhookHealth::from_endpoint(Some(&endpoint), failing);
+            let health = WebhookHealth::from_endpoint(Some(&endpoint), streak);
             let shown = health.with_last_day(has_attempts);
             assert_eq!(shown.badge.text, badge, "{has_attempts}");
         }

@@ -88,7 +88,7 @@ async fn add_endpoint(
     let endpoint = session.send(state, command).await?;
     Ok(NewSecretPage {
         frame: Frame::for_account(session, "Your new signing secret").with_section("Webhooks"),
-        here: WebhookTarget::new(session, endpoint.key).path,
+        endpoint_page: WebhookTarget::new(session, endpoint.key).path,
         is_public: false,
         text: secret.text().expose_secret().to_owned(),
     })

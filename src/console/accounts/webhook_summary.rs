@@ -19,7 +19,7 @@ pub(super) struct WebhookSummary {
     /// The path of this endpoint's page, below that of the account.
     pub(super) path: String,
     /// The number of endpoints that fail or are disabled.
-    pub(super) failing: u64,
+    pub(super) failing_count: u64,
     /// The endpoints with failed deliveries, those with the most first.
     pub(super) dead: Vec<DeadLetters>,
 }
@@ -37,8 +37,9 @@ pub(super) struct DeadLetters {
 impl WebhookSummary {
     pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Self, ApiError> {
         let endpoints = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer).await?;
-        let open = delivery_log::count_undelivered_by_endpoint(&state.store, taxpayer).await?;
-        let summary = Self::new(taxpayer, &endpoints, &open);
+        let undelivered =
+            delivery_log::count_undelivered_by_endpoint(&state.store, taxpayer).await?;
+        let summary = Self::new(taxpayer, &endpoints, &undelivered);
         Ok(Self {
             health: summary.health.without_past_time(state.now()),
             ..summary
@@ -48,18 +49,20 @@ impl WebhookSummary {
     fn new(
         taxpayer: TaxpayerId,
         endpoints: &[EndpointWithStreak],
-        open: &HashMap<EndpointKey, UndeliveredCounts>,
+        undelivered: &HashMap<EndpointKey, UndeliveredCounts>,
     ) -> Self {
         let healths = endpoints.iter().map(endpoint_health);
-        let failing = healths.map(|health| u64::from(health.is_failing())).sum();
+        let failing_count = healths.map(|health| u64::from(health.is_failing())).sum();
         let worst = endpoints
             .iter()
             .min_by_key(|one| Reverse(endpoint_health(one).severity()));
         let key = worst.map_or(taxpayer.into(), |(endpoint, _)| endpoint.key);
-        let dead = open.iter().filter(|(_, open)| open.dead > 0);
+        let dead = undelivered
+            .iter()
+            .filter(|(_, undelivered)| undelivered.dead > 0);
         let mut dead: Vec<_> = dead
-            .map(|(key, open)| DeadLetters {
-                count: open.dead.unsigned_abs(),
+            .map(|(key, undelivered)| DeadLetters {
+                count: undelivered.dead.unsigned_abs(),
                 endpoint: label_unless_single(endpoints, *key),
                 path: format!("/webhooks/deliveries?endpoint={}&state=dead", key.name()),
             })
@@ -69,14 +72,14 @@ impl WebhookSummary {
             health: worst.map_or_else(|| WebhookHealth::from_endpoint(None, None), endpoint_health),
             endpoint: label_unless_single(endpoints, key),
             path: endpoint_path(key),
-            failing,
+            failing_count,
             dead,
         }
     }
 }
 
-fn endpoint_health((endpoint, failing): &EndpointWithStreak) -> WebhookHealth {
-    WebhookHealth::from_endpoint(Some(endpoint), failing.as_ref())
+fn endpoint_health((endpoint, streak): &EndpointWithStreak) -> WebhookHealth {
+    WebhookHealth::from_endpoint(Some(endpoint), streak.as_ref())
 }
 
 /// Returns the label of an endpoint; an empty text if it is the only one.
@@ -150,13 +153,13 @@ mod tests {
                 pending: 5,
                 dead: 2,
             };
-            let open = dead.iter().map(|key| (*key, counts)).collect();
-            let summary = WebhookSummary::new(TAXPAYER, &all, &open);
+            let undelivered = dead.iter().map(|key| (*key, counts)).collect();
+            let summary = WebhookSummary::new(TAXPAYER, &all, &undelivered);
             let (badge, label, path, failing) = expected;
             assert_eq!(summary.health.badge.text, badge, "{endpoints:?}");
             assert_eq!(summary.endpoint, label, "{endpoints:?}");
             assert_eq!(summary.path, path, "{endpoints:?}");
-            assert_eq!(summary.failing, failing, "{endpoints:?}");
+            assert_eq!(summary.failing_count, failing, "{endpoints:?}");
             let links: Vec<_> = summary.dead.iter().map(|one| one.path.clone()).collect();
             let wanted = dead.iter().map(|key| {
                 let name = key.name();

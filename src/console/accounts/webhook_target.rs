@@ -77,7 +77,7 @@ pub(super) struct EndpointLine {
     pub(super) endpoint: Endpoint,
     pub(super) path: String,
     pub(super) badge: Badge,
-    pub(super) open: UndeliveredCounts,
+    pub(super) undelivered: UndeliveredCounts,
 }
 
 /// Returns the endpoints other than the default one, each with the numbers of its undelivered events.
@@ -88,14 +88,14 @@ pub(super) async fn added_endpoints(
 ) -> Result<Vec<EndpointLine>, ApiError> {
     let id = session.taxpayer;
     let mut lines = Vec::new();
-    for (endpoint, failing) in webhooks::owned_by_with_streaks(state.store.reader(), id).await? {
+    for (endpoint, streak) in webhooks::owned_by_with_streaks(state.store.reader(), id).await? {
         if endpoint.key.is_default() {
             continue;
         }
         lines.push(EndpointLine {
             path: WebhookTarget::new(session, endpoint.key).path,
-            badge: WebhookHealth::from_endpoint(Some(&endpoint), failing.as_ref()).badge,
-            open: undelivered.get(&endpoint.key).copied().unwrap_or_default(),
+            badge: WebhookHealth::from_endpoint(Some(&endpoint), streak.as_ref()).badge,
+            undelivered: undelivered.get(&endpoint.key).copied().unwrap_or_default(),
             endpoint,
         });
     }

@@ -59,7 +59,7 @@ struct WebhookPage {
     target: WebhookTarget,
     endpoint: Option<Endpoint>,
     health: WebhookHealth,
-    open: UndeliveredCounts,
+    undelivered: UndeliveredCounts,
     /// The outcomes of the deliveries of the last day by hour; empty if nothing was attempted.
     charts: Vec<Chart>,
     /// The maximum number of attempts that the charts count, if it was reached; `None` if the charts count all.
@@ -204,7 +204,7 @@ pub(super) async fn render(
     forms: ActionForms,
 ) -> Answer {
     let store = &state.store;
-    let (endpoint, failing) = webhooks::find_by_key_with_streak(store.reader(), target.key)
+    let (endpoint, streak) = webhooks::find_by_key_with_streak(store.reader(), target.key)
         .await?
         .unzip();
     let (replays, _) = replays::page_for_endpoint(store, target.key, NEWEST_REPLAYS).await?;
@@ -221,10 +221,10 @@ pub(super) async fn render(
         StatusCode::UNPROCESSABLE_ENTITY
     };
     let charts = charts(&day.hours);
-    let health = WebhookHealth::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref());
-    let open = delivery_log::count_undelivered_by_endpoint(store, session.taxpayer).await?;
+    let health = WebhookHealth::from_endpoint(endpoint.as_ref(), streak.flatten().as_ref());
+    let undelivered = delivery_log::count_undelivered_by_endpoint(store, session.taxpayer).await?;
     let (frame, others) = if target.is_default() {
-        let others = added_endpoints(state, session, &open).await?;
+        let others = added_endpoints(state, session, &undelivered).await?;
         (Frame::for_account(session, "Webhooks"), others)
     } else {
         let frame = Frame::for_account(session, "Webhook endpoint").with_section("Webhooks");
@@ -233,7 +233,7 @@ pub(super) async fn render(
     let page = WebhookPage {
         frame,
         base: base_path(session),
-        open: open.get(&target.key).copied().unwrap_or_default(),
+        undelivered: undelivered.get(&target.key).copied().unwrap_or_default(),
         health: health
             .with_last_day(!charts.is_empty())
             .without_past_time(state.now()),

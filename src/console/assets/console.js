@@ -2,23 +2,23 @@
 (() => {
   "use strict";
   let streams = [];
-  // A table or a text that is larger than its box can be scrolled with the keyboard.
-  const reach = () => document.querySelectorAll(".wide, pre").forEach((box) => {
+  // Lets people scroll a table or a text that is larger than its box with the keyboard.
+  const makeScrollable = () => document.querySelectorAll(".wide, pre").forEach((box) => {
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
   });
   // Updates a part in place: elements stay, and only their differences change, so that what the reader opened stays open.
-  // A node that has the focus or is selected is neither moved nor removed, and its text is not changed, as long as this is
-  // so. If it is gone on the server, it is shown faint until then. Rows with the same data-key are the same row.
+  // A node with the focus or in the selection is in use: it is not moved, removed or changed. If the server no longer has
+  // it, it is shown faint until it can be removed. Rows with the same data-key are the same row.
   const isInUse = (node) => {
     const selection = getSelection();
     return node.contains(document.activeElement)
       || (!selection.isCollapsed && selection.rangeCount > 0 && selection.getRangeAt(0).intersectsNode(node));
   };
-  // Attributes that the reader or this script has set stay.
-  const KEPT = ["open", "tabindex"];
+  // The attributes that the reader or this script may have set. An update does not remove them.
+  const KEPT_ATTRIBUTES = ["open", "tabindex"];
   const updateAttributes = (from, to) => {
     [...from.attributes].forEach(({ name }) => {
-      if (!to.hasAttribute(name) && !KEPT.includes(name)) from.removeAttribute(name);
+      if (!to.hasAttribute(name) && !KEPT_ATTRIBUTES.includes(name)) from.removeAttribute(name);
     });
     [...to.attributes].forEach(({ name, value }) => {
       if (from.getAttribute(name) !== value) from.setAttribute(name, value);
@@ -51,7 +51,7 @@
       gone.classList?.add("gone");
       isDone = false;
     });
-    // From the last to the first, so that a node in use can stay where it is: the others move around it.
+    // Goes from the last node to the first, so that a node in use can stay at its place: the others move around it.
     wanted.reduceRight((next, node) => {
       const isInPlace = node.parentNode === from && node.nextSibling === next;
       if (!isInPlace && !(node.parentNode === from && isInUse(node))) from.insertBefore(node, next);
@@ -65,7 +65,7 @@
     template.innerHTML = html;
     clearTimeout(part.retry);
     if (!updateChildren(part, template.content)) part.retry = setTimeout(() => show(part, html), RETRY_MS);
-    reach();
+    makeScrollable();
   };
   const stop = () => { streams.forEach((stream) => stream.close()); streams = []; };
   const start = () => {
@@ -78,7 +78,7 @@
   };
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : start()));
   window.addEventListener("pagehide", stop);
-  document.addEventListener("toggle", reach, true);
+  document.addEventListener("toggle", makeScrollable, true);
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;
@@ -87,7 +87,7 @@
       await navigator.clipboard.writeText(text.textContent);
       button.textContent = button.dataset.copied;
     } catch {
-      // The browser does not allow it. The text is selected, so that the reader can copy it.
+      // The browser does not allow the copy. The text is selected instead, so that the reader can copy it.
       getSelection().selectAllChildren(text);
     }
   });
@@ -140,8 +140,8 @@
     xml: "application/xml", csv: "text/csv", ndjson: "application/x-ndjson", jsonl: "application/x-ndjson", json: "application/json",
     xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
   };
-  // Reloads an import or a correction in progress until it is done. The header says that nobody asked for this page, so that
-  // a page that is merely open does not keep the session alive.
+  // Reloads an import or a correction in progress until it is done. The header says that the script sent the request, so
+  // that a page that is merely open does not keep the session alive.
   const FOLLOW_MS = 2000;
   const follow = (result) => {
     const shown = () => result.querySelector("[data-follow]")?.dataset.follow;
@@ -150,7 +150,7 @@
     setTimeout(async () => {
       try {
         const answer = await fetch(address, { headers: { "x-follows": "true" } });
-        // After the session has ended. The page of a correction has forms in which somebody may be writing.
+        // The session has ended. The page of a correction stays open, because somebody may be writing in its forms.
         if (answer.redirected) return result.id === "correction" ? undefined : location.assign(answer.url);
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         const next = page.getElementById(result.id);
@@ -158,8 +158,8 @@
       } catch {
         // The next try may reach the service again.
       }
-      reach();
-      // Another import that is shown by now is followed already.
+      makeScrollable();
+      // If the page shows another import by now, that one is followed already.
       if (shown() === address) follow(result);
     }, FOLLOW_MS);
   };
@@ -179,7 +179,7 @@
         const answer = await fetch(`${form.getAttribute("action")}?${query}`, {
           method: "POST", body: file, headers: { "content-type": type, "x-csrf-token": form.dataset.token },
         });
-        // After the session has ended the answer is the sign-in, which is no part of this page.
+        // The session has ended: the answer is the sign-in page, which is not a part of this page.
         if (answer.redirected) return location.assign(answer.url);
         const isPart = answer.ok || answer.status === 422;
         const part = isPart ? await answer.text() : "";
@@ -191,10 +191,10 @@
         result.textContent = "The file could not be sent. Try again.";
       }
       buttons().forEach((button) => { button.disabled = false; });
-      reach();
+      makeScrollable();
       // An import in progress has a page of its own, where it can also be cancelled.
-      const begun = !isPreview && result.querySelector("[data-follow]")?.dataset.follow;
-      if (begun) location.assign(begun);
+      const importPage = !isPreview && result.querySelector("[data-follow]")?.dataset.follow;
+      if (importPage) location.assign(importPage);
       else follow(result);
     };
     buttons().forEach((button) => { button.disabled = false; });
@@ -223,10 +223,10 @@
       buttons().forEach((button) => { button.disabled = false; });
     });
   });
-  // Who leaves a page with a long form that was changed and not sent is asked first.
+  // The browser asks before somebody leaves a page with a long form that was changed and not sent.
   let hasUnsaved = document.querySelector("[data-guard=typed]") !== null;
   document.addEventListener("input", (event) => { hasUnsaved ||= Boolean(event.target.form?.matches("[data-guard]")); });
-  // Only pages with such a form ask: some browsers keep no page in their memory that may ask.
+  // Only pages with such a form get the listener, because some browsers keep no page with it in their memory.
   if (document.querySelector("[data-guard]")) {
     window.addEventListener("beforeunload", (event) => { if (hasUnsaved) event.preventDefault(); });
   }
@@ -258,29 +258,29 @@
   const kept = (isBack && history.state?.once) || {};
   tokens().forEach((token) => { token.value = kept[nameOfToken(token)] ?? token.value; });
   history.replaceState({ once: Object.fromEntries(tokens().map((token) => [nameOfToken(token), token.value])) }, "");
-  // Keeps what was typed into a form while the person signs in again or confirms the password, and puts it back afterwards:
-  // only in this tab, for at most an hour, and without passwords and codes.
+  // Keeps the typed values of a form while the person signs in again or confirms the password, and fills them in again
+  // afterwards: only in this tab, for at most an hour, and without passwords and codes.
   const TYPED_FOR_MS = 3600 * 1000;
-  // Hidden fields that say which stored values the page showed. They go with what was typed, so that the server still
-  // notices what was changed meanwhile.
-  const SHOWN = ["seen", "before", "payable", "shown_customer"];
+  // Hidden fields that say which stored values the page showed. They are kept with the typed values, so that the server
+  // still notices what was changed meanwhile.
+  const SHOWN_VALUES = ["seen", "before", "payable", "shown_customer"];
   const fieldsOf = (form) => [...form.elements].filter(({ name, type }) => name && name !== "code"
-    && (SHOWN.includes(name) || !["hidden", "password", "file", "submit"].includes(type)));
+    && (SHOWN_VALUES.includes(name) || !["hidden", "password", "file", "submit"].includes(type)));
   const isBox = ({ type }) => type === "checkbox" || type === "radio";
-  const nameOfTyped = (form) => nameOf(form, [...TOKENS, ...SHOWN]);
+  const nameOfTyped = (form) => nameOf(form, [...TOKENS, ...SHOWN_VALUES]);
   // A form that is too large to be kept is sent all the same.
   const keep = (typed) => { try { sessionStorage.setItem("typed", JSON.stringify(typed)); } catch { sessionStorage.removeItem("typed"); } };
-  // The pages that lead back to the form. What is typed there is not kept, and takes no place of what is.
-  const ON_THE_WAY = /^\/(sign-in|account\/confirm)/;
+  // The pages between the form and its return. Their own values are not kept, and do not replace the kept ones.
+  const DETOUR = /^\/(sign-in|account\/confirm)/;
   const keepTyped = (form) => {
-    if (!form.elements.csrf || ON_THE_WAY.test(location.pathname)) return;
+    if (!form.elements.csrf || DETOUR.test(location.pathname)) return;
     const fields = fieldsOf(form).map((field) => [field.name, field.value, field.checked ?? null]);
     const lines = form.elements.line_count?.value;
     keep({ form: nameOfTyped(form), action: form.getAttribute("action"), fields, lines, until: Date.now() + TYPED_FOR_MS });
   };
-  // Lets the server show as many lines of an invoice as were typed. The page lacks the fields in `further`.
-  const showLines = (form, lines, further) => {
-    further.filter(([name]) => name.startsWith("lines.") && !name.endsWith(".remove")).forEach(([name, value]) => {
+  // Lets the server show as many lines of an invoice as were typed. `missingFields` are typed fields that the page lacks.
+  const showLines = (form, lines, missingFields) => {
+    missingFields.filter(([name]) => name.startsWith("lines.") && !name.endsWith(".remove")).forEach(([name, value]) => {
       form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
     });
     form.elements.line_count.value = lines;
@@ -289,42 +289,42 @@
     form.append(button);
     form.requestSubmit(button);
   };
-  const putBackTyped = () => {
+  const fillInTyped = () => {
     const typed = JSON.parse(sessionStorage.getItem("typed"));
     if (!typed) return;
-    if (ON_THE_WAY.test(location.pathname)) {
+    if (DETOUR.test(location.pathname)) {
       const isLost = typed.isLost || location.search.includes("ended=true") || location.pathname === "/account/confirm";
       return keep({ ...typed, isLost });
     }
-    // The form was refused before it was processed, such as after a sign-in in another tab: its page puts the text back.
+    // The form was refused before it was processed, such as after a sign-in in another tab. Its page fills in the values.
     if (document.querySelector("[data-unsent]")) return keep({ ...typed, isLost: true });
     sessionStorage.removeItem("typed");
     // Forms with the same address differ in their hidden fields.
     const alike = [...document.forms].filter((one) => one.getAttribute("action") === typed.action);
     const form = alike.find((one) => nameOfTyped(one) === typed.form) ?? (alike.length === 1 ? alike[0] : null);
     if (!form || !typed.isLost || typed.until < Date.now()) return;
-    const left = fieldsOf(form);
-    const further = [];
+    const openFields = fieldsOf(form);
+    const missingFields = [];
     typed.fields.forEach(([name, value, isChecked]) => {
-      // Rows may have come or gone, so a box is known by its value, not by its place.
-      const place = left.findIndex((field) => field.name === name && (!isBox(field) || field.value === value));
-      if (place < 0) return further.push([name, value]);
-      const [field] = left.splice(place, 1);
+      // Rows may have been added or removed, so a box is recognised by its value, not by its position.
+      const position = openFields.findIndex((field) => field.name === name && (!isBox(field) || field.value === value));
+      if (position < 0) return missingFields.push([name, value]);
+      const [field] = openFields.splice(position, 1);
       if (isBox(field)) field.checked = isChecked;
       else field.value = value;
     });
-    if (typed.lines && form.elements.line_count?.value !== typed.lines) return showLines(form, typed.lines, further);
-    const told = document.createElement("p");
-    told.className = "notice";
-    told.role = "status";
-    told.textContent = "What you typed is here again. It was not sent yet.";
+    if (typed.lines && form.elements.line_count?.value !== typed.lines) return showLines(form, typed.lines, missingFields);
+    const notice = document.createElement("p");
+    notice.className = "notice";
+    notice.role = "status";
+    notice.textContent = "What you typed is here again. It was not sent yet.";
     hasUnsaved ||= form.matches("[data-guard]");
-    form.prepend(told);
+    form.prepend(notice);
     for (let folded = form.closest("details"); folded; folded = folded.parentElement.closest("details")) folded.open = true;
     fieldsOf(form).find(({ type }) => type !== "hidden")?.focus();
   };
-  putBackTyped();
-  // A page that comes back from the browser's memory has forms that can be sent again.
+  fillInTyped();
+  // When the browser shows a page from its memory again, the forms of the page can be sent again.
   window.addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((form) => {
     delete form.dataset.sent;
     form.querySelectorAll("button").forEach((button) => { button.disabled = false; });
@@ -341,6 +341,6 @@
   document.querySelector("[data-focus]")?.focus();
   // On a phone the navigation is a strip: it is moved so that the current page is in view.
   document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-  reach();
+  makeScrollable();
   if (!document.hidden) start();
 })();

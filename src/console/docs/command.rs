@@ -1,5 +1,5 @@
-//! The shell command that calls an operation. In it, the variables `URL`, `KEY`, `SIK` and `OPK` stand for the address
-//! of the service and the keys of a taxpayer, an integrator and an operator.
+//! The shell command that calls an operation. Its variables `URL`, `KEY`, `SIK` and `OPK` stand for the address of the
+//! service and the keys of a taxpayer, an integrator and an operator.
 
 use serde_json::Value;
 
@@ -75,29 +75,29 @@ mod tests {
 
     #[test]
     fn a_command_has_the_address_the_key_and_the_body() {
-        let shown = |id| curl_command(&find_by_id(id).unwrap());
+        let command = |id| curl_command(&find_by_id(id).unwrap());
         assert_eq!(
-            shown("get_invoice"),
+            command("get_invoice"),
             "curl -sS \"$URL/v1/tax-payers/invoices/1\" \\\n  -H \"x-api-key: $KEY\""
         );
-        let created = shown("create_taxpayer");
+        let created = command("create_taxpayer");
         assert!(created.starts_with(
             "curl -sS \"$URL/v1/system-integrators/taxpayers\" \\\n  -H \"x-api-key: $SIK\" \\\n"
         ));
-        assert!(shown("confirm_receipt").starts_with("curl -sS -X PATCH "));
-        assert_eq!(shown("live"), "curl -sS \"$URL/health/live\"");
+        assert!(command("confirm_receipt").starts_with("curl -sS -X PATCH "));
+        assert_eq!(command("live"), "curl -sS \"$URL/health/live\"");
         for (id, end) in [
             ("get_invoice_pdf", " \\\n  -o invoice.pdf"),
             ("get_supplier_invoice_pdf", " \\\n  -o invoice.pdf"),
             ("get_taxpayers_qr_png", " \\\n  -o qr.png"),
             ("get_invoice_qr_svg", "$KEY\""),
         ] {
-            assert!(shown(id).ends_with(end), "{id}: {}", shown(id));
+            assert!(command(id).ends_with(end), "{id}: {}", command(id));
         }
     }
 
     #[test]
-    fn nothing_is_left_to_fill_in() {
+    fn the_address_of_a_command_has_no_placeholder() {
         for operation in all() {
             let address = curl_command(operation);
             let address = address.lines().next().unwrap();

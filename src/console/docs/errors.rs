@@ -16,7 +16,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// The names of the guide and of its section that contain the table of error codes.
-const TABLE: (&str, &str) = ("contract", "errors");
+const ERROR_TABLE: (&str, &str) = ("contract", "errors");
 
 /// The maximum number of operations that the page of a code lists.
 const OPERATIONS_SHOWN_MAX: usize = 60;
@@ -55,7 +55,7 @@ struct ErrorPage {
     example: String,
     operations: Vec<Operation>,
     /// The number of operations that are not listed.
-    more: usize,
+    unlisted: usize,
 }
 
 /// GET /docs/errors: lists all error codes.
@@ -76,7 +76,7 @@ fn show_code(code: web::Path<String>) -> Ready<Answer> {
     let all = operations::all().iter().copied();
     let failing = all.filter(|one| one.failures().any(|(_, name)| name == code.as_str()));
     let mut operations: Vec<_> = failing.collect();
-    let more = operations.len().saturating_sub(OPERATIONS_SHOWN_MAX);
+    let unlisted = operations.len().saturating_sub(OPERATIONS_SHOWN_MAX);
     operations.truncate(OPERATIONS_SHOWN_MAX);
     ready(show(&ErrorPage {
         frame: docs_frame(code.as_str(), ERRORS),
@@ -85,7 +85,7 @@ fn show_code(code: web::Path<String>) -> Ready<Answer> {
             .map_or_else(String::new, |(statuses, _)| statuses.replace('`', "")),
         example: operations::failure_example(code.as_str()),
         operations,
-        more,
+        unlisted,
     }))
 }
 
@@ -96,7 +96,7 @@ pub(super) fn code_rows() -> Vec<CodeRow> {
 
 fn code_row(code: ErrorCode) -> CodeRow {
     let advice = guide_table_row(code.as_str()).map_or("", |(_, advice)| advice);
-    let guide = guides::find_guide(TABLE.0);
+    let guide = guides::find_guide(ERROR_TABLE.0);
     CodeRow {
         code: code.as_str(),
         status: code.status().as_u16(),
@@ -108,7 +108,7 @@ fn code_row(code: ErrorCode) -> CodeRow {
 /// Returns the statuses and the advice from the row of the guide's table that names this code. One row may name several
 /// codes.
 fn guide_table_row(code: &str) -> Option<(&'static str, &'static str)> {
-    let section = guides::find_guide(TABLE.0)?.section(TABLE.1)?;
+    let section = guides::find_guide(ERROR_TABLE.0)?.section(ERROR_TABLE.1)?;
     section.text.lines().find_map(|line| {
         let mut cells = line
             .strip_prefix("| ")?

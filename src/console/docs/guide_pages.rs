@@ -35,8 +35,8 @@ struct SectionPage {
     guide: &'static Guide,
     section: &'static Section,
     html: String,
-    before: Option<&'static Section>,
-    after: Option<&'static Section>,
+    previous: Option<&'static Section>,
+    next: Option<&'static Section>,
 }
 
 /// GET /docs/guides/{guide}: returns the page of a guide, or the guide itself if the name ends in `.md`.
@@ -67,14 +67,14 @@ fn show_section(names: web::Path<(String, String)>) -> Ready<Answer> {
         return ready(Err(ApiError::route_not_found()));
     };
     let section = &guide.sections[position];
-    let before = position.checked_sub(1);
+    let previous = position.checked_sub(1);
     ready(show(&SectionPage {
         frame: docs_frame(&section.plain_title(), guide.label),
         guide,
         section,
         html: guide.html(section.text),
-        before: before.and_then(|position| guide.sections.get(position)),
-        after: guide.sections.get(position + 1),
+        previous: previous.and_then(|position| guide.sections.get(position)),
+        next: guide.sections.get(position + 1),
     }))
 }
 

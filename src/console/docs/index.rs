@@ -45,7 +45,7 @@ fn show_index() -> Ready<Answer> {
     }))
 }
 
-/// GET /docs: redirects to the address of the first page, so that it has only one.
+/// GET /docs: redirects to `/docs/`, so that the first page has only one address.
 fn redirect_to_docs() -> Ready<HttpResponse> {
     let mut answer = HttpResponse::TemporaryRedirect();
     ready(answer.insert_header((LOCATION, "/docs/")).finish())

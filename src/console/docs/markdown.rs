@@ -7,7 +7,7 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag
 /// plain text. A heading of the third level becomes `h2`, because it is the highest below the title of a section.
 pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> String {
     let events: Vec<_> = parse(text).collect();
-    let mut shown = Vec::with_capacity(events.len());
+    let mut rendered = Vec::with_capacity(events.len());
     // One entry for each link that has begun and not ended: true if the link has an address.
     let mut open_links = Vec::new();
     for (position, event) in events.iter().enumerate() {
@@ -15,47 +15,47 @@ pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> St
             Event::Start(Tag::Link { dest_url, .. }) => {
                 let address = resolve(dest_url);
                 open_links.push(address.is_some());
-                shown.extend(address.map(link_start));
+                rendered.extend(address.map(link_start));
             }
             Event::End(TagEnd::Link) => {
                 if open_links.pop() == Some(true) {
-                    shown.push(raw("</a>"));
+                    rendered.push(raw_html("</a>"));
                 }
             }
             Event::Start(Tag::Heading { level, .. }) => {
                 let title = plain_text(&events[position..], TagEnd::Heading(*level));
-                shown.push(heading_start(*level, &title));
+                rendered.push(heading_start(*level, &title));
             }
             Event::End(TagEnd::Heading(level)) => {
-                shown.push(Event::End(TagEnd::Heading(shown_level(*level))));
+                rendered.push(Event::End(TagEnd::Heading(page_level(*level))));
             }
             Event::Start(Tag::CodeBlock(_)) => {
-                shown.push(raw("<pre class=\"body\" tabindex=\"0\"><code>"));
+                rendered.push(raw_html("<pre class=\"body\" tabindex=\"0\"><code>"));
             }
-            Event::End(TagEnd::CodeBlock) => shown.push(raw("</code></pre>")),
+            Event::End(TagEnd::CodeBlock) => rendered.push(raw_html("</code></pre>")),
             Event::Start(Tag::Table(_)) => {
-                shown.push(raw(
+                rendered.push(raw_html(
                     "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">",
                 ));
                 // A table with alignments would have inline styles, which the content policy of the pages forbids.
-                shown.push(Event::Start(Tag::Table(Vec::new())));
+                rendered.push(Event::Start(Tag::Table(Vec::new())));
             }
             Event::End(TagEnd::Table) => {
-                shown.push(Event::End(TagEnd::Table));
-                shown.push(raw("</div>"));
+                rendered.push(Event::End(TagEnd::Table));
+                rendered.push(raw_html("</div>"));
             }
-            Event::InlineHtml(tag) if &**tag == "<br>" => shown.push(Event::HardBreak),
+            Event::InlineHtml(tag) if &**tag == "<br>" => rendered.push(Event::HardBreak),
             Event::InlineHtml(tag) if tag.starts_with("<!--") => {}
-            Event::InlineHtml(tag) => shown.push(Event::Text(tag.clone())),
-            // HTML and comments are dropped. Of a picture only its text is shown.
+            Event::InlineHtml(tag) => rendered.push(Event::Text(tag.clone())),
+            // HTML and comments are dropped. A picture is replaced by its text.
             Event::Html(_)
             | Event::Start(Tag::Image { .. } | Tag::HtmlBlock)
             | Event::End(TagEnd::Image | TagEnd::HtmlBlock) => {}
-            other => shown.push(other.clone()),
+            other => rendered.push(other.clone()),
         }
     }
     let mut page = String::new();
-    html::push_html(&mut page, shown.into_iter());
+    html::push_html(&mut page, rendered.into_iter());
     page
 }
 
@@ -63,8 +63,8 @@ pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> St
 /// plain text, as does each picture.
 pub(super) fn resolve_links(text: &str, resolve: impl Fn(&str) -> Option<String>) -> String {
     let mut linked = String::with_capacity(text.len());
-    let mut done = 0;
-    for (event, place) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+    let mut copied_until = 0;
+    for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
         let address = match &event {
             Event::Start(Tag::Link {
                 link_type: LinkType::Inline,
@@ -74,21 +74,23 @@ pub(super) fn resolve_links(text: &str, resolve: impl Fn(&str) -> Option<String>
             Event::Start(Tag::Image { .. }) => None,
             _ => continue,
         };
-        let Some((start, _)) = text[place.clone()].rsplit_once("](") else {
+        let Some((before_target, _)) = text[range.clone()].rsplit_once("](") else {
             continue;
         };
-        if place.start < done {
+        if range.start < copied_until {
             continue;
         }
-        linked.push_str(&text[done..place.start]);
-        let words = start.trim_start_matches('!').trim_start_matches('[');
+        linked.push_str(&text[copied_until..range.start]);
+        let words = before_target
+            .trim_start_matches('!')
+            .trim_start_matches('[');
         match address {
             Some(address) => linked.extend(["[", words, "](", address.as_str(), ")"]),
             None => linked.push_str(words),
         }
-        done = place.end;
+        copied_until = range.end;
     }
-    linked.push_str(&text[done..]);
+    linked.push_str(&text[copied_until..]);
     linked
 }
 
@@ -136,7 +138,7 @@ fn parse(text: &str) -> impl Iterator<Item = Event<'_>> {
     Parser::new_ext(text, Options::ENABLE_TABLES)
 }
 
-fn raw(markup: &'static str) -> Event<'static> {
+fn raw_html(markup: &'static str) -> Event<'static> {
     Event::Html(CowStr::Borrowed(markup))
 }
 
@@ -151,7 +153,7 @@ fn link_start(address: String) -> Event<'static> {
 
 fn heading_start(level: HeadingLevel, title: &str) -> Event<'static> {
     Event::Start(Tag::Heading {
-        level: shown_level(level),
+        level: page_level(level),
         id: Some(slug(title).into()),
         classes: Vec::new(),
         attrs: Vec::new(),
@@ -160,7 +162,7 @@ fn heading_start(level: HeadingLevel, title: &str) -> Event<'static> {
 
 /// Returns the level at which a heading is shown. The title of the section is `h1`, so the levels below it begin with
 /// `h2`.
-fn shown_level(level: HeadingLevel) -> HeadingLevel {
+fn page_level(level: HeadingLevel) -> HeadingLevel {
     match level {
         HeadingLevel::H1 | HeadingLevel::H2 | HeadingLevel::H3 => HeadingLevel::H2,
         HeadingLevel::H4 => HeadingLevel::H3,

@@ -67,13 +67,13 @@ pub(super) fn api_parts() -> Vec<ApiPart> {
     let tags = DOCUMENT["tags"].as_array().into_iter().flatten();
     tags.map(|tag| {
         let name = text_member(tag, "name");
-        let of_part = all()
+        let operations = all()
             .iter()
             .filter(|operation| operation.api_part_name() == name);
         ApiPart {
             name,
             purpose: text_member(tag, "description"),
-            operations: of_part.copied().collect(),
+            operations: operations.copied().collect(),
         }
     })
     .collect()
@@ -123,7 +123,7 @@ impl Operation {
         let schemes = self.node["security"].as_array().into_iter().flatten();
         let names = schemes
             .filter_map(Value::as_object)
-            .flat_map(|one| one.keys());
+            .flat_map(|scheme| scheme.keys());
         names.map(String::as_str).collect()
     }
 
@@ -139,7 +139,7 @@ impl Operation {
         answers.map(|(status, answer)| (status.as_str(), answer))
     }
 
-    /// Returns the error codes of the operation, each with the status that it has there.
+    /// Returns the error codes of the operation, each with its status in the answers of this operation.
     pub(super) fn failures(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let failed = self.answers().filter(|(_, answer)| is_failure(answer));
         failed.flat_map(|(status, answer)| {

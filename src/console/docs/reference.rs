@@ -44,15 +44,15 @@ struct OperationPage {
 /// A parameter of a path, a query string or a header.
 struct Parameter {
     name: &'static str,
-    place: &'static str,
-    about: &'static str,
+    location: &'static str,
+    description: &'static str,
 }
 
 /// An answer of an operation that has no error code: a success, or the report of a service that is not ready.
 struct PlainAnswer {
     status: &'static str,
     /// The class that colours the status: `ok` or `bad`.
-    look: &'static str,
+    class: &'static str,
     message: &'static str,
     /// The media types between which the caller may choose.
     media_types: String,
@@ -103,29 +103,29 @@ fn parameters(operation: &Operation) -> Vec<Parameter> {
     let all = operation.parameters().iter();
     all.map(|parameter| Parameter {
         name: text_member(parameter, "name"),
-        place: text_member(parameter, "in"),
-        about: text_member(parameter, "description"),
+        location: text_member(parameter, "in"),
+        description: text_member(parameter, "description"),
     })
     .collect()
 }
 
 /// Returns the answers that have no error code. The fields of a body that several statuses share are shown only once.
 fn answers(operation: &Operation) -> Vec<PlainAnswer> {
-    let plain = operation
+    let answers_without_code = operation
         .answers()
         .filter(|(_, answer)| !is_failure(answer));
-    let mut shown = Vec::new();
+    let mut shown_schemas = Vec::new();
     let mut answers = Vec::new();
-    for (status, answer) in plain {
+    for (status, answer) in answers_without_code {
         let content = answer["content"].as_object();
         let media_types = content.into_iter().flatten().map(|(name, _)| name.as_str());
         let schema = answer.pointer("/content/application~1json/schema");
         let example = answer.pointer("/content/application~1json/example");
-        let body = schema.filter(|schema| !shown.contains(schema));
-        shown.extend(body);
+        let body = schema.filter(|schema| !shown_schemas.contains(schema));
+        shown_schemas.extend(body);
         answers.push(PlainAnswer {
             status,
-            look: if status.starts_with('5') { "bad" } else { "ok" },
+            class: if status.starts_with('5') { "bad" } else { "ok" },
             message: text_member(answer, "description"),
             media_types: media_types.collect::<Vec<_>>().join(", "),
             fields: body.map_or_else(Vec::new, field_rows),

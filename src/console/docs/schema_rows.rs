@@ -21,7 +21,7 @@ pub(super) struct FieldRow {
     pub(super) kind: String,
     pub(super) is_required: bool,
     /// The description of the field, and its allowed values.
-    pub(super) about: String,
+    pub(super) description: String,
 }
 
 /// Returns the fields of a schema.
@@ -55,7 +55,7 @@ fn add_fields(rows: &mut Vec<FieldRow>, schema: &'static Value, parent: &str, de
         rows.push(FieldRow {
             kind: type_words(property),
             is_required: required.flatten().any(|one| one == name),
-            about: field_description(property),
+            description: field_description(property),
             path: path.clone(),
         });
         add_fields(rows, property, &path, depth - 1);
@@ -99,7 +99,7 @@ fn type_words(schema: &'static Value) -> String {
 /// Returns the description of a field, followed by its allowed values.
 fn field_description(schema: &'static Value) -> String {
     let inner = resolve_schema(schema);
-    let described = [schema, inner]
+    let own_description = [schema, inner]
         .into_iter()
         .map(|one| text_member(one, "description"))
         .find(|words| !words.is_empty());
@@ -108,25 +108,25 @@ fn field_description(schema: &'static Value) -> String {
     let rule = schema
         .pointer("/anyOf/0")
         .map(|one| text_member(one, "description"));
-    let rule = rule.filter(|rule| !rule.is_empty() && described != Some(rule));
+    let rule = rule.filter(|rule| !rule.is_empty() && own_description != Some(rule));
     let limits = [
         allowed_words(inner),
         length_words(inner),
         range_words(inner),
         pattern_words(inner),
     ];
-    let parts = described
+    let parts = own_description
         .into_iter()
         .chain(rule)
         .map(str::to_owned)
         .chain(limits.into_iter().flatten());
-    parts.fold(String::new(), |about, part| {
-        let separator = match about.chars().last() {
+    parts.fold(String::new(), |description, part| {
+        let separator = match description.chars().last() {
             None => "",
             Some('.') => " ",
             Some(_) => "; ",
         };
-        about + separator + &part
+        description + separator + &part
     })
 }
 
@@ -174,7 +174,7 @@ mod tests {
         let rows = field_rows(&body["schema"]);
         let row = |path: &str| {
             let row = rows.iter().find(|row| row.path == path).unwrap();
-            (row.kind.as_str(), row.is_required, row.about.as_str())
+            (row.kind.as_str(), row.is_required, row.description.as_str())
         };
         assert_eq!(
             row("invoice_date"),
@@ -184,11 +184,11 @@ mod tests {
             row("invoice_lines"),
             ("list of object", true, "The lines of the invoice.")
         );
-        let (kind, is_required, about) = row("invoice_lines[].quantity");
+        let (kind, is_required, description) = row("invoice_lines[].quantity");
         assert_eq!((kind, is_required), ("number", true));
         assert!(
-            about.starts_with("The number of units. more than 0"),
-            "{about}"
+            description.starts_with("The number of units. more than 0"),
+            "{description}"
         );
         assert!(row("currency").2.contains("/v1/core/resources/currencies"));
     }

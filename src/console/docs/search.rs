@@ -18,7 +18,7 @@ use crate::http::forms::query::Query;
 use crate::http::respond::code::ErrorCode;
 
 /// The maximum number of pages that one search shows.
-const FOUND_MAX: usize = 40;
+const RESULTS_MAX: usize = 40;
 /// The maximum length of the searched text. A longer text is cut.
 const TEXT_CHARS_MAX: usize = 100;
 
@@ -26,7 +26,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![path("/docs/search").page(show_search)]
 }
 
-/// A page that can be found.
+/// A page that the search can find.
 struct SearchEntry {
     title: String,
     kind: &'static str,
@@ -62,12 +62,12 @@ impl SearchEntry {
 }
 
 fn guide_entries(guide: &'static guides::Guide) -> Vec<SearchEntry> {
-    let own = SearchEntry::new(guide.title, "Guide", guide.path(), guide.introduction);
+    let guide_entry = SearchEntry::new(guide.title, "Guide", guide.path(), guide.introduction);
     let sections = guide.sections.iter().map(|section| {
         let address = guide.section_path(section);
         SearchEntry::new(&section.plain_title(), guide.label, address, section.text)
     });
-    std::iter::once(own).chain(sections).collect()
+    std::iter::once(guide_entry).chain(sections).collect()
 }
 
 /// Returns the entry for an operation, which is found by its path, its description and the names of its body's fields.
@@ -95,8 +95,8 @@ fn operation_entry(operation: &operations::Operation) -> SearchEntry {
 struct SearchPage {
     frame: Frame,
     text: String,
-    found: Vec<&'static SearchEntry>,
-    more: usize,
+    results: Vec<&'static SearchEntry>,
+    unlisted: usize,
 }
 
 /// The searched text.
@@ -117,14 +117,14 @@ impl FromRequest for SearchText {
 
 /// GET /docs/search?q=: lists the pages that have every word of the text, those with the words in the title first.
 fn show_search(SearchText(text): SearchText) -> Ready<Answer> {
-    let mut found = find_pages(&text);
-    let more = found.len().saturating_sub(FOUND_MAX);
-    found.truncate(FOUND_MAX);
+    let mut results = find_pages(&text);
+    let unlisted = results.len().saturating_sub(RESULTS_MAX);
+    results.truncate(RESULTS_MAX);
     ready(show(&SearchPage {
         frame: docs_frame("Search the documentation", ""),
         text,
-        found,
-        more,
+        results,
+        unlisted,
     }))
 }
 
@@ -134,13 +134,13 @@ fn find_pages(text: &str) -> Vec<&'static SearchEntry> {
     if words.is_empty() {
         return Vec::new();
     }
-    let has_all = |place: &str| words.iter().all(|word| place.contains(word));
-    let mut found: Vec<_> = ENTRIES
+    let has_all = |content: &str| words.iter().all(|word| content.contains(word));
+    let mut results: Vec<_> = ENTRIES
         .iter()
         .filter(|entry| has_all(&entry.words))
         .collect();
-    found.sort_by_key(|entry| !has_all(&entry.title_words));
-    found
+    results.sort_by_key(|entry| !has_all(&entry.title_words));
+    results
 }
 
 #[cfg(test)]
@@ -162,6 +162,6 @@ mod tests {
         ] {
             assert_eq!(first(text), address, "{text}");
         }
-        assert!(find_pages("webhook").len() > FOUND_MAX);
+        assert!(find_pages("webhook").len() > RESULTS_MAX);
     }
 }

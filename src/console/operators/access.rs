@@ -90,7 +90,7 @@ async fn list_integrators(
 #[derive(Debug, Deserialize)]
 struct AccessForm {
     #[serde(rename = "move")]
-    to: AccessMove,
+    access_move: AccessMove,
     #[serde(default)]
     reason: String,
     /// Present if the checkbox is ticked that also revokes the keys of the integrator's taxpayers.
@@ -137,7 +137,7 @@ async fn change_access(
     form: AccessForm,
 ) -> Answer {
     let AccessForm {
-        to,
+        access_move,
         reason,
         taxpayer_keys,
     } = form;
@@ -145,7 +145,7 @@ async fn change_access(
     let change = account_change(state, session, owner, reason);
     let includes_taxpayers = taxpayer_keys.is_some();
     let store = &state.store;
-    let outcome = match (to, owner.kind) {
+    let outcome = match (access_move, owner.kind) {
         (AccessMove::Revoke, _) => {
             let revoked = access::revoke_account_access(store, change, includes_taxpayers).await?;
             revoked.map_or(AccessChangeOutcome::Unknown, AccessChangeOutcome::Done)
@@ -164,7 +164,7 @@ async fn change_access(
     } = ended_keys_and_sessions(outcome, owner)?;
     let keys = revoked + revoked_of_taxpayers;
     let is_change = outcome != AccessChangeOutcome::AlreadySo;
-    let notice = match to {
+    let notice = match access_move {
         AccessMove::Disable if !is_change => "The account was already disabled.".to_owned(),
         AccessMove::Enable if !is_change => "The account was not disabled.".to_owned(),
         AccessMove::Revoke => format!("{}.", ended_access_words(keys, sessions)),
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ended_is_told_in_right_numbers() {
+    fn one_key_and_one_session_are_written_in_the_singular() {
         for (keys, sessions, words) in [
             (0, 0, "0 keys are revoked and 0 sessions ended"),
             (1, 1, "1 key is revoked and 1 session ended"),

@@ -23,7 +23,7 @@ use crate::http::state::ApiState;
 use crate::store::operations::audit;
 use crate::store::operations::audit::AuditFilter;
 
-/// The page of entries that other pages show: the newest ones.
+/// The newest entries, which other pages show.
 const NEWEST_PAGE: Page = Page {
     number: 1,
     per_page: 10,

@@ -111,9 +111,9 @@ async fn trip_breaker(
     form: Form<ReasonForm>,
 ) -> Answer {
     let operation = find_operation(&name)?;
-    let order = form.0.to_operator_request(&state, &session)?;
+    let request = form.0.to_operator_request(&state, &session)?;
     let kind = BreakerOrderKind::Trip;
-    let notice = if replicas::give_breaker_order(&state, operation, kind, &order).await? {
+    let notice = if replicas::give_breaker_order(&state, operation, kind, &request).await? {
         "The breaker is open. Within a second no replica makes such a call, until the breaker is reset."
     } else {
         "The breaker was already tripped."
@@ -129,9 +129,9 @@ async fn reset_breaker(
     form: Form<ReasonForm>,
 ) -> Answer {
     let operation = find_operation(&name)?;
-    let order = form.0.to_operator_request(&state, &session)?;
+    let request = form.0.to_operator_request(&state, &session)?;
     let kind = BreakerOrderKind::Reset;
-    let notice = if replicas::give_breaker_order(&state, operation, kind, &order).await? {
+    let notice = if replicas::give_breaker_order(&state, operation, kind, &request).await? {
         "The breaker is closed. Within a second calls pass again on all replicas."
     } else {
         "The breaker was already closed."
@@ -195,8 +195,7 @@ fn explain_state(shared: &MergedBreaker, now: Timestamp) -> String {
     }
 }
 
-/// Returns how many accounts a breaker holds back. Of several replicas, only the number of the one that holds back most
-/// is known.
+/// Returns how many accounts a breaker holds back. For several replicas, only the highest of their numbers is known.
 fn accounts_words(accounts: u64, replicas: usize) -> String {
     let noun = if accounts == 1 { "account" } else { "accounts" };
     if replicas > 1 {
@@ -237,7 +236,7 @@ fn explain_closed(figures: &BreakerFigures) -> String {
 
 impl OutageLine {
     fn new(outage: Outage, notified: &NotifiedCounts, now: Timestamp) -> Self {
-        let told = |edge| {
+        let notified_count = |edge| {
             notified
                 .get(&OutageEvent {
                     outage: outage.id,
@@ -250,8 +249,8 @@ impl OutageLine {
         Self {
             operations: outage.operations().join(", "),
             duration: format!("{} min {} s", seconds / 60, seconds % 60),
-            start_notified_count: told(OutageEdge::Started),
-            end_notified_count: told(OutageEdge::Ended),
+            start_notified_count: notified_count(OutageEdge::Started),
+            end_notified_count: notified_count(OutageEdge::Ended),
             outage,
         }
     }
@@ -262,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_probe_is_told_only_if_it_is_to_come() {
+    fn a_probe_is_announced_only_if_it_is_still_to_come() {
         let second = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
         for (state, probe_second, probe) in [
             (
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_ours_is_told_and_calls_that_fail_do_not_pass() {
+    fn a_fault_of_ours_is_named_and_calls_that_fail_do_not_pass() {
         for (cause, expected) in [
             (None, "Calls pass."),
             (Some("down"), "Calls pass."),

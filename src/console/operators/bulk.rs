@@ -1,6 +1,6 @@
-//! Acts on many things of a list at once, such as runs or dead letters. An operator ticks rows, or selects all that
-//! match the filter. The next page shows how many and which things these are, says what will happen, and asks for a
-//! reason. Its form has the ids of all these things, so the act affects no other thing. Then a notice shows the
+//! Acts on many subjects of a list at once, such as runs or dead letters. An operator ticks rows, or selects all that
+//! match the filter. The next page shows how many and which subjects these are, says what will happen, and asks for a
+//! reason. Its form has the ids of all these subjects, so the act affects no other subject. Then a notice shows the
 //! outcome.
 
 use std::collections::HashSet;
@@ -21,17 +21,17 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// The maximum number of things that the preview lists.
+/// The maximum number of subjects that the preview lists.
 const SHOWN_MAX: usize = 20;
 /// The maximum number of different reasons that a notice lists.
 const REASONS_MAX: usize = 3;
-/// The reason that is given for a thing that the preview showed and to which the act can no longer be applied.
-const CHANGED: &str = "It has changed since it was shown";
+/// The reason of a refusal if the preview showed a subject and the act can no longer be applied to it.
+const CHANGED_TEXT: &str = "It has changed since it was shown";
 
 /// An act that a list offers, such as "pause", with the words that pages use for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BulkListAct<T> {
-    pub(super) to: T,
+    pub(super) target: T,
     pub(super) words: ActWords,
 }
 
@@ -40,8 +40,8 @@ pub(super) struct ActWords {
     pub(super) word: &'static str,
     pub(super) label: &'static str,
     /// The past participle of the act for the notice, such as "resumed".
-    pub(super) done: &'static str,
-    /// Says in one sentence what will happen to each thing.
+    pub(super) past_participle: &'static str,
+    /// Says in one sentence what will happen to each subject.
     pub(super) effect: &'static str,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct BulkBar {
     pub(super) preview: String,
     pub(super) filter: String,
     pub(super) acts: Vec<ActWords>,
-    /// True if all things that match the filter can be selected at once.
+    /// True if all subjects that match the filter can be selected at once.
     pub(super) offers_all: bool,
 }
 
@@ -66,26 +66,26 @@ impl BulkBar {
     }
 }
 
-/// The things that an operator selected in a list. At least one of the fields is set.
+/// The subjects that an operator selected in a list. At least one of the fields is set.
 #[derive(Clone, Copy)]
 pub(super) struct ListSelection<'a> {
-    /// The filter that the things match; `None` if each was ticked.
+    /// The filter that the subjects match; `None` if each was ticked.
     pub(super) filter: Option<&'a ListQuery>,
-    /// The ids of the things; `None` for all things that match the filter.
+    /// The ids of the subjects; `None` for all subjects that match the filter.
     pub(super) ids: Option<&'a [String]>,
 }
 
-/// The things of a selection, divided into those to which the act can be applied now and the others.
+/// The subjects of a selection, divided into those to which the act can be applied now and the others.
 pub(super) struct FoundSubjects<S> {
-    /// The things to which the act can be applied: at most `SUBJECTS_MAX`.
+    /// The subjects to which the act can be applied: at most `SUBJECTS_MAX`.
     pub(super) subjects: Vec<S>,
-    /// The number of things that match, too, beyond the first `SUBJECTS_MAX`.
-    pub(super) others: u64,
-    /// The things of the selection to which the act cannot be applied, each with the reason.
+    /// The number of subjects that match, too, beyond the first `SUBJECTS_MAX`.
+    pub(super) beyond_max: u64,
+    /// The subjects of the selection to which the act cannot be applied, each with the reason.
     pub(super) refusals: Vec<BulkRefusal>,
 }
 
-/// A thing as the preview shows it.
+/// A subject as the preview shows it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SubjectLine {
     pub(super) taxpayer: String,
@@ -93,27 +93,27 @@ pub(super) struct SubjectLine {
     pub(super) name: String,
 }
 
-/// A list of things, such as runs, with acts that operators apply to many of them at once.
+/// A list of subjects, such as runs, with acts that operators apply to many of them at once.
 pub(super) trait BulkList {
-    /// The target of an act, such as the new state of each thing.
-    type To: Copy + 'static;
+    /// The value that an act sets, such as the action on each run; `()` for a list with only one act.
+    type Target: Copy + 'static;
     type Subject;
     const LIST_PATH: &'static str;
     const MOVE_PATH: &'static str;
     /// The title of the list's page.
     const TITLE: &'static str;
-    /// The word for one thing and for several, such as "run" and "runs".
+    /// The word for one subject and for several, such as "run" and "runs".
     const NOUNS: [&'static str; 2];
-    const ACTS: &'static [BulkListAct<Self::To>];
+    const ACTS: &'static [BulkListAct<Self::Target>];
     const AUDITED_AS: AuditAction;
-    /// True if all things can be selected at once only if a filter is set.
+    /// True if all subjects can be selected at once only if a filter is set.
     const NEEDS_FILTER: bool;
     /// The names of the filters.
     const FILTERS: &'static [&'static str];
 
     async fn find_subjects(
         state: &ApiState,
-        to: Self::To,
+        target: Self::Target,
         selection: ListSelection<'_>,
     ) -> Result<FoundSubjects<Self::Subject>, ApiError>;
 
@@ -127,7 +127,7 @@ pub(super) trait BulkList {
 
     async fn apply_act_to_subjects(
         state: &ApiState,
-        to: Self::To,
+        target: Self::Target,
         subjects: Vec<Self::Subject>,
         by: &OperatorRequest,
     ) -> BulkOutcome;
@@ -138,10 +138,10 @@ pub(super) trait BulkList {
 struct PreviewPage {
     frame: Frame,
     act: ActWords,
-    /// The number of things to which the act will be applied, in words, such as "17 runs".
-    counted: String,
+    /// The number of subjects to which the act will be applied, in words, such as "17 runs".
+    count_words: String,
     count: usize,
-    others: u64,
+    beyond_max: u64,
     lines: Vec<SubjectLine>,
     refusals: Vec<String>,
     fields: Vec<(&'static str, String)>,
@@ -154,14 +154,14 @@ struct PreviewPage {
 struct BulkForm<T> {
     act: BulkListAct<T>,
     filter: ListQuery,
-    /// True if all things that match the filter are selected.
+    /// True if all subjects that match the filter are selected.
     takes_all: bool,
-    /// The ids of the ticked things. In the confirmation, the ids of all things that the preview showed.
+    /// The ids of the ticked subjects. In the confirmation, the ids of all subjects that the preview showed.
     ids: Vec<String>,
 }
 
 impl<T: Copy + 'static> BulkForm<T> {
-    fn read<L: BulkList<To = T>>(values: &FormValues) -> Result<Self, ApiError> {
+    fn read<L: BulkList<Target = T>>(values: &FormValues) -> Result<Self, ApiError> {
         let word = values.text("act");
         let act = L::ACTS.iter().find(|act| act.words.word == word);
         let act = *act.ok_or_else(ApiError::route_not_found)?;
@@ -200,7 +200,7 @@ impl<T: Copy + 'static> BulkForm<T> {
         Ok(&self.ids)
     }
 
-    /// Returns the selection of all things that match the filter; `None` if things were ticked instead.
+    /// Returns the selection of all subjects that match the filter; `None` if subjects were ticked instead.
     fn matching_selection(&self) -> Option<ListSelection<'_>> {
         self.takes_all.then_some(ListSelection {
             filter: Some(&self.filter),
@@ -213,7 +213,7 @@ impl<T: Copy + 'static> BulkForm<T> {
         self.filter.address(L::LIST_PATH)
     }
 
-    /// Returns the fields with which the next form selects these things.
+    /// Returns the fields with which the next form selects these subjects.
     fn hidden_fields(&self, ids: &[String]) -> Vec<(&'static str, String)> {
         let mut fields = vec![
             ("act", self.act.words.word.to_owned()),
@@ -240,13 +240,13 @@ fn validation_error(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::ValidationFailed, message)
 }
 
-/// Shows to which things the act would be applied, and changes nothing.
+/// Shows to which subjects the act would be applied, and changes nothing.
 pub(super) async fn preview<L: BulkList>(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     query: Query,
 ) -> Answer {
-    let request = BulkForm::<L::To>::read::<L>(&FormValues::from(&query))?;
+    let request = BulkForm::<L::Target>::read::<L>(&FormValues::from(&query))?;
     let selection = match request.matching_selection() {
         Some(all) => all,
         None => ListSelection {
@@ -261,20 +261,20 @@ pub(super) async fn preview<L: BulkList>(
 async fn show_preview<L: BulkList>(
     state: &ApiState,
     session: &OperatorSession,
-    request: &BulkForm<L::To>,
+    request: &BulkForm<L::Target>,
     selection: ListSelection<'_>,
     form: FormState,
 ) -> Answer {
-    let found = L::find_subjects(state, request.act.to, selection).await?;
+    let found = L::find_subjects(state, request.act.target, selection).await?;
     let ids: Vec<String> = found.subjects.iter().map(L::subject_id).collect();
     let first = &found.subjects[..found.subjects.len().min(SHOWN_MAX)];
     let mut lines = L::subject_lines(state, first).await?;
     lines.sort();
     let page = PreviewPage {
         frame: Frame::for_operator(session, L::TITLE),
-        counted: count_phrase::<L>(ids.len()),
+        count_words: count_phrase::<L>(ids.len()),
         count: ids.len(),
-        others: found.others,
+        beyond_max: found.beyond_max,
         lines,
         refusals: group_reasons(&found.refusals),
         fields: request.hidden_fields(&ids),
@@ -286,13 +286,13 @@ async fn show_preview<L: BulkList>(
     show_with_status(form_page_status(&page.form), &page)
 }
 
-/// Applies the act to the things that the preview showed. Things that match the filter only since then are left out.
+/// Applies the act to the subjects that the preview showed, not to those that match the filter only since then.
 pub(super) async fn apply_previewed_act<L: BulkList>(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     form: Form<FormValues>,
 ) -> Answer {
-    let request = BulkForm::<L::To>::read::<L>(&form.0)?;
+    let request = BulkForm::<L::Target>::read::<L>(&form.0)?;
     let shown = request.chosen_ids()?;
     let selection = ListSelection {
         filter: request.takes_all.then_some(&request.filter),
@@ -305,33 +305,33 @@ pub(super) async fn apply_previewed_act<L: BulkList>(
             return show_preview::<L>(&state, &session, &request, selection, form).await;
         }
     };
-    let to = request.act.to;
+    let target = request.act.target;
     let matching = match request.matching_selection() {
         Some(all) => {
-            let found = L::find_subjects(&state, to, all).await?;
-            found.subjects.len() as u64 + found.others
+            let found = L::find_subjects(&state, target, all).await?;
+            found.subjects.len() as u64 + found.beyond_max
         }
         None => 0,
     };
-    let found = L::find_subjects(&state, to, selection).await?;
-    let left = matching.saturating_sub(found.subjects.len() as u64);
+    let found = L::find_subjects(&state, target, selection).await?;
+    let new_count = matching.saturating_sub(found.subjects.len() as u64);
     let changed = refusals_since_preview::<L>(&found, shown);
-    let mut outcome = L::apply_act_to_subjects(&state, to, found.subjects, &by).await;
+    let mut outcome = L::apply_act_to_subjects(&state, target, found.subjects, &by).await;
     outcome.refusals.extend(found.refusals);
     outcome.refusals.extend(changed);
     let act = BulkActionEntry {
         action: L::AUDITED_AS,
-        word: request.act.words.word,
+        action_name: request.act.words.word,
         selection: request.audit_description(),
     };
     outcome.record_in_audit(&state, act, &by).await?;
     Ok(go_to(
         &request.list_address::<L>(),
-        &outcome_notice::<L>(request.act.words.done, &outcome, left),
+        &outcome_notice::<L>(request.act.words.past_participle, &outcome, new_count),
     ))
 }
 
-/// Returns a refusal for each thing that the preview showed and that the selection no longer finds.
+/// Returns a refusal for each subject that the preview showed and that the selection no longer finds.
 fn refusals_since_preview<L: BulkList>(
     found: &FoundSubjects<L::Subject>,
     shown: &[String],
@@ -343,7 +343,7 @@ fn refusals_since_preview<L: BulkList>(
     changed
         .map(|id| BulkRefusal {
             id: id.clone(),
-            message: CHANGED.to_owned(),
+            message: CHANGED_TEXT.to_owned(),
         })
         .collect()
 }
@@ -353,19 +353,19 @@ fn count_phrase<L: BulkList>(count: usize) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-/// Says to how many things the act was applied, to how many it was not and why, and how many more match the filter.
-fn outcome_notice<L: BulkList>(done: &str, outcome: &BulkOutcome, left: u64) -> String {
-    let is = |count: usize| if count == 1 { "is" } else { "are" };
+/// Says to how many subjects the act was applied, to how many it was not and why, and how many more match the filter.
+fn outcome_notice<L: BulkList>(participle: &str, outcome: &BulkOutcome, new_count: u64) -> String {
+    let verb = |count: usize| if count == 1 { "is" } else { "are" };
     let moved = outcome.moved.len();
     let mut sentences = vec![format!(
-        "{} {} {done}.",
+        "{} {} {participle}.",
         count_phrase::<L>(moved),
-        is(moved)
+        verb(moved)
     )];
     let refused = outcome.refusals.len();
     if refused > 0 {
         let reasons = group_reasons(&outcome.refusals).join("; ");
-        sentences.push(format!("{refused} {} not: {reasons}.", is(refused)));
+        sentences.push(format!("{refused} {} not: {reasons}.", verb(refused)));
     }
     if let Some(failure) = &outcome.failure {
         let message = failure.message.trim_end_matches('.');
@@ -373,17 +373,17 @@ fn outcome_notice<L: BulkList>(done: &str, outcome: &BulkOutcome, left: u64) -> 
             "The others were not tried: {message}. Do it again."
         ));
     }
-    match left {
+    match new_count {
         0 => {}
         1 => sentences.push("1 more matches now: it was not shown and is left.".to_owned()),
         _ => sentences.push(format!(
-            "{left} more match now: they were not shown and are left."
+            "{new_count} more match now: they were not shown and are left."
         )),
     }
     sentences.join(" ")
 }
 
-/// Returns the most frequent reasons of refusals, each with the number of things that were refused for it.
+/// Returns the most frequent reasons of refusals, each with the number of subjects that were refused for it.
 fn group_reasons(refusals: &[BulkRefusal]) -> Vec<String> {
     let mut groups: Vec<(&str, usize)> = Vec::new();
     for refusal in refusals {

@@ -22,17 +22,17 @@ use crate::store::webhooks::delivery_log::{self, LoggedDelivery};
 pub(super) struct DeadLetterBulkList;
 
 const ACTS: [BulkListAct<()>; 1] = [BulkListAct {
-    to: (),
+    target: (),
     words: ActWords {
         word: "replay",
         label: "Replay",
-        done: "sent again",
+        past_participle: "sent again",
         effect: "Each notification is sent again, and becomes a dead letter again if its attempts fail.",
     },
 }];
 
 impl BulkList for DeadLetterBulkList {
-    type To = ();
+    type Target = ();
     type Subject = Delivery;
     const LIST_PATH: &'static str = "/console/deliveries/dead-letters";
     const MOVE_PATH: &'static str = "/console/deliveries/dead-letters/move";
@@ -58,7 +58,7 @@ impl BulkList for DeadLetterBulkList {
             delivery_log::oldest_dead_letters(&state.store, taxpayer, ids.as_deref(), SUBJECTS_MAX)
                 .await?;
         Ok(FoundSubjects {
-            others: total.saturating_sub(subjects.len() as u64),
+            beyond_max: total.saturating_sub(subjects.len() as u64),
             subjects,
             refusals: Vec::new(),
         })
@@ -99,7 +99,7 @@ impl BulkList for DeadLetterBulkList {
         let mut outcome = BulkOutcome::default();
         subjects.sort_by_key(|dead| dead.endpoint);
         for dead in subjects.chunk_by(|one, other| one.endpoint == other.endpoint) {
-            let sent = dead_letters::replay_chosen(state, dead, by).await;
+            let sent = dead_letters::replay_deliveries(state, dead, by).await;
             outcome.add_result(dead.iter().map(Self::subject_id).collect(), sent);
             if outcome.failure.is_some() {
                 break;
@@ -109,7 +109,7 @@ impl BulkList for DeadLetterBulkList {
     }
 }
 
-/// Says why a notification was given up.
+/// Says why the last attempt of a notification failed.
 fn last_failure(logged: &LoggedDelivery) -> String {
     let last = logged.attempts.last();
     let failure = last.and_then(|attempt| attempt.failure.as_deref());

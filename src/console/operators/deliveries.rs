@@ -131,7 +131,7 @@ async fn list_endpoints(
     show_list(&page.pages, &page)
 }
 
-/// GET /console/deliveries/dead-letters: lists the deliveries that were given up.
+/// GET /console/deliveries/dead-letters: lists the deliveries that failed for good.
 async fn list_dead_letters(
     state: web::Data<ApiState>,
     Viewer(session): Viewer,
@@ -171,7 +171,7 @@ async fn replay_dead_letter(
     form: Form<ReasonForm>,
 ) -> Answer {
     let by = form.0.to_operator_request(&state, &session)?;
-    dead_letters::replay_one(&state, &id, by).await?;
+    dead_letters::replay_by_id(&state, &id, by).await?;
     Ok(go_to(
         "/console/deliveries/dead-letters",
         "The notification is sent again.",

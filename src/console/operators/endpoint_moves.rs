@@ -23,27 +23,27 @@ pub(super) struct EndpointBulkList;
 
 const ACTS: [BulkListAct<AfterEnable>; 2] = [
     BulkListAct {
-        to: AfterEnable::None,
+        target: AfterEnable::None,
         words: ActWords {
             word: "enable",
             label: "Try again now",
-            done: "tried again",
+            past_participle: "tried again",
             effect: "Each endpoint is enabled and counts as healthy until it fails again, so what waits is sent now.",
         },
     },
     BulkListAct {
-        to: AfterEnable::Missing,
+        target: AfterEnable::Missing,
         words: ActWords {
             word: "enable-missing",
             label: "Try again and send what was missed",
-            done: "tried again",
+            past_participle: "tried again",
             effect: "Each endpoint is enabled, and gets what waits and what happened while it was disabled.",
         },
     },
 ];
 
 impl BulkList for EndpointBulkList {
-    type To = AfterEnable;
+    type Target = AfterEnable;
     type Subject = ListedEndpoint;
     const LIST_PATH: &'static str = "/console/deliveries";
     const MOVE_PATH: &'static str = "/console/deliveries/endpoints/move";
@@ -52,7 +52,7 @@ impl BulkList for EndpointBulkList {
     const ACTS: &'static [BulkListAct<AfterEnable>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveEndpoints;
     const NEEDS_FILTER: bool = false;
-    const FILTERS: &'static [&'static str] = &webhook_endpoints::FILTERS;
+    const FILTERS: &'static [&'static str] = &webhook_endpoints::FILTER_NAMES;
 
     /// Endpoints whose deliveries succeed are left out, because nothing has to be tried again.
     async fn find_subjects(
@@ -77,7 +77,7 @@ impl BulkList for EndpointBulkList {
         };
         let (subjects, total) = endpoint_list::page(&state.store, &filter, first).await?;
         Ok(FoundSubjects {
-            others: total.saturating_sub(subjects.len() as u64),
+            beyond_max: total.saturating_sub(subjects.len() as u64),
             subjects,
             refusals: Vec::new(),
         })
@@ -106,7 +106,7 @@ impl BulkList for EndpointBulkList {
 
     async fn apply_act_to_subjects(
         state: &ApiState,
-        to: AfterEnable,
+        target: AfterEnable,
         subjects: Vec<ListedEndpoint>,
         by: &OperatorRequest,
     ) -> BulkOutcome {
@@ -115,7 +115,7 @@ impl BulkList for EndpointBulkList {
             let taxpayer = listed.endpoint.taxpayer_id;
             let command = EnableEndpoint {
                 endpoint: listed.endpoint.key,
-                replay: to.scope(),
+                replay: target.scope(),
                 reason: by.reason.clone(),
             };
             let sent = state.taxpayers.send(taxpayer, command).await;

@@ -136,14 +136,15 @@ async fn render(
     } else {
         entry.redact()
     };
-    let after = |sequence: i64| format!("{}&as_of={sequence}", history_path(taxpayer.id, &irn));
+    let address_after =
+        |sequence: i64| format!("{}&as_of={sequence}", history_path(taxpayer.id, &irn));
     show(&HistoryPage {
         frame: Frame::for_operator(session, "History of an invoice"),
         invoice_page: irn_page_path(taxpayer.id, &irn),
         document: serde_json::to_string_pretty(&entry.version.invoice)
             .map_err(ApiError::internal)?,
-        earlier: entry.earlier_sequence.map(after),
-        later: entry.later_sequence.map(after),
+        earlier: entry.earlier_sequence.map(address_after),
+        later: entry.later_sequence.map(address_after),
         taxpayer,
         irn,
         entry,

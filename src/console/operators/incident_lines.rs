@@ -90,8 +90,8 @@ pub(crate) fn headline(incidents: &[Incident]) -> Option<Headline> {
     })
 }
 
-/// Returns the title and the summary of an incident, or the summary alone if it says again what the title says: it
-/// contains the title, or begins with the same two words.
+/// Returns the title and the summary of an incident, or the summary alone if it repeats the title: if it contains the
+/// title, or begins with the same two words.
 fn title_and_summary(incident: &Incident) -> String {
     let title = incident.kind.title;
     let summary = &incident.finding.summary;
@@ -140,7 +140,8 @@ mod tests {
         }
     }
 
-    /// Returns one incident for each finding of the cases of all kinds, with the time of a next event.
+    /// Returns an incident for each finding of the cases of all kinds. A finding with an end gets one that is still to
+    /// come.
     fn all_incidents() -> Vec<Incident> {
         let mut incidents = Vec::new();
         for (name, change) in CASES {
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_headline_says_the_title_only_if_the_summary_does_not() {
-        let told = |summary: &str| {
+        let line_text = |summary: &str| {
             let actors = INCIDENTS.iter().find(|kind| kind.name == "actors-failed");
             let mut incident = incident(Severity::Page);
             incident.kind = actors.unwrap();
@@ -226,13 +227,13 @@ mod tests {
             ("An actor gave up.", true),
             ("It panicked.", false),
         ] {
-            assert_eq!(told(summary) == summary, is_alone, "{summary}");
-            assert!(told(summary).ends_with(summary), "{summary}");
+            assert_eq!(line_text(summary) == summary, is_alone, "{summary}");
+            assert!(line_text(summary).ends_with(summary), "{summary}");
         }
     }
 
     #[test]
-    fn a_beginning_that_is_only_the_first_sight_is_called_so() {
+    fn an_incident_that_may_be_older_says_seen_since() {
         for (is_since_first_sight, label) in [(true, "Seen since"), (false, "Since")] {
             let incident = Incident {
                 is_since_first_sight,
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn an_age_is_told_in_one_unit() {
+    fn an_age_is_written_in_one_unit() {
         let now = Timestamp::from_second(1_000_000).unwrap();
         let ago =
             |seconds: i64| age_words(Timestamp::from_second(1_000_000 - seconds).unwrap(), now);

@@ -81,7 +81,7 @@ async fn list_keys(state: web::Data<ApiState>, Viewer(session): Viewer, query: Q
 }
 
 /// POST /console/keys/{kind}/{owner}/{key}/revoke: ends one key at once. The sessions of an operator or an integrator
-/// end, too, as whoever has the key may have the password.
+/// end, too, because a thief of the key may also have the password.
 async fn revoke(
     state: web::Data<ApiState>,
     Confirmed(Admin(session)): Confirmed<Admin>,
@@ -121,7 +121,7 @@ impl KeyLine {
         let key = &listed.key;
         let (class, text) = match key.expires_at {
             None => ("ok", "Valid"),
-            Some(end) if end > now => ("wait", "Valid until its end"),
+            Some(end) if end > now => ("wait", "Valid until it expires"),
             Some(_) => ("idle", "Expired"),
         };
         let id = listed.owner.id;

@@ -130,7 +130,7 @@ fn explain_lanes(count: &LaneCount, held: HeldRuns, is_paused: bool) -> String {
     } else {
         "Waiting for a free worker"
     };
-    let counted = [
+    let reasons = [
         (free_words, free),
         (
             "Waiting until operators resume their taxpayers",
@@ -153,7 +153,7 @@ fn explain_lanes(count: &LaneCount, held: HeldRuns, is_paused: bool) -> String {
             held_back,
         ),
     ];
-    let sentences: Vec<_> = counted
+    let sentences: Vec<_> = reasons
         .into_iter()
         .filter(|(_, lanes)| *lanes > 0)
         .map(|(reason, lanes)| format!("{reason}: {lanes}."))
@@ -179,15 +179,15 @@ mod tests {
             };
             explain_lanes(&count, held, false)
         };
-        let nobody = HeldRuns::default();
+        let none_held = HeldRuns::default();
         let held = HeldRuns {
             taxpayer_paused: 4,
             calls_stopped: 5,
             outage: 6,
             our_fault: 7,
         };
-        assert_eq!(why(0, 0, 0, nobody), "Nothing waits.");
-        assert_eq!(why(2, 2, 0, nobody), "Nothing waits.");
+        assert_eq!(why(0, 0, 0, none_held), "Nothing waits.");
+        assert_eq!(why(2, 2, 0, none_held), "Nothing waits.");
         assert_eq!(
             why(24, 2, 0, held),
             "Waiting until operators resume their taxpayers: 4. \
@@ -196,7 +196,7 @@ mod tests {
              Waiting until a fault of ours at the authority is mended: 7."
         );
         assert_eq!(
-            why(5, 2, 1, nobody),
+            why(5, 2, 1, none_held),
             "Waiting for a free worker: 3. \
              In flight at three crashes or more, to be tried alone after a wait: 1."
         );

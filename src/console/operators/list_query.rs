@@ -10,7 +10,7 @@ use crate::http::forms::query::Query;
 /// The rows on one page of a list. With long names and numbers in each row, a page stays below 60 kB.
 pub(super) const PER_PAGE: u64 = 35;
 /// The parameters that change how a list is shown, but not which rows it has.
-const VIEWS: [&str; 3] = ["page", "per_page", "order"];
+const VIEW_PARAMETERS: [&str; 3] = ["page", "per_page", "order"];
 
 #[derive(Debug)]
 pub(crate) struct ListQuery(pub(crate) Query);
@@ -58,7 +58,7 @@ impl ListQuery {
     /// Returns the first parameter that is neither one of these filters nor a parameter of the view.
     pub(crate) fn unknown_filter(&self, known: &[&str]) -> Option<&str> {
         let mut names = self.0.pairs().map(|(name, _)| name);
-        names.find(|name| !known.contains(name) && !VIEWS.contains(name))
+        names.find(|name| !known.contains(name) && !VIEW_PARAMETERS.contains(name))
     }
 
     /// Returns the list with only these filters, and with the parameters of its view.
@@ -66,7 +66,7 @@ impl ListQuery {
         let pairs = self.0.pairs();
         Self(
             pairs
-                .filter(|(name, _)| known.contains(name) || VIEWS.contains(name))
+                .filter(|(name, _)| known.contains(name) || VIEW_PARAMETERS.contains(name))
                 .collect(),
         )
     }

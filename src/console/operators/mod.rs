@@ -18,7 +18,7 @@
 //! | `reconciliations`, `audit` | differences from the authority's ledger; who did what |
 //! | `people`, `access` | the operators; the integrators, and the forms that take access away or give it back |
 //! | `keys` | the API keys of all accounts, and their revocation |
-//! | `bulk`, `run_moves`, `dead_letter_moves`, `endpoint_moves`, `quarantine_moves` | acts on many things of a list at once |
+//! | `bulk`, `run_moves`, `dead_letter_moves`, `endpoint_moves`, `quarantine_moves` | acts on many subjects of a list at once |
 //! | `sign_ins` | the forms with which an admin helps a person to sign in |
 //! | `search` | the search, which leads to the page about what was found |
 //! | `incident_lines` | incidents, as the overview and the top of every page show them |
@@ -64,46 +64,46 @@ mod top_taxpayers;
 use crate::http::endpoint::Path;
 
 pub(super) fn endpoints() -> Vec<Path> {
-    let of_runs = [
+    let run_endpoints = [
         overview::endpoints(),
         runs::endpoints(),
         run::endpoints(),
         search::endpoints(),
     ];
-    let of_process = [
+    let process_endpoints = [
         replicas::endpoints(),
         supervision::endpoints(),
         lanes::endpoints(),
         breakers::endpoints(),
     ];
-    let of_taxpayers = [
+    let taxpayer_endpoints = [
         taxpayers::endpoints(),
         top_taxpayers::endpoints(),
         taxpayer::endpoints(),
         invoice::endpoints(),
     ];
-    let others = [
+    let other_endpoints = [
         deliveries::endpoints(),
         mails::endpoints(),
         reconciliations::endpoints(),
         audit::endpoints(),
         quarantine::endpoints(),
     ];
-    let of_people = [
+    let account_endpoints = [
         people::endpoints(),
         access::endpoints(),
         keys::endpoints(),
         sign_ins::endpoints(),
     ];
-    let others = others
+    let other_endpoints = other_endpoints
         .into_iter()
-        .chain(of_people)
+        .chain(account_endpoints)
         .chain([history::endpoints()]);
-    of_runs
+    run_endpoints
         .into_iter()
-        .chain(of_process)
-        .chain(of_taxpayers)
-        .chain(others)
+        .chain(process_endpoints)
+        .chain(taxpayer_endpoints)
+        .chain(other_endpoints)
         .flatten()
         .collect()
 }

@@ -10,7 +10,7 @@ use crate::actors::pipeline::run_holds::HeldRuns;
 use crate::console::badges::Badge;
 use crate::console::chart::{Chart, MICROSECONDS};
 use crate::console::filters;
-use crate::console::frame::{Frame, OVERVIEW};
+use crate::console::frame::{Frame, OVERVIEW_TITLE};
 use crate::console::live::LiveParts;
 use crate::console::operators::incident_lines::IncidentLine;
 use crate::console::operators::past_overviews::{FoundOverview, PastOverviews};
@@ -47,9 +47,9 @@ const STALE_AFTER: SignedDuration = SignedDuration::from_secs(15);
 struct OverviewPage {
     frame: Frame,
     /// The address from which the page updates this part; `None` for a past overview.
-    live_from: Option<&'static str>,
-    live: String,
-    /// The past overview that is shown; `None` for the present.
+    live_address: Option<&'static str>,
+    live_html: String,
+    /// The past overview that is shown; `None` if the current one is shown.
     past: Option<FoundOverview>,
     /// The times within the last hour from which a past overview can be shown.
     minutes: Vec<Timestamp>,
@@ -59,16 +59,16 @@ struct OverviewPage {
 #[template(path = "operators/overview_live.html")]
 struct OverviewPart {
     /// The sentence that says how old the counts are; `None` if they are fresh.
-    stale: Option<String>,
+    stale_sentence: Option<String>,
     incidents: Vec<IncidentLine>,
     cards: Vec<Card>,
-    /// The replica whose requests the charts show; `None` if there is only one.
-    charts_of: Option<String>,
+    /// The sentence that says whose requests the charts show; `None` if there is only one replica.
+    charts_sentence: Option<String>,
     charts: Vec<Chart>,
     /// The breakers whose calls wait or fail.
     breakers: Vec<BreakerLine>,
     /// The number of operations whose calls neither wait nor fail.
-    calm_calls: usize,
+    calm_operation_count: usize,
 }
 
 struct Card {
@@ -92,16 +92,16 @@ async fn show_overview(
     past: web::Data<PastOverviews>,
     query: Query,
 ) -> Answer {
-    let asked = query.moment("at").map_err(ApiError::from)?;
-    let found = asked.and_then(|at| past.find(at));
-    let live = match &found {
+    let requested_time = query.moment("at").map_err(ApiError::from)?;
+    let found = requested_time.and_then(|at| past.find(at));
+    let live_html = match &found {
         Some(found) => found.overview.html.to_string(),
         None => render(&state).await?,
     };
     show(&OverviewPage {
-        frame: Frame::for_operator(&session, OVERVIEW),
-        live_from: found.is_none().then_some("/console/live/overview"),
-        live,
+        frame: Frame::for_operator(&session, OVERVIEW_TITLE),
+        live_address: found.is_none().then_some("/console/live/overview"),
+        live_html,
         past: found,
         minutes: past.first_time_in_each_minute(),
     })
@@ -139,22 +139,22 @@ pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {
         .map(|shared| shared.figures)
         .partition(BreakerFigures::needs_no_attention);
     let part = OverviewPart {
-        stale: stale_words(counts.map(|counts| counts.counted_at), now),
+        stale_sentence: stale_sentence(counts.map(|counts| counts.counted_at), now),
         incidents: incidents::incidents_for_operators(state, &report)
             .iter()
             .map(|incident| IncidentLine::new(incident, now))
             .collect(),
         cards,
-        charts_of: charts_origin_sentence(state),
+        charts_sentence: charts_sentence(state),
         charts: charts(&seconds),
         breakers: breakers.into_iter().map(BreakerLine::from).collect(),
-        calm_calls: calm.len(),
+        calm_operation_count: calm.len(),
     };
     part.render().map_err(ApiError::internal)
 }
 
 /// Returns the sentence that says how old the counts are; `None` if they are fresh.
-fn stale_words(counted_at: Option<Timestamp>, now: Timestamp) -> Option<String> {
+fn stale_sentence(counted_at: Option<Timestamp>, now: Timestamp) -> Option<String> {
     match counted_at {
         None => Some(
             "The database has not answered this process yet, so nothing is known of the work."
@@ -312,7 +312,7 @@ pub(super) fn per_second(in_10_s: u64) -> String {
 }
 
 /// Returns the sentence that says whose requests the charts show; `None` if there is only one replica.
-fn charts_origin_sentence(state: &ApiState) -> Option<String> {
+fn charts_sentence(state: &ApiState) -> Option<String> {
     let is_alone = state.replicas.last_list().present_replicas().count() < 2;
     let name = &state.replicas.identity().name;
     (!is_alone).then(|| format!("The charts show the requests of {name}, which made this page."))

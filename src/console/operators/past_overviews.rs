@@ -22,7 +22,7 @@ pub struct PastOverviews(Mutex<VecDeque<PastOverview>>);
 
 #[derive(Debug, Clone)]
 pub(crate) struct PastOverview {
-    pub(crate) at: Timestamp,
+    pub(crate) rendered_at: Timestamp,
     pub(crate) html: Arc<str>,
 }
 
@@ -52,35 +52,40 @@ pub async fn keep_overviews(state: web::Data<ApiState>, past: web::Data<PastOver
 
 impl PastOverviews {
     fn keep(&self, at: Timestamp, html: Arc<str>) {
-        let mut kept = self.lock();
+        let mut overviews = self.lock();
         // Overviews with times in the future, from before the clock was set back, are dropped, too. They would stay
         // for ever.
-        kept.retain(|past| past.at < at && at.duration_since(past.at) <= KEPT_FOR);
-        kept.push_back(PastOverview { at, html });
+        overviews.retain(|past| {
+            past.rendered_at < at && at.duration_since(past.rendered_at) <= KEPT_FOR
+        });
+        overviews.push_back(PastOverview {
+            rendered_at: at,
+            html,
+        });
     }
 
     /// Returns the last overview from this time or before. If there is none, returns the oldest one.
     pub(crate) fn find(&self, at: Timestamp) -> Option<FoundOverview> {
-        let kept = self.lock();
-        let number = kept
+        let overviews = self.lock();
+        let index = overviews
             .iter()
-            .rposition(|past| past.at <= at)
+            .rposition(|past| past.rendered_at <= at)
             .unwrap_or_default();
-        let overview = kept.get(number)?.clone();
+        let overview = overviews.get(index)?.clone();
         Some(FoundOverview {
             overview,
-            earlier: number
+            earlier: index
                 .checked_sub(1)
-                .and_then(|number| kept.get(number))
-                .map(|past| past.at),
-            later: kept.get(number + 1).map(|past| past.at),
+                .and_then(|index| overviews.get(index))
+                .map(|past| past.rendered_at),
+            later: overviews.get(index + 1).map(|past| past.rendered_at),
         })
     }
 
     /// Returns the time of the first overview of each minute, newest first.
     pub(crate) fn first_time_in_each_minute(&self) -> Vec<Timestamp> {
-        let kept = self.lock();
-        let mut times: Vec<_> = kept.iter().map(|past| past.at).collect();
+        let overviews = self.lock();
+        let mut times: Vec<_> = overviews.iter().map(|past| past.rendered_at).collect();
         times.dedup_by_key(|at| at.as_second().div_euclid(60));
         times.reverse();
         times
@@ -106,16 +111,16 @@ mod tests {
         for second in [60, 80, 100, 120, 140] {
             past.keep(at(second), second.to_string().into());
         }
-        for (asked, found, earlier, later) in [
+        for (time, found, earlier, later) in [
             (0, 60, None, Some(80)),
             (80, 80, Some(60), Some(100)),
             (99, 80, Some(60), Some(100)),
             (999, 140, Some(120), None),
         ] {
-            let result = past.find(at(asked)).unwrap();
-            assert_eq!(*result.overview.html, *found.to_string(), "at {asked}");
-            assert_eq!(result.earlier, earlier.map(at), "at {asked}");
-            assert_eq!(result.later, later.map(at), "at {asked}");
+            let result = past.find(at(time)).unwrap();
+            assert_eq!(*result.overview.html, *found.to_string(), "at {time}");
+            assert_eq!(result.earlier, earlier.map(at), "at {time}");
+            assert_eq!(result.later, later.map(at), "at {time}");
         }
         assert_eq!(past.first_time_in_each_minute(), [at(120), at(60)]);
     }

@@ -31,27 +31,27 @@ pub(super) enum ReleaseAct {
 
 const ACTS: [BulkListAct<ReleaseAct>; 2] = [
     BulkListAct {
-        to: ReleaseAct::Replay,
+        target: ReleaseAct::Replay,
         words: ActWords {
             word: "replay",
             label: "Replay",
-            done: "replayed",
+            past_participle: "replayed",
             effect: "Runs and deliveries go on, and commands are executed once more. What crashes again comes back here.",
         },
     },
     BulkListAct {
-        to: ReleaseAct::Drop,
+        target: ReleaseAct::Drop,
         words: ActWords {
             word: "drop",
             label: "Drop",
-            done: "dropped",
+            past_participle: "dropped",
             effect: "Runs are cancelled, commands are not executed, and deliveries stay dead letters.",
         },
     },
 ];
 
 impl BulkList for QuarantineBulkList {
-    type To = ReleaseAct;
+    type Target = ReleaseAct;
     type Subject = QuarantinedWork;
     const LIST_PATH: &'static str = "/console/quarantine";
     const MOVE_PATH: &'static str = "/console/quarantine/move";
@@ -60,18 +60,18 @@ impl BulkList for QuarantineBulkList {
     const ACTS: &'static [BulkListAct<ReleaseAct>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveQuarantine;
     const NEEDS_FILTER: bool = false;
-    const FILTERS: &'static [&'static str] = &quarantine::FILTERS;
+    const FILTERS: &'static [&'static str] = &quarantine::FILTER_NAMES;
 
     async fn find_subjects(
         state: &ApiState,
-        to: ReleaseAct,
+        target: ReleaseAct,
         selection: ListSelection<'_>,
     ) -> Result<FoundSubjects<QuarantinedWork>, ApiError> {
         let filter = match selection.filter {
             Some(list) => quarantine::read_filter(&list.0)?,
             None => QuarantineFilter::default(),
         };
-        let kept = QuarantineFilter {
+        let filter_with_state = QuarantineFilter {
             state: filter.state.or(Some(QuarantineState::Kept)),
             references: selection.ids.map(<[String]>::to_vec),
             ..filter
@@ -80,17 +80,17 @@ impl BulkList for QuarantineBulkList {
             number: 1,
             per_page: SUBJECTS_MAX,
         };
-        let (all, total) = quarantine_list::page(&state.store, &kept, first).await?;
-        let others = total.saturating_sub(all.len() as u64);
+        let (all, total) = quarantine_list::page(&state.store, &filter_with_state, first).await?;
+        let beyond_max = total.saturating_sub(all.len() as u64);
         let (subjects, refused): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|work| to.is_allowed(work));
+            all.into_iter().partition(|work| target.is_allowed(work));
         let refusals = refused.into_iter().map(|work| BulkRefusal {
             id: work.reference,
             message: work.guidance,
         });
         Ok(FoundSubjects {
             subjects,
-            others,
+            beyond_max,
             refusals: refusals.collect(),
         })
     }
@@ -120,13 +120,13 @@ impl BulkList for QuarantineBulkList {
 
     async fn apply_act_to_subjects(
         state: &ApiState,
-        to: ReleaseAct,
+        target: ReleaseAct,
         subjects: Vec<QuarantinedWork>,
         by: &OperatorRequest,
     ) -> BulkOutcome {
         let mut outcome = BulkOutcome::default();
         for work in subjects {
-            let result = release(state, to, &work, by).await;
+            let result = release(state, target, &work, by).await;
             outcome.add_result(vec![work.reference], result);
             if outcome.failure.is_some() {
                 break;
@@ -148,18 +148,18 @@ impl ReleaseAct {
 /// Replays or drops one piece of work, as the form on its page does.
 async fn release(
     state: &ApiState,
-    to: ReleaseAct,
+    target: ReleaseAct,
     work: &QuarantinedWork,
     by: &OperatorRequest,
 ) -> Result<(), ApiError> {
     let reference = work.reference.as_str();
-    match (work.kind, to) {
+    match (work.kind, target) {
         (WorkKind::Run, _) => {
             let run = path_ids::find_run(state, reference).await?;
             let command = ApplyOperatorAction {
                 run: run.id,
                 irn: run.irn,
-                to: match to {
+                to: match target {
                     ReleaseAct::Replay => OperatorAction::Retry,
                     ReleaseAct::Drop => OperatorAction::Cancel,
                 },
@@ -168,7 +168,7 @@ async fn release(
             state.taxpayers.send(run.taxpayer_id, command).await?;
         }
         (WorkKind::Delivery, ReleaseAct::Replay) => {
-            dead_letters::replay_one(state, reference, by.clone()).await?;
+            dead_letters::replay_by_id(state, reference, by.clone()).await?;
         }
         (_, ReleaseAct::Replay) => {
             let replayed = quarantine::replay_by_reference(state, reference, by).await?;

@@ -70,7 +70,7 @@ impl From<&FormValues> for ReasonForm {
     }
 }
 
-/// Returns the status of a page with a form.
+/// Returns the status of a page with a form: 422 if the form was refused, otherwise 200.
 pub(super) fn form_page_status(form: &FormState) -> StatusCode {
     if form.is_refused() {
         StatusCode::UNPROCESSABLE_ENTITY
@@ -84,25 +84,25 @@ pub(super) fn form_page_status(form: &FormState) -> StatusCode {
 pub(super) struct RefusedForm {
     /// The last word of the path that the form was sent to; empty if no form was refused.
     action: &'static str,
-    pub(super) sent: FormState,
-    empty: FormState,
+    pub(super) sent_form: FormState,
+    empty_form: FormState,
 }
 
 impl RefusedForm {
     pub(super) fn new(action: &'static str, values: FormValues, faults: Faults) -> Self {
         Self {
             action,
-            sent: FormState::with_faults(values, faults),
-            empty: FormState::default(),
+            sent_form: FormState::with_faults(values, faults),
+            empty_form: FormState::default(),
         }
     }
 
     /// Returns the refused form if it was sent to this action; else an empty form.
     pub(super) fn form(&self, action: &str) -> &FormState {
         if self.action == action {
-            &self.sent
+            &self.sent_form
         } else {
-            &self.empty
+            &self.empty_form
         }
     }
 }
@@ -129,8 +129,8 @@ mod tests {
             assert_eq!(form.value("reason"), value, "{action}");
             assert_eq!(form.fault("reason").as_deref(), fault, "{action}");
         }
-        assert_eq!(form_page_status(&refused.sent), 422);
-        assert_eq!(form_page_status(&RefusedForm::default().sent), 200);
+        assert_eq!(form_page_status(&refused.sent_form), 422);
+        assert_eq!(form_page_status(&RefusedForm::default().sent_form), 200);
     }
 
     /// The browser takes blanks for an answer unless a pattern forbids them.

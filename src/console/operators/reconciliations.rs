@@ -50,14 +50,14 @@ struct ReconciliationsPage {
     rows: Vec<ReconciliationLine>,
     pages: PagePosition,
     /// The form that starts a comparison.
-    start: FormState,
+    start_form: FormState,
 }
 
 struct ReconciliationLine {
     reconciliation: Reconciliation,
     badge: Badge,
     /// The number of differences that an operator has to decide; 0 if the day was compared again since.
-    for_you: u32,
+    undecided_count: u32,
 }
 
 #[derive(Template)]
@@ -94,19 +94,19 @@ async fn list_reconciliations(
 ) -> Answer {
     let list = ListQuery::new(&query);
     let today = state.today().to_string();
-    let asked = [
+    let prefilled_fields = [
         ("taxpayer_id", list.value("taxpayer_id")),
         ("day", today.as_str()),
     ];
-    let start = FormState::new(FormValues::from(asked));
-    render_list(&state, &session, list, start).await
+    let start_form = FormState::new(FormValues::from(prefilled_fields));
+    render_list(&state, &session, list, start_form).await
 }
 
 async fn render_list(
     state: &ApiState,
     session: &OperatorSession,
     list: ListQuery,
-    start: FormState,
+    start_form: FormState,
 ) -> Answer {
     let taxpayer_id = list.0.taxpayer_id("taxpayer_id");
     let day = list.0.date("day")?;
@@ -124,7 +124,7 @@ async fn render_list(
             .into_iter()
             .map(|reconciliation| ReconciliationLine {
                 badge: reconciliation.state.into(),
-                for_you: if superseded.contains(&reconciliation.id) {
+                undecided_count: if superseded.contains(&reconciliation.id) {
                     0
                 } else {
                     reconciliation.counts.listed
@@ -133,9 +133,9 @@ async fn render_list(
             })
             .collect(),
         list,
-        start,
+        start_form,
     };
-    show_list_with_status(form_page_status(&page.start), &page.pages, &page)
+    show_list_with_status(form_page_status(&page.start_form), &page.pages, &page)
 }
 
 /// POST /console/reconciliations: queues a comparison of one day of a taxpayer.
@@ -151,9 +151,9 @@ async fn handle_reconciliation_form(
         )),
         Err(error) if error.faults.is_empty() => Err(error),
         Err(error) => {
-            let all = ListQuery::new(&Query::from_text(""));
+            let unfiltered_list = ListQuery::new(&Query::from_text(""));
             let form = FormState::with_faults(form.0, error.faults);
-            render_list(&state, &session, all, form).await
+            render_list(&state, &session, unfiltered_list, form).await
         }
     }
 }
@@ -209,8 +209,8 @@ async fn render_reconciliation(
     form: FormState,
 ) -> Answer {
     let findings = reconciliations::findings(&state.store, &reconciliation, list.page()).await?;
-    let same = std::slice::from_ref(&reconciliation);
-    let superseded = reconciliations::find_superseded(&state.store, same).await?;
+    let this_reconciliation = std::slice::from_ref(&reconciliation);
+    let superseded = reconciliations::find_superseded(&state.store, this_reconciliation).await?;
     let is_superseded = !superseded.is_empty();
     let counts = reconciliation.counts;
     let total = [counts.repaired, counts.listed, counts.decided];
@@ -261,8 +261,8 @@ async fn change_decisions(
     act: FindingAct,
 ) -> Answer {
     let reconciliation = api::find_reconciliation(state, id).await?;
-    let order = match read_decision(state, &form) {
-        Ok(order) => order,
+    let decision = match read_decision(state, &form) {
+        Ok(decision) => decision,
         Err(error) => {
             let number: u64 = form.text("page").parse().unwrap_or(1);
             let list = ListQuery::new(&Query::from_text(&format!("page={number}")));
@@ -271,7 +271,7 @@ async fn change_decisions(
         }
     };
     let changed = act
-        .apply_to_findings(state, &reconciliation, session.id, order)
+        .apply_to_findings(state, &reconciliation, session.id, decision)
         .await?;
     let notice = match (act, changed) {
         (_, 0) => "Nothing was changed.".to_owned(),

@@ -33,7 +33,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 #[template(path = "operators/replicas.html")]
 struct ReplicasPage {
     frame: Frame,
-    live: String,
+    live_html: String,
     /// The replicas that an operator may forget.
     missing: Vec<Replica>,
 }
@@ -77,10 +77,10 @@ impl From<ReplicaState> for Badge {
 /// GET /console/replicas: shows all replicas.
 async fn show_replicas(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
     let list = state.replicas.last_list();
-    let page = render(&state).and_then(|live| {
+    let page = render(&state).and_then(|live_html| {
         show(&ReplicasPage {
             frame: Frame::for_operator(&session, "Replicas"),
-            live,
+            live_html,
             missing: list.missing_replicas().cloned().collect(),
         })
     });
@@ -107,7 +107,7 @@ async fn forget_replica(
     id: web::Path<String>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let order = form.0.to_operator_request(&state, &session)?;
+    let request = form.0.to_operator_request(&state, &session)?;
     let list = state.replicas.last_list();
     let missing = list
         .missing_replicas()
@@ -120,7 +120,7 @@ async fn forget_replica(
     };
     let name = &missing.identity.name;
     let entry =
-        AuditEntry::for_operator_request(&order, AuditAction::ForgetReplica, name, state.now());
+        AuditEntry::for_operator_request(&request, AuditAction::ForgetReplica, name, state.now());
     let notice = if replicas::forget_missing(&state.store, &id, entry).await? {
         "The replica is forgotten. If it gives a sign again, it is back in the list."
     } else {
@@ -147,7 +147,7 @@ impl ReplicaLine {
     fn new(list: &ReplicaList, replica: &Replica) -> Self {
         let figures = &replica.figures;
         let state = list.state(replica);
-        let held = figures.breakers.iter();
+        let breakers = figures.breakers.iter();
         Self {
             badge: state.into(),
             silent_us: list.micros_until_last_read(replica.seen_at),
@@ -167,7 +167,7 @@ impl ReplicaLine {
                 .map_or_else(String::new, |bytes| format!("{} MiB", bytes >> 20)),
             clock: clock_words(figures.clock_ahead_ms),
             requests_per_s: per_second(figures.requests),
-            open_breakers: held
+            open_breakers: breakers
                 .filter(|breaker| breaker.state != BreakerCondition::Closed)
                 .count(),
             replica: replica.clone(),
@@ -190,7 +190,7 @@ mod tests {
     use crate::domain::replica::{ReplicaFigures, ReplicaIdentity};
 
     #[test]
-    fn the_line_of_a_replica_shows_its_own_word_about_its_readiness() {
+    fn the_line_of_a_replica_shows_its_own_report_about_its_readiness() {
         let reason = |text: &str| Some(text.to_owned());
         let cases = [
             (None, None, "Ready", ""),

@@ -196,10 +196,10 @@ impl From<StepRecord> for StepEntry {
             None => ("wait", "No answer is recorded yet"),
             Some("done") => ("ok", "Done"),
             Some("unchanged") => ("ok", "The authority had it already"),
-            Some("refused") => ("bad", "Refused"),
+            Some("refused") => ("bad", "Rejected"),
             Some("retry") => ("warn", "Failed; to be tried again"),
             Some("held") => ("wait", "Not called: calls are held back"),
-            Some("paused") => ("bad", "Given up"),
+            Some("paused") => ("bad", "Failed; the run is paused"),
             Some(_) => ("", "Ended"),
         };
         Self {

@@ -20,45 +20,45 @@ pub(super) struct RunBulkList;
 
 const ACTS: [BulkListAct<OperatorAction>; 4] = [
     BulkListAct {
-        to: OperatorAction::Resume,
+        target: OperatorAction::Resume,
         words: ActWords {
             word: "resume",
             label: "Resume",
-            done: "resumed",
+            past_participle: "resumed",
             effect: "Each run goes on where it stopped.",
         },
     },
     BulkListAct {
-        to: OperatorAction::Retry,
+        target: OperatorAction::Retry,
         words: ActWords {
             word: "retry",
             label: "Retry now",
-            done: "tried again",
+            past_participle: "tried again",
             effect: "Each run goes on at once, and its time for retries begins again.",
         },
     },
     BulkListAct {
-        to: OperatorAction::Pause,
+        target: OperatorAction::Pause,
         words: ActWords {
             word: "pause",
             label: "Pause",
-            done: "paused",
+            past_participle: "paused",
             effect: "Each run stops before its next step, until an operator resumes it.",
         },
     },
     BulkListAct {
-        to: OperatorAction::Cancel,
+        target: OperatorAction::Cancel,
         words: ActWords {
             word: "cancel",
             label: "Cancel",
-            done: "cancelled",
+            past_participle: "cancelled",
             effect: "Each run ends, and its taxpayer may change or send the invoice again.",
         },
     },
 ];
 
 impl BulkList for RunBulkList {
-    type To = OperatorAction;
+    type Target = OperatorAction;
     type Subject = RunId;
     const LIST_PATH: &'static str = "/console/runs";
     const MOVE_PATH: &'static str = "/console/runs/move";
@@ -71,13 +71,13 @@ impl BulkList for RunBulkList {
 
     async fn find_subjects(
         state: &ApiState,
-        to: OperatorAction,
+        target: OperatorAction,
         selection: ListSelection<'_>,
     ) -> Result<FoundSubjects<RunId>, ApiError> {
         let ids = selection.ids.map(parse_ids);
         let found = if let Some(list) = selection.filter {
             let (filter, _) = run_filter::read_query(&list.0)?;
-            run_moves::find_movable_runs(state, &RunFilter { ids, ..filter }, to).await?
+            run_moves::find_movable_runs(state, &RunFilter { ids, ..filter }, target).await?
         } else {
             let ids = ids.unwrap_or_default();
             MatchingRuns {
@@ -85,9 +85,9 @@ impl BulkList for RunBulkList {
                 ids,
             }
         };
-        let outcome = run_moves::preview_moves(state, &found.ids, to).await?;
+        let outcome = run_moves::preview_moves(state, &found.ids, target).await?;
         Ok(FoundSubjects {
-            others: found.matching.saturating_sub(found.ids.len() as u64),
+            beyond_max: found.matching.saturating_sub(found.ids.len() as u64),
             subjects: parse_ids(&outcome.moved),
             refusals: outcome.refusals,
         })
@@ -117,11 +117,11 @@ impl BulkList for RunBulkList {
 
     async fn apply_act_to_subjects(
         state: &ApiState,
-        to: OperatorAction,
+        target: OperatorAction,
         subjects: Vec<RunId>,
         by: &OperatorRequest,
     ) -> BulkOutcome {
-        run_moves::apply_moves(state, &subjects, to, by).await
+        run_moves::apply_moves(state, &subjects, target, by).await
     }
 }
 

@@ -1,6 +1,6 @@
-//! The forms with which an admin helps people to sign in: one makes a one-time link for a person who has no password or
-//! forgot it, the other removes a lost second factor. They work for operators, integrators and contact persons, but not
-//! for the admin who sends them.
+//! The forms with which an admin helps people to sign in: one creates a one-time link for a person who has no password
+//! or forgot it, the other removes a lost second factor. They work for operators, integrators and contact persons, but
+//! not for the admin who sends them.
 
 use actix_web::{HttpRequest, web};
 
@@ -99,16 +99,16 @@ async fn invite_person(
     let PersonInPath { owner, page } =
         person_in_path(&request).ok_or_else(ApiError::route_not_found)?;
     let reason = Some(form.0.read_required(&state)?);
-    let order = InvitationRequest {
+    let invitation_request = InvitationRequest {
         owner,
         by: Actor::Operator(session.id),
         reason,
         claim: None,
     };
-    let made = invitations::make_invitation(&state, &request, order)
+    let invitation = invitations::make_invitation(&state, &request, invitation_request)
         .await?
         .ok_or_else(ApiError::route_not_found)?;
-    show_invitation_link(Frame::for_operator(&session, "The link"), made, page)
+    show_invitation_link(Frame::for_operator(&session, "The link"), invitation, page)
 }
 
 /// POST …/second-factor/reset: removes the second factor of a person who lost it.

@@ -1,5 +1,6 @@
-//! The supervised actors, live: those of all replicas with the most trouble, or with the highest value of a measure
-//! within a window, and the number of actors of each kind in this process. The address has the choice of the view.
+//! The supervised actors, live: the actors of all replicas with the most trouble, or with the highest value of a
+//! measure within a window, and the number of actors of each kind in this process. The address says which view is
+//! shown.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ struct SupervisionPage {
     paused: Vec<PausedTaxpayerLine>,
     choices: Vec<ChoiceRow>,
     live_address: String,
-    live: String,
+    live_html: String,
 }
 
 /// A taxpayer that operators have paused.
@@ -65,7 +66,7 @@ struct SupervisionPart {
     /// The replica that made the page.
     answered_by: String,
     /// The actors of this process by kind; `None` if the page shows another replica.
-    own: Option<ProcessTree>,
+    process_tree: Option<ProcessTree>,
     /// The totals of all replicas; empty if this is the only one.
     replicas: Vec<ReplicaLine>,
     /// The length of the window, as the column headings show it.
@@ -83,7 +84,7 @@ struct ProcessTree {
 struct ReplicaLine {
     name: String,
     badge: Badge,
-    told_us_ago: u64,
+    report_age_us: u64,
     totals: ActorTotals,
 }
 
@@ -92,8 +93,8 @@ struct ActorLine {
     /// The address of the page about the taxpayer or run that the actor works for; `None` if it works for no single
     /// one.
     address: Option<String>,
-    within: WindowFigures,
-    told: ReplicaActor,
+    window_figures: WindowFigures,
+    reported: ReplicaActor,
 }
 
 struct GroupLine {
@@ -122,7 +123,7 @@ async fn show_supervision(
         paused: load_paused_taxpayers(&state).await,
         choices: view.choices(&names),
         live_address: view.address(LIVE_PART),
-        live: render(&state, &view)?,
+        live_html: render(&state, &view)?,
     })
 }
 
@@ -171,9 +172,9 @@ fn replica_names(state: &ApiState) -> Vec<String> {
 
 fn render(state: &ApiState, view: &SupervisionView) -> Result<String, ApiError> {
     let mut tree = state.tree.snapshot(ACTORS_MAX);
-    let own = std::mem::take(&mut tree.top);
+    let own_actors = std::mem::take(&mut tree.top);
     let chosen = view.replica.as_deref();
-    let worst = actors::rank_actors(state, own, view.ranking(), chosen, ACTORS_MAX);
+    let worst = actors::rank_actors(state, own_actors, view.ranking(), chosen, ACTORS_MAX);
     let list = state.replicas.last_list();
     let name = &state.replicas.identity().name;
     SupervisionPart::new(name, tree, worst, &list, view)
@@ -188,7 +189,7 @@ struct SupervisionView {
     replica: Option<String>,
     /// `None` for all kinds.
     kind: Option<NodeKind>,
-    by: Measure,
+    measure: Measure,
     window: Window,
 }
 
@@ -197,11 +198,12 @@ impl SupervisionView {
     fn new(query: &Query, replicas: &[String]) -> Self {
         let word = |name| query.text(name).unwrap_or_default();
         let replica = word("replica");
-        let (kind, by, window) = (word("kind"), word("by"), word("minutes"));
+        let (kind, measure, window) = (word("kind"), word("by"), word("minutes"));
         Self {
             replica: replicas.iter().find(|name| *name == replica).cloned(),
             kind: find_choice(kinds::ALL, |known| known.name() == kind),
-            by: find_choice(&Measure::ALL, |known| known.as_str() == by).unwrap_or_default(),
+            measure: find_choice(&Measure::ALL, |known| known.as_str() == measure)
+                .unwrap_or_default(),
             window: find_window(window),
         }
     }
@@ -214,7 +216,7 @@ impl SupervisionView {
         });
         format!(
             "{path}?by={}&minutes={}{}{}",
-            self.by.as_str(),
+            self.measure.as_str(),
             self.window.minutes(),
             kind.unwrap_or_default(),
             replica.unwrap_or_default()
@@ -224,7 +226,7 @@ impl SupervisionView {
     fn ranking(&self) -> Ranking<'static> {
         Ranking {
             kind: self.kind.map(NodeKind::name),
-            by: self.by,
+            by: self.measure,
             window: self.window,
         }
     }
@@ -240,7 +242,8 @@ impl SupervisionView {
                 is_current: view == *self,
             }
         };
-        let measures = Measure::ALL.map(|by| choice(measure_words(by), &|view| view.by = by));
+        let measures = Measure::ALL
+            .map(|measure| choice(measure_words(measure), &|view| view.measure = measure));
         let windows =
             Window::ALL.map(|window| choice(window_words(window), &|view| view.window = window));
         let all_kinds = choice("all", &|view| view.kind = None);
@@ -266,8 +269,8 @@ impl SupervisionView {
     }
 }
 
-fn measure_words(by: Measure) -> &'static str {
-    match by {
+fn measure_words(measure: Measure) -> &'static str {
+    match measure {
         Measure::Trouble => "trouble now",
         Measure::Wait => "wait",
         Measure::Depth => "queue",
@@ -284,11 +287,11 @@ impl SupervisionPart {
         list: &ReplicaList,
         view: &SupervisionView,
     ) -> Self {
-        let is_own_meant = view.replica.as_ref().is_none_or(|name| name == answered_by);
+        let shows_own_process = view.replica.as_ref().is_none_or(|name| name == answered_by);
         let lines = worst.into_iter();
         Self {
             answered_by: answered_by.to_owned(),
-            own: is_own_meant.then(|| ProcessTree::new(tree)),
+            process_tree: shows_own_process.then(|| ProcessTree::new(tree)),
             replicas: replica_lines(list),
             window: window_words(view.window),
             actors: lines
@@ -305,7 +308,7 @@ fn replica_lines(list: &ReplicaList) -> Vec<ReplicaLine> {
     let lines = list.replicas.iter().map(|replica| ReplicaLine {
         name: replica.identity.name.clone(),
         badge: list.state(replica).into(),
-        told_us_ago: list.micros_until_last_read(replica.seen_at),
+        report_age_us: list.micros_until_last_read(replica.seen_at),
         totals: replica.figures.actors,
     });
     lines.collect()
@@ -313,14 +316,14 @@ fn replica_lines(list: &ReplicaList) -> Vec<ReplicaLine> {
 
 impl ProcessTree {
     fn new(tree: TreeSnapshot) -> Self {
-        let mut groups_of_kind = BTreeMap::<&str, usize>::new();
+        let mut group_counts = BTreeMap::<&str, usize>::new();
         for group in &tree.groups {
-            *groups_of_kind.entry(&group.kind).or_default() += 1;
+            *group_counts.entry(&group.kind).or_default() += 1;
         }
         let groups = tree.groups.iter();
         Self {
             groups: groups
-                .map(|group| GroupLine::new(group, groups_of_kind[group.kind.as_str()] > 1))
+                .map(|group| GroupLine::new(group, group_counts[group.kind.as_str()] > 1))
                 .collect(),
             tree,
         }
@@ -328,13 +331,13 @@ impl ProcessTree {
 }
 
 impl ActorLine {
-    fn new(told: ReplicaActor, window: Window) -> Self {
-        let actor = &told.actor;
+    fn new(reported: ReplicaActor, window: Window) -> Self {
+        let actor = &reported.actor;
         Self {
             badge: actor.state.into(),
             address: subject_path(&actor.kind, &actor.name),
-            within: *actor.within(window),
-            told,
+            window_figures: *actor.within(window),
+            reported,
         }
     }
 }
@@ -417,7 +420,7 @@ mod tests {
         }
     }
 
-    fn told_by(replica: &str, told_us_ago: u64, actor: ActorFigures) -> ReplicaActor {
+    fn reported_by(replica: &str, told_us_ago: u64, actor: ActorFigures) -> ReplicaActor {
         ReplicaActor {
             replica: replica.to_owned(),
             told_at: None,
@@ -459,7 +462,7 @@ mod tests {
     fn a_view_is_kept_by_its_address_and_unknown_words_are_the_default() {
         let chosen = view("by=handle-time&minutes=60&kind=webhook");
         assert_eq!(
-            (chosen.kind, chosen.by, chosen.window),
+            (chosen.kind, chosen.measure, chosen.window),
             (Some(kinds::WEBHOOK), Measure::HandleTime, Window::Hour)
         );
         let address = chosen.address(PAGE);
@@ -470,10 +473,10 @@ mod tests {
         assert_eq!(view(address.split_once('?').unwrap().1), chosen);
         let unknown = view("by=colour&minutes=7&kind=%3Cb%3E&replica=d");
         assert_eq!(unknown, SupervisionView::default());
-        let of_replica = view("replica=b+%26+c");
-        assert_eq!(of_replica.replica.as_deref(), Some("b & c"));
-        let address = of_replica.address(PAGE);
-        assert_eq!(view(address.split_once('?').unwrap().1), of_replica);
+        let replica_view = view("replica=b+%26+c");
+        assert_eq!(replica_view.replica.as_deref(), Some("b & c"));
+        let address = replica_view.address(PAGE);
+        assert_eq!(view(address.split_once('?').unwrap().1), replica_view);
     }
 
     #[test]
@@ -557,8 +560,8 @@ mod tests {
             ..actor("taxpayer", "8")
         };
         let worst = vec![
-            told_by("a:1", 0, restarting),
-            told_by("b & c", 800_000, troubled),
+            reported_by("a:1", 0, restarting),
+            reported_by("b & c", 800_000, troubled),
         ];
         let part = render_part(worst, &replicas(), &SupervisionView::default());
         for text in [
@@ -587,7 +590,7 @@ mod tests {
         assert!(part.contains("No actor is in trouble"), "{part}");
         assert!(!part.contains("All actors of"), "{part}");
         let alone = render_part(
-            vec![told_by("a:1", 0, actor("taxpayer", "7"))],
+            vec![reported_by("a:1", 0, actor("taxpayer", "7"))],
             &ReplicaList::default(),
             &SupervisionView::default(),
         );

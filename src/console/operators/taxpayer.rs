@@ -67,7 +67,7 @@ struct TaxpayerPage {
     taxpayer: Taxpayer,
     verification: Badge,
     subscription: Badge,
-    missing: String,
+    missing_fields: String,
     people: Vec<PersonLine>,
     pause: Option<TaxpayerPause>,
     accepts_panics: bool,
@@ -115,12 +115,12 @@ async fn render(
         limit: NEWEST_ROWS,
     };
     let invoices = all_invoices.page(store, newest_invoices).await?;
-    let runs_of = RunFilter {
+    let run_filter = RunFilter {
         taxpayer_id: Some(id),
         ..RunFilter::default()
     };
     let newest = ListQuery(Query::from_text(&format!("per_page={NEWEST_ROWS}")));
-    let audit_of = AuditFilter {
+    let audit_filter = AuditFilter {
         taxpayer_id: Some(id),
         ..AuditFilter::default()
     };
@@ -128,7 +128,7 @@ async fn render(
         frame: Frame::for_operator(session, "Taxpayer"),
         verification: taxpayer.verification.status().into(),
         subscription: taxpayer.subscription.into(),
-        missing: taxpayer.missing_profile_fields().join(", "),
+        missing_fields: taxpayer.missing_profile_fields().join(", "),
         people: load_people(state, id).await?,
         endpoint: endpoint.map(|(endpoint, streak)| EndpointFacts {
             badge: EndpointHealth::new(endpoint.is_active, streak.as_ref()).into(),
@@ -144,12 +144,12 @@ async fn render(
             .into_iter()
             .map(InvoiceLine::from)
             .collect(),
-        rows: runs::load_newest(state, &runs_of, &newest).await?,
-        audit: audit::load_newest(state, audit_of).await?,
+        rows: runs::load_newest(state, &run_filter, &newest).await?,
+        audit: audit::load_newest(state, audit_filter).await?,
         taxpayer,
         refused,
     };
-    show_with_status(form_page_status(&page.refused.sent), &page)
+    show_with_status(form_page_status(&page.refused.sent_form), &page)
 }
 
 async fn load_people(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<PersonLine>, ApiError> {

@@ -1,4 +1,5 @@
-//! The taxpayers that use this replica most, by a measure within a window. The address has the choice of both.
+//! The taxpayers that use this replica most, by a measure within a window. The address says which measure and which
+//! window are chosen.
 
 use actix_web::web;
 use askama::Template;
@@ -47,7 +48,7 @@ async fn show_top_taxpayers(
     query: Query,
 ) -> Answer {
     let view = TopTaxpayersView::new(&query);
-    let top = load_top_taxpayers(&state, view.by, view.window).await;
+    let top = load_top_taxpayers(&state, view.measure, view.window).await;
     let lines = top.into_iter().map(|(id, name, counts)| TaxpayerLine {
         id,
         name: name.unwrap_or_else(|| format!("Taxpayer {id}")),
@@ -65,16 +66,16 @@ async fn show_top_taxpayers(
 /// The choice of the measure and of the window, which the address of the page contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TopTaxpayersView {
-    by: UsageMeasure,
+    measure: UsageMeasure,
     window: Window,
 }
 
 impl TopTaxpayersView {
     /// Reads the view from an address. Missing and unknown values become the defaults.
     fn new(query: &Query) -> Self {
-        let by = query.text("by").and_then(UsageMeasure::parse);
+        let measure = query.text("by").and_then(UsageMeasure::parse);
         Self {
-            by: by.unwrap_or(UsageMeasure::Writes),
+            measure: measure.unwrap_or(UsageMeasure::Writes),
             window: find_window(query.text("minutes").unwrap_or_default()),
         }
     }
@@ -82,12 +83,16 @@ impl TopTaxpayersView {
     fn choices(self) -> Vec<ChoiceRow> {
         let choice = |text: &str, view: Self| Choice {
             text: text.to_owned(),
-            address: format!("{PAGE}?by={}&minutes={}", view.by, view.window.minutes()),
+            address: format!(
+                "{PAGE}?by={}&minutes={}",
+                view.measure,
+                view.window.minutes()
+            ),
             is_current: view == self,
         };
-        let measures = UsageMeasure::ALL.iter().map(|by| {
-            let by = *by;
-            choice(measure_words(by), Self { by, ..self })
+        let measures = UsageMeasure::ALL.iter().map(|measure| {
+            let measure = *measure;
+            choice(measure_words(measure), Self { measure, ..self })
         });
         let windows =
             Window::ALL.map(|window| choice(window_words(window), Self { window, ..self }));
@@ -98,13 +103,13 @@ impl TopTaxpayersView {
     }
 }
 
-fn measure_words(by: UsageMeasure) -> &'static str {
-    match by {
+fn measure_words(measure: UsageMeasure) -> &'static str {
+    match measure {
         UsageMeasure::Writes => "writes",
         UsageMeasure::Wait => "longest wait",
         UsageMeasure::Runs => "runs",
         UsageMeasure::Deliveries => "deliveries",
-        UsageMeasure::Refusals => "refused runs",
+        UsageMeasure::Refusals => "rejected runs",
         UsageMeasure::Throttled => "answers 429",
     }
 }
@@ -117,7 +122,7 @@ mod tests {
     fn each_link_changes_one_choice_and_one_link_of_each_row_is_current() {
         let chosen = TopTaxpayersView::new(&Query::from_text("by=throttled&minutes=60"));
         assert_eq!(
-            (chosen.by, chosen.window),
+            (chosen.measure, chosen.window),
             (UsageMeasure::Throttled, Window::Hour)
         );
         for row in chosen.choices() {
@@ -130,7 +135,7 @@ mod tests {
         }
         let unknown = TopTaxpayersView::new(&Query::from_text("by=colour&minutes=7"));
         assert_eq!(
-            (unknown.by, unknown.window),
+            (unknown.measure, unknown.window),
             (UsageMeasure::Writes, Window::FiveMinutes)
         );
     }

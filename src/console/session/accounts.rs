@@ -1,5 +1,5 @@
-//! People who are signed in for a taxpayer: its contact persons, and the integrator that onboarded it. The taxpayer is
-//! the one in the path. A handler that only reads takes a `Reader` as a parameter, one that acts on invoices an
+//! People who are signed in for a taxpayer: its contact persons, and the integrator that onboarded it. The path of a
+//! page names the taxpayer. A handler that only reads takes a `Reader` as a parameter, one that acts on invoices an
 //! `Accountant`, and one that changes the account an `Owner`.
 
 use actix_web::dev::Payload;
@@ -93,28 +93,28 @@ async fn account_session(
 ) -> Result<AccountSession, Refusal> {
     let SignedIn { session, csrf } = signed_in_with_required_factor(request).await?;
     let person = session.person;
-    let wanted = request
+    let id_in_path = request
         .match_info()
         .get("taxpayer")
         .and_then(parse_id)
         .map(TaxpayerId);
-    let taxpayer = wanted.ok_or_else(ApiError::route_not_found)?;
+    let taxpayer = id_in_path.ok_or_else(ApiError::route_not_found)?;
     let store = &ApiState::from_request(request)?.store;
-    let found = match person.owner {
+    let visible = match person.owner {
         SessionOwner::Contact { taxpayer: own, .. } if own == taxpayer => {
             taxpayers::find_by_id(store.reader(), taxpayer).await
         }
         SessionOwner::Integrator(id) => taxpayers::find_owned_by_id(store, id, taxpayer).await,
         SessionOwner::Contact { .. } | SessionOwner::Operator(_) => Ok(None),
     };
-    let (Some(found), Rights::Account(role)) = (found.map_err(ApiError::from)?, person.rights)
+    let (Some(visible), Rights::Account(role)) = (visible.map_err(ApiError::from)?, person.rights)
     else {
         return Err(ApiError::route_not_found().into());
     };
     let holds = ApiState::from_request(request)?.pipeline.backlog.holds();
     let account = AccountLabel {
-        name: found.name,
-        tin: found.tin,
+        name: visible.name,
+        tin: visible.tin,
         is_paused: holds.find_hold(taxpayer, None).is_some(),
         path: format!("/dashboard/{taxpayer}"),
     };

@@ -1,5 +1,5 @@
 //! The right of a person who entered password and code a short time ago, at the sign-in or on the page that asks for
-//! them again.
+//! both again.
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};

@@ -52,16 +52,16 @@ pub(crate) struct NoticeRead;
 pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
     let state = ApiState::from_request(request).ok()?;
     let cookie = request.cookie(notice_cookie_name(state.settings.sessions.is_secure))?;
-    let read = cookie.value().to_owned();
-    if read.is_empty() {
+    let text = cookie.value().to_owned();
+    if text.is_empty() {
         return None;
     }
     request.extensions_mut().insert(NoticeRead);
-    Some(read)
+    Some(text)
 }
 
-/// Returns the path of the sign-in page. After it, the person gets back to this page. If a form was sent, the person
-/// gets back to the page with the form, and the sign-in page says that the form was not processed.
+/// Returns the path of the sign-in page. After signing in, the person returns to this page. If a form was sent, the
+/// person returns to the page with the form, and the sign-in page says that the form was not processed.
 pub(crate) fn sign_in_path(request: &HttpRequest) -> String {
     let next = encoded_return_address(request);
     if request.method().is_safe() {
@@ -71,7 +71,7 @@ pub(crate) fn sign_in_path(request: &HttpRequest) -> String {
     }
 }
 
-/// Returns the path of the page that asks for password and code. After it, the person gets back to this page or, if a
+/// Returns the path of the page that asks for password and code. Afterwards the person returns to this page or, if a
 /// form was sent, to the page with the form.
 pub(crate) fn confirm_path(request: &HttpRequest) -> String {
     format!("/account/confirm?next={}", encoded_return_address(request))
@@ -80,7 +80,7 @@ pub(crate) fn confirm_path(request: &HttpRequest) -> String {
 /// Returns the address of this page or, if a form was sent, of the page with the form, encoded for a query. Empty if
 /// the address is not known.
 fn encoded_return_address(request: &HttpRequest) -> String {
-    let here = request
+    let this_page = request
         .uri()
         .path_and_query()
         .map(|path| path.as_str().to_owned());
@@ -88,13 +88,13 @@ fn encoded_return_address(request: &HttpRequest) -> String {
         .headers()
         .get(REFERER)
         .and_then(|value| value.to_str().ok());
-    let from = referrer.and_then(|address| url::Url::parse(address).ok());
-    let from = from
+    let form_page = referrer.and_then(|address| url::Url::parse(address).ok());
+    let form_page = form_page
         .map(|address| address[url::Position::BeforePath..url::Position::AfterQuery].to_owned());
     let page = if request.method().is_safe() {
-        here
+        this_page
     } else {
-        from
+        form_page
     };
     url::form_urlencoded::byte_serialize(page.unwrap_or_default().as_bytes()).collect()
 }

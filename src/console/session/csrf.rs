@@ -1,5 +1,5 @@
 //! Refuses forms that other sites send. A form must carry a token that only pages of the same session contain. If the
-//! browser says from which site the form comes, it must be this service.
+//! browser says which site the form comes from, that must be this service.
 
 use std::borrow::Cow;
 
@@ -26,11 +26,11 @@ pub(crate) fn csrf_token(session: &SecretString) -> String {
 }
 
 /// Refuses a form from another site, or without the token of the session.
-pub(crate) fn check_csrf(request: &HttpRequest, sent: &[Cow<'_, str>]) -> Result<(), Refusal> {
+pub(crate) fn check_csrf(request: &HttpRequest, tokens: &[Cow<'_, str>]) -> Result<(), Refusal> {
     check_origin(request)?;
     let session = session_token(request).ok_or(Refusal::NotSignedIn)?;
-    match sent {
-        [sent] if bool::from(sent.as_bytes().ct_eq(csrf_token(&session).as_bytes())) => Ok(()),
+    match tokens {
+        [token] if bool::from(token.as_bytes().ct_eq(csrf_token(&session).as_bytes())) => Ok(()),
         _ => Err(Refusal::NotAllowed(FOREIGN_FORM_TEXT)),
     }
 }
@@ -81,7 +81,7 @@ mod tests {
         }
         assert!(
             check_origin(&TestRequest::default().to_http_request()).is_ok(),
-            "an old browser sends none"
+            "an old browser sends neither header"
         );
     }
 

@@ -30,8 +30,8 @@ pub(crate) fn known_device(
     devices::recognise(&state.store, owner, &token)
 }
 
-/// Returns the token in the request's cookie for this kind of person. The token may belong to another person, or be
-/// invented by the sender.
+/// Returns the token in the request's cookie for this kind of person. The token may belong to another person, or the
+/// sender may have invented it.
 fn sent_device_token(
     request: &HttpRequest,
     state: &ApiState,
@@ -42,7 +42,7 @@ fn sent_device_token(
 }
 
 /// Adds a cookie to the answer that marks the browser as known for the person who has just signed in. A browser that is
-/// known already stays the same one: no number of sign-ins gives it another allowance.
+/// known already keeps its token, so that it does not get new attempts by signing in again.
 pub(crate) fn remember_device(
     state: &ApiState,
     request: &HttpRequest,

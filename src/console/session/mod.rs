@@ -5,7 +5,7 @@
 //! | File | Content |
 //! |---|---|
 //! | `accounts` | people who are signed in for a taxpayer: its contact persons, and the integrator that onboarded it |
-//! | `confirmed` | the right of a person who entered password and code a short time ago, at the sign-in or on the page that asks for them again |
+//! | `confirmed` | the right of a person who entered password and code a short time ago, at the sign-in or on the page that asks for both again |
 //! | `cookie` | the cookie of a session, and the other data that the pages read from a request |
 //! | `csrf` | refuses forms that other sites send |
 //! | `device` | the cookie that marks a browser in which a person has signed in before |
@@ -43,8 +43,8 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
 
-/// The header of a request that a page sends by itself, to show how far an import or a correction is.
-const FOLLOWS: HeaderName = HeaderName::from_static("x-follows");
+/// The header of a request that the script of a page sends to show how far an import or a correction is.
+const PROGRESS_REQUEST: HeaderName = HeaderName::from_static("x-follows");
 
 /// Marks a request whose operator is known, from the database or from memory.
 #[derive(Debug, Clone, Copy)]
@@ -128,15 +128,15 @@ async fn stored_session(
     state: &ApiState,
     token: &SecretString,
 ) -> Result<Option<Session>, ApiError> {
-    let only_looks = request.method().is_safe();
+    let is_read_only = request.method().is_safe();
     let remembered = state
         .remembered_operators
         .remembered_session(token)
-        .filter(|_| only_looks);
+        .filter(|_| is_read_only);
     let limits = state.settings.sessions.limits;
-    let extends = extends_session(request);
+    let is_extending = extends_session(request);
     let lookup = async {
-        if extends {
+        if is_extending {
             sessions::find(&state.store, token, limits, state.now()).await
         } else {
             sessions::find_without_extending(&state.store, token, limits, state.now()).await
@@ -156,10 +156,10 @@ async fn stored_session(
     Ok(found)
 }
 
-/// False for requests that a page sends by itself: live parts, and the progress of an import. A page that is merely
-/// open must not keep the session alive.
+/// False for requests that the script of a page sends: for live parts, and for the progress of an import. A page that
+/// is merely open must not keep the session alive.
 fn extends_session(request: &HttpRequest) -> bool {
-    !request.path().contains("/live/") && !request.headers().contains_key(FOLLOWS)
+    !request.path().contains("/live/") && !request.headers().contains_key(PROGRESS_REQUEST)
 }
 
 /// Returns the person who is signed in, unless a second factor has to be set up first.
@@ -189,8 +189,8 @@ mod tests {
     fn a_page_that_is_merely_open_does_not_extend_the_session() {
         for (path, header, expected) in [
             ("/dashboard/7/invoices/9", None, true),
-            ("/dashboard/7/invoices/9", Some(FOLLOWS), false),
-            ("/dashboard/7/imports/IMP1", Some(FOLLOWS), false),
+            ("/dashboard/7/invoices/9", Some(PROGRESS_REQUEST), false),
+            ("/dashboard/7/imports/IMP1", Some(PROGRESS_REQUEST), false),
             ("/console/live/supervision", None, false),
         ] {
             let request = TestRequest::with_uri(path);

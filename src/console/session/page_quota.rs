@@ -29,7 +29,7 @@ pub(super) fn admit_page_request(
 }
 
 /// Counts a request whose session was found towards the limits of its person and of the person's account, or refuses
-/// it. From now on the requests of the session count towards these, not towards that of the client's address.
+/// it. From then on, requests of this session no longer count towards the limit of the client's address.
 pub(super) fn admit_person(
     request: &HttpRequest,
     state: &ApiState,

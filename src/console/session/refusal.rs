@@ -11,7 +11,7 @@ pub(crate) enum Refusal {
     NotSignedIn,
     #[error("the code of the second factor is missing")]
     CodeMissing,
-    #[error("password and code have to be shown first")]
+    #[error("password and code have to be entered first")]
     ConfirmationMissing,
     #[error("a second factor has to be set up first")]
     SecondFactorMissing,

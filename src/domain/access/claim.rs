@@ -12,10 +12,33 @@ use crate::domain::access::api_key::KeyOwner;
 pub struct IdempotencyClaim {
     /// SHA-256 of caller and key, in hexadecimal.
     pub id: String,
-    /// SHA-256 of the parts that define the request, such as method, path and body, in hexadecimal.
-    pub fingerprint: String,
+    pub fingerprint: Fingerprint,
     /// From this time on, a new request can claim the key again.
     pub expires_at: Timestamp,
+}
+
+/// The digests that define a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// SHA-256 of the parts that define the request, such as method, path and the bytes of the body, in hexadecimal.
+    pub bytes: String,
+    /// SHA-256 of the same parts with the content of the body instead of its bytes, in hexadecimal. `None` if the content
+    /// was not read, and in keys that an earlier version stored.
+    pub content: Option<String>,
+}
+
+impl Fingerprint {
+    fn from_bytes(request: &[&[u8]]) -> Self {
+        Self {
+            bytes: digest(request),
+            content: None,
+        }
+    }
+
+    /// True if the two requests are the same, even if only the spelling of their bodies differs.
+    pub fn is_same_request(&self, other: &Self) -> bool {
+        self.bytes == other.bytes || (self.content.is_some() && self.content == other.content)
+    }
 }
 
 impl IdempotencyClaim {
@@ -29,9 +52,17 @@ impl IdempotencyClaim {
         ]);
         Self {
             id,
-            fingerprint: digest(request),
+            fingerprint: Fingerprint::from_bytes(request),
             expires_at,
         }
+    }
+
+    /// Adds the digest of the content. `request` lists the same parts as for `new`, with the content of the body in one
+    /// spelling instead of its bytes.
+    #[must_use]
+    pub fn with_content(mut self, request: &[&[u8]]) -> Self {
+        self.fingerprint.content = Some(digest(request));
+        self
     }
 
     /// Creates the claim of a form on a page. `request` lists the parts that define the request, such as path and
@@ -42,8 +73,8 @@ impl IdempotencyClaim {
         request: &[&[u8]],
         expires_at: Timestamp,
     ) -> Self {
-        let fingerprint = digest(request);
-        let parts = ["form", session_token, form_token, &fingerprint].map(str::as_bytes);
+        let fingerprint = Fingerprint::from_bytes(request);
+        let parts = ["form", session_token, form_token, &fingerprint.bytes].map(str::as_bytes);
         Self {
             id: digest(&parts),
             fingerprint,
@@ -131,7 +162,33 @@ mod tests {
             ["POST", "/a", "{ }"],
             ["POST", "/a{}", ""],
         ] {
-            assert_ne!(of(other), one, "{other:?}");
+            assert!(!one.is_same_request(&of(other)), "{other:?}");
         }
+    }
+
+    #[test]
+    fn another_spelling_of_the_same_content_is_the_same_request() {
+        let spelled = |bytes, content: Option<&str>| {
+            let claim = claim(OWNER, "k", ["PATCH", "/a", bytes]);
+            let claim = match content {
+                Some(content) => claim.with_content(&[b"PATCH", b"/a", content.as_bytes()]),
+                None => claim,
+            };
+            claim.fingerprint
+        };
+        let first = spelled("75.0", Some("75"));
+        for (bytes, content, expected) in [
+            ("75.0", Some("75"), true),
+            ("75", Some("75"), true),
+            ("75.0", None, true),
+            ("75", None, false),
+            ("76", Some("76"), false),
+        ] {
+            let other = spelled(bytes, content);
+            assert_eq!(first.is_same_request(&other), expected, "{bytes}");
+            assert_eq!(other.is_same_request(&first), expected, "{bytes}");
+        }
+        let unread = spelled("75.0", None);
+        assert!(!unread.is_same_request(&spelled("75", None)));
     }
 }

@@ -1,5 +1,7 @@
 //! The credit notes of an invoice, and the amounts that they leave.
 
+use std::cmp::Ordering;
+
 use serde_json::Map;
 
 use crate::domain::invoice::Invoice;
@@ -14,6 +16,34 @@ pub struct InvoiceCredits {
     pub signed: Vec<Invoice>,
     /// The credit notes that the authority has not signed yet, but may still sign.
     pub unsigned: Vec<Invoice>,
+}
+
+/// The settlement of an invoice, as its payments and its signed credit notes leave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settlement {
+    /// The payment status of the invoice says all.
+    ByPaymentStatus,
+    /// The invoice is not marked as paid, but signed credit notes, together with what was paid, leave nothing of it.
+    ByCredits,
+    /// More was paid than they leave. A part has to be paid back.
+    RefundDue,
+}
+
+impl Settlement {
+    /// `left` compares what is left to pay with nothing. `has_credit_notes` is true if the invoice has signed credit
+    /// notes in its currency.
+    pub fn new(invoice: &Invoice, left: Ordering, has_credit_notes: bool) -> Self {
+        if invoice.is_credit_note() {
+            return Self::ByPaymentStatus;
+        }
+        let is_marked_as_paid = invoice.payment.status == PaymentStatus::Paid;
+        let is_credited = invoice.authority.signed && has_credit_notes && !is_marked_as_paid;
+        match left {
+            Ordering::Less => Self::RefundDue,
+            Ordering::Equal if is_credited => Self::ByCredits,
+            Ordering::Equal | Ordering::Greater => Self::ByPaymentStatus,
+        }
+    }
 }
 
 impl InvoiceCredits {
@@ -64,6 +94,18 @@ impl InvoiceCredits {
         let owed = owed.minus(self.credited_amount(invoice));
         owed.and_then(|owed| owed.minus(self.amount_received(invoice)))
             .unwrap_or_default()
+    }
+
+    /// Returns the amount that was paid back or set off through the signed credit notes.
+    pub fn used_amount(&self, invoice: &Invoice) -> Amount {
+        let notes = self.notes_in_currency(&invoice.currency);
+        sum(notes.map(|note| note.payment.paid))
+    }
+
+    pub fn settlement(&self, invoice: &Invoice) -> Settlement {
+        let left = self.left_to_pay(invoice).cmp(&Amount::ZERO);
+        let mut notes = self.notes_in_currency(&invoice.currency);
+        Settlement::new(invoice, left, notes.next().is_some())
     }
 
     /// True if signed credit notes, together with what was paid, leave nothing to pay of an invoice that is not marked as
@@ -160,6 +202,40 @@ mod tests {
             let mut marked = invoice;
             marked.payment.status = PaymentStatus::Paid;
             assert!(!credits.leave_nothing(&marked), "{paid} {left}");
+        }
+    }
+
+    #[test]
+    fn more_than_is_left_is_to_be_paid_back_whatever_the_payment_status() {
+        use PaymentStatus::{Paid, Partial, Pending};
+        use Settlement::{ByCredits, ByPaymentStatus, RefundDue};
+        // The payment status and the paid amount of an invoice over 100, its credit notes over these amounts with what
+        // was paid back through each, and the settlement.
+        let cases: [(_, _, &[(&str, &str)], _); 9] = [
+            (Pending, "0", &[], ByPaymentStatus),
+            (Paid, "100", &[], ByPaymentStatus),
+            (Paid, "100", &[("30", "0")], RefundDue),
+            (Paid, "100", &[("30", "10")], RefundDue),
+            (Paid, "100", &[("30", "30")], ByPaymentStatus),
+            (Partial, "40", &[("30", "0")], ByPaymentStatus),
+            (Partial, "40", &[("60", "0")], ByCredits),
+            (Partial, "40", &[("30", "0"), ("70", "0")], RefundDue),
+            (Pending, "0", &[("100", "0")], ByCredits),
+        ];
+        for (status, paid, notes, expected) in cases {
+            let mut invoice = with_amounts(&signed(draft(vec![Line::sample()])), "100", paid);
+            invoice.payment.status = status;
+            let notes = notes.iter();
+            let notes = notes.map(|(payable, back)| credit_note(&invoice, payable, back, true));
+            let credits = InvoiceCredits::new(&invoice, notes.collect());
+            let name = format!("{status} {paid} {expected:?}");
+            assert_eq!(credits.settlement(&invoice), expected, "{name}");
+            let used = credits.used_amount(&invoice);
+            let received = invoice.payment.paid.minus(used);
+            assert_eq!(received, Some(credits.amount_received(&invoice)), "{name}");
+            let note = credit_note(&invoice, "100", "0", true);
+            let of_note = Settlement::new(&note, Ordering::Less, false);
+            assert_eq!(of_note, ByPaymentStatus, "{name}");
         }
     }
 

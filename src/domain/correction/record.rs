@@ -90,12 +90,26 @@ impl Correction {
         Self { paid, ..self }
     }
 
+    /// Returns the replacement; `None` if the correction has none.
+    pub fn replacement(&self) -> Option<&PlannedDocument> {
+        let mut documents = self.documents.iter();
+        documents.find(|document| document.kind == DocumentPurpose::Replacement)
+    }
+
     /// Returns the id of the replacement; `None` if there is none, or it is not created yet.
     pub fn replacement_id(&self) -> Option<InvoiceId> {
-        let mut documents = self.documents.iter();
-        documents
-            .find(|document| document.kind == DocumentPurpose::Replacement)?
-            .id
+        self.replacement()?.id
+    }
+
+    /// Returns the number of the replacement; `None` if there is none, or if it is not created yet.
+    pub fn created_replacement_no(&self) -> Option<&str> {
+        let created = self.replacement().filter(|document| document.id.is_some());
+        created.map(|document| document.invoice_no.as_str())
+    }
+
+    /// Returns the replacement if the authority has signed it. The invoice then is replaced for good.
+    pub fn signed_replacement(&self) -> Option<&PlannedDocument> {
+        self.replacement().filter(|document| document.is_signed)
     }
 
     /// Marks the next document as signed with this payable, which may differ from the planned one, because a

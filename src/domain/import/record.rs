@@ -1,6 +1,7 @@
 //! The record of an import: the outcome of each document, the causes of refusals, and the questions. A question lists
 //! values that the import profile lacks; with them, refused documents would pass.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::import::profile::CustomerIdentity;
@@ -313,6 +314,25 @@ pub fn import_number(digest: &str) -> String {
 
 /// The number of hexadecimal digits of the digest that the number of an import contains.
 const IMPORT_NO_DIGITS: usize = 32;
+/// The number of these digits that the number of the batch of a large file contains.
+const BATCH_NO_DIGITS: usize = 16;
+
+/// Returns the number of the batch of a large file. It contains the first digits of the number of the import, so that
+/// the import is found by the batch, which has no record of its own.
+pub fn import_batch_number(import_no: &str, now: Timestamp) -> String {
+    let digits: String = import_no.chars().skip(1).take(BATCH_NO_DIGITS).collect();
+    format!("B{}-{digits}", now.strftime("%Y%m%d"))
+}
+
+/// Returns the beginning of the number of the import whose batch has this number, if it is the batch of a large file;
+/// `None` if the text is no number of a batch.
+pub fn import_number_start(batch_no: &str) -> Option<String> {
+    let (_, digits) = batch_no.split_once('-')?;
+    let mut bytes = digits.bytes();
+    let has_digits_alone = bytes.all(|byte| matches!(byte, b'0'..=b'9' | b'A'..=b'F'));
+    let is_number = has_digits_alone && digits.len() == BATCH_NO_DIGITS;
+    is_number.then(|| format!("I{digits}"))
+}
 
 #[cfg(test)]
 mod tests {
@@ -344,6 +364,18 @@ mod tests {
         DocumentResult {
             item: BatchItem::from_faults(Some("A".to_owned()), &faults),
             faults: Some(faults),
+        }
+    }
+
+    #[test]
+    fn the_number_of_a_batch_leads_to_its_import() {
+        let import_no = import_number(&"0123456789abcdef".repeat(4));
+        let batch_no = import_batch_number(&import_no, Timestamp::UNIX_EPOCH);
+        assert_eq!(batch_no, "B19700101-0123456789ABCDEF");
+        let start = import_number_start(&batch_no).unwrap();
+        assert!(import_no.starts_with(&start), "{start}");
+        for odd in ["", "B1", "B19700101-", "B19700101-0123456789abcdef", "-%"] {
+            assert_eq!(import_number_start(odd), None, "{odd}");
         }
     }
 

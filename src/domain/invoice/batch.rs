@@ -16,6 +16,9 @@ use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 pub const INVOICES_MAX: usize = 1_000;
 /// The maximum number of faults that are stored for one item. This limits the size of a stored result.
 pub const ITEM_FAULTS_MAX: usize = 20;
+/// The maximum number of warnings that are stored for one item, and the maximum length of each, in characters.
+const ITEM_WARNINGS_MAX: usize = 20;
+const WARNING_CHARS_MAX: usize = 200;
 /// The path of a fault that concerns a whole item and not one of its fields.
 pub const WHOLE_ITEM_PATH: &str = "invoice";
 
@@ -35,6 +38,8 @@ pub struct BatchCandidate {
     /// The invoice number that the caller sent. `None` if it is missing or malformed.
     pub invoice_no: Option<String>,
     pub draft: Result<Box<Draft>, Faults>,
+    /// The warnings about an item without faults.
+    pub warnings: Vec<String>,
 }
 
 /// A batch and the results of its items.
@@ -59,6 +64,9 @@ pub struct BatchItem {
     pub duplicate: Option<Duplicate>,
     /// The error messages of a failed item. The key is the dot path of a field within the item.
     pub errors: Option<BTreeMap<String, Vec<String>>>,
+    /// Empty in results that an older version stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl Batch {
@@ -100,6 +108,7 @@ impl BatchItem {
             irn: Some(irn.to_string()),
             duplicate,
             errors: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -125,6 +134,20 @@ impl BatchItem {
             irn: None,
             duplicate: None,
             errors: Some(errors),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Adds the warnings about the item. Keeps the first of many, and the beginning of long ones.
+    #[must_use]
+    pub fn with_warnings(self, warnings: &[String]) -> Self {
+        let kept = warnings.iter().take(ITEM_WARNINGS_MAX);
+        let kept = kept.map(|warning| warning.chars().take(WARNING_CHARS_MAX).collect::<String>());
+        let further_count = warnings.len().saturating_sub(ITEM_WARNINGS_MAX);
+        let further = format!("There are {further_count} more warnings.");
+        Self {
+            warnings: kept.chain((further_count > 0).then_some(further)).collect(),
+            ..self
         }
     }
 }
@@ -152,6 +175,24 @@ mod tests {
         let one = draw_batch_number(Timestamp::UNIX_EPOCH, &mut chance);
         assert_eq!((&one[..10], one.len()), ("B19700101-", 26));
         assert_ne!(one, draw_batch_number(Timestamp::UNIX_EPOCH, &mut chance));
+    }
+
+    #[test]
+    fn an_item_lists_its_first_warnings_and_says_so() {
+        for (count, kept, last) in [
+            (0, 0, None),
+            (20, 20, Some("n".repeat(WARNING_CHARS_MAX))),
+            (23, 21, Some("There are 3 more warnings.".to_owned())),
+        ] {
+            let item = BatchItem::from_faults(None, &Faults::default());
+            let item = item.with_warnings(&vec!["n".repeat(999); count]);
+            assert_eq!(item.warnings.len(), kept);
+            assert_eq!(item.warnings.last().cloned(), last);
+            let stored = serde_json::to_value(&item).unwrap();
+            assert_eq!(stored.get("warnings").is_some(), kept > 0);
+            let read: BatchItem = serde_json::from_value(stored).unwrap();
+            assert_eq!(read, item);
+        }
     }
 
     #[test]

@@ -78,6 +78,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::corrected_reference::CorrectedReference;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
@@ -241,15 +242,23 @@ impl Invoice {
         Ok(self)
     }
 
-    /// Returns the reference by which a credit note or debit note names the invoice that it corrects.
-    pub fn corrected_reference(&self) -> Option<CorrectedReference> {
+    /// Returns the reference by which a credit note or debit note names the invoice that it corrects, as it was sent.
+    pub fn original_ref(&self) -> Option<InvoiceRef> {
         let standard = self.extras.get("original_invoice_reference");
         let full = || self.extras.get("billing_reference")?.get(0)?.get("irn");
         let text = standard.or_else(full)?.as_str()?;
         let stated = self.extras.get("original_invoice_reference_type");
         let kind = stated.and_then(Value::as_str).and_then(UniqueNoType::parse);
-        let kind = kind.unwrap_or(UniqueNoType::Irn);
-        Some(CorrectedReference::new(kind, text))
+        Some(InvoiceRef {
+            kind: kind.unwrap_or(UniqueNoType::Irn),
+            text: text.to_owned(),
+        })
+    }
+
+    /// Returns the reference by which a credit note or debit note names the invoice that it corrects, as it is compared.
+    pub fn corrected_reference(&self) -> Option<CorrectedReference> {
+        let original = self.original_ref()?;
+        Some(CorrectedReference::new(original.kind, &original.text))
     }
 
     /// Returns the texts of all references by which a credit note or debit note may name this invoice. Another invoice

@@ -61,6 +61,11 @@ impl FieldRule {
         id: "date_time",
         value: Cow::Borrowed("an RFC 3339 time"),
     };
+    pub const NOT_IN_FUTURE: Self = Self::Other {
+        id: "before_or_equal",
+        sentence: Cow::Borrowed("must not be in the future"),
+        expected: Some("today or an earlier day"),
+    };
 
     pub fn must_be(id: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         Self::MustBe {

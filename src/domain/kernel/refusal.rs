@@ -64,6 +64,10 @@ pub enum Refusal {
     PaidUnderWay,
     #[error("The invoice has not been signed")]
     InvoiceNotSigned,
+    #[error(
+        "The invoice has not been signed yet: its submission is under way; send the request again once that has ended"
+    )]
+    SignatureUnderWay,
     #[error("No webhook is configured for this taxpayer")]
     WebhookNotConfigured,
     #[error("This supplier invoice was not addressed to you")]

@@ -1,6 +1,6 @@
 //! `/authority`: notices that the authority sends about invoices. The token in the path authorizes a notice. The
 //! content of a notice is not trusted: it only makes this service ask the authority. The authority repeats a notice
-//! until it gets a 200, so all effects of the notice are stored before that.
+//! until it gets a 200, so all effects of the notice are stored before the 200 is sent.
 
 use actix_web::web;
 use secrecy::{ExposeSecret, SecretString};
@@ -57,13 +57,15 @@ async fn receive_notification(
 
 /// Refuses every token except the configured one. A caller with a wrong token learns nothing: it gets the 404 of an
 /// unknown path, and the comparison takes the same time for every token.
-fn check_token(received: &str, token: &SecretString) -> Result<(), ApiError> {
+fn check_token(received_token: &str, token: &SecretString) -> Result<(), ApiError> {
     let token = token.expose_secret();
-    let is_same = Sha256::digest(received)
+    let is_equal = Sha256::digest(received_token)
         .as_slice()
         .ct_eq(Sha256::digest(token).as_slice());
-    let is_right = bool::from(is_same) && !token.is_empty();
-    is_right.then_some(()).ok_or_else(ApiError::route_not_found)
+    let is_accepted = bool::from(is_equal) && !token.is_empty();
+    is_accepted
+        .then_some(())
+        .ok_or_else(ApiError::route_not_found)
 }
 
 #[cfg(test)]
@@ -71,16 +73,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_token_that_is_set_is_right() {
-        let set = SecretString::from("a-token-of-16-letters");
-        assert!(check_token("a-token-of-16-letters", &set).is_ok());
+    fn only_the_configured_token_is_accepted() {
+        let configured = SecretString::from("a-token-of-16-letters");
+        assert!(check_token("a-token-of-16-letters", &configured).is_ok());
         for wrong in [
             "",
             "a-token-of-16-letter",
             "A-token-of-16-letters",
             "a-token-of-16-letters ",
         ] {
-            let refused = check_token(wrong, &set).unwrap_err();
+            let refused = check_token(wrong, &configured).unwrap_err();
             assert_eq!(
                 (refused.status.as_u16(), refused.code.as_str()),
                 (404, "ROUTE_NOT_FOUND"),
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_token_is_set_none_is_right() {
+    fn without_a_configured_token_every_token_is_refused() {
         assert!(check_token("", &SecretString::from("")).is_err());
     }
 }

@@ -140,8 +140,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_list_names_the_one_that_was_meant() {
-        for (name, message) in [
+    fn the_error_for_an_unknown_list_suggests_the_nearest_name() {
+        for (sent, message) in [
             ("invoice-type", "No such list (did you mean invoice-types?)"),
             ("Currencies", "No such list (did you mean currencies?)"),
             (
@@ -150,7 +150,7 @@ mod tests {
             ),
             ("hs-codes", "No such list"),
         ] {
-            assert_eq!(&*unknown_list_error(name).message, message, "{name}");
+            assert_eq!(&*unknown_list_error(sent).message, message, "{sent}");
         }
     }
 }

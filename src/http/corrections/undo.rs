@@ -1,6 +1,6 @@
 //! Undoes a batch that should not have been created: a signed invoice gets a credit note over its whole amount, any
-//! other is cancelled. Each invoice is undone by a command of its own. If a call fails, the invoices that it has undone
-//! stay undone, and a repeated call continues with the others.
+//! other invoice is cancelled. Each invoice is undone by a command of its own. If a call fails, the invoices that it
+//! has undone stay undone, and a repeated call continues with the others.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -32,9 +32,9 @@ use crate::store::invoices::list::{
 use crate::store::invoices::running_imports;
 
 /// The maximum number of invoices that one call undoes. A repeated call continues with the others.
-const INVOICES_MAX: usize = 1_000;
+const UNDONE_INVOICES_MAX: usize = 1_000;
 /// The maximum number of invoices that one call tries to undo, including those that cannot be undone.
-const EXAMINED_MAX: usize = 10_000;
+const TRIED_INVOICES_MAX: usize = 10_000;
 /// The maximum number of invoices that one call undoes concurrently.
 const CONCURRENT_UNDOS_MAX: usize = 16;
 const REMARK: &str = "The batch was undone";
@@ -86,11 +86,11 @@ impl Undo {
     }
 
     /// Returns how many more invoices this call may try to undo. An invoice that cannot be undone does not count
-    /// against `INVOICES_MAX`; else repeated calls would try the same invoices forever.
+    /// against `UNDONE_INVOICES_MAX`; else repeated calls would try the same invoices forever.
     fn remaining_attempts(&self) -> usize {
         let undone = self.items.len() - self.count(UndoAct::None);
-        let unseen = EXAMINED_MAX.saturating_sub(self.items.len());
-        INVOICES_MAX.saturating_sub(undone).min(unseen)
+        let untried = TRIED_INVOICES_MAX.saturating_sub(self.items.len());
+        UNDONE_INVOICES_MAX.saturating_sub(undone).min(untried)
     }
 
     /// Returns the money that is credited or cancelled, in each currency. A credit note lowers it.
@@ -99,13 +99,13 @@ impl Undo {
         let undone = self.items.iter().filter(|item| item.act != UndoAct::None);
         for item in undone {
             let sum = sums.entry(&item.currency).or_default();
-            let next = if item.is_credit_note {
+            let new_sum = if item.is_credit_note {
                 sum.minus(item.payable)
             } else {
                 sum.plus(item.payable)
             };
             // If the sum would be too large for an `Amount`, it stays as it is, without this item.
-            *sum = next.unwrap_or(*sum);
+            *sum = new_sum.unwrap_or(*sum);
         }
         sums
     }
@@ -121,7 +121,7 @@ pub(crate) async fn undo_batch_invoices(
     is_preview: bool,
 ) -> Result<Undo, ApiError> {
     check_import_ended(&state.store, taxpayer, batch_no).await?;
-    let _room = reserve_page_memory(state, AnswerHolder::for_taxpayer(taxpayer, payer)).await?;
+    let _memory = reserve_page_memory(state, AnswerHolder::for_taxpayer(taxpayer, payer)).await?;
     let list = InvoiceList {
         taxpayer,
         filters: InvoiceFilter {
@@ -130,8 +130,8 @@ pub(crate) async fn undo_batch_invoices(
         },
         sort: InvoiceSort::NEWEST_FIRST,
     };
-    let is_odd = batch_no.chars().any(char::is_control);
-    let total = if is_odd {
+    let has_control_character = batch_no.chars().any(char::is_control);
+    let total = if has_control_character {
         0
     } else {
         list.count(&state.store).await?
@@ -141,44 +141,44 @@ pub(crate) async fn undo_batch_invoices(
         // required only if there are no invoices: an unknown batch is "not found".
         path_ids::find_batch(state, taxpayer, batch_no).await?;
     }
-    let mut done = Undo::default();
+    let mut undo = Undo::default();
     let mut start = PageStart::At(0);
     loop {
-        let part = PageBounds {
+        let bounds = PageBounds {
             start,
             limit: PAGE_INVOICES,
         };
         let page = list
-            .page_with_known_total(&state.store, part, total, PageFields::Shown)
+            .page_with_known_total(&state.store, bounds, total, PageFields::Shown)
             .await?;
         let ids: Vec<_> = page.invoices.iter().map(|invoice| invoice.id).collect();
-        let known =
+        let known_corrections =
             corrections::find_owned_by_invoices(state.store.reader(), taxpayer, &ids).await?;
-        let corrected: HashSet<_> = known
+        let corrected: HashSet<_> = known_corrections
             .iter()
-            .filter(|known| undoes_whole_invoice(known))
-            .map(|known| known.original)
+            .filter(|correction| undoes_whole_invoice(correction))
+            .map(|correction| correction.original)
             .collect();
         let count = page.invoices.len();
-        let mut work = page.invoices;
-        work.retain(|invoice| !is_undone(invoice, &corrected));
-        done.done_before += count - work.len();
-        let most = done.remaining_attempts();
-        done.left += work.len().saturating_sub(most);
-        work.truncate(most);
-        let work = work
+        let mut remaining = page.invoices;
+        remaining.retain(|invoice| !is_undone(invoice, &corrected));
+        undo.done_before += count - remaining.len();
+        let attempts_max = undo.remaining_attempts();
+        undo.left += remaining.len().saturating_sub(attempts_max);
+        remaining.truncate(attempts_max);
+        let undos = remaining
             .into_iter()
             .map(|invoice| undo_invoice(state, taxpayer, invoice, is_preview));
-        let items = stream::iter(work).buffered(CONCURRENT_UNDOS_MAX);
+        let items = stream::iter(undos).buffered(CONCURRENT_UNDOS_MAX);
         for item in items.try_collect::<Vec<_>>().await? {
             match item {
-                Some(item) => done.items.push(item),
-                None => done.done_before += 1,
+                Some(item) => undo.items.push(item),
+                None => undo.done_before += 1,
             }
         }
         match page.next {
             Some(place) => start = PageStart::After(place),
-            None => return Ok(done),
+            None => return Ok(undo),
         }
     }
 }
@@ -215,8 +215,8 @@ fn is_undone(invoice: &Invoice, corrected: &HashSet<InvoiceId>) -> bool {
     }
 }
 
-/// Undoes an invoice; `None` if another call has undone it in the meantime. Fails on a server error, because the same
-/// call may succeed later; any other error becomes the message of the item.
+/// Undoes an invoice. Returns `None` if another call has undone it in the meantime. Fails on a server error, because a
+/// repeated call may succeed later. Any other error becomes the message of the item.
 async fn undo_invoice(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -233,7 +233,7 @@ async fn undo_invoice(
         correction_no: None,
         message: None,
     };
-    let done = if invoice.authority.signed {
+    let result = if invoice.authority.signed {
         credit_invoice(state, taxpayer, &invoice, is_preview).await
     } else {
         match cancel_invoice(state, taxpayer, &invoice, is_preview).await {
@@ -242,7 +242,7 @@ async fn undo_invoice(
             Err(error) => Err(error),
         }
     };
-    match done {
+    match result {
         Ok(None) => {
             item.act = UndoAct::Cancel;
             item.message = refund_sentence(&item.currency, invoice.payment.paid);
@@ -278,8 +278,9 @@ async fn has_credit_started(
     invoice: &Invoice,
 ) -> Result<bool, ApiError> {
     let reader = state.store.reader();
-    let known = corrections::find_owned_by_invoices(reader, taxpayer, &[invoice.id]).await?;
-    Ok(known.iter().any(undoes_whole_invoice))
+    let known_corrections =
+        corrections::find_owned_by_invoices(reader, taxpayer, &[invoice.id]).await?;
+    Ok(known_corrections.iter().any(undoes_whole_invoice))
 }
 
 /// Returns a sentence about money that was paid for an undone invoice; `None` if nothing was paid.

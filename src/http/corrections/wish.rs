@@ -1,5 +1,5 @@
-//! The body of a correction. It asks for one of two things in place of a signed invoice: nothing, or the invoice as it
-//! should have been created.
+//! The body of a correction. It asks either to cancel a signed invoice, or to replace it with the invoice as it should
+//! have been created.
 
 use database::StoreError;
 use jiff::civil::Date;
@@ -77,22 +77,22 @@ pub(crate) fn read_body(
     original: &ComparedOriginal,
     catalog: &Catalog,
 ) -> Result<AcceptedForm<CorrectionWish>, Faults> {
-    let is_cancelled = body.get("cancel") == Some(&Value::Bool(true));
-    let read = if original.is_full && !is_cancelled {
-        let account = InvoiceContext {
+    let is_cancellation = body.get("cancel") == Some(&Value::Bool(true));
+    let result = if original.is_full && !is_cancellation {
+        let context = InvoiceContext {
             today: original.today,
             service_id: None,
         };
         let mut body = body.clone();
         body.remove("cancel");
-        full_invoice::read(&body, account, catalog).map(|form| AcceptedForm {
+        full_invoice::read(&body, context, catalog).map(|form| AcceptedForm {
             value: CorrectionWish::Become(Box::new(form.value)),
             warnings: form.warnings,
         })
     } else {
         reader::read(body, catalog, read_standard_wish)
     };
-    let form = read?;
+    let form = result?;
     if let CorrectionWish::Become(wanted) = &form.value {
         original.check_number_and_irn(wanted)?;
     }

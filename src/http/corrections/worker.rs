@@ -37,12 +37,12 @@ use crate::store::runs;
 pub const CORRECTIONS_MAX: usize = 8;
 /// The shortest and the longest wait before the worker looks at a waiting correction again. The wait grows with the
 /// time since the correction last changed.
-const LOOK_AGAIN_MIN: Duration = Duration::from_millis(500);
-const LOOK_AGAIN_MAX: Duration = Duration::from_mins(1);
-/// The wait is the time since the correction last changed, divided by this.
+const RECHECK_DELAY_MIN: Duration = Duration::from_millis(500);
+const RECHECK_DELAY_MAX: Duration = Duration::from_mins(1);
+/// The wait is the time since the correction last changed, divided by this number.
 const WAIT_DIVISOR: u32 = 8;
 /// The interval at which a correction checks whether its taxpayer is still paused.
-const PAUSED_DELAY: Duration = Duration::from_secs(5);
+const PAUSED_RECHECK_DELAY: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub struct CorrectionWorker {
@@ -74,10 +74,10 @@ impl CorrectionWorker {
         };
         let paused = self.taxpayers.paused_taxpayers();
         if paused.find(key.taxpayer).is_some() {
-            return release_lane(&self.store, lease, Some(PAUSED_DELAY)).await;
+            return release_lane(&self.store, lease, Some(PAUSED_RECHECK_DELAY)).await;
         }
-        let found = corrections::find_owned_by_number(&self.store, key).await;
-        let stored = match found {
+        let result = corrections::find_owned_by_number(&self.store, key).await;
+        let stored = match result {
             Ok(stored) => stored.filter(|stored| stored.correction.state.is_open()),
             Err(error @ StoreError::Corrupt { .. }) => {
                 tracing::error!(correction = lease.key, %error, "cannot read a correction");
@@ -112,8 +112,8 @@ impl CorrectionWorker {
                 }
             }
         };
-        let again = self.delay_until_next_step(&seen, &after);
-        release_lane(&self.store, lease, again).await
+        let delay = self.delay_until_next_step(&seen, &after);
+        release_lane(&self.store, lease, delay).await
     }
 
     /// Returns how long the correction waits for its next step; `None` if it has ended.
@@ -121,12 +121,12 @@ impl CorrectionWorker {
         if !after.state.is_open() {
             return None;
         }
-        let has_come_further = after.documents != seen.documents;
-        if has_come_further {
+        let has_progressed = after.documents != seen.documents;
+        if has_progressed {
             return Some(Duration::ZERO);
         }
         let age = time_since(after.updated_at, self.clock.now());
-        Some((age / WAIT_DIVISOR).clamp(LOOK_AGAIN_MIN, LOOK_AGAIN_MAX))
+        Some((age / WAIT_DIVISOR).clamp(RECHECK_DELAY_MIN, RECHECK_DELAY_MAX))
     }
 
     async fn take_step(
@@ -286,7 +286,7 @@ impl CorrectionWorker {
     }
 }
 
-/// A server error becomes a store error, so that the step is tried again. Any other error stops the correction.
+/// A server error becomes a store error, so that the step is retried. Any other error stops the correction.
 fn to_step_error(error: ApiError) -> StepError {
     if error.code.status().is_server_error() {
         return StepError::Store(StoreError::NotCommitted);

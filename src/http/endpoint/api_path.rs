@@ -29,11 +29,13 @@ pub(crate) struct Path {
     pub(crate) pattern: &'static str,
     pub(super) routes: Vec<Route>,
     pub(crate) policy: RoutePolicy,
-    pub(crate) allowed: Vec<Method>,
-    pub(super) documented: Vec<(Vec<Method>, Doc)>,
-    /// For a form without a page of its own: the number of path segments of the nearest page above it, to which GET
-    /// redirects. `None` for other paths, and if there is no such page.
-    pub(crate) page_above: Option<usize>,
+    /// The methods that have a handler, in the order in which the response header `Allow` lists them.
+    pub(crate) methods: Vec<Method>,
+    /// The methods of each documented handler, and its documentation.
+    pub(super) docs: Vec<(Vec<Method>, Doc)>,
+    /// The number of leading path segments that make up the path of the nearest page above this form. GET of the form
+    /// redirects to that page. `None` if the path has a page itself, has no form, or has no page above it.
+    pub(crate) page_above_segments: Option<usize>,
     /// The methods of each handler, and the least operator role that the handler requires; `None` if it requires none.
     roles: Vec<(Vec<Method>, Option<OperatorRole>)>,
 }
@@ -48,9 +50,9 @@ pub(crate) fn path(pattern: &'static str) -> Path {
         pattern,
         routes: Vec::new(),
         policy,
-        allowed: Vec::new(),
-        documented: Vec::new(),
-        page_above: None,
+        methods: Vec::new(),
+        docs: Vec::new(),
+        page_above_segments: None,
         roles: Vec::new(),
     }
 }
@@ -70,7 +72,7 @@ impl Path {
 
     /// Marks a path whose handlers wait for the authority or for a webhook receiver.
     pub(crate) fn waits_for_other_systems(mut self) -> Self {
-        self.policy.relays = true;
+        self.policy.is_relayed = true;
         self
     }
 
@@ -151,7 +153,7 @@ impl Path {
         Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
-        self.documented.push((methods.to_vec(), doc));
+        self.docs.push((methods.to_vec(), doc));
         self.route(methods, handler)
     }
 
@@ -191,8 +193,8 @@ impl Path {
         self.route([Method::POST], handler)
     }
 
-    /// Marks a form that does no harm when it is sent again, and whose answer is needed each time: a sign-in, or a form
-    /// that only reads.
+    /// Marks a form that does no harm when it is sent again, and whose response is needed each time: a sign-in, or a
+    /// form that only reads.
     pub(crate) fn allows_form_repeat(mut self) -> Self {
         self.policy.repeat = FormRepeat::Harmless;
         self
@@ -217,8 +219,8 @@ impl Path {
         F::Output: Responder + 'static,
     {
         self.roles.push((methods.to_vec(), Args::LEAST_ROLE));
-        self.allowed.extend(methods.clone());
-        self.allowed
+        self.methods.extend(methods.clone());
+        self.methods
             .sort_by_key(|method| METHOD_ORDER.iter().position(|known| known == method));
         let by_method = guard::fn_guard(move |context| methods.contains(&context.head().method));
         self.routes.push(web::route().guard(by_method).to(handler));
@@ -227,14 +229,14 @@ impl Path {
 
     /// Returns true if the API document lists the path.
     pub(crate) fn is_documented(&self) -> bool {
-        !self.documented.is_empty()
+        !self.docs.is_empty()
     }
 
     /// Returns the documented operations of the path, each with the kinds of keys that the path's policy accepts.
     pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> {
         let path = self.pattern;
         let policy = self.policy;
-        self.documented.iter().map(move |(methods, doc)| Operation {
+        self.docs.iter().map(move |(methods, doc)| Operation {
             path,
             methods: methods.iter().filter_map(to_openapi_method).collect(),
             keys: policy.surface.map_or(&[], |surface| surface.kinds),
@@ -267,7 +269,8 @@ fn key_error_codes(policy: RoutePolicy, methods: &[Method]) -> Vec<ErrorCode> {
         .collect()
 }
 
-/// Returns the method's name in the API document. HEAD is not listed there, because every GET path also answers HEAD.
+/// Returns the method's name in the API document; `None` if the document does not list the method. It does not list
+/// HEAD, because every GET path also answers HEAD.
 fn to_openapi_method(method: &Method) -> Option<HttpMethod> {
     match *method {
         Method::GET => Some(HttpMethod::Get),

@@ -2,10 +2,10 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | one path, and how a table of endpoints describes it | `api_path` |
+//! | one path, with its handlers, its policy and its documentation | `api_path` |
 //! | a part of the API | `part` |
 //! | all paths together: their order, and the pages above forms | `path_table` |
-//! | the service of a path, and the answer to an unknown one | `path_service` |
+//! | the service of a path, and the answer to an unknown path | `path_service` |
 
 mod api_path;
 mod part;

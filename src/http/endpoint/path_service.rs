@@ -26,25 +26,25 @@ impl HttpServiceFactory for Path {
             pattern,
             routes,
             policy,
-            allowed,
-            documented,
-            page_above,
+            methods,
+            docs,
+            page_above_segments,
             ..
         } = self;
-        let taken: Rc<[Method]> = allowed.clone().into();
-        let refusal = web::to(move |request: HttpRequest| {
+        let handled_methods: Rc<[Method]> = methods.clone().into();
+        let answer_other_methods = web::to(move |request: HttpRequest| {
             let is_read = [Method::GET, Method::HEAD].contains(request.method());
-            let above = page_above.filter(|_| is_read);
-            ready(match above {
+            let page_segments = page_above_segments.filter(|_| is_read);
+            ready(match page_segments {
                 Some(segments) => Ok(redirect_to(first_segments(request.path(), segments))),
-                None => Err(ApiError::method_not_allowed(allowed.clone())),
+                None => Err(ApiError::method_not_allowed(methods.clone())),
             })
         });
-        let admit = from_fn(move |request: ServiceRequest, next| {
-            let has_handler = taken.contains(request.method());
+        let apply_policy = from_fn(move |request: ServiceRequest, next| {
+            let has_handler = handled_methods.contains(request.method());
             policy.serve_request(request, next, has_handler)
         });
-        let docs: Rc<[Doc]> = documented.into_iter().map(|(_, doc)| doc).collect();
+        let docs: Rc<[Doc]> = docs.into_iter().map(|(_, doc)| doc).collect();
         let is_documented = !docs.is_empty();
         let check_query = from_fn(move |request: ServiceRequest, next| {
             let docs = Rc::clone(&docs);
@@ -54,7 +54,7 @@ impl HttpServiceFactory for Path {
             .into_iter()
             .fold(web::resource(pattern), Resource::route);
         resource
-            .default_service(refusal)
+            .default_service(answer_other_methods)
             .wrap(Compat::new(Condition::new(
                 is_documented,
                 from_fn(warn_of_ignored_body),
@@ -64,7 +64,7 @@ impl HttpServiceFactory for Path {
                 policy.surface.is_some(),
                 from_fn(tag_or_answer_not_modified),
             )))
-            .wrap(admit)
+            .wrap(apply_policy)
             .wrap(Compat::new(Condition::new(
                 is_documented,
                 Compress::default(),
@@ -102,10 +102,10 @@ fn redirect_to(path: &str) -> HttpResponse {
 /// Answers a request that matches no path with 404. The message suggests the path that was probably meant.
 pub(crate) async fn answer_unknown_path(
     request: HttpRequest,
-    known: web::Data<KnownPaths>,
+    known_paths: web::Data<KnownPaths>,
 ) -> Result<&'static str, ApiError> {
     let listener = Listener::from_request(&request);
-    std::future::ready(Err(match known.nearest(request.path(), listener) {
+    std::future::ready(Err(match known_paths.nearest(request.path(), listener) {
         Some(path) => ApiError::new(
             ErrorCode::RouteNotFound,
             format!("No such path (did you mean {path}?)"),
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_a_path_ends_before_a_slash() {
+    fn the_first_segments_of_a_path_end_before_a_slash() {
         for (segments, expected) in [(4, "/a/5%2F/keys"), (3, "/a/5%2F"), (9, "/a/5%2F/keys/7/x")] {
             assert_eq!(first_segments("/a/5%2F/keys/7/x", segments), expected);
         }

@@ -22,20 +22,20 @@ fn precedence(path: &Path) -> Vec<bool> {
         .collect()
 }
 
-/// Makes GET of a form redirect to the nearest page above it. So a reload after a fault, or a bookmark, shows the page
-/// with the form.
+/// Makes GET of a form redirect to the nearest page above the form, so that a reload after a fault, or a bookmark,
+/// shows the page with the form.
 pub(crate) fn redirect_forms_to_pages(mut paths: Vec<Path>) -> Vec<Path> {
     let pages: HashSet<_> = paths
         .iter()
-        .filter(|path| path.allowed.contains(&Method::GET))
+        .filter(|path| path.methods.contains(&Method::GET))
         .map(|path| pattern_segments(path.pattern))
         .collect();
     for path in &mut paths {
-        if path.policy.pages == ServedPages::WithForm && !path.allowed.contains(&Method::GET) {
-            let shape = pattern_segments(path.pattern);
-            path.page_above = (2..shape.len())
+        if path.policy.pages == ServedPages::WithForm && !path.methods.contains(&Method::GET) {
+            let segments = pattern_segments(path.pattern);
+            path.page_above_segments = (2..segments.len())
                 .rev()
-                .find(|segments| pages.contains(&shape[..*segments]));
+                .find(|count| pages.contains(&segments[..*count]));
         }
     }
     paths
@@ -66,25 +66,28 @@ mod tests {
             form("/b"),
             page("/a/{id}/keys/new").form(async || ""),
         ]);
-        let above: Vec<_> = paths.iter().map(|path| path.page_above).collect();
-        assert_eq!(above, [None, None, Some(4), Some(3), None, None]);
+        let page_segments: Vec<_> = paths.iter().map(|path| path.page_above_segments).collect();
+        assert_eq!(page_segments, [None, None, Some(4), Some(3), None, None]);
     }
 
     #[test]
     fn a_fixed_segment_is_matched_before_a_parameter() {
         let patterns = ["/a/{id}", "/a/{id}/c", "/a/b", "/{any}", "/a/b/{id}", "/a"];
         let sorted = sort_by_precedence(patterns.map(path).into());
-        let before = |first: &str, second: &str| {
-            let at = |pattern| {
+        let assert_before = |first: &str, second: &str| {
+            let position = |pattern| {
                 sorted
                     .iter()
                     .position(|path| path.pattern == pattern)
                     .unwrap()
             };
-            assert!(at(first) < at(second), "{first} is not before {second}");
+            assert!(
+                position(first) < position(second),
+                "{first} is not before {second}"
+            );
         };
-        before("/a/b", "/a/{id}");
-        before("/a", "/{any}");
-        before("/a/b/{id}", "/a/{id}/c");
+        assert_before("/a/b", "/a/{id}");
+        assert_before("/a", "/{any}");
+        assert_before("/a/b/{id}", "/a/{id}/c");
     }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::domain::pipeline::NO_CUSTOMER_MESSAGE;
+use crate::domain::pipeline::signed_copy::has_other_signed_document;
+use crate::domain::pipeline::{NO_CUSTOMER_MESSAGE, Run, RunState};
 use crate::http::explain::explanation::{
     AUTHORITY_SOURCE, EINVOICE_SOURCE, Explanation, UNTRANSLATED_RULE, to_details, to_faults,
 };
@@ -11,26 +12,27 @@ use crate::http::explain::phrases::{self, find_meaning, validator_tag_sentence};
 use crate::http::explain::received_value;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, capitalize};
+use crate::http::views::explanation::ExplanationView;
 
-/// A sentence that the authority is known to send, recognised by its first words (`begins`) and last words (`ends`).
+/// A sentence that the authority is known to send, recognised by its first words (`start`) and last words (`end`).
 struct SentencePattern {
-    begins: &'static str,
-    ends: &'static str,
+    start: &'static str,
+    end: &'static str,
     path: Option<&'static str>,
     rule: &'static str,
     expected: &'static str,
 }
 
 const fn sentence_pattern(
-    begins: &'static str,
-    ends: &'static str,
+    start: &'static str,
+    end: &'static str,
     path: Option<&'static str>,
     rule: &'static str,
     expected: &'static str,
 ) -> SentencePattern {
     SentencePattern {
-        begins,
-        ends,
+        start,
+        end,
         path,
         rule,
         expected,
@@ -59,37 +61,51 @@ const SENTENCE_PATTERNS: &[SentencePattern] = &[
     sentence_pattern("too many requests", "", None, "busy", "the same call again later"),
 ];
 
-/// Returns the error for a document that the authority refused. `words` is the authority's reason.
-pub(crate) fn refusal_error(words: &str, document: &Value) -> ApiError {
-    let explanations = explain(words, document);
+/// Returns the error for a document that the authority refused. `reason` is the sentence of the authority.
+pub(crate) fn refusal_error(reason: &str, document: &Value) -> ApiError {
+    let explanations = explain(reason, document);
     // A reason may begin with the authority's path of a field. Such a path is not capitalized.
-    let quotes_path = words
+    let starts_with_path = reason
         .split(' ')
         .next()
         .is_some_and(|first| first.contains('.'));
-    let message = if quotes_path {
-        words.to_owned()
+    let message = if starts_with_path {
+        reason.to_owned()
     } else {
-        capitalize(words)
+        capitalize(reason)
     };
     let error =
         ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(to_faults(&explanations));
     error.with_details(to_details(&explanations))
 }
 
-/// Explains a refusal. If each part between line ends and semicolons is about a field, each gets an explanation;
-/// otherwise the whole text gets one.
-pub(crate) fn explain(words: &str, document: &Value) -> Vec<Explanation> {
-    let words = words.trim();
-    let parts: Option<Vec<_>> = words
+/// Explains why a run was refused, as the response to a caller who waits for the run does. Returns nothing for a run
+/// that was not refused. Returns nothing either if the authority has signed another document under its IRN, because no
+/// field of this document is the reason then.
+pub(crate) fn explain_run(run: &Run) -> Vec<ExplanationView> {
+    if run.state() != RunState::Refused || has_other_signed_document(run) {
+        return Vec::new();
+    }
+    let Some(reason) = &run.last_error else {
+        return Vec::new();
+    };
+    let explanations = explain(reason, &run.document()).into_iter();
+    explanations.map(ExplanationView::from).collect()
+}
+
+/// Explains a refusal. If each part between line ends and semicolons is about a field, each part gets an
+/// explanation. Otherwise the whole text gets one explanation.
+pub(crate) fn explain(reason: &str, document: &Value) -> Vec<Explanation> {
+    let reason = reason.trim();
+    let parts: Option<Vec<_>> = reason
         .split(['\n', ';'])
         .map(|part| explain_field_sentence(part.trim(), document))
         .collect();
     let all = parts.filter(|parts| !parts.is_empty());
     all.unwrap_or_else(|| {
         vec![
-            explain_field_sentence(words, document)
-                .unwrap_or_else(|| explain_whole_text(words, document)),
+            explain_field_sentence(reason, document)
+                .unwrap_or_else(|| explain_whole_text(reason, document)),
         ]
     })
 }
@@ -99,17 +115,17 @@ fn explain_field_sentence(sentence: &str, document: &Value) -> Option<Explanatio
     let (name, statement) = split_validator_message(sentence).or_else(|| split_path(sentence))?;
     let path = caller_path(name, document)?;
     let statement = translate_paths(statement.trim_end_matches('.'), document);
-    let found = find_meaning(&statement);
+    let meaning = find_meaning(&statement);
     // The first word may be an ordinary word and the name of a field, such as `reference`. Only a known phrase or a
     // colon after it makes it a field name.
-    if found.is_none() && !name.contains('.') && !sentence.starts_with(&format!("{name}:")) {
+    if meaning.is_none() && !name.contains('.') && !sentence.starts_with(&format!("{name}:")) {
         return None;
     }
     Some(Explanation {
-        rule: found
+        rule: meaning
             .as_ref()
             .map_or(UNTRANSLATED_RULE, |meaning| meaning.rule),
-        expected: found
+        expected: meaning
             .map(|meaning| meaning.expected)
             .or_else(|| phrases::expected_value(&statement)),
         actual: received_value::displayable_value(document, authority_path(&path, document)),
@@ -160,29 +176,29 @@ fn split_validator_message(sentence: &str) -> Option<(&str, &str)> {
     ))
 }
 
-fn explain_whole_text(words: &str, document: &Value) -> Explanation {
-    let lower = words.to_lowercase();
+fn explain_whole_text(reason: &str, document: &Value) -> Explanation {
+    let lower = reason.to_lowercase();
     let sentence = lower.trim_end_matches('.');
-    let found = SENTENCE_PATTERNS
+    let pattern = SENTENCE_PATTERNS
         .iter()
-        .find(|pattern| lower.starts_with(pattern.begins) && sentence.ends_with(pattern.ends));
-    let path = found.and_then(|pattern| pattern.path);
+        .find(|pattern| lower.starts_with(pattern.start) && sentence.ends_with(pattern.end));
+    let path = pattern.and_then(|pattern| pattern.path);
     // The refusal `NO_CUSTOMER_MESSAGE` comes from this service, not from the authority.
-    let is_ours = words.eq_ignore_ascii_case(NO_CUSTOMER_MESSAGE);
+    let is_ours = reason.eq_ignore_ascii_case(NO_CUSTOMER_MESSAGE);
     Explanation {
         path: path.map(str::to_owned),
-        rule: found.map_or(UNTRANSLATED_RULE, |pattern| pattern.rule),
-        expected: found.map(|pattern| pattern.expected.to_owned()),
+        rule: pattern.map_or(UNTRANSLATED_RULE, |pattern| pattern.rule),
+        expected: pattern.map(|pattern| pattern.expected.to_owned()),
         actual: path.map_or(Value::Null, |path| {
             received_value::displayable_value(document, path)
         }),
-        message: capitalize(words),
+        message: capitalize(reason),
         source: if is_ours {
             EINVOICE_SOURCE
         } else {
             AUTHORITY_SOURCE
         },
-        authority_message: (!is_ours).then(|| words.to_owned()),
+        authority_message: (!is_ours).then(|| reason.to_owned()),
     }
 }
 
@@ -193,12 +209,12 @@ mod tests {
     use super::*;
 
     fn explained_fields(
-        words: &str,
+        reason: &str,
         document: &Value,
     ) -> Vec<(Option<String>, &'static str, Value)> {
-        let all = explain(words, document);
+        let all = explain(reason, document);
         all.into_iter()
-            .map(|why| (why.path, why.rule, why.actual))
+            .map(|explanation| (explanation.path, explanation.rule, explanation.actual))
             .collect()
     }
 
@@ -206,9 +222,9 @@ mod tests {
     fn a_sentence_about_a_field_tells_path_rule_expected_and_actual() {
         let document =
             json!({ "tax_total": [{ "tax_subtotal": [{ "tax_category": { "id": "VAT" } }] }] });
-        let words =
+        let reason =
             "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id must be a known code";
-        let all = explain(words, &document);
+        let all = explain(reason, &document);
         let path = "tax_total.0.tax_subtotal.0.tax_category.id";
         let expected = Explanation {
             path: Some(path.to_owned()),
@@ -217,14 +233,14 @@ mod tests {
             actual: json!("VAT"),
             message: format!("The {path} field must be a known code."),
             source: "authority",
-            authority_message: Some(words.to_owned()),
+            authority_message: Some(reason.to_owned()),
         };
         assert_eq!(all, [expected]);
     }
 
     #[test]
     fn a_field_that_is_missing_has_the_name_the_caller_would_give_it() {
-        let path = |words| explained_fields(words, &json!({}))[0].0.clone().unwrap();
+        let path = |reason| explained_fields(reason, &json!({}))[0].0.clone().unwrap();
         assert_eq!(
             path("invoicerequest.invoice.issuedate is required"),
             "issue_date"
@@ -246,9 +262,9 @@ mod tests {
     #[test]
     fn the_category_is_shown_under_the_callers_name() {
         let document = json!({ "invoice_kind": "B2X" });
-        let words = "invoicerequest.invoice.invoicekind must be one of B2B, B2C, B2G";
+        let reason = "invoicerequest.invoice.invoicekind must be one of B2B, B2C, B2G";
         assert_eq!(
-            explained_fields(words, &document),
+            explained_fields(reason, &document),
             [(Some("invoice_category".to_owned()), "one_of", json!("B2X"))]
         );
     }
@@ -268,9 +284,9 @@ mod tests {
 
     #[test]
     fn the_validators_own_words_are_understood() {
-        let words = "Key: 'InvoiceRequest.Invoice.IssueDate' Error:Field validation for 'IssueDate' failed on the 'required' tag\n\
+        let reason = "Key: 'InvoiceRequest.Invoice.IssueDate' Error:Field validation for 'IssueDate' failed on the 'required' tag\n\
             Key: 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'odd' tag";
-        let reasons = explained_fields(words, &json!({ "irn": "x" }));
+        let reasons = explained_fields(reason, &json!({ "irn": "x" }));
         assert_eq!(
             reasons,
             [
@@ -283,7 +299,7 @@ mod tests {
     #[test]
     fn every_whole_sentence_of_the_authority_is_understood() {
         let document = json!({ "payment_status": "PENDING", "irn": "x" });
-        for (words, path, rule) in [
+        for (reason, path, rule) in [
             (
                 "payment status cannot be set to PENDING",
                 STATUS_FIELD,
@@ -321,19 +337,19 @@ mod tests {
             ),
             ("too many requests", None, "busy"),
         ] {
-            let reasons = explained_fields(words, &document);
+            let reasons = explained_fields(reason, &document);
             assert_eq!(
                 (reasons[0].0.as_deref(), reasons[0].1),
                 (path, rule),
-                "{words}"
+                "{reason}"
             );
         }
     }
 
     #[test]
-    fn what_is_not_understood_is_passed_on_as_it_is() {
+    fn a_sentence_without_a_known_meaning_is_passed_on_unchanged() {
         let document = json!({ "irn": "x", "note": "n", "a;b": 1 });
-        for words in [
+        for reason in [
             "tin is unknown",
             "invoicerequest.invoice.a.b is odd",
             "",
@@ -343,14 +359,14 @@ mod tests {
             "é; ü",
             "irn",
         ] {
-            let all = explain(words, &document);
-            assert_eq!(all.len(), 1, "{words}");
+            let all = explain(reason, &document);
+            assert_eq!(all.len(), 1, "{reason}");
             assert_eq!(
                 (all[0].path.as_deref(), all[0].rule),
                 (None, "authority"),
-                "{words}"
+                "{reason}"
             );
-            assert_eq!(all[0].authority_message.as_deref(), Some(words.trim()));
+            assert_eq!(all[0].authority_message.as_deref(), Some(reason.trim()));
         }
         let odd = explain("invoicerequest.invoice.irn is odd", &document);
         assert_eq!(
@@ -361,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_service_says_itself_is_not_called_the_authoritys() {
+    fn a_sentence_of_this_service_is_not_attributed_to_the_authority() {
         let all = explain(NO_CUSTOMER_MESSAGE, &json!({}));
         assert_eq!(
             (all[0].source, all[0].authority_message.as_deref()),

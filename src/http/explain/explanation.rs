@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::http::respond::details::{Details, Members};
 use crate::http::respond::render::uri_pointer;
+use crate::http::views::explanation::ExplanationView;
 
 /// The rule id of an explanation if the meaning of the authority's sentence is unknown.
 pub(crate) const UNTRANSLATED_RULE: &str = "authority";
@@ -41,8 +42,8 @@ impl Explanation {
             ("message", json!(self.message)),
             ("source", json!(self.source)),
         ]);
-        if let Some(words) = &self.authority_message {
-            members.push("authority_message", json!(words));
+        if let Some(sentence) = &self.authority_message {
+            members.push("authority_message", json!(sentence));
         }
         members
     }
@@ -55,10 +56,24 @@ impl Explanation {
             "rule": self.rule, "detail": self.message, "expected": self.expected, "actual": self.actual,
             "source": self.source,
         });
-        if let Some(words) = &self.authority_message {
-            entry["authority_message"] = json!(words);
+        if let Some(sentence) = &self.authority_message {
+            entry["authority_message"] = json!(sentence);
         }
         entry
+    }
+}
+
+impl From<Explanation> for ExplanationView {
+    fn from(explanation: Explanation) -> Self {
+        Self {
+            path: explanation.path,
+            rule: explanation.rule,
+            expected: explanation.expected,
+            actual: explanation.actual,
+            message: explanation.message,
+            source: explanation.source,
+            authority_message: explanation.authority_message,
+        }
     }
 }
 
@@ -81,9 +96,13 @@ pub(super) fn to_details(explanations: &[Explanation]) -> Details {
 pub(super) fn to_faults(explanations: &[Explanation]) -> Faults {
     explanations
         .iter()
-        .filter_map(|why| {
-            let path = why.path.clone()?;
-            Some(Fault::new(path, why.rule, why.message.clone()))
+        .filter_map(|explanation| {
+            let path = explanation.path.clone()?;
+            Some(Fault::new(
+                path,
+                explanation.rule,
+                explanation.message.clone(),
+            ))
         })
         .collect()
 }
@@ -94,7 +113,7 @@ mod tests {
 
     #[test]
     fn an_explanation_has_its_members_in_the_same_order_each_time() {
-        let mut why = Explanation {
+        let mut explanation = Explanation {
             path: Some("lines.0.quantity".into()),
             rule: "min",
             expected: Some("at least 1".into()),
@@ -103,18 +122,20 @@ mod tests {
             source: AUTHORITY_SOURCE,
             authority_message: Some("quantity is odd".into()),
         };
-        let text = |why: &Explanation| serde_json::to_string(&why.to_envelope_entry()).unwrap();
-        insta::assert_snapshot!(text(&why), @r#"{"path":"lines.0.quantity","rule":"min","expected":"at least 1","actual":0,"message":"The quantity is too small.","source":"authority","authority_message":"quantity is odd"}"#);
-        insta::assert_snapshot!(why.to_problem_entry(), @r##"{"actual":0,"authority_message":"quantity is odd","detail":"The quantity is too small.","expected":"at least 1","pointer":"#/lines/0/quantity","rule":"min","source":"authority"}"##);
-        why = Explanation {
+        let text = |explanation: &Explanation| {
+            serde_json::to_string(&explanation.to_envelope_entry()).unwrap()
+        };
+        insta::assert_snapshot!(text(&explanation), @r#"{"path":"lines.0.quantity","rule":"min","expected":"at least 1","actual":0,"message":"The quantity is too small.","source":"authority","authority_message":"quantity is odd"}"#);
+        insta::assert_snapshot!(explanation.to_problem_entry(), @r##"{"actual":0,"authority_message":"quantity is odd","detail":"The quantity is too small.","expected":"at least 1","pointer":"#/lines/0/quantity","rule":"min","source":"authority"}"##);
+        explanation = Explanation {
             path: None,
             authority_message: None,
-            ..why
+            ..explanation
         };
-        assert_eq!(why.to_problem_entry()["pointer"], "#");
+        assert_eq!(explanation.to_problem_entry()["pointer"], "#");
         assert!(
-            text(&why).starts_with(r#"{"path":null,"#)
-                && text(&why).ends_with(r#""source":"authority"}"#)
+            text(&explanation).starts_with(r#"{"path":null,"#)
+                && text(&explanation).ends_with(r#""source":"authority"}"#)
         );
     }
 }

@@ -21,7 +21,8 @@ static KNOWN_NAMES: LazyLock<FieldNames> = LazyLock::new(FieldNames::from_forms)
 
 #[derive(Debug, Default)]
 struct FieldNames {
-    all: HashMap<String, &'static str>,
+    /// The names by their comparable form.
+    by_comparable_name: HashMap<String, &'static str>,
     top_level: HashSet<&'static str>,
 }
 
@@ -36,7 +37,7 @@ impl FieldNames {
         ];
         let mut names = Self::default();
         names
-            .all
+            .by_comparable_name
             .insert(CATEGORY_NAMES.0.to_owned(), CATEGORY_NAMES.1);
         for form in &forms {
             let top_level = form.0.iter().map(|property| property.name);
@@ -48,10 +49,12 @@ impl FieldNames {
 
     fn add(&mut self, form: &FormSchema) {
         for property in &form.0 {
-            self.all
+            self.by_comparable_name
                 .insert(comparable_name(property.name), property.name);
             match &property.shape {
-                FieldType::Object(inner) | FieldType::Objects { of: inner, .. } => self.add(inner),
+                FieldType::Object(inner) | FieldType::Objects { item: inner, .. } => {
+                    self.add(inner);
+                }
                 _ => {}
             }
         }
@@ -68,13 +71,13 @@ pub(crate) fn caller_path(authority_path: &str, document: &Value) -> Option<Stri
         .is_some();
     segments.next_if(|next| is_rooted && *next == "invoice");
     let mut steps = Vec::new();
-    let mut here = Some(document);
+    let mut current_value = Some(document);
     for segment in segments {
         let (name, index) = split_index(segment)?;
-        here = match name.parse::<usize>() {
-            Ok(place) if !steps.is_empty() => here.and_then(|items| items.get(place)),
+        current_value = match name.parse::<usize>() {
+            Ok(index) if !steps.is_empty() => current_value.and_then(|items| items.get(index)),
             _ => {
-                let (key, value) = caller_name(name, here)?;
+                let (key, value) = caller_name(name, current_value)?;
                 steps.push(key);
                 value
             }
@@ -84,7 +87,7 @@ pub(crate) fn caller_path(authority_path: &str, document: &Value) -> Option<Stri
         }
         if let Some(index) = index {
             steps.push(index.to_string());
-            here = here.and_then(|items| items.get(index));
+            current_value = current_value.and_then(|items| items.get(index));
         }
     }
     let is_field = is_rooted
@@ -107,11 +110,14 @@ fn split_index(segment: &str) -> Option<(&str, Option<usize>)> {
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
-/// Returns the caller's name of a field, and the field's value if the object `here` has the field. Returns `None` if
-/// neither `here` nor any form has the field.
-fn caller_name<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
+/// Returns the caller's name of a field, and the field's value if `current_value` is an object with this field. Returns
+/// `None` if neither this object nor any form has the field.
+fn caller_name<'d>(
+    name: &str,
+    current_value: Option<&'d Value>,
+) -> Option<(String, Option<&'d Value>)> {
     let name = comparable_name(name);
-    let fields = here.and_then(Value::as_object);
+    let fields = current_value.and_then(Value::as_object);
     if let Some((key, value)) =
         fields.and_then(|fields| fields.iter().find(|(key, _)| comparable_name(key) == name))
     {
@@ -123,7 +129,7 @@ fn caller_name<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Optio
         return Some((key, Some(value)));
     }
     KNOWN_NAMES
-        .all
+        .by_comparable_name
         .get(&name)
         .map(|known| ((*known).to_owned(), None))
 }
@@ -140,14 +146,14 @@ pub(crate) fn translate_paths(sentence: &str, document: &Value) -> String {
 }
 
 fn translate_word(word: &str, document: &Value) -> String {
-    let bare = word.trim_end_matches(['.', ',', ';', ':']);
-    let path = bare
+    let trimmed = word.trim_end_matches(['.', ',', ';', ':']);
+    let path = trimmed
         .contains('.')
-        .then(|| caller_path(bare, document))
+        .then(|| caller_path(trimmed, document))
         .flatten();
     path.map_or_else(
         || word.to_owned(),
-        |path| format!("{path}{}", &word[bare.len()..]),
+        |path| format!("{path}{}", &word[trimmed.len()..]),
     )
 }
 
@@ -163,7 +169,7 @@ mod tests {
             "invoice_kind": "B2B", "vat_status": "ZERO_VAT",
             "tax_total": [{ "tax_subtotal": [{ "tax_category": { "id": "VAT" } }] }]
         });
-        for (said, expected) in [
+        for (authority_path, expected) in [
             (
                 "invoicerequest.invoice.taxtotal[0].taxsubtotal[0].taxcategory.id",
                 "tax_total.0.tax_subtotal.0.tax_category.id",
@@ -189,9 +195,9 @@ mod tests {
             ("irn", "irn"),
         ] {
             assert_eq!(
-                caller_path(said, &document).as_deref(),
+                caller_path(authority_path, &document).as_deref(),
                 Some(expected),
-                "{said}"
+                "{authority_path}"
             );
         }
     }
@@ -199,7 +205,7 @@ mod tests {
     #[test]
     fn words_about_no_field_are_left_alone() {
         let document = json!({ "irn": "x" });
-        for said in [
+        for authority_path in [
             "tin",
             "invoicerequest.invoice.duedate[",
             "invoicerequest.invoice.a.b",
@@ -209,14 +215,18 @@ mod tests {
             "[0]",
             ".",
         ] {
-            assert_eq!(caller_path(said, &document), None, "{said}");
+            assert_eq!(
+                caller_path(authority_path, &document),
+                None,
+                "{authority_path}"
+            );
         }
     }
 
     #[test]
     fn paths_within_a_sentence_are_the_callers_too() {
-        let said = "must add up to legalmonetarytotal.lineextensionamount, e.g. 5";
+        let sentence = "must add up to legalmonetarytotal.lineextensionamount, e.g. 5";
         let expected = "must add up to legal_monetary_total.line_extension_amount, e.g. 5";
-        assert_eq!(translate_paths(said, &Value::Null), expected);
+        assert_eq!(translate_paths(sentence, &Value::Null), expected);
     }
 }

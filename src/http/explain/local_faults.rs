@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_faults_the_first_are_explained() {
+    fn only_the_first_of_very_many_faults_are_explained() {
         let lines = Value::Array(vec![serde_json::json!({}); 1_000]);
         let all = explained_submission(with_member(&submission(), "/invoice_line", Some(lines)));
         assert_eq!(all.len(), EXPLAINED_FAULTS_MAX);

@@ -264,10 +264,10 @@ pub(super) fn find_meaning(sentence: &str) -> Option<SentenceMeaning> {
         .iter()
         .flat_map(|table| table.iter())
         .find_map(|(phrase, rule, expected)| {
-            let found = match_phrase(phrase, sentence)?;
+            let wildcard_text = match_phrase(phrase, sentence)?;
             Some(SentenceMeaning {
                 rule,
-                expected: expected.replacen('*', found, 1),
+                expected: expected.replacen('*', wildcard_text, 1),
             })
         })
 }
@@ -275,8 +275,8 @@ pub(super) fn find_meaning(sentence: &str) -> Option<SentenceMeaning> {
 /// Returns the expected value that a sentence names: from a known phrase, else the text after `must be`.
 pub(super) fn expected_value(sentence: &str) -> Option<String> {
     let sentence = sentence.trim().trim_end_matches('.');
-    let found = find_meaning(sentence).map(|meaning| meaning.expected);
-    found.or_else(|| sentence.strip_prefix("must be ").map(str::to_owned))
+    let expected = find_meaning(sentence).map(|meaning| meaning.expected);
+    expected.or_else(|| sentence.strip_prefix("must be ").map(str::to_owned))
 }
 
 /// Returns the sentence for a tag of Go's validator; `None` if the tag is unknown.
@@ -297,11 +297,13 @@ fn match_phrase<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     let rest = text.get(before.len()..)?;
     let has_star = before.len() < phrase.len();
     match after.strip_suffix('*') {
-        Some(middle) => rest.split_once(middle).map(|(found, _)| found),
+        Some(middle) => rest
+            .split_once(middle)
+            .map(|(wildcard_text, _)| wildcard_text),
         None if !has_star => rest.is_empty().then_some(""),
         None => rest
             .strip_suffix(after)
-            .filter(|found| after.is_empty() || !found.is_empty()),
+            .filter(|wildcard_text| after.is_empty() || !wildcard_text.is_empty()),
     }
 }
 
@@ -409,19 +411,19 @@ mod tests {
     ];
 
     #[test]
-    fn every_sentence_of_the_authority_has_a_rule_and_what_it_expects() {
-        for (what, rule, expected) in AUTHORITY_SENTENCES {
+    fn every_sentence_of_the_authority_has_a_rule_and_an_expected_value() {
+        for (sentence, rule, expected) in AUTHORITY_SENTENCES {
             let expected = SentenceMeaning {
                 rule,
                 expected: expected.to_owned(),
             };
-            assert_eq!(find_meaning(what), Some(expected), "{what}");
+            assert_eq!(find_meaning(sentence), Some(expected), "{sentence}");
         }
     }
 
     #[test]
-    fn what_validators_commonly_say_is_understood_in_any_case() {
-        for (what, rule) in [
+    fn common_sentences_of_validators_are_understood_in_any_case() {
+        for (sentence, rule) in [
             ("Must be one of: A, B.", "one_of"),
             ("cannot be blank", "required"),
             ("must not exceed 50 characters", "max"),
@@ -433,19 +435,19 @@ mod tests {
             ("is unknown to us", "exists"),
         ] {
             assert_eq!(
-                find_meaning(what).map(|meaning| meaning.rule),
+                find_meaning(sentence).map(|meaning| meaning.rule),
                 Some(rule),
-                "{what}"
+                "{sentence}"
             );
         }
-        for (tag, what) in TAG_SENTENCES {
-            assert!(find_meaning(what).is_some(), "{tag}");
+        for (tag, sentence) in TAG_SENTENCES {
+            assert!(find_meaning(sentence).is_some(), "{tag}");
         }
     }
 
     #[test]
-    fn an_unknown_sentence_has_no_meaning_but_may_say_what_it_expects() {
-        for what in [
+    fn an_unknown_sentence_has_no_meaning_but_may_have_an_expected_value() {
+        for sentence in [
             "",
             "*",
             "is odd",
@@ -455,7 +457,7 @@ mod tests {
             "mu\u{301}st be one of",
             "must be one of",
         ] {
-            assert_eq!(find_meaning(what), None, "{what}");
+            assert_eq!(find_meaning(sentence), None, "{sentence}");
         }
         assert_eq!(expected_value("must be blue.").as_deref(), Some("blue"));
         assert_eq!(expected_value("is odd"), None);

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_shown_in_short() {
+    fn a_long_value_is_shortened() {
         let document = json!({
             "note": "é".repeat(65), "text": "é".repeat(64), "list": [1, { "of": true }], "object": {}, "no": null,
         });
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_secret_is_not_shown() {
+    fn a_possible_secret_is_not_shown() {
         let document =
             json!({ "contact": { "password": "hunter2", "api_key": ["tpk_1"] }, "Token": "t" });
         for path in ["contact.password", "contact.api_key.0", "Token"] {

@@ -1,4 +1,4 @@
-//! The file of a batch: what became of each of its invoices. A batch is small, so the file is made in memory.
+//! The file of a batch, with the outcome of each of its invoices. A batch is small, so the file is made in memory.
 
 use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::table_columns::BATCH_COLUMNS;
@@ -53,6 +53,6 @@ fn batch_workbook(batch: &Batch) -> Result<Vec<u8>, WorkbookError> {
         book.add_row(&row)?;
     }
     let mut bytes = Vec::new();
-    book.save_to(&mut bytes)?;
+    book.save_into(&mut bytes)?;
     Ok(bytes)
 }

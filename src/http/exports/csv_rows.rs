@@ -65,7 +65,7 @@ mod tests {
         let mut book = WorkbookWriter::new("S", &header, Timestamp::UNIX_EPOCH).unwrap();
         book.add_row(&cells).unwrap();
         let mut bytes = Vec::new();
-        book.save_to(&mut bytes).unwrap();
+        book.save_into(&mut bytes).unwrap();
         let table = xlsx_table::read(&bytes).unwrap().table;
         assert_eq!(table.rows[0].cells, texts);
         // A large workbook is read as the text of its table.

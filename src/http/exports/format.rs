@@ -1,4 +1,4 @@
-//! The formats of files, and the one that a caller accepts.
+//! The formats of files, and the choice of the format that a caller accepts.
 
 use actix_web::http::header::{ACCEPT, Accept, Header as _, HeaderValue, Quality, VARY};
 use actix_web::{HttpRequest, HttpResponse};
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_for_who_asks_for_one() {
+    fn a_file_is_sent_only_if_it_is_asked_for() {
         let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8";
         let sheet = TableFormat::MEDIA_TYPES[2];
         for (accept, expected) in [

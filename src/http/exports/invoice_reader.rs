@@ -35,13 +35,14 @@ pub(crate) struct InvoiceReader {
     parties: LoadedParties,
     total: u64,
     /// The start of the next page; `None` after the last page.
-    next: Option<PageStart>,
+    next_page: Option<PageStart>,
     page: vec::IntoIter<Invoice>,
+    /// The invoices of the page that lack their long fields, with the length of these fields in bytes.
     long_invoices: HashMap<InvoiceId, usize>,
     customers: HashMap<CustomerId, CustomerDetails>,
     /// The memory reserved for a long invoice. It is held until the next invoice is read.
-    long_room: Option<AnswerPermit>,
-    page_room: AnswerPermit,
+    long_invoice_permit: Option<AnswerPermit>,
+    page_permit: AnswerPermit,
 }
 
 impl InvoiceReader {
@@ -53,7 +54,7 @@ impl InvoiceReader {
         list: InvoiceList,
         parties: LoadedParties,
     ) -> Result<Self, ApiError> {
-        let room = reserve_page_memory(&state, holder).await?;
+        let page_permit = reserve_page_memory(&state, holder).await?;
         Ok(Self {
             total: list.count(&state.store).await?,
             state,
@@ -61,12 +62,12 @@ impl InvoiceReader {
             right,
             list,
             parties,
-            next: Some(PageStart::At(0)),
+            next_page: Some(PageStart::At(0)),
             page: Vec::new().into_iter(),
             long_invoices: HashMap::new(),
             customers: HashMap::new(),
-            long_room: None,
-            page_room: room,
+            long_invoice_permit: None,
+            page_permit,
         })
     }
 
@@ -82,24 +83,24 @@ impl InvoiceReader {
     /// Returns the permit that reserves memory for one page of the list. A file keeps the permit until it is sent,
     /// which limits how many lists are read and sent at the same time.
     pub(super) fn into_page_permit(self) -> AnswerPermit {
-        self.page_room
+        self.page_permit
     }
 
     /// True if the invoice that `next` returned last is so long that memory is reserved for it until `next` is called
     /// again.
     pub(super) fn holds_long_invoice(&self) -> bool {
-        self.long_room.is_some()
+        self.long_invoice_permit.is_some()
     }
 
     /// Returns the next invoice; `None` after the last one.
     pub(crate) async fn next(&mut self) -> Result<Option<Invoice>, ApiError> {
         // Frees the memory of the invoice that was returned before, so that it is free when memory is reserved now.
-        self.long_room = None;
+        self.long_invoice_permit = None;
         loop {
             if let Some(invoice) = self.page.next() {
                 return self.load_omitted_fields(invoice).await.map(Some);
             }
-            let Some(start) = self.next else {
+            let Some(start) = self.next_page else {
                 return Ok(None);
             };
             self.load_page(start).await?;
@@ -114,23 +115,25 @@ impl InvoiceReader {
     async fn load_page(&mut self, start: PageStart) -> Result<(), ApiError> {
         self.right.require_still_held().await?;
         let store = &self.state.store;
-        let part = PageBounds {
+        let bounds = PageBounds {
             start,
             limit: PAGE_INVOICES,
         };
         let page = self
             .list
-            .page_with_known_total(store, part, self.total, PageFields::All)
+            .page_with_known_total(store, bounds, self.total, PageFields::All)
             .await?;
         if self.parties == LoadedParties::Customers {
             let invoices = page.invoices.iter();
             let ids = invoices.map(|invoice| invoice.customer.id);
-            let found =
+            let customers =
                 customers::find_owned_by_ids(store.reader(), self.list.taxpayer, ids).await?;
-            let details = found.into_iter().map(|one| (one.id, one.details));
+            let details = customers
+                .into_iter()
+                .map(|customer| (customer.id, customer.details));
             self.customers = details.collect();
         }
-        self.next = page.next.map(PageStart::After);
+        self.next_page = page.next.map(PageStart::After);
         self.long_invoices = page.long_invoices;
         self.page = page.invoices.into_iter();
         Ok(())
@@ -143,11 +146,12 @@ impl InvoiceReader {
         };
         self.right.require_still_held().await?;
         let bytes = bytes.saturating_mul(LOADED_FACTOR);
-        self.long_room = Some(reserve_invoice_memory(&self.state, self.holder, bytes).await?);
+        self.long_invoice_permit =
+            Some(reserve_invoice_memory(&self.state, self.holder, bytes).await?);
         let _turn = self.state.answers.wait_for_rendering_turn().await;
         let owner = self.list.taxpayer;
-        let found = invoices::find_owned_by_id(&self.state.store, owner, invoice.id).await?;
-        found.ok_or_else(|| ApiError::internal("an invoice of a list is gone"))
+        let invoice = invoices::find_owned_by_id(&self.state.store, owner, invoice.id).await?;
+        invoice.ok_or_else(|| ApiError::internal("an invoice of a list is gone"))
     }
 }
 

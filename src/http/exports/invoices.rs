@@ -1,4 +1,4 @@
-//! The file of a list of invoices. CSV and NDJSON are sent while the list is read: an error breaks the download off, so
+//! The file of a list of invoices. CSV and NDJSON are sent while the list is read: an error aborts the download, so
 //! that an incomplete file is not taken for a complete one. A workbook is written to a temporary file first and then
 //! sent.
 
@@ -26,7 +26,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::streamed_download;
 use crate::http::state::ApiState;
-use crate::http::views::invoice::{IncludedParts, InvoiceView};
+use crate::http::views::invoice::{IncludedPart, IncludedParts, InvoiceView};
 use crate::store::invoices::list::InvoiceList;
 
 /// The number of rows that one task on a blocking thread writes to a workbook.
@@ -34,8 +34,8 @@ const ROWS_AT_ONCE: usize = 500;
 /// The maximum number of rows of one invoice that are appended before the size of the text is checked.
 const TEXT_ROWS_AT_ONCE: usize = 50;
 
-/// Makes the file of a whole list. Fails if the start of the list cannot be read. A later failure breaks the download
-/// off, and so does the loss of the right to read.
+/// Makes the file of a whole list. Fails if the start of the list cannot be read. A later failure, or the loss of the
+/// right to read, aborts the download.
 pub(crate) async fn invoices_file(
     state: &web::Data<ApiState>,
     holder: AnswerHolder,
@@ -49,19 +49,19 @@ pub(crate) async fn invoices_file(
     };
     let reader = InvoiceReader::new(state.clone(), holder, right, list, parties).await?;
     let name = format!("invoices-{}.{}", state.today(), format.extension());
-    let kind = format.content_type();
+    let content_type = format.content_type();
     Ok(match format {
         TableFormat::Xlsx => {
-            let (file, room) = write_workbook(reader).await?;
-            streamed_download(kind, &name, stream_file(file, room))
+            let (file, permit) = write_workbook(reader).await?;
+            streamed_download(content_type, &name, stream_file(file, permit))
         }
         TableFormat::Csv => {
             let text = stream_text(TextSource::csv(reader)?).await?;
-            streamed_download(kind, &name, text)
+            streamed_download(content_type, &name, text)
         }
         TableFormat::Ndjson => {
             let text = stream_text(TextSource::Ndjson(Box::new(reader))).await?;
-            streamed_download(kind, &name, text)
+            streamed_download(content_type, &name, text)
         }
     })
 }
@@ -107,7 +107,7 @@ impl CsvSource {
     async fn next_text(&mut self) -> Result<Vec<u8>, ApiError> {
         let mut text = std::mem::take(&mut self.header);
         while text.len() < ANSWER_PART_BYTES {
-            let (rows, next) = match self.rows.take() {
+            let (rows, next_row) = match self.rows.take() {
                 Some(rows) => rows,
                 None => match self.reader.next().await? {
                     Some(invoice) => {
@@ -117,9 +117,9 @@ impl CsvSource {
                     None => break,
                 },
             };
-            let end = rows.row_count().min(next + TEXT_ROWS_AT_ONCE);
-            let some = (next..end).map(|index| rows.row(index));
-            csv_rows::append_rows(&mut text, some).map_err(ApiError::internal)?;
+            let end = rows.row_count().min(next_row + TEXT_ROWS_AT_ONCE);
+            let new_rows = (next_row..end).map(|index| rows.row(index));
+            csv_rows::append_rows(&mut text, new_rows).map_err(ApiError::internal)?;
             if end < rows.row_count() {
                 self.rows = Some((rows, end));
             }
@@ -129,10 +129,7 @@ impl CsvSource {
 }
 
 async fn next_ndjson_lines(reader: &mut InvoiceReader) -> Result<Vec<u8>, ApiError> {
-    let included = IncludedParts {
-        lines: true,
-        ..IncludedParts::default()
-    };
+    let included = IncludedParts::only(IncludedPart::Lines);
     let mut text = Vec::new();
     while text.len() < ANSWER_PART_BYTES {
         let Some(invoice) = reader.next().await? else {
@@ -153,22 +150,22 @@ async fn stream_text(
     let first = Bytes::from(source.next_text().await?);
     Ok(stream::try_unfold(
         (source, first),
-        |(mut source, mut rest)| async {
-            if rest.is_empty() {
+        |(mut source, mut unsent)| async {
+            if unsent.is_empty() {
                 let next = source.next_text().await;
-                rest = next.inspect_err(log_broken_download)?.into();
+                unsent = next.inspect_err(log_broken_download)?.into();
             }
-            if rest.is_empty() {
+            if unsent.is_empty() {
                 return Ok(None);
             }
-            let part = rest.split_to(rest.len().min(ANSWER_PART_BYTES));
-            Ok(Some((part, (source, rest))))
+            let part = unsent.split_to(unsent.len().min(ANSWER_PART_BYTES));
+            Ok(Some((part, (source, unsent))))
         },
     ))
 }
 
-/// Logs why a download breaks off. No other code logs the error, because the status of the answer has been sent, so no
-/// failure is rendered.
+/// Logs the cause of an aborted download. No other code logs the error, because the status of the answer has been sent,
+/// so no failure is rendered.
 pub(crate) fn log_broken_download(error: &ApiError) {
     let cause = error.cause.as_deref().unwrap_or(&error.message);
     if error.code == ErrorCode::Unauthenticated {
@@ -191,24 +188,24 @@ async fn write_workbook(mut reader: InvoiceReader) -> Result<(File, AnswerPermit
         .compute_in_arrival_order(move || WorkbookWriter::new("Invoices", &export_header(), now))
         .await??;
     loop {
-        let mut some = Vec::new();
+        let mut invoices = Vec::new();
         let mut row_count = 0;
         while row_count < ROWS_AT_ONCE
             && let Some(invoice) = reader.next().await?
         {
             row_count += invoice.lines.len().max(1);
             let customer = reader.customer(&invoice);
-            some.push((invoice, customer));
+            invoices.push((invoice, customer));
             if reader.holds_long_invoice() {
                 break;
             }
         }
-        if some.is_empty() {
+        if invoices.is_empty() {
             break;
         }
         let catalog = Arc::clone(&catalog);
         let extended_book = state.workbooks.compute_in_arrival_order(move || {
-            for (invoice, customer) in some {
+            for (invoice, customer) in invoices {
                 let rows = InvoiceRows::new(invoice, customer, &catalog);
                 for index in 0..rows.row_count() {
                     book.add_row(&rows.row(index))?;
@@ -220,14 +217,14 @@ async fn write_workbook(mut reader: InvoiceReader) -> Result<(File, AnswerPermit
     }
     let file = state
         .workbooks
-        .compute_in_arrival_order(move || book.save())
+        .compute_in_arrival_order(move || book.save_as_temporary_file())
         .await??;
     Ok((file, reader.into_page_permit()))
 }
 
 /// Streams the contents of a file.
-fn stream_file(file: File, room: AnswerPermit) -> impl Stream<Item = Result<Bytes, ApiError>> {
-    stream::try_unfold((file, room), |(mut file, room)| async {
+fn stream_file(file: File, permit: AnswerPermit) -> impl Stream<Item = Result<Bytes, ApiError>> {
+    stream::try_unfold((file, permit), |(mut file, permit)| async {
         let read = spawn_blocking(move || {
             let mut part = vec![0; ANSWER_PART_BYTES];
             let length = file.read(&mut part)?;
@@ -238,7 +235,7 @@ fn stream_file(file: File, room: AnswerPermit) -> impl Stream<Item = Result<Byte
         let (file, part) = read
             .map_err(ApiError::internal)
             .inspect_err(log_broken_download)?;
-        Ok((!part.is_empty()).then(|| (Bytes::from(part), (file, room))))
+        Ok((!part.is_empty()).then(|| (Bytes::from(part), (file, permit))))
     })
 }
 

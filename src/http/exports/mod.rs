@@ -3,7 +3,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the formats, and the one that a caller accepts | `format` |
+//! | the formats, and the choice of the format that a caller accepts | `format` |
 //! | the invoices of a list, one after the other | `invoice_reader` |
 //! | rows as CSV, safe for spreadsheets | `csv_rows` |
 //! | rows as an XLSX workbook | `workbook` |

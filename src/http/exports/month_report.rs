@@ -26,7 +26,7 @@ use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort};
 /// counts as missing without this check.
 const NUMBERS_LOOKED_FOR_MAX: usize = 10_000;
 /// The maximum number of missing numbers that one query looks up.
-const NUMBERS_OF_QUERY_MAX: usize = 1_000;
+const NUMBERS_PER_QUERY_MAX: usize = 1_000;
 
 /// Sums up the invoices with a date in this month.
 pub(crate) async fn sum_up_month(
@@ -54,18 +54,18 @@ pub(crate) async fn sum_up_month(
             .add(&invoice, &catalog)
             .map_err(ApiError::internal)?;
     }
-    drop_numbers_found_elsewhere(&state.store, taxpayer, &mut summary).await?;
+    remove_numbers_of_other_months(&state.store, taxpayer, &mut summary).await?;
     Ok(summary)
 }
 
 /// Removes from the gaps the numbers that invoices of other months have.
-async fn drop_numbers_found_elsewhere(
+async fn remove_numbers_of_other_months(
     store: &Store,
     taxpayer: TaxpayerId,
     summary: &mut MonthSummary,
 ) -> Result<(), ApiError> {
     let missing = summary.numbers.missing_numbers(NUMBERS_LOOKED_FOR_MAX);
-    for part in missing.chunks(NUMBERS_OF_QUERY_MAX) {
+    for part in missing.chunks(NUMBERS_PER_QUERY_MAX) {
         for number in invoices::numbers_in_use(store, taxpayer, part).await? {
             summary.numbers.mark_used(&number);
         }
@@ -115,6 +115,6 @@ fn month_workbook(
         book.add_row(&row)?;
     }
     let mut bytes = Vec::new();
-    book.save_to(&mut bytes)?;
+    book.save_into(&mut bytes)?;
     Ok(bytes)
 }

@@ -1,5 +1,5 @@
 //! Rows as an XLSX workbook of one sheet. Each row goes to a temporary file at once, so memory does not grow with the
-//! rows. A text stays a text: it is never computed.
+//! rows. A text is stored as a text, so that a spreadsheet never computes it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
@@ -19,7 +19,7 @@ pub(super) const ROWS_MAX: u32 = 1_048_575;
 const SMALL_ROWS_MAX: u32 = 200_000;
 /// The significant digits that a spreadsheet keeps of a number. A longer number is written as text.
 const NUMBER_DIGITS_MAX: usize = 15;
-/// The largest number of digits after the decimal point that a number is shown with.
+/// The largest number of digits that a cell shows after the decimal point.
 const FRACTION_DIGITS_MAX: usize = 6;
 
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub(super) struct WorkbookWriter {
     book: Workbook,
     /// The formats of numbers, by their digits after the decimal point.
     number_formats: Vec<Format>,
-    rows: u32,
+    row_count: u32,
     rows_max: u32,
 }
 
@@ -60,11 +60,11 @@ impl WorkbookWriter {
     pub(super) fn new<N: AsRef<str>>(
         sheet_name: &str,
         header: &[N],
-        made_at: Timestamp,
+        created_at: Timestamp,
     ) -> Result<Self, WorkbookError> {
         let mut book = Workbook::new();
-        let made_at = ExcelDateTime::from_timestamp(made_at.as_second())?;
-        book.set_properties(&DocProperties::new().set_creation_datetime(&made_at));
+        let created_at = ExcelDateTime::from_timestamp(created_at.as_second())?;
+        book.set_properties(&DocProperties::new().set_creation_datetime(&created_at));
         let bold = Format::new().set_bold();
         let sheet = book.add_worksheet_with_constant_memory()?;
         sheet.set_name(sheet_name)?.set_freeze_panes(1, 0)?;
@@ -78,41 +78,45 @@ impl WorkbookWriter {
         Ok(Self {
             book,
             number_formats: number_formats.collect(),
-            rows: 0,
+            row_count: 0,
             rows_max: ROWS_MAX,
         })
     }
 
     pub(super) fn add_row(&mut self, cells: &[Cell<'_>]) -> Result<(), WorkbookError> {
-        if self.rows >= self.rows_max {
+        if self.row_count >= self.rows_max {
             return Err(WorkbookError::TooManyRows);
         }
-        self.rows += 1;
+        self.row_count += 1;
         let sheet = self.book.worksheet_from_index(0)?;
         for (column, cell) in (0..).zip(cells) {
             match cell {
                 Cell::Empty => {}
                 Cell::Text(text) => {
-                    sheet.write_string(self.rows, column, &**text)?;
+                    sheet.write_string(self.row_count, column, &**text)?;
                 }
                 Cell::Number(number) => {
-                    write_number(sheet, self.rows, column, *number, &self.number_formats)?;
+                    write_number(sheet, self.row_count, column, *number, &self.number_formats)?;
                 }
             }
         }
         Ok(())
     }
 
-    pub(super) fn save_to(mut self, target: &mut (impl Write + Send)) -> Result<(), WorkbookError> {
-        self.book.use_zip_large_file(self.rows > SMALL_ROWS_MAX);
+    pub(super) fn save_into(
+        mut self,
+        target: &mut (impl Write + Send),
+    ) -> Result<(), WorkbookError> {
+        self.book
+            .use_zip_large_file(self.row_count > SMALL_ROWS_MAX);
         self.book.save_to_writer(target)?;
         Ok(())
     }
 
     /// Saves the workbook to a temporary file without a name. The system deletes it when its last handle is closed.
-    pub(super) fn save(self) -> Result<File, WorkbookError> {
+    pub(super) fn save_as_temporary_file(self) -> Result<File, WorkbookError> {
         let mut writer = BufWriter::new(tempfile::tempfile()?);
-        self.save_to(&mut writer)?;
+        self.save_into(&mut writer)?;
         let mut file = writer.into_inner().map_err(io::Error::from)?;
         file.rewind()?;
         Ok(file)
@@ -197,7 +201,7 @@ mod tests {
             book.add_row(&[Cell::Text("x".into()), Cell::Number(7.into())])
                 .unwrap();
             let mut bytes = Vec::new();
-            book.save_to(&mut bytes).unwrap();
+            book.save_into(&mut bytes).unwrap();
             bytes
         };
         assert!(save().starts_with(b"PK"));

@@ -1,14 +1,12 @@
 //! Finds the taxpayer that a call to the access point (`/v1/app`) acts for. A taxpayer's key acts for that taxpayer. An
-//! integrator's call names the taxpayer by the first of these that is valid: the business id, the IRN's service id,
-//! `integrator_service_id`, `agent_tin`, the header `x-taxpayer-id`.
-
-use std::convert::Infallible;
-use std::future::{Ready, ready};
+//! integrator's call may name the taxpayer in several places. The first valid value counts, in this order: the business
+//! id, the IRN's service id, `integrator_service_id`, `agent_tin`, the header `x-taxpayer-id`.
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest};
 use database::StoreError;
+use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 
 use crate::domain::access::caller::Caller;
@@ -22,20 +20,47 @@ use crate::store::accounts::taxpayers;
 
 pub(crate) const TAXPAYER_ID_HEADER: HeaderName = HeaderName::from_static("x-taxpayer-id");
 
-/// The header `x-taxpayer-id`; `None` if the header is absent or malformed.
+/// The caller of the access point.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TaxpayerHint(Option<TaxpayerId>);
+pub(crate) struct AppCaller {
+    caller: Caller,
+    /// The taxpayer in the header `x-taxpayer-id`; `None` if the header is absent or malformed.
+    header_taxpayer: Option<TaxpayerId>,
+}
 
-impl FromRequest for TaxpayerHint {
-    type Error = Infallible;
-    type Future = Ready<Result<Self, Infallible>>;
+impl FromRequest for AppCaller {
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
 
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let text = request
             .headers()
             .get(TAXPAYER_ID_HEADER)
             .and_then(|value| value.to_str().ok());
-        ready(Ok(Self(text.and_then(parse_id).map(TaxpayerId))))
+        let header_taxpayer = text.and_then(parse_id).map(TaxpayerId);
+        let caller = Caller::from_request(request, payload);
+        Box::pin(async move {
+            Ok(Self {
+                caller: caller.await?,
+                header_taxpayer,
+            })
+        })
+    }
+}
+
+impl AppCaller {
+    /// Returns a warning if the header `x-taxpayer-id` names another taxpayer than the one that the call acts for. The
+    /// header counts only if nothing else names a taxpayer.
+    pub(crate) fn ignored_header_warning(self, taxpayer: &Taxpayer) -> Option<String> {
+        let ignored = self.header_taxpayer.filter(|id| *id != taxpayer.id)?;
+        let reason = match self.caller {
+            Caller::Taxpayer(_) => "to which the key belongs",
+            Caller::Integrator(_) => "whom the IRN or the body names",
+        };
+        let acting = taxpayer.id;
+        Some(format!(
+            "x-taxpayer-id {ignored} is ignored: the call acts for taxpayer {acting}, {reason}"
+        ))
     }
 }
 
@@ -43,37 +68,37 @@ impl FromRequest for TaxpayerHint {
 /// that taxpayer.
 pub(crate) async fn for_irn(
     state: &ApiState,
-    caller: Caller,
+    caller: AppCaller,
     irn: &Irn,
 ) -> Result<Taxpayer, ApiError> {
-    let found = match caller {
+    let candidate = match caller.caller {
         Caller::Taxpayer(id) => find_by_id(state, id).await?,
         Caller::Integrator(integrator) => {
             taxpayers::find_owned_by_service_id(&state.store, integrator, irn.service_id()).await?
         }
     };
-    let found = found.filter(|taxpayer| irn.has_service_id(&taxpayer.service_id));
-    require_verified(state, found.ok_or_else(ApiError::invoice_not_found)?)
+    let taxpayer = candidate.filter(|taxpayer| irn.has_service_id(&taxpayer.service_id));
+    require_verified(state, taxpayer.ok_or_else(ApiError::invoice_not_found)?)
 }
 
 /// Returns the taxpayer that the call acts for. Returns `None` if an integrator's request names no taxpayer.
 pub(crate) async fn for_body(
     state: &ApiState,
-    caller: Caller,
+    caller: AppCaller,
     body: &Map<String, Value>,
-    hint: TaxpayerHint,
 ) -> Result<Option<Taxpayer>, ApiError> {
-    match (caller, TaxpayerReference::from_body(body, hint)) {
+    let reference = TaxpayerReference::from_body(body, caller.header_taxpayer);
+    match (caller.caller, reference) {
         (Caller::Taxpayer(id), _) => find_by_id(state, id)
             .await?
-            .map(|found| require_verified(state, found))
+            .map(|taxpayer| require_verified(state, taxpayer))
             .transpose(),
         (Caller::Integrator(_), None) => Ok(None),
-        (Caller::Integrator(integrator), Some(name)) => {
-            let found = find_by_reference(state, integrator, name)
+        (Caller::Integrator(integrator), Some(reference)) => {
+            let taxpayer = find_by_reference(state, integrator, reference)
                 .await?
                 .ok_or_else(ApiError::taxpayer_not_found)?;
-            require_verified(state, found).map(Some)
+            require_verified(state, taxpayer).map(Some)
         }
     }
 }
@@ -92,10 +117,10 @@ async fn find_by_id(state: &ApiState, id: TaxpayerId) -> Result<Option<Taxpayer>
 async fn find_by_reference(
     state: &ApiState,
     integrator: IntegratorId,
-    name: TaxpayerReference<'_>,
+    reference: TaxpayerReference<'_>,
 ) -> Result<Option<Taxpayer>, StoreError> {
     let store = &state.store;
-    match name {
+    match reference {
         TaxpayerReference::BusinessId(id) => {
             taxpayers::find_owned_by_business_id(store, integrator, id).await
         }
@@ -110,14 +135,15 @@ async fn find_by_reference(
     }
 }
 
-/// Returns true if a call with a taxpayer's key names another taxpayer in `integrator_service_id`. In an integrator's
-/// call, this may be the integrator's own id, so it is not checked.
+/// Returns true if a call with a taxpayer's key names another taxpayer in `integrator_service_id`. An integrator's call
+/// may have the integrator's own id in this field, so the field is not checked in such a call.
 pub(crate) async fn names_another_taxpayer(
     state: &ApiState,
-    caller: Caller,
+    caller: AppCaller,
     body: &Map<String, Value>,
 ) -> Result<bool, ApiError> {
-    let (Caller::Taxpayer(id), Some(service_id)) = (caller, integrator_service_id(body)) else {
+    let (Caller::Taxpayer(id), Some(service_id)) = (caller.caller, integrator_service_id(body))
+    else {
         return Ok(false);
     };
     let owner = taxpayers::find_by_service_id(&state.store, service_id).await?;
@@ -143,8 +169,11 @@ enum TaxpayerReference<'a> {
 }
 
 impl<'a> TaxpayerReference<'a> {
-    /// Returns the first name that is present and valid, in the order of the variants; `None` if there is none.
-    fn from_body(body: &'a Map<String, Value>, TaxpayerHint(hint): TaxpayerHint) -> Option<Self> {
+    /// Returns the first valid reference, in the order of the variants; `None` if there is none.
+    fn from_body(
+        body: &'a Map<String, Value>,
+        header_taxpayer: Option<TaxpayerId>,
+    ) -> Option<Self> {
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
         let business_id = text("business_id")
             .filter(|id| is_uuid(id))
@@ -164,7 +193,7 @@ impl<'a> TaxpayerReference<'a> {
             .or_else(irn)
             .or_else(service_id)
             .or_else(tin)
-            .or(hint.map(Self::Id))
+            .or(header_taxpayer.map(Self::Id))
     }
 }
 
@@ -178,8 +207,8 @@ mod tests {
     const IRN: &str = "INV001-94AD90FB-20261121";
 
     #[test]
-    fn the_first_name_that_is_well_formed_decides() {
-        let hint = TaxpayerHint(Some(TaxpayerId(7)));
+    fn the_first_valid_reference_decides() {
+        let header_taxpayer = Some(TaxpayerId(7));
         let irn = || Some(TaxpayerReference::Irn(Irn::parse(IRN).unwrap()));
         let cases = [
             (
@@ -209,16 +238,13 @@ mod tests {
                 Some(TaxpayerReference::Id(TaxpayerId(7))),
             ),
         ];
-        for (body, name) in cases {
+        for (body, expected) in cases {
             assert_eq!(
-                TaxpayerReference::from_body(body.as_object().unwrap(), hint),
-                name,
+                TaxpayerReference::from_body(body.as_object().unwrap(), header_taxpayer),
+                expected,
                 "{body}"
             );
         }
-        assert_eq!(
-            TaxpayerReference::from_body(&Map::new(), TaxpayerHint(None)),
-            None
-        );
+        assert_eq!(TaxpayerReference::from_body(&Map::new(), None), None);
     }
 }

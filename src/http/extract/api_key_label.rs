@@ -7,7 +7,7 @@ use actix_web::{HttpMessage, HttpRequest};
 use crate::domain::access::api_key::{key_label, visible_key_end};
 use crate::http::extract::auth;
 
-/// The name of the request's key, if somebody gave it one. For a request that a page sends, the name of the person.
+/// The name of the request's key, if the key has a name. For a request that a page sends, the name of the person.
 #[derive(Debug, Clone)]
 pub(super) struct KeyName(pub(super) Option<Arc<str>>);
 

@@ -70,7 +70,7 @@ impl ApiSurface {
         [ErrorCode::Unauthenticated, self.refused_key_code]
     }
 
-    /// Looks the key up once more, after the body came in: the key may have ended since the request began.
+    /// Looks the key up once more after the body has arrived, because the key may have ended since the request began.
     pub(crate) async fn recheck_key(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
         request.extensions_mut().remove::<ResolvedKey>();
         self.admit(request).await
@@ -84,10 +84,13 @@ impl ApiSurface {
         )
     }
 
-    /// Returns the error for a refused key. `sent` is the kind of the key; `None` if no key of this service begins like
-    /// it.
-    fn refused_key_error(self, sent: Option<KeyKind>) -> ApiError {
-        ApiError::new(self.refused_key_code, refused_key_message(self.kinds, sent))
+    /// Returns the error for a refused key. `sent_kind` is the kind of the key; `None` if the key does not begin like a
+    /// key of this service.
+    fn refused_key_error(self, sent_kind: Option<KeyKind>) -> ApiError {
+        ApiError::new(
+            self.refused_key_code,
+            refused_key_message(self.kinds, sent_kind),
+        )
     }
 
     /// Returns the account of the key. Refuses a key of another kind, and a write with a read-only key.
@@ -117,7 +120,7 @@ pub(super) struct KeyRights {
     pub(super) role: Option<OperatorRole>,
 }
 
-/// Returns the account of the request's key, whatever its kind. Returns `None` if the request has no valid key.
+/// Returns the account of the request's key, which may be of any kind. Returns `None` if the request has no valid key.
 pub(crate) async fn recognise_account(request: &HttpRequest) -> Result<Option<KeyOwner>, ApiError> {
     Ok(resolve_key(request).await?.map(|key| key.account))
 }
@@ -152,39 +155,39 @@ fn grant_page_rights(request: &HttpRequest, page: SentFromPage) -> KeyRights {
 
 /// Returns the account and the rights that the request's key gives. Returns `None` if the request has no valid key.
 pub(super) async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRights>, ApiError> {
-    let known = request.extensions().get::<ResolvedKey>().copied();
-    if let Some(ResolvedKey(account)) = known {
-        return Ok(account);
+    let cached = request.extensions().get::<ResolvedKey>().copied();
+    if let Some(ResolvedKey(rights)) = cached {
+        return Ok(rights);
     }
     let page = request.extensions().get::<SentFromPage>().cloned();
     if let Some(page) = page {
-        let account = Some(grant_page_rights(request, page));
-        request.extensions_mut().insert(ResolvedKey(account));
-        return Ok(account);
+        let rights = Some(grant_page_rights(request, page));
+        request.extensions_mut().insert(ResolvedKey(rights));
+        return Ok(rights);
     }
-    let account = match key_from_header(request.headers())
+    let rights = match key_from_header(request.headers())
         .ok()
         .and_then(|key| KeyKind::from_key(key).map(|kind| (kind, key)))
     {
         None => None,
         Some((kind, key)) => {
             let state = ApiState::from_request(request)?;
-            let found = find_key(request, state, kind, key).await?;
-            if let Some(key) = &found {
+            let valid_key = find_key(request, state, kind, key).await?;
+            if let Some(key) = &valid_key {
                 state.key_usage.record_use(key, client_address(request));
                 request.extensions_mut().insert(key.account);
                 request.extensions_mut().insert(KeyName(key.name.clone()));
                 set_request_actor(key_actor(key, client_address(request)));
             }
-            found.map(|key| KeyRights {
+            valid_key.map(|key| KeyRights {
                 account: key.account.owner,
                 scope: key.scope,
                 role: key.role,
             })
         }
     };
-    request.extensions_mut().insert(ResolvedKey(account));
-    Ok(account)
+    request.extensions_mut().insert(ResolvedKey(rights));
+    Ok(rights)
 }
 
 /// Looks a key up in the database. If the database does not answer, a read with a remembered operator key still
@@ -254,7 +257,7 @@ async fn require_write_scope(request: &HttpRequest) -> Result<(), ApiError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UnusableKey {
     Missing,
-    /// The request has two keys. A proxy may have checked one of them, so this service uses neither.
+    /// The request has two keys. A proxy may have checked only one of them, so this service uses neither.
     Twice,
     /// The key is not ASCII.
     Garbled,
@@ -281,15 +284,15 @@ fn log_failed_authentication(request: &HttpRequest, state: &ApiState) {
     let Some(suppressed) = state.limits.admit_failure_log_line(state.now()) else {
         return;
     };
-    let known = request
+    let account = request
         .extensions()
         .get::<ResolvedKey>()
-        .and_then(|ResolvedKey(found)| found.map(|key| key.account));
+        .and_then(|ResolvedKey(rights)| rights.map(|key| key.account));
     let (reason, kind) = match key_from_header(request.headers()) {
         Err(UnusableKey::Missing) => ("no key", None),
         Err(UnusableKey::Twice) => ("two keys", None),
         Err(UnusableKey::Garbled) => ("malformed key", None),
-        Ok(key) => match (KeyKind::from_key(key), known) {
+        Ok(key) => match (KeyKind::from_key(key), account) {
             (None, _) => ("malformed key", None),
             (kind, None) => ("unknown key", kind),
             (kind, Some(_)) => ("key of another surface", kind),
@@ -299,25 +302,25 @@ fn log_failed_authentication(request: &HttpRequest, state: &ApiState) {
         peer = client_address(request).map(tracing::field::display),
         route = request.match_pattern(),
         key_kind = kind.map(tracing::field::display),
-        account = known.map(tracing::field::display),
+        account = account.map(tracing::field::display),
         reason,
         suppressed,
         "an authentication failed"
     );
 }
 
-/// True if the request has a key that nobody has. A request without a key, or with a valid key for other paths, is no
-/// attempt to guess a key.
+/// Returns true if the request has a key that belongs to no account. A request without a key, or with a valid key for
+/// other paths, is no attempt to guess a key.
 fn has_wrong_key(request: &HttpRequest) -> bool {
     let is_sent = key_from_header(request.headers()) != Err(UnusableKey::Missing);
     let resolved = request.extensions().get::<ResolvedKey>().copied();
-    is_sent && resolved.is_none_or(|ResolvedKey(found)| found.is_none())
+    is_sent && resolved.is_none_or(|ResolvedKey(rights)| rights.is_none())
 }
 
 /// Logs a failed authentication, and counts a wrong key. Returns the error for a missing or refused key, or for too
 /// many wrong keys from the client's address.
 fn authentication_error(request: &HttpRequest, surface: ApiSurface) -> ApiError {
-    let counted = ApiState::from_request(request).map(|state| {
+    let allowance = ApiState::from_request(request).map(|state| {
         log_failed_authentication(request, state);
         if !has_wrong_key(request) {
             return Ok(None);
@@ -329,7 +332,8 @@ fn authentication_error(request: &HttpRequest, surface: ApiSurface) -> ApiError 
             .count_failed_authentication(peer, state.now())
             .map(|_| None)
     });
-    if let Err(error) = counted.and_then(|counted| limits::note_allowance(request, counted)) {
+    if let Err(error) = allowance.and_then(|allowance| limits::store_allowance(request, allowance))
+    {
         return error;
     }
     match key_from_header(request.headers()) {

@@ -21,13 +21,13 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// A message shows at most this many characters of a header.
+/// The maximum number of characters of a header that an error message shows.
 const HEADER_CHARS_SHOWN_MAX: usize = 100;
 
 /// A body that has not been parsed yet.
 pub(crate) struct Body {
     source: BodySource,
-    declared: ContentHeaders,
+    content_headers: ContentHeaders,
     bytes_max: usize,
     account: Option<PayingAccount>,
     state: web::Data<ApiState>,
@@ -35,7 +35,7 @@ pub(crate) struct Body {
 
 enum BodySource {
     Unread(Payload),
-    /// The policy of the path has read the body already: it looks the key up again after the body has arrived.
+    /// The policy of the path has read the body, because it looks the key up again after the body has arrived.
     Read(BodyText),
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum BodyKind {
 #[derive(Debug)]
 struct ContentHeaders {
     /// The header with the type or encoding that the path does not accept; `None` if the path accepts both.
-    refused: Option<Box<str>>,
+    refused_header: Option<Box<str>>,
     length: Option<usize>,
 }
 
@@ -85,12 +85,12 @@ impl FromRequest for Body {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let read = request.extensions_mut().remove::<BodyText>();
-        let source = read.map_or_else(|| BodySource::Unread(payload.take()), BodySource::Read);
+        let text = request.extensions_mut().remove::<BodyText>();
+        let source = text.map_or_else(|| BodySource::Unread(payload.take()), BodySource::Read);
         let state = ApiState::from_request(request);
         ready(state.map(|state| Self {
             source,
-            declared: ContentHeaders::from_headers(request.headers(), BodyKind::Json),
+            content_headers: ContentHeaders::from_headers(request.headers(), BodyKind::Json),
             bytes_max: state.settings.body_bytes_max,
             account: request.extensions().get().copied(),
             state: state.clone(),
@@ -106,17 +106,17 @@ impl ContentHeaders {
         let other_type = text(CONTENT_TYPE)
             .filter(|content_type| kind == BodyKind::Json && !is_json_type(content_type));
         let coding = coding.map(|coding| header_excerpt("content-encoding", coding));
-        let refused =
+        let refused_header =
             coding.or_else(|| other_type.map(|kind| header_excerpt("content-type", kind)));
         Self {
-            refused: refused.map(String::into_boxed_str),
+            refused_header: refused_header.map(String::into_boxed_str),
             length: text(CONTENT_LENGTH).and_then(|length| length.parse().ok()),
         }
     }
 
     /// Refuses a body whose type or encoding the path does not accept.
     fn check(&self) -> Result<(), ApiError> {
-        self.refused.as_deref().map_or(Ok(()), |header| {
+        self.refused_header.as_deref().map_or(Ok(()), |header| {
             let message = format!(
                 "The request body must be application/json in UTF-8, without content encoding; you sent {header}"
             );
@@ -125,10 +125,16 @@ impl ContentHeaders {
     }
 }
 
-/// Returns a header as the message of a refusal shows it.
+/// Returns the name and the first characters of a header, as an error message shows them.
 pub(crate) fn header_excerpt(name: &str, value: &str) -> String {
-    let shown: String = value.chars().take(HEADER_CHARS_SHOWN_MAX).collect();
-    format!("{name}: {shown}")
+    let excerpt: String = value.chars().take(HEADER_CHARS_SHOWN_MAX).collect();
+    format!("{name}: {excerpt}")
+}
+
+/// Returns true if the headers say that the body is JSON in UTF-8, or say nothing about it.
+pub(crate) fn is_json_body(headers: &HeaderMap) -> bool {
+    let content_headers = ContentHeaders::from_headers(headers, BodyKind::Json);
+    content_headers.refused_header.is_none()
 }
 
 /// Returns true for any type with JSON syntax and the charset UTF-8 (RFC 8259, section 8.1).
@@ -176,7 +182,7 @@ impl Body {
     }
 
     /// Parses the body as a JSON object and passes the object to `read`. If the body is large, both happen on another
-    /// thread. For handlers that expect large bodies.
+    /// thread, so handlers that expect large bodies use this method.
     pub(crate) async fn object_and_form<T: Send + 'static>(
         self,
         read: impl FnOnce(&Map<String, Value>) -> T + Send + 'static,
@@ -187,7 +193,7 @@ impl Body {
 
     /// Returns the whole body as it was sent, for a handler that parses the body itself.
     pub(crate) async fn text(self) -> Result<BodyText, ApiError> {
-        self.declared.check()?;
+        self.content_headers.check()?;
         self.read_in_time().await
     }
 
@@ -219,22 +225,25 @@ impl Body {
             bytes_max,
             account,
             state,
-            declared,
+            content_headers,
         } = self
         else {
             return Err(ApiError::internal("the body was read before"));
         };
-        if declared.length.is_some_and(|length| length > 0) {
-            declared.check()?;
+        if content_headers.length.is_some_and(|length| length > 0) {
+            content_headers.check()?;
         }
-        if declared.length.is_some_and(|length| length > bytes_max) {
+        if content_headers
+            .length
+            .is_some_and(|length| length > bytes_max)
+        {
             return Err(too_large_error(bytes_max));
         }
-        let mut room = TextMemory::new(account, declared.length, bytes_max);
+        let mut room = TextMemory::new(account, content_headers.length, bytes_max);
         let mut bytes = Vec::new();
         while let Some(chunk) = payload.next().await {
             let chunk = chunk.map_err(|_| malformed_error("The request body ended too early."))?;
-            declared.check()?;
+            content_headers.check()?;
             let length = bytes.len() + chunk.len();
             if length > bytes_max {
                 return Err(too_large_error(bytes_max));
@@ -275,12 +284,12 @@ pub(crate) async fn read_before_handler(
     bytes_max: usize,
     kind: BodyKind,
 ) -> Result<(), ApiError> {
-    let declared = ContentHeaders::from_headers(request.headers(), kind);
+    let content_headers = ContentHeaders::from_headers(request.headers(), kind);
     let account = request.extensions().get().copied();
     let source = BodySource::Unread(request.take_payload());
     let body = Body {
         source,
-        declared,
+        content_headers,
         bytes_max,
         account,
         state: state.clone(),
@@ -318,8 +327,11 @@ mod tests {
     fn refusal(name: HeaderName, value: &'static str) -> Option<String> {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static(value));
-        let declared = ContentHeaders::from_headers(&headers, BodyKind::Json);
-        declared.check().err().map(|error| error.message.into())
+        let content_headers = ContentHeaders::from_headers(&headers, BodyKind::Json);
+        content_headers
+            .check()
+            .err()
+            .map(|error| error.message.into())
     }
 
     fn is_json(name: HeaderName, value: &'static str) -> bool {
@@ -328,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_header_that_came() {
-        for (name, value, shown) in [
+        for (name, value, end) in [
             (
                 CONTENT_TYPE,
                 "text/plain",
@@ -341,14 +353,14 @@ mod tests {
             ),
         ] {
             let message = refusal(name, value).unwrap();
-            assert!(message.ends_with(shown), "{message}");
+            assert!(message.ends_with(end), "{message}");
         }
     }
 
     #[test]
     fn a_body_is_json_by_its_type_or_by_default() {
-        let none = ContentHeaders::from_headers(&HeaderMap::new(), BodyKind::Json);
-        assert_eq!(none.refused, None);
+        let no_headers = ContentHeaders::from_headers(&HeaderMap::new(), BodyKind::Json);
+        assert_eq!(no_headers.refused_header, None);
         for json in [
             "application/json",
             "Application/JSON; charset=utf-8",

@@ -13,8 +13,8 @@ use crate::http::state::ApiState;
 #[derive(Debug)]
 pub(crate) struct BodyText {
     pub(crate) bytes: Vec<u8>,
-    /// The size of a packed file after unpacking; 0 for any other body. A body is large if
-    /// it is large before or after unpacking, because the unpacked text is what is read.
+    /// The size of a packed file after unpacking; 0 for any other body. A packed file also counts as large if only its
+    /// unpacked text is large, because that text is what is read.
     pub(crate) unpacked_bytes: usize,
     account: Option<PayingAccount>,
     /// `None` if the body is empty.
@@ -50,7 +50,7 @@ impl BodyText {
         self.read_with_permit(state, room, read).await
     }
 
-    /// Passes the whole text to `work`, in turn and on another thread if it is large.
+    /// Passes the whole text to `work`. A large text waits for its turn and is processed on another thread.
     pub(crate) async fn process_in_turn<T: Send + 'static>(
         self,
         state: &ApiState,
@@ -60,12 +60,12 @@ impl BodyText {
             return Ok(work(self));
         }
         let turn = state.bodies.wait_for_reading_turn(self.account).await?;
-        let done = web::block(move || {
+        let task = web::block(move || {
             let result = work(self);
             drop(turn);
             result
         });
-        done.await.map_err(ApiError::internal)
+        task.await.map_err(ApiError::internal)
     }
 
     /// Reserves `bytes` of memory for the values that are made from the text.
@@ -100,15 +100,15 @@ impl BodyText {
             return Ok(read(&self.bytes, room));
         }
         let turn = state.bodies.wait_for_reading_turn(self.account).await?;
-        let read = web::block(move || {
+        let task = web::block(move || {
             let result = read(&self.bytes, room);
             drop(turn);
             result
         });
-        read.await.map_err(ApiError::internal)
+        task.await.map_err(ApiError::internal)
     }
 
-    /// True if the text is so small that reading it on this thread does not delay other requests.
+    /// Returns true if the text is so small that reading it on this thread does not delay other requests.
     fn is_small(&self) -> bool {
         self.bytes.len().max(self.unpacked_bytes) <= SMALL_BODY_BYTES_MAX
     }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packed_file_is_as_large_as_what_comes_out_of_it() {
+    fn a_packed_file_counts_with_its_unpacked_size() {
         for (bytes, unpacked_bytes, is_small) in [
             (10, 0, true),
             (SMALL_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX, true),

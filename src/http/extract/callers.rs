@@ -1,4 +1,4 @@
-//! The callers of the API as extractors: a handler that takes one is called only with a key of that kind.
+//! The callers of the API as extractors: a handler with such a parameter runs only for a key of that kind.
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
@@ -13,8 +13,8 @@ use crate::http::extract::auth::{ACCESS_POINT, INTEGRATORS, OPERATORS, TAXPAYERS
 use crate::http::extract::role::{self, NeedsRole};
 use crate::http::respond::error::ApiError;
 
-/// Makes `$caller` an extractor: `$surface` checks the request's key, then `$make` converts its account.
-macro_rules! caller {
+/// Makes `$caller` an extractor: `$surface` checks the request's key, then `$make` converts the account of the key.
+macro_rules! caller_extractor {
     ($caller:ty, $surface:expr, $make:expr) => {
         impl FromRequest for $caller {
             type Error = ApiError;
@@ -28,29 +28,29 @@ macro_rules! caller {
     };
 }
 
-caller!(TaxpayerCaller, TAXPAYERS, |account| Self(TaxpayerId(
+caller_extractor!(TaxpayerCaller, TAXPAYERS, |account| Self(TaxpayerId(
     account.id
 )));
-caller!(IntegratorCaller, INTEGRATORS, |account| Self(IntegratorId(
+caller_extractor!(IntegratorCaller, INTEGRATORS, |account| Self(IntegratorId(
     account.id
 )));
-caller!(Caller, ACCESS_POINT, |account| match account.kind {
+caller_extractor!(Caller, ACCESS_POINT, |account| match account.kind {
     KeyKind::Integrator => Self::Integrator(IntegratorId(account.id)),
     KeyKind::Taxpayer | KeyKind::Operator => Self::Taxpayer(TaxpayerId(account.id)),
 });
 
-/// Returns the id of the operator to whom the request's key belongs. Fails if that operator's role is below `least`.
-async fn admit_operator(request: &HttpRequest, least: OperatorRole) -> Result<i64, ApiError> {
+/// Returns the id of the operator who owns the request's key. Fails if the operator's role is below `least_role`.
+async fn admit_operator(request: &HttpRequest, least_role: OperatorRole) -> Result<i64, ApiError> {
     let account = OPERATORS.admit(request).await?;
     let role = resolve_key(request).await?.and_then(|key| key.role);
-    if role.is_none_or(|role| role < least) {
-        return Err(role::insufficient_role_error(least));
+    if role.is_none_or(|role| role < least_role) {
+        return Err(role::insufficient_role_error(least_role));
     }
     Ok(account.id)
 }
 
-/// Makes each type an extractor, which accepts operators with at least this role.
-macro_rules! operators {
+/// Makes each type an extractor, which accepts operators with at least the role beside it.
+macro_rules! operator_extractors {
     ($($right:ident = $least:expr;)+) => {$(
         impl FromRequest for $right {
             type Error = ApiError;
@@ -68,7 +68,7 @@ macro_rules! operators {
     )+};
 }
 
-operators! {
+operator_extractors! {
     OpsViewer = OperatorRole::Viewer;
     OpsOperator = OperatorRole::Operator;
     OpsAdmin = OperatorRole::Admin;

@@ -13,11 +13,11 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// The largest form that a page posts, in bytes, unless its path admits large ones.
+/// The largest form that a page posts, in bytes, unless its path accepts large forms.
 const FORM_BYTES_MAX: usize = 64 * 1024;
 /// The largest form that carries all lines of an invoice, or a file in base64. The browser encodes both once more.
 const LARGE_FORM_BYTES_MAX: usize = 1024 * 1024;
-/// The maximum number of fields of a form. A page looks up each of its fields among them.
+/// The maximum number of fields of a form. A page searches all of them for each field that it reads.
 const FORM_FIELDS_MAX: usize = 10_000;
 
 /// The content of a form, which decides its maximum size.
@@ -56,23 +56,23 @@ pub(crate) async fn read_before_handler(
 ) -> Result<(), ApiError> {
     let limit = state.settings.body_timeout;
     if content != FormContent::Fields {
-        let read = timeout(limit, read_large_form(request, state)).await;
-        return read.map_err(|_| body::too_slow_error(limit))?;
+        let result = timeout(limit, read_large_form(request, state)).await;
+        return result.map_err(|_| body::too_slow_error(limit))?;
     }
     let mut payload = request.take_payload();
     let body = Payload::from_request(request.request(), &mut payload)
         .await
         .map_err(ApiError::internal)?;
-    let read = timeout(limit, body.to_bytes_limited(FORM_BYTES_MAX)).await;
-    let read = read.map_err(|_| body::too_slow_error(limit))?;
-    let read = read.map_err(|_| too_large_error())?;
-    let form = read.map_err(|error| malformed_error(&error))?;
+    let form = timeout(limit, body.to_bytes_limited(FORM_BYTES_MAX)).await;
+    let form = form.map_err(|_| body::too_slow_error(limit))?;
+    let form = form.map_err(|_| too_large_error())?;
+    let form = form.map_err(|error| malformed_error(&error))?;
     let form = PostedForm::new(BytesMut::from(form))?;
     request.extensions_mut().insert(form);
     Ok(())
 }
 
-/// Reads a form that may be large. Its memory is reserved as it comes in, because nobody knows yet who sent it.
+/// Reads a form that may be large. Its memory is reserved while it arrives, because its sender is not known yet.
 async fn read_large_form(request: &mut ServiceRequest, state: &ApiState) -> Result<(), ApiError> {
     let mut payload = request.take_payload();
     let mut room = TextMemory::new(None, None, LARGE_FORM_BYTES_MAX);

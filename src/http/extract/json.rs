@@ -16,8 +16,9 @@ use crate::http::respond::error::ApiError;
 const WHOLE_BODY_FIELD: &str = "body";
 /// The largest number of forbidden keys that are reported.
 const KEY_FAULTS_MAX: usize = 20;
-/// A fault shows only this many bytes of a key and of its path, because a key may be as long as the body.
+/// The number of bytes of a key that a fault shows. It is limited because a key may be as long as the body.
 const KEY_BYTES_SHOWN_MAX: usize = 100;
+/// The number of bytes of a path that a fault shows.
 const PATH_BYTES_SHOWN_MAX: usize = 300;
 /// The field with the items of a batch. Each item is accepted or refused separately.
 const ITEMS_FIELD: &str = "invoices";
@@ -51,10 +52,10 @@ pub(crate) fn parse_batch(text: &[u8]) -> Result<BatchBody, ApiError> {
         // The form refuses a list of more than `INVOICES_MAX` items, so faults of items beyond this limit are dropped.
         Some(index) if index >= INVOICES_MAX => {}
         Some(index) => {
-            let of_item = key_faults
+            let item_faults = key_faults
                 .entry(index)
                 .or_insert_with(|| Faults::with_max(ITEM_FAULTS_MAX));
-            of_item.push(forbidden_key_fault(
+            item_faults.push(forbidden_key_fault(
                 fault.kind,
                 fault.steps().skip(2),
                 WHOLE_ITEM_PATH,
@@ -73,25 +74,25 @@ pub(crate) fn parse_batch(text: &[u8]) -> Result<BatchBody, ApiError> {
 }
 
 fn parse_value(text: &[u8], on_fault: impl FnMut(&KeyError<'_>)) -> Result<Value, ApiError> {
-    let malformed = |message: String| ApiError::new(ErrorCode::MalformedJson, message);
-    let blank = text
+    let malformed_error = |message: String| ApiError::new(ErrorCode::MalformedJson, message);
+    let is_blank = text
         .strip_prefix(b"\xef\xbb\xbf")
         .unwrap_or(text)
         .iter()
         .all(u8::is_ascii_whitespace);
-    if blank {
-        return Err(malformed(
+    if is_blank {
+        return Err(malformed_error(
             "The request body is empty; a JSON object is expected.".to_owned(),
         ));
     }
     strict_json::read(text, JsonLimits::REQUEST, on_fault).map_err(|error| match error {
-        JsonError::TooDeep { max } => malformed(format!(
+        JsonError::TooDeep { max } => malformed_error(format!(
             "The request body is nested more than {max} levels deep."
         )),
         JsonError::TooManyValues => {
-            malformed("The request body has too many values for its length.".to_owned())
+            malformed_error("The request body has too many values for its length.".to_owned())
         }
-        other => malformed(format!("The request body is not valid JSON: {other}.")),
+        other => malformed_error(format!("The request body is not valid JSON: {other}.")),
     })
 }
 
@@ -117,25 +118,25 @@ fn item_index(fault: &KeyError<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the fault for a forbidden key. A duplicate key is part of the fault's path. A reserved key is named only in
-/// the message.
+/// Returns the fault for a forbidden key. The path of the fault includes a duplicate key, but not a reserved key, which
+/// only the message names. `whole_path` is the path of a fault of the whole body or item.
 fn forbidden_key_fault<'f>(
     kind: KeyErrorKind,
     steps: impl Iterator<Item = PathSegment<'f>>,
-    whole: &str,
+    whole_path: &str,
 ) -> Fault {
-    let mut names: Vec<String> = steps.map(segment_text).collect();
-    let reserved = if kind == KeyErrorKind::Reserved {
-        names.pop()
+    let mut segments: Vec<String> = steps.map(segment_text).collect();
+    let reserved_key = if kind == KeyErrorKind::Reserved {
+        segments.pop()
     } else {
         None
     };
-    let path = names.join(".");
+    let path = segments.join(".");
     let path = match truncate(&path, PATH_BYTES_SHOWN_MAX) {
-        _ if names.is_empty() => whole,
+        _ if segments.is_empty() => whole_path,
         path => path,
     };
-    let message = match reserved {
+    let message = match reserved_key {
         Some(key) => format!("The {path} field must not have the reserved key {key}."),
         None => format!("The {path} field must not be sent twice."),
     };
@@ -171,7 +172,7 @@ mod tests {
     }
 
     fn faults(text: &str) -> Vec<(String, &'static str)> {
-        let listed = |faults: &Faults| {
+        let paths_and_rules = |faults: &Faults| {
             faults
                 .iter()
                 .map(|fault| (fault.path.clone(), fault.rule()))
@@ -179,7 +180,7 @@ mod tests {
         };
         match parse_object(text.as_bytes()) {
             Ok(_) => Vec::new(),
-            Err(error) => listed(&error.faults),
+            Err(error) => paths_and_rules(&error.faults),
         }
     }
 
@@ -231,8 +232,9 @@ mod tests {
     #[test]
     fn each_key_that_is_sent_twice_is_named_by_its_path() {
         let text = r#"{"amount":1.5e300,"x":[-1,12345678901234567890123,1e400,0.1],"a":{"b":[{"c":1},{"c":1,"d":null,"c":2}]},"amount":100,"a":true,"amount":3}"#;
-        let named = ["a.b.1.c", "amount", "a", "amount"].map(|path| (path.to_owned(), "duplicate"));
-        assert_eq!(faults(text), named);
+        let expected =
+            ["a.b.1.c", "amount", "a", "amount"].map(|path| (path.to_owned(), "duplicate"));
+        assert_eq!(faults(text), expected);
         assert_eq!(
             faults(r#"{"amount":1,"\u0061mount":2}"#),
             [("amount".to_owned(), "duplicate")]
@@ -246,11 +248,11 @@ mod tests {
             "$serde_json::private::RawValue",
             "\\u0024serde_json::private::Number",
         ] {
-            let at = |path: &str| [(path.to_owned(), "reserved")];
-            assert_eq!(faults(&format!(r#"{{"{key}":"1"}}"#)), at("body"));
+            let expected = |path: &str| [(path.to_owned(), "reserved")];
+            assert_eq!(faults(&format!(r#"{{"{key}":"1"}}"#)), expected("body"));
             assert_eq!(
                 faults(&format!(r#"{{"a":[{{"b":1,"{key}":"{{}}"}}]}}"#)),
-                at("a.0")
+                expected("a.0")
             );
             let hidden =
                 format!(r#"{{"price":1,"price":500,"x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}}}"#);
@@ -261,35 +263,38 @@ mod tests {
                     ("x".to_owned(), "reserved")
                 ]
             );
-            let said = parse_object(format!(r#"{{"{key}":"1"}}"#).as_bytes())
+            let summary = parse_object(format!(r#"{{"{key}":"1"}}"#).as_bytes())
                 .unwrap_err()
                 .faults
                 .summary();
-            assert!(said.contains("must not have the reserved key"), "{said}");
+            assert!(
+                summary.contains("must not have the reserved key"),
+                "{summary}"
+            );
         }
     }
 
     #[test]
     fn little_of_a_hostile_body_is_shown() {
-        let twins = vec!["\"a\":1"; 1_000].join(",");
-        let found = faults(&format!("{{\"{}\":{{{twins}}}}}", "k".repeat(100_000)));
-        assert_eq!(found.len(), KEY_FAULTS_MAX);
-        assert_eq!(found[0].0, format!("{}.a", "k".repeat(100)));
+        let duplicates = vec!["\"a\":1"; 1_000].join(",");
+        let shown_faults = faults(&format!("{{\"{}\":{{{duplicates}}}}}", "k".repeat(100_000)));
+        assert_eq!(shown_faults.len(), KEY_FAULTS_MAX);
+        assert_eq!(shown_faults[0].0, format!("{}.a", "k".repeat(100)));
         let accents = "\u{e9}".repeat(60);
         assert_eq!(
             faults(&format!("{{\"{accents}\":1,\"{accents}\":2}}"))[0].0,
             "\u{e9}".repeat(50)
         );
         let deep = format!("{{\"{}\":", "k".repeat(100)).repeat(9);
-        let found = faults(&format!("{deep}{{{twins}}}{}", "}".repeat(9)));
-        assert_eq!(found[0].0.len(), PATH_BYTES_SHOWN_MAX);
+        let shown_faults = faults(&format!("{deep}{{{duplicates}}}{}", "}".repeat(9)));
+        assert_eq!(shown_faults[0].0.len(), PATH_BYTES_SHOWN_MAX);
     }
 
     #[test]
-    fn a_key_fault_in_an_item_of_a_batch_is_that_items() {
+    fn a_key_fault_in_an_item_of_a_batch_belongs_to_that_item() {
         let text = r#"{"invoices":[{"a":1},{"a":1,"a":2,"b":{"c":[{"d":1,"d":1}]}},7,{"$serde_json::private::x":1}]}"#;
         let body = parse_batch(text.as_bytes()).unwrap();
-        let found: Vec<_> = body
+        let item_faults: Vec<_> = body
             .key_faults
             .iter()
             .flat_map(|(index, faults)| {
@@ -298,7 +303,7 @@ mod tests {
                     .map(move |fault| (*index, fault.path.as_str()))
             })
             .collect();
-        assert_eq!(found, [(1, "a"), (1, "b.c.0.d"), (3, "invoice")]);
+        assert_eq!(item_faults, [(1, "a"), (1, "b.c.0.d"), (3, "invoice")]);
         for text in [
             r#"{"invoices":[{"a":1}],"x":{"a":1,"a":2}}"#,
             r#"{"invoices":[{"a":1}],"invoices":[{"a":1,"a":2}]}"#,

@@ -1,11 +1,12 @@
-//! The sentences for a request whose API key is missing or not accepted: the kind of key that came, and the kind that
-//! is wanted. The sentence depends only on the beginning of the key, so it does not show whether the key exists.
+//! The messages for a request whose API key is missing or not accepted. A message names the kind of the sent key and
+//! the kinds that the path accepts. It depends only on the beginning of the key, so it does not show whether the key
+//! exists.
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 
 use crate::domain::access::caller::KeyKind;
 
-/// Returns the sentence for a request without an API key.
+/// Returns the message for a request without an API key.
 pub(super) fn missing_key_message(headers: &HeaderMap) -> &'static str {
     if headers.contains_key(AUTHORIZATION) {
         "The x-api-key header is required; the Authorization header is not read"
@@ -14,13 +15,15 @@ pub(super) fn missing_key_message(headers: &HeaderMap) -> &'static str {
     }
 }
 
-/// Returns the sentence for a refused key. `wanted` are the kinds that the path accepts; `sent` is `None` if no key of
-/// this service begins like the key that came.
-pub(super) fn refused_key_message(wanted: &[KeyKind], sent: Option<KeyKind>) -> String {
-    let path_takes = wanted.iter().copied().map(kind_in_words);
+/// Returns the message for a refused key. `sent_kind` is `None` if the key does not begin like a known kind of key.
+pub(super) fn refused_key_message(
+    accepted_kinds: &[KeyKind],
+    sent_kind: Option<KeyKind>,
+) -> String {
+    let path_takes = accepted_kinds.iter().copied().map(kind_in_words);
     let path_takes = path_takes.collect::<Vec<_>>().join(" or ");
-    match sent {
-        Some(kind) if wanted.contains(&kind) => {
+    match sent_kind {
+        Some(kind) if accepted_kinds.contains(&kind) => {
             let kind = kind_in_words(kind);
             format!(
                 "You sent {kind} that is not valid: it is mistyped, was replaced or revoked, or has expired"
@@ -48,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_key_is_told_its_kind_and_the_kind_that_is_wanted() {
+    fn the_message_for_a_refused_key_names_its_kind_and_the_accepted_kinds() {
         use KeyKind::{Integrator, Operator, Taxpayer};
         let cases: [(&[KeyKind], &str, &str); 4] = [
             (
@@ -72,10 +75,10 @@ mod tests {
                 "You sent no API key of this service. This path takes an integrator's key (sik_…)",
             ),
         ];
-        for (wanted, key, sentence) in cases {
+        for (accepted_kinds, key, message) in cases {
             assert_eq!(
-                refused_key_message(wanted, KeyKind::from_key(key)),
-                sentence
+                refused_key_message(accepted_kinds, KeyKind::from_key(key)),
+                message
             );
         }
     }

@@ -9,10 +9,10 @@
 //! | the form of a page | `form` |
 //! | NUL in addresses and forms | `nul` |
 //! | ids in the path | `path_ids` |
-//! | the sentence for a missing or refused key | `key_refusal` |
+//! | the message for a missing or refused key | `key_refusal` |
 //! | how long the caller waits for a run | `prefer` |
 //! | the right to go on reading a long answer | `reading_right` |
-//! | the least role of an operator that a handler asks for | `role` |
+//! | the least operator role that a handler requires | `role` |
 
 pub(crate) mod acting_taxpayer;
 pub(crate) mod api_key_label;

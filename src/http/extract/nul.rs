@@ -1,7 +1,7 @@
-//! Replaces NUL in the address and the form of a request, where it may stand as `%00`. PostgreSQL takes no text with a
-//! NUL, so a query with one fails. Each NUL becomes SUB (U+001A), the control character that stands for an invalid
-//! character, before anything reads the text. A text with a SUB finds nothing, and is refused wherever control
-//! characters are refused.
+//! Replaces NUL in the address and the form of a request, where NUL may be encoded as `%00`. PostgreSQL accepts no text
+//! with a NUL, so a query with such a text fails. Each NUL becomes SUB (U+001A), the control character that stands for
+//! an invalid character, before anything reads the text. A search for a text with a SUB finds nothing, and a field that
+//! refuses control characters refuses the SUB.
 
 use actix_web::dev::ServiceRequest;
 use actix_web::http::Uri;

@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use crate::domain::events::delivery::Delivery;
+use crate::domain::import::record::{Import, ImportState};
 use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
@@ -15,7 +16,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::{batches, running_imports};
+use crate::store::invoices::{batches, imports};
 use crate::store::runs;
 use crate::store::webhooks::{self, EndpointWithStreak, delivery_log};
 
@@ -28,8 +29,9 @@ pub(crate) fn parse_invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
 /// Fails with "invoice not found" if the reference is an id of this service (`PortalId`) that is malformed. Returns any
 /// other reference unchanged.
 pub(crate) fn check_invoice_ref(reference: InvoiceRef) -> Result<InvoiceRef, ApiError> {
-    let may_be = reference.kind != UniqueNoType::PortalId || parse_id(&reference.text).is_some();
-    may_be
+    let is_well_formed =
+        reference.kind != UniqueNoType::PortalId || parse_id(&reference.text).is_some();
+    is_well_formed
         .then_some(reference)
         .ok_or_else(ApiError::invoice_not_found)
 }
@@ -38,8 +40,8 @@ pub(crate) fn parse_irn(text: &str) -> Result<Irn, ApiError> {
     Irn::parse(text).map_err(|_| ApiError::invoice_not_found())
 }
 
-/// Returns the taxpayer's batch with the number in the path. The batch of a large imported file has no record; while
-/// the import runs, the error says so.
+/// Returns the taxpayer's batch with the number in the path. The batch of a large imported file has no record; the
+/// error then names the import.
 pub(crate) async fn find_batch(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -52,16 +54,26 @@ pub(crate) async fn find_batch(
     if let Some(batch) = batches::find_owned_by_number(&state.store, taxpayer, batch_no).await? {
         return Ok(batch);
     }
-    let running = running_imports::find_by_batch(&state.store, taxpayer, batch_no).await?;
-    Err(running.map_or_else(not_found, |import| {
-        let message = format!(
-            "This batch is being imported, and has no record of its own: {} of {} invoices are done. The import {} tells how far it is.",
+    let import = imports::find_owned_by_batch(&state.store, taxpayer, batch_no).await?;
+    Err(import.map_or_else(not_found, |import| {
+        ApiError::new(ErrorCode::BatchNotFound, imported_batch_message(&import))
+    }))
+}
+
+/// Returns the message for the batch of this import, which has no record.
+fn imported_batch_message(import: &Import) -> String {
+    let import_no = &import.import_no;
+    if import.state() == ImportState::Running {
+        format!(
+            "This batch is being imported, and has no record of its own: {} of {} invoices are done. The import {import_no} tells how far it is.",
             import.counts.total(),
             import.documents,
-            import.import_no
-        );
-        ApiError::new(ErrorCode::BatchNotFound, message)
-    }))
+        )
+    } else {
+        format!(
+            "This batch was imported from a large file, and has no record of its own. The import {import_no} tells what became of it."
+        )
+    }
 }
 
 /// Returns the taxpayer with the id in the path. Taxpayers of other integrators are not found.
@@ -73,11 +85,11 @@ pub(crate) async fn find_taxpayer(
     let id = parse_id(text)
         .map(TaxpayerId)
         .ok_or_else(ApiError::taxpayer_not_found)?;
-    let found = taxpayers::find_owned_by_id(&state.store, integrator, id).await?;
-    found.ok_or_else(ApiError::taxpayer_not_found)
+    let taxpayer = taxpayers::find_owned_by_id(&state.store, integrator, id).await?;
+    taxpayer.ok_or_else(ApiError::taxpayer_not_found)
 }
 
-/// Returns the id in the path if a taxpayer with this id exists, whichever integrator it belongs to.
+/// Returns the id in the path if a taxpayer with this id exists. The taxpayer may belong to any integrator.
 pub(crate) async fn existing_taxpayer_id(
     state: &ApiState,
     text: &str,
@@ -85,26 +97,26 @@ pub(crate) async fn existing_taxpayer_id(
     let id = parse_id(text)
         .map(TaxpayerId)
         .ok_or_else(ApiError::taxpayer_not_found)?;
-    let found = taxpayers::find_by_id(state.store.reader(), id).await?;
-    found
+    let taxpayer = taxpayers::find_by_id(state.store.reader(), id).await?;
+    taxpayer
         .map(|taxpayer| taxpayer.id)
         .ok_or_else(ApiError::taxpayer_not_found)
 }
 
-/// Returns the endpoint that `ids` names, the ids of the taxpayer and of the endpoint in the path. The taxpayer must
-/// belong to this integrator.
+/// Returns the endpoint with the ids in the path: the id of its taxpayer, then its own id. The taxpayer must belong to
+/// this integrator.
 pub(crate) async fn find_endpoint(
     state: &ApiState,
     integrator: IntegratorId,
     ids: &(String, String),
 ) -> Result<EndpointWithStreak, ApiError> {
     let taxpayer = find_taxpayer(state, integrator, &ids.0).await?;
-    let found = webhooks::find_owned_by_name(state.store.reader(), taxpayer.id, &ids.1).await?;
-    Ok(found.ok_or(Refusal::EndpointNotFound)?)
+    let endpoint = webhooks::find_owned_by_name(state.store.reader(), taxpayer.id, &ids.1).await?;
+    Ok(endpoint.ok_or(Refusal::EndpointNotFound)?)
 }
 
-/// Returns the delivery that `ids` names, the ids of the taxpayer and of the delivery in the path. The taxpayer must
-/// belong to this integrator.
+/// Returns the delivery with the ids in the path: the id of its taxpayer, then its own id. The taxpayer must belong to
+/// this integrator.
 pub(crate) async fn find_delivery(
     state: &ApiState,
     integrator: IntegratorId,
@@ -112,8 +124,8 @@ pub(crate) async fn find_delivery(
 ) -> Result<Delivery, ApiError> {
     let taxpayer = find_taxpayer(state, integrator, &ids.0).await?;
     let id = parse_uuid(&ids.1).ok_or(Refusal::DeliveryNotFound)?;
-    let found = delivery_log::find_owned_by_id(&state.store, taxpayer.id, id).await?;
-    Ok(found.ok_or(Refusal::DeliveryNotFound)?)
+    let delivery = delivery_log::find_owned_by_id(&state.store, taxpayer.id, id).await?;
+    Ok(delivery.ok_or(Refusal::DeliveryNotFound)?)
 }
 
 /// Parses the id of a contact person in a path. A text that is no id fails in the same way as an unknown person.
@@ -128,7 +140,7 @@ pub(crate) fn parse_uuid(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
 }
 
-/// Returns the run with the id in the path, whichever taxpayer it belongs to.
+/// Returns the run with the id in the path. The run may belong to any taxpayer.
 pub(crate) async fn find_run(state: &ApiState, text: &str) -> Result<Run, ApiError> {
     let not_found = || ApiError::new(ErrorCode::RunNotFound, "Pipeline run not found");
     let id = parse_uuid(text).ok_or_else(not_found)?;
@@ -142,8 +154,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_number_names_no_invoice() {
-        let portal = |text: &str| {
+    fn a_malformed_invoice_id_is_not_found() {
+        let check_portal_id = |text: &str| {
             check_invoice_ref(InvoiceRef {
                 kind: UniqueNoType::PortalId,
                 text: text.to_owned(),
@@ -167,14 +179,21 @@ mod tests {
                 404,
                 "{text:?}"
             );
-            assert_eq!(portal(text).unwrap_err().status.as_u16(), 404, "{text:?}");
+            assert_eq!(
+                check_portal_id(text).unwrap_err().status.as_u16(),
+                404,
+                "{text:?}"
+            );
         }
         assert_eq!(parse_invoice_id("42").unwrap(), InvoiceId(42));
-        assert_eq!(portal("42").unwrap().text, "42");
-        let number = InvoiceRef {
+        assert_eq!(check_portal_id("42").unwrap().text, "42");
+        let invoice_number = InvoiceRef {
             kind: UniqueNoType::InternalInvoiceNo,
             text: "007".to_owned(),
         };
-        assert_eq!(check_invoice_ref(number.clone()).unwrap(), number);
+        assert_eq!(
+            check_invoice_ref(invoice_number.clone()).unwrap(),
+            invoice_number
+        );
     }
 }

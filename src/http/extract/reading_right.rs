@@ -14,11 +14,11 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys;
 
-/// Says whether the reader may still read.
-type Check = dyn Fn() -> LocalBoxFuture<'static, Result<bool, ApiError>>;
+/// A function that returns true if the reader may still read.
+type RightCheck = dyn Fn() -> LocalBoxFuture<'static, Result<bool, ApiError>>;
 
 /// The right of the reader of an answer. `None` if the answer is complete before it is sent.
-pub(crate) struct ReadingRight(Option<Box<Check>>);
+pub(crate) struct ReadingRight(Option<Box<RightCheck>>);
 
 impl ReadingRight {
     pub(crate) fn new(
@@ -47,16 +47,17 @@ impl ReadingRight {
             let key = key.clone();
             Box::pin(async move {
                 let now = state.now();
-                let found = keys::find_valid(&state.store, kind, key.expose_secret(), now).await?;
-                if let Some(found) = &found {
-                    state.key_usage.record_use(found, address);
+                let valid_key =
+                    keys::find_valid(&state.store, kind, key.expose_secret(), now).await?;
+                if let Some(valid_key) = &valid_key {
+                    state.key_usage.record_use(valid_key, address);
                 }
-                Ok(found.is_some())
+                Ok(valid_key.is_some())
             })
         })
     }
 
-    /// Fails if the reader may not read any more, or if that cannot be found out.
+    /// Fails if the reader may not read any more, or if the check itself fails.
     pub(crate) async fn require_still_held(&self) -> Result<(), ApiError> {
         let Some(check) = &self.0 else {
             return Ok(());
@@ -81,14 +82,14 @@ mod tests {
     async fn a_reader_may_read_until_its_key_is_revoked() {
         let app = start_app().await;
         let state = &app.state;
-        let of_key = |key: &str| {
+        let right_for_key = |key: &str| {
             let request = TestRequest::default().insert_header(("x-api-key", key));
             ReadingRight::from_key(&request.to_http_request(), state)
         };
         let no_key = TestRequest::default().to_http_request();
         let rights = [
-            of_key(TAXPAYER_KEY),
-            of_key("tpk_unknown"),
+            right_for_key(TAXPAYER_KEY),
+            right_for_key("tpk_unknown"),
             ReadingRight::from_key(&no_key, state),
         ];
         let owner = KeyOwner {

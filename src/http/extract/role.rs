@@ -1,11 +1,11 @@
 //! The least operator role that a handler requires, on /ops and on /console. The types of the handler's parameters
-//! define it. The API document is made from the same types, so it cannot differ from what is checked.
+//! define the role. The API document is made from the same types, so it always shows the role that is checked.
 
 use actix_web::{HttpRequest, web};
 
 use crate::domain::access::caller::{Caller, IntegratorCaller, TaxpayerCaller};
 use crate::domain::access::session::OperatorRole;
-use crate::http::extract::acting_taxpayer::TaxpayerHint;
+use crate::http::extract::acting_taxpayer::AppCaller;
 use crate::http::extract::body::Body;
 use crate::http::extract::prefer::Prefer;
 use crate::http::forms::query::Query;
@@ -35,19 +35,20 @@ const fn higher_role(
     }
 }
 
-macro_rules! of_tuples {
+/// Implements `NeedsRole` for tuples: a tuple requires the highest role of its parts.
+macro_rules! impl_for_tuples {
     ($(($($part:ident)*))+) => {$(
         impl<$($part: NeedsRole),*> NeedsRole for ($($part,)*) {
             const LEAST_ROLE: Option<OperatorRole> = {
-                let least = None;
-                $(let least = higher_role(least, $part::LEAST_ROLE);)*
-                least
+                let least_role = None;
+                $(let least_role = higher_role(least_role, $part::LEAST_ROLE);)*
+                least_role
             };
         }
     )+};
 }
 
-of_tuples! {
+impl_for_tuples! {
     ()
     (A)
     (A B)
@@ -58,12 +59,13 @@ of_tuples! {
     (A B C D E F G)
 }
 
-macro_rules! none {
+/// Implements `NeedsRole` for parameters that require no role.
+macro_rules! impl_without_role {
     ($($part:ty),+ $(,)?) => {$(impl NeedsRole for $part {})+};
 }
 
-none! {
-    Body, Caller, ClientAddress, HttpRequest, IntegratorCaller, Prefer, Query, TaxpayerCaller, TaxpayerHint,
+impl_without_role! {
+    AppCaller, Body, Caller, ClientAddress, HttpRequest, IntegratorCaller, Prefer, Query, TaxpayerCaller,
 }
 
 impl<T> NeedsRole for Option<T> {}
@@ -77,9 +79,9 @@ impl<T> NeedsRole for web::Query<T> {}
 /// A handler that takes a right as a `Result` also serves people without the right, so it requires no role.
 impl<T, E> NeedsRole for Result<T, E> {}
 
-/// Returns the sentence for an operator whose role does not suffice.
-pub(crate) fn insufficient_role_message(least: OperatorRole) -> &'static str {
-    match least {
+/// Returns the message for an operator whose role is too low.
+pub(crate) fn insufficient_role_message(least_role: OperatorRole) -> &'static str {
+    match least_role {
         OperatorRole::Admin => "Only an operator with the role admin may do this.",
         OperatorRole::Operator | OperatorRole::Viewer => {
             "Your role may look, not act. An operator with the role operator or admin may do this."
@@ -88,10 +90,10 @@ pub(crate) fn insufficient_role_message(least: OperatorRole) -> &'static str {
 }
 
 /// Returns the error for a key of an operator whose role is too low.
-pub(crate) fn insufficient_role_error(least: OperatorRole) -> ApiError {
+pub(crate) fn insufficient_role_error(least_role: OperatorRole) -> ApiError {
     ApiError::new(
         ErrorCode::RoleInsufficient,
-        insufficient_role_message(least),
+        insufficient_role_message(least_role),
     )
 }
 
@@ -100,24 +102,24 @@ mod tests {
     use super::*;
     use crate::domain::access::caller::{OpsAdmin, OpsOperator, OpsViewer};
 
-    fn least<Args: NeedsRole>(_: impl Fn(Args)) -> Option<OperatorRole> {
+    fn least_role<Args: NeedsRole>(_: impl Fn(Args)) -> Option<OperatorRole> {
         Args::LEAST_ROLE
     }
 
     #[test]
     fn a_handler_needs_the_highest_role_of_its_parameters() {
-        assert_eq!(least(|(): ()| ()), None);
-        assert_eq!(least(|_: (Query, web::Path<String>)| ()), None);
+        assert_eq!(least_role(|(): ()| ()), None);
+        assert_eq!(least_role(|_: (Query, web::Path<String>)| ()), None);
         assert_eq!(
-            least(|_: (Query, OpsViewer)| ()),
+            least_role(|_: (Query, OpsViewer)| ()),
             Some(OperatorRole::Viewer)
         );
         assert_eq!(
-            least(|_: (OpsOperator, Query)| ()),
+            least_role(|_: (OpsOperator, Query)| ()),
             Some(OperatorRole::Operator)
         );
         assert_eq!(
-            least(|_: (OpsViewer, OpsAdmin, OpsOperator)| ()),
+            least_role(|_: (OpsViewer, OpsAdmin, OpsOperator)| ()),
             Some(OperatorRole::Admin)
         );
     }

@@ -1,5 +1,5 @@
-//! The settings of a taxpayer's account, which are read with its profile. An absent setting stays unchanged. Null
-//! removes a setting that may be missing.
+//! The settings of a taxpayer's account, which are read together with the taxpayer's profile. An absent setting stays
+//! unchanged. Null removes a setting that may be missing.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::http::forms::form_schema::FieldType;
 use crate::http::forms::reader::Reader;
 
 const REGISTRATION_CHARS_MAX: usize = 100;
-const LOGO_FORM: &str = "a PNG, JPEG or SVG picture in base64, of 512 KiB at most";
-const COLOUR_FORM: &str = "a colour of the form #rrggbb";
+const LOGO_FORMAT: &str = "a PNG, JPEG or SVG picture in base64, of 512 KiB at most";
+const COLOUR_FORMAT: &str = "a colour of the form #rrggbb";
 /// Accepts base64 with or without padding, because some programs leave the padding out.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
@@ -71,11 +71,11 @@ fn read_accent_colour(reader: &mut Reader<'_>) -> Option<Colour> {
         .required("accent")
         .record_type(|| FieldType::Formatted {
             rule: "colour",
-            what: COLOUR_FORM.to_owned(),
+            description: COLOUR_FORMAT.to_owned(),
         });
     field.check_trimmed(|text| {
         text.parse()
-            .map_err(|_| FieldRule::must_be("colour", COLOUR_FORM))
+            .map_err(|_| FieldRule::must_be("colour", COLOUR_FORMAT))
     })
 }
 
@@ -84,12 +84,12 @@ fn read_logo(reader: &mut Reader<'_>) -> Option<LogoFile> {
         .optional("logo")
         .record_type(|| FieldType::Formatted {
             rule: "logo",
-            what: LOGO_FORM.to_owned(),
+            description: LOGO_FORMAT.to_owned(),
         });
     field.check_trimmed(decode_logo)
 }
 
-/// Decodes a picture and checks its first bytes. Other damage is found later, when the picture is printed on trial.
+/// Decodes a picture and checks its first bytes. Other damage is found when the picture is test-printed later.
 fn decode_logo(text: &str) -> Result<LogoFile, FieldRule> {
     let digits = match text.split_once(";base64,") {
         Some((start, digits)) if start.starts_with("data:") => digits,
@@ -104,7 +104,7 @@ fn decode_logo(text: &str) -> Result<LogoFile, FieldRule> {
     }
     let bytes = BASE64
         .decode(digits)
-        .map_err(|_| FieldRule::must_be("logo", LOGO_FORM))?;
+        .map_err(|_| FieldRule::must_be("logo", LOGO_FORMAT))?;
     let kind = LogoKind::from_bytes(&bytes);
     let logo = LogoFile {
         kind,
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::http::forms::testing::{broken_rules, read as read_with};
 
-    fn read_one(body: Value) -> AccountSettingsChange {
+    fn read_settings(body: Value) -> AccountSettingsChange {
         let read = read_with(body, |reader| Some(read(reader)));
         read.unwrap().value
     }
@@ -145,11 +145,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_stays_and_null_unsets() {
-        assert_eq!(read_one(json!({})), AccountSettingsChange::default());
+    fn an_absent_setting_stays_and_null_removes_a_setting() {
+        assert_eq!(read_settings(json!({})), AccountSettingsChange::default());
         let unset =
             json!({ "registration_number": null, "template": null, "colours": null, "logo": null });
-        let change = read_one(unset);
+        let change = read_settings(unset);
         assert_eq!(change.registration_number, SettingChange::Unset);
         assert_eq!(change.template, SettingChange::Unset);
         assert_eq!(change.accent, SettingChange::Unset);
@@ -158,7 +158,7 @@ mod tests {
             "registration_number": " RC 12 ", "template": "Compact", "colours": { "accent": "#0F4C5C" },
             "strict_numbers": true, "strict_documents": false,
         });
-        let change = read_one(set);
+        let change = read_settings(set);
         assert_eq!(
             change.registration_number,
             SettingChange::Set("RC 12".to_owned())
@@ -211,7 +211,7 @@ mod tests {
             digits.trim_end_matches('=').to_owned(),
             format!("data:image/svg+xml;base64,{digits}"),
         ] {
-            let SettingChange::Set(logo) = read_one(json!({ "logo": good })).logo else {
+            let SettingChange::Set(logo) = read_settings(json!({ "logo": good })).logo else {
                 panic!("{good}")
             };
             assert_eq!(logo.kind, LogoKind::Svg);
@@ -224,10 +224,10 @@ mod tests {
             svg("<script>alert(1)</script>"),
             svg("<use href=\"https://evil.example/x.svg#a\"/>"),
         ] {
-            let found = rules(odd);
+            let logo_rules = rules(odd);
             assert!(
-                matches!(found.as_slice(), [rule] if rule.starts_with("logo: ")),
-                "{found:?}"
+                matches!(logo_rules.as_slice(), [rule] if rule.starts_with("logo: ")),
+                "{logo_rules:?}"
             );
         }
     }

@@ -1,5 +1,5 @@
-//! Create Invoices (Bulk) (spec.md). Each invoice is read independently as in Create Invoice (Standard), except that
-//! the customer's tax number is always optional and a quantity is at least 1.
+//! Create Invoices (Bulk) (spec.md). Each invoice is read independently, with the rules of Create Invoice (Standard),
+//! except that the customer's tax number is always optional and a quantity is at least 1.
 
 use std::collections::BTreeMap;
 
@@ -29,20 +29,22 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<BatchCandidate>> {
         .required("invoices")
         .independent_objects(INVOICES_MAX, standard_invoice::read_in_batch)?;
     let mut candidates = Vec::with_capacity(items.len());
-    let mut warnings = Vec::new();
-    for (index, (sent, read)) in items.into_iter().enumerate() {
-        let draft = read.map(|form| {
-            if !form.warnings.is_empty() {
-                warnings.push(format!("invoices.{index}: {}", form.warnings.join("; ")));
-            }
-            Box::new(form.value.draft)
-        });
-        candidates.push(BatchCandidate {
-            invoice_no: sent.as_object().and_then(invoice_no),
-            draft,
+    for (item, result) in items {
+        let invoice_no = item.as_object().and_then(invoice_no);
+        candidates.push(match result {
+            Ok(form) => BatchCandidate {
+                invoice_no,
+                draft: Ok(Box::new(form.value.draft)),
+                warnings: form.warnings,
+            },
+            Err(faults) => BatchCandidate {
+                invoice_no,
+                draft: Err(faults),
+                warnings: Vec::new(),
+            },
         });
     }
-    warn_of_invoices(reader, &warnings);
+    add_invoice_warnings(reader, &candidates);
     Some(candidates)
 }
 
@@ -58,6 +60,7 @@ pub(crate) fn refuse_items_with_key_faults(
                 candidate.invoice_no = None;
             }
             candidate.draft = Err(faults);
+            candidate.warnings = Vec::new();
         }
     }
 }
@@ -69,13 +72,25 @@ pub(crate) fn invoice_no(item: &Map<String, Value>) -> Option<String> {
     (is_plain && text.chars().count() <= TEXT_CHARS_MAX).then(|| text.to_owned())
 }
 
-fn warn_of_invoices(reader: &Reader<'_>, warnings: &[String]) {
-    for warning in warnings.iter().take(WARNED_INVOICES_MAX) {
-        reader.warn(warning.chars().take(WARNING_CHARS_MAX).collect::<String>());
+/// Adds the warnings of the first invoices that have any to those of the response. The outcome of the batch has the
+/// warnings of all invoices.
+fn add_invoice_warnings(reader: &Reader<'_>, candidates: &[BatchCandidate]) {
+    let mut warned_count = 0;
+    for (index, candidate) in candidates.iter().enumerate() {
+        if candidate.warnings.is_empty() {
+            continue;
+        }
+        warned_count += 1;
+        if warned_count <= WARNED_INVOICES_MAX {
+            let warning = format!("invoices.{index}: {}", candidate.warnings.join("; "));
+            reader.warn(warning.chars().take(WARNING_CHARS_MAX).collect::<String>());
+        }
     }
-    let more = warnings.len().saturating_sub(WARNED_INVOICES_MAX);
-    if more > 0 {
-        reader.warn(format!("{more} more of the invoices have warnings"));
+    let further_count = warned_count.saturating_sub(WARNED_INVOICES_MAX);
+    if further_count > 0 {
+        reader.warn(format!(
+            "{further_count} more of the invoices have warnings: the batch has those of each"
+        ));
     }
 }
 
@@ -105,53 +120,61 @@ mod tests {
 
     #[test]
     fn a_batch_has_from_one_to_a_thousand_invoices() {
-        let said = |body| broken_rules(read_with(body, read));
-        assert_eq!(said(json!({})), ["invoices: required"]);
-        assert_eq!(said(json!({ "invoices": null })), ["invoices: required"]);
+        let rules = |body| broken_rules(read_with(body, read));
+        assert_eq!(rules(json!({})), ["invoices: required"]);
+        assert_eq!(rules(json!({ "invoices": null })), ["invoices: required"]);
         let single = read_with(standard_invoice(), read).unwrap_err();
         assert_eq!(
             single.summary(),
             "The invoices field is required; wrap the invoice: {\"invoices\":[…]}."
         );
         for odd in [json!({}), json!("x"), json!(1)] {
-            assert_eq!(said(json!({ "invoices": odd })), ["invoices: type"]);
+            assert_eq!(rules(json!({ "invoices": odd })), ["invoices: type"]);
         }
-        assert_eq!(said(json!({ "invoices": [] })), ["invoices: min"]);
-        let of = |count| json!({ "invoices": vec![Value::Null; count] });
-        assert_eq!(said(of(INVOICES_MAX)), [""; 0]);
-        assert_eq!(said(of(INVOICES_MAX + 1)), ["invoices: batch_too_large"]);
+        assert_eq!(rules(json!({ "invoices": [] })), ["invoices: min"]);
+        let batch_with_items = |count| json!({ "invoices": vec![Value::Null; count] });
+        assert_eq!(rules(batch_with_items(INVOICES_MAX)), [""; 0]);
+        assert_eq!(
+            rules(batch_with_items(INVOICES_MAX + 1)),
+            ["invoices: batch_too_large"]
+        );
     }
 
     #[test]
     fn an_item_differs_from_a_standard_invoice_in_two_rules() {
-        let one = standard_invoice();
-        assert_eq!(faults(&one), [""; 0]);
+        let item = standard_invoice();
+        assert_eq!(faults(&item), [""; 0]);
         for category in ["B2B", "B2G", "B2C"] {
-            let body = with_member(&one, "/invoice_category", Some(json!(category)));
+            let body = with_member(&item, "/invoice_category", Some(json!(category)));
             assert_eq!(
                 faults(&with_member(&body, "/customer/tin", None)),
                 [""; 0],
                 "{category}"
             );
-            let described = faults(&with_member(&body, "/customer/business_description", None));
+            let faults_without_description =
+                faults(&with_member(&body, "/customer/business_description", None));
             let expected: &[&str] = if category == "B2C" {
                 &[]
             } else {
                 &["customer.business_description: required"]
             };
-            assert_eq!(described, expected, "{category}");
+            assert_eq!(faults_without_description, expected, "{category}");
         }
         let quantity = |digits: &str| {
             faults(&with_member(
-                &one,
+                &item,
                 "/invoice_lines/0/quantity",
                 Some(number(digits)),
             ))
         };
         assert_eq!(quantity("1"), [""; 0]);
         assert_eq!(quantity("1.000001"), [""; 0]);
-        let short = with_member(&one, "/customer/business_description", Some(json!("Shop")));
-        assert_eq!(faults(&short), ["customer.business_description: min"]);
+        let with_short_description =
+            with_member(&item, "/customer/business_description", Some(json!("Shop")));
+        assert_eq!(
+            faults(&with_short_description),
+            ["customer.business_description: min"]
+        );
         for digits in ["0.999999", "0", "-1"] {
             assert_eq!(
                 quantity(digits),
@@ -160,7 +183,7 @@ mod tests {
             );
         }
         assert_eq!(
-            faults(&with_member(&one, "/currency", None)),
+            faults(&with_member(&item, "/currency", None)),
             ["currency: required"]
         );
     }
@@ -192,13 +215,13 @@ mod tests {
             "invoice_lines.0.tax_category",
         ] {
             let pointer = format!("/{}", path.replace('.', "/"));
-            let said = faults(&with_member(&standard_invoice(), &pointer, None));
-            assert_eq!(said, [format!("{path}: required")]);
+            let found = faults(&with_member(&standard_invoice(), &pointer, None));
+            assert_eq!(found, [format!("{path}: required")]);
         }
     }
 
     #[test]
-    fn an_item_that_is_no_invoice_says_what_is_wrong() {
+    fn an_item_that_is_no_invoice_has_the_fault_of_its_field() {
         for odd in [
             json!(null),
             json!(7),
@@ -248,35 +271,39 @@ mod tests {
             (PRICE, texts(&["NaN"]), "invoice_lines.0.unit_price: type"),
         ] {
             for value in values {
-                let said = faults(&with_member(
+                let found = faults(&with_member(
                     &standard_invoice(),
                     pointer,
                     Some(value.clone()),
                 ));
-                assert_eq!(said, [rule], "{value}");
+                assert_eq!(found, [rule], "{value}");
             }
         }
     }
 
     #[test]
-    fn each_item_is_judged_alone() {
+    fn each_item_is_checked_alone() {
         let bad = with_member(&standard_invoice(), "/due_date", None);
         let body =
             json!({ "invoices": [standard_invoice(), 7, bad, [], null, "x", { "invoice_no": 7 }] });
         let form = read_with(body, read).unwrap();
-        let passed: Vec<_> = form.value.iter().map(|one| one.draft.is_ok()).collect();
-        assert_eq!(passed, [true, false, false, false, false, false, false]);
+        let is_valid: Vec<_> = form
+            .value
+            .iter()
+            .map(|candidate| candidate.draft.is_ok())
+            .collect();
+        assert_eq!(is_valid, [true, false, false, false, false, false, false]);
         let numbers: Vec<_> = form
             .value
             .iter()
-            .map(|one| one.invoice_no.as_deref())
+            .map(|candidate| candidate.invoice_no.as_deref())
             .collect();
         assert_eq!(
             numbers,
             [Some("INV001"), None, Some("INV001"), None, None, None, None]
         );
-        let rules = |at: usize| -> Vec<String> {
-            let faults = form.value[at].draft.as_ref().unwrap_err();
+        let rules = |index: usize| -> Vec<String> {
+            let faults = form.value[index].draft.as_ref().unwrap_err();
             faults
                 .iter()
                 .map(|fault| format!("{}: {}", fault.path, fault.rule()))
@@ -294,12 +321,15 @@ mod tests {
     #[test]
     fn the_faults_of_an_item_are_few_however_odd_it_is() {
         let lines: Vec<_> = (0..5_000).map(|_| json!({})).collect();
-        let said = faults(&with_member(
+        let item_faults = faults(&with_member(
             &standard_invoice(),
             "/invoice_lines",
             Some(json!(lines)),
         ));
-        assert_eq!(said.len(), crate::domain::invoice::batch::ITEM_FAULTS_MAX);
+        assert_eq!(
+            item_faults.len(),
+            crate::domain::invoice::batch::ITEM_FAULTS_MAX
+        );
     }
 
     #[test]
@@ -339,7 +369,12 @@ mod tests {
         );
         assert_eq!(
             form.warnings[WARNED_INVOICES_MAX],
-            "3 more of the invoices have warnings"
+            "3 more of the invoices have warnings: the batch has those of each"
+        );
+        assert!(
+            form.value
+                .iter()
+                .all(|candidate| !candidate.warnings.is_empty())
         );
         assert_eq!(
             form.warnings[WARNED_INVOICES_MAX + 1],

@@ -14,7 +14,7 @@ pub(crate) enum AmountBounds {
 impl AmountBounds {
     pub(crate) const POSITIVE: Self = Self::Above(Amount::ZERO);
     pub(crate) const NOT_NEGATIVE: Self = Self::AtLeast(Amount::ZERO);
-    pub(crate) const HUNDREDTH: Self = Self::AtLeast(Amount::HUNDREDTH);
+    pub(crate) const AT_LEAST_HUNDREDTH: Self = Self::AtLeast(Amount::HUNDREDTH);
     pub(crate) const PERCENTAGE: Self = Self::Within(Amount::ZERO, Amount::ONE_HUNDRED);
 
     /// Returns the rule that the amount breaks; `None` if the amount is within these bounds.

@@ -1,4 +1,4 @@
-//! Completes a body whose caller leaves amounts to this service (`?calculate=true`), before its form reads it.
+//! Computes the amounts that the caller leaves out of a body (`?calculate=true`), before the form reads the body.
 
 use serde_json::{Map, Value};
 
@@ -30,26 +30,26 @@ pub(crate) fn compute_amounts(
 /// Reads Create Invoice (Full), and computes its amounts first if the caller asks for it.
 pub(crate) fn read_full_invoice(
     body: &Map<String, Value>,
-    account: InvoiceContext<'_>,
+    context: InvoiceContext<'_>,
     catalog: &Catalog,
     calculates: bool,
 ) -> Result<(AcceptedForm<Draft>, Option<Calculation>), Faults> {
     if !calculates {
-        return full_invoice::read(body, account, catalog).map(|form| (form, None));
+        return full_invoice::read(body, context, catalog).map(|form| (form, None));
     }
     let ComputedBody { fields, outcome } = compute_amounts(body, DocumentForm::Full, catalog);
-    let form = full_invoice::read_completed(body, &fields, account, catalog);
+    let form = full_invoice::read_completed(body, &fields, context, catalog);
     combine_results(body, form, Some(outcome))
 }
 
-/// Combines the result of the form with the outcome of the computation, which is `None` if nothing was to be computed.
-/// `sent` is the body without the computed amounts.
+/// Combines the result of the form with the outcome of the computation, which is `None` if the caller did not request a
+/// computation. `sent` is the body without the computed amounts.
 pub(crate) fn combine_results<T>(
     sent: &Map<String, Value>,
-    read: Result<AcceptedForm<T>, Faults>,
+    form: Result<AcceptedForm<T>, Faults>,
     outcome: Option<Result<Calculation, Faults>>,
 ) -> Result<(AcceptedForm<T>, Option<Calculation>), Faults> {
-    match (read, outcome.transpose()) {
+    match (form, outcome.transpose()) {
         (Ok(form), Ok(calculation)) => Ok((form, calculation)),
         (Ok(_), Err(faults)) | (Err(faults), Ok(None)) => Err(faults),
         (Err(form_faults), Ok(Some(_))) => Err(join_faults(sent, &form_faults, None)),
@@ -59,8 +59,8 @@ pub(crate) fn combine_results<T>(
     }
 }
 
-/// Joins the faults of the form (`form_faults`) with those of the computation (`sum_faults`; `None` if everything was
-/// computed). Leaves out faults of computed fields that only follow from faults of the fields that the caller sent.
+/// Joins the faults of the form (`form_faults`) with the faults of the computation (`sum_faults`; `None` if everything
+/// was computed). Leaves out faults of computed fields that only follow from faults of the fields that the caller sent.
 fn join_faults(
     sent: &Map<String, Value>,
     form_faults: &Faults,
@@ -70,23 +70,27 @@ fn join_faults(
         .iter()
         .filter(|fault| !is_left_to_compute(sent, &fault.path))
         .collect();
-    let sums = sum_faults.into_iter().flat_map(Faults::iter);
-    let sums: Vec<_> = sums
+    let new_sum_faults = sum_faults.into_iter().flat_map(Faults::iter);
+    let new_sum_faults: Vec<_> = new_sum_faults
         .filter(|fault| !causes.iter().any(|known| makes_redundant(known, fault)))
         .collect();
-    causes.extend(&sums);
-    let told = form_faults.iter().filter(|fault| {
+    causes.extend(&new_sum_faults);
+    let reported = form_faults.iter().filter(|fault| {
         let is_cause = !is_left_to_compute(sent, &fault.path);
         is_cause || !follows_from_other_fault(fault, &causes, sum_faults.is_some())
     });
-    told.chain(sums).cloned().collect()
+    reported.chain(new_sum_faults).cloned().collect()
 }
 
-/// True if the fault of a computed field only follows from another fault: the field is missing because the computation
-/// failed, or the field was computed from a line that has a fault.
-fn follows_from_other_fault(fault: &Fault, causes: &[&Fault], has_failed: bool) -> bool {
+/// Returns true if the fault of a computed field only follows from another fault: the field is missing because the
+/// computation failed, or the field was computed from a line that has a fault.
+fn follows_from_other_fault(
+    fault: &Fault,
+    causes: &[&Fault],
+    has_computation_failed: bool,
+) -> bool {
     if fault.rule() == "required" {
-        return has_failed;
+        return has_computation_failed;
     }
     line_path_prefix(&fault.path)
         .is_some_and(|line| causes.iter().any(|cause| cause.path.starts_with(line)))
@@ -94,20 +98,20 @@ fn follows_from_other_fault(fault: &Fault, causes: &[&Fault], has_failed: bool) 
 
 /// Returns the part of a path that names its line, such as `invoice_line.0.`; `None` if the path is not within a line.
 fn line_path_prefix(path: &str) -> Option<&str> {
-    let rest = path.strip_prefix("invoice_line.")?;
-    let (_, in_line) = rest.split_once('.')?;
-    path.strip_suffix(in_line)
+    let after_list = path.strip_prefix("invoice_line.")?;
+    let (_, path_in_line) = after_list.split_once('.')?;
+    path.strip_suffix(path_in_line)
 }
 
-/// True if `other` adds nothing to the fault `known`: both are faults of the same field, or `known` says that the
-/// object around the field is missing or is no object.
+/// Returns true if `other` adds nothing to the fault `known`: both are faults of the same field, or `known` says that
+/// the object around the field of `other` is missing or is no object.
 fn makes_redundant(known: &Fault, other: &Fault) -> bool {
     let is_missing = matches!(known.rule(), "required" | "type");
     let rest = other.path.strip_prefix(known.path.as_str());
     rest.is_some_and(|rest| rest.is_empty() || is_missing && rest.starts_with('.'))
 }
 
-/// True if the caller leaves the field at this path to the computation.
+/// Returns true if the caller leaves the field at this path to the computation.
 fn is_left_to_compute(sent: &Map<String, Value>, path: &str) -> bool {
     let is_computed = path.starts_with("legal_monetary_total")
         || path.starts_with("tax_total")
@@ -117,10 +121,10 @@ fn is_left_to_compute(sent: &Map<String, Value>, path: &str) -> bool {
     is_computed && value_at(sent, path).is_none_or(is_absent)
 }
 
-/// True if the line of this price states the price with tax.
+/// Returns true if the line of this price states the price with tax.
 fn has_price_with_tax(sent: &Map<String, Value>, price_path: &str) -> bool {
-    let stated = value_at(sent, &format!("{price_path}_with_tax"));
-    stated.is_some_and(|price| !price.is_null() && !is_blank(price))
+    let price_with_tax = value_at(sent, &format!("{price_path}_with_tax"));
+    price_with_tax.is_some_and(|price| !price.is_null() && !is_blank(price))
 }
 
 fn value_at<'v>(sent: &'v Map<String, Value>, path: &str) -> Option<&'v Value> {
@@ -144,8 +148,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_causes_are_told() {
-        let form = faults(&[
+    fn only_the_causes_are_reported() {
+        let form_faults = faults(&[
             ("invoice_line.0.invoiced_quantity", "required"),
             ("invoice_line.0.line_extension_amount", "required"),
             ("invoice_line.1", "type"),
@@ -153,14 +157,15 @@ mod tests {
             ("legal_monetary_total.tax_inclusive_amount", "required"),
             ("irn", "required"),
         ]);
-        let sums = faults(&[
+        let sum_faults = faults(&[
             ("invoice_line.0.invoiced_quantity", "required"),
             ("invoice_line.1.invoiced_quantity", "required"),
             ("legal_monetary_total.tax_exclusive_amount", "sum"),
         ]);
         let sent =
             json!({ "legal_monetary_total": { "payable_amount": "1" }, "invoice_line": [{}, 7] });
-        let joined = combine_results::<()>(&object(sent), Err(form), Some(Err(sums))).unwrap_err();
+        let joined = combine_results::<()>(&object(sent), Err(form_faults), Some(Err(sum_faults)))
+            .unwrap_err();
         let paths: Vec<_> = joined.iter().map(|fault| fault.path.as_str()).collect();
         assert_eq!(
             paths,
@@ -175,7 +180,7 @@ mod tests {
     }
 
     /// Reads the sample without its amounts and with these members changed, and returns the violated rules.
-    fn broken(changes: &[(&str, Value)]) -> Vec<String> {
+    fn broken_rules(changes: &[(&str, Value)]) -> Vec<String> {
         let mut body = full_invoice();
         for path in [
             "/legal_monetary_total",
@@ -187,12 +192,12 @@ mod tests {
         for (path, value) in changes {
             body = with_member(&body, path, Some(value.clone()));
         }
-        let account = InvoiceContext {
+        let context = InvoiceContext {
             today: "2026-11-21".parse().unwrap(),
             service_id: None,
         };
-        let read = read_full_invoice(&object(body), account, &catalog(), true);
-        let faults = read.err().unwrap_or_default();
+        let form = read_full_invoice(&object(body), context, &catalog(), true);
+        let faults = form.err().unwrap_or_default();
         let rules = faults.iter();
         rules
             .map(|fault| format!("{}: {}", fault.path, fault.rule()))
@@ -200,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_what_was_sent_is_told_alone() {
+    fn a_fault_of_a_sent_field_hides_the_faults_that_follow_from_it() {
         const PRICE: &str = "/invoice_line/0/price";
         let price = |name: &str, value: Value| {
             let mut price = json!({ "base_quantity": 1, "price_unit": "KGM" });
@@ -208,54 +213,54 @@ mod tests {
             (PRICE, price)
         };
         let with_tax = |value: Value| price("price_amount_with_tax", value);
-        let of_line = |name: &str, rule: &str| format!("invoice_line.0.{name}: {rule}");
+        let line_rule = |name: &str, rule: &str| format!("invoice_line.0.{name}: {rule}");
         let flat = ("/invoice_line/0/fee_amount", json!(1));
         let rate = ("/invoice_line/0/discount_rate", json!(101));
         let both = ("/invoice_line/0/price/price_amount_with_tax", json!(107.5));
         let part = json!({ "tax_category": { "id": "STANDARD_VAT", "percent": 5 } });
         let taxes = ("/tax_total", json!([{ "tax_subtotal": [part] }]));
-        let in_price = |rule: &str| of_line("price.price_amount_with_tax", rule);
+        let price_rule = |rule: &str| line_rule("price.price_amount_with_tax", rule);
         let percent = "tax_total.0.tax_subtotal.0.tax_category.percent: same";
         for (changes, expected) in [
             (vec![], vec![]),
             (vec![with_tax(number("107.50"))], vec![]),
-            (vec![with_tax(json!("107.50"))], vec![in_price("type")]),
+            (vec![with_tax(json!("107.50"))], vec![price_rule("type")]),
             (
                 vec![with_tax(number("1.1234567"))],
-                vec![in_price("digits")],
+                vec![price_rule("digits")],
             ),
-            (vec![with_tax(json!(-1))], vec![in_price("min")]),
-            (vec![both], vec![in_price("prohibited")]),
+            (vec![with_tax(json!(-1))], vec![price_rule("min")]),
+            (vec![both], vec![price_rule("prohibited")]),
             (
                 vec![with_tax(json!(" "))],
-                vec![of_line("price.price_amount", "required")],
+                vec![line_rule("price.price_amount", "required")],
             ),
             (
                 vec![price("price_amount", json!("1"))],
-                vec![of_line("price.price_amount", "type")],
+                vec![line_rule("price.price_amount", "type")],
             ),
-            (vec![(PRICE, json!("1"))], vec![of_line("price", "type")]),
+            (vec![(PRICE, json!("1"))], vec![line_rule("price", "type")]),
             (
                 vec![with_tax(json!(100)), flat.clone()],
-                vec![of_line("fee_amount", "prohibited")],
+                vec![line_rule("fee_amount", "prohibited")],
             ),
             (
                 vec![with_tax(json!("1")), flat, ("/irn", json!("x"))],
-                vec!["irn: irn_malformed".to_owned(), in_price("type")],
+                vec!["irn: irn_malformed".to_owned(), price_rule("type")],
             ),
-            (vec![rate], vec![of_line("discount_rate", "max")]),
-            // Nothing that was sent breaks a rule, so the computed amount is told.
+            (vec![rate], vec![line_rule("discount_rate", "max")]),
+            // No sent field breaks a rule, so the fault of the computed amount is reported.
             (
                 vec![price("price_amount", json!(0))],
-                vec![of_line("line_extension_amount", "min")],
+                vec![line_rule("line_extension_amount", "min")],
             ),
             (
                 vec![("/invoice_line/0/line_extension_amount", json!("200"))],
-                vec![of_line("line_extension_amount", "type")],
+                vec![line_rule("line_extension_amount", "type")],
             ),
             (
                 vec![("/invoice_line/0/total_tax", json!("15"))],
-                vec![of_line("total_tax", "type")],
+                vec![line_rule("total_tax", "type")],
             ),
             (
                 vec![("/legal_monetary_total", json!("215"))],
@@ -267,7 +272,7 @@ mod tests {
             ),
             (vec![taxes], vec![percent.to_owned()]),
         ] {
-            assert_eq!(broken(&changes), expected, "{changes:?}");
+            assert_eq!(broken_rules(&changes), expected, "{changes:?}");
         }
     }
 }

@@ -3,20 +3,20 @@
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::reader::Reader;
 
-const FIELD: &str = "valid_for_s";
-/// The shortest time, in seconds. With less time, the link would expire before anybody opens it.
+const LIFETIME_FIELD: &str = "valid_for_s";
+/// The shortest time, in seconds. A link with a shorter time would expire before anybody opens it.
 const VALID_FOR_S_MIN: u32 = 60;
 
 /// Returns the time for which the link is valid, in seconds: `default_s` if the caller sent none. More than `max_s`, or
 /// less than `VALID_FOR_S_MIN`, is a fault.
 pub(crate) fn read_lifetime_s(reader: &mut Reader<'_>, max_s: u32, default_s: u32) -> Option<u32> {
-    let asked = reader.optional(FIELD).whole_number(max_s);
-    if asked.is_some_and(|seconds| seconds < VALID_FOR_S_MIN) {
+    let sent_seconds = reader.optional(LIFETIME_FIELD).whole_number(max_s);
+    if sent_seconds.is_some_and(|seconds| seconds < VALID_FOR_S_MIN) {
         let sentence = format!("must be at least {VALID_FOR_S_MIN}");
-        reader.report_fault(FIELD, FieldRule::other("min", sentence));
+        reader.report_fault(LIFETIME_FIELD, FieldRule::other("min", sentence));
         return None;
     }
-    Some(asked.unwrap_or(default_s))
+    Some(sent_seconds.unwrap_or(default_s))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Reads which deliveries to send again: those with given ids, or all that match some conditions. One of the two is
-//! required, so that a forgotten field cannot cause many events to be sent.
+//! Reads the selection of deliveries to send again: ids of deliveries, or conditions that the deliveries meet. The ids
+//! or the conditions are required, so that a forgotten field cannot cause many events to be sent.
 
 use uuid::Uuid;
 
@@ -10,8 +10,8 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::IRN_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
-const IDS: &str = "delivery_ids";
-const MATCHING: &str = "matching";
+const IDS_FIELD: &str = "delivery_ids";
+const MATCHING_FIELD: &str = "matching";
 /// The maximum number of deliveries that are chosen by their ids.
 const IDS_MAX: usize = 1_000;
 const ID_CHARS: usize = 36;
@@ -22,7 +22,7 @@ pub(crate) enum SelectionForm {
     Matching(MatchForm),
 }
 
-/// The conditions that a delivery must meet, all of them. A field that is `None` is no condition.
+/// The conditions that a delivery must all meet. A field that is `None` is no condition.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct MatchForm {
     pub(crate) state: Option<DeliveryState>,
@@ -32,23 +32,23 @@ pub(crate) struct MatchForm {
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<SelectionForm> {
-    let has_matching = reader.has(MATCHING);
-    // The API document lists the ids as required on a condition. The condition is checked below, where the fault of a
-    // body with neither ids nor conditions can name both fields.
+    let has_matching = reader.has(MATCHING_FIELD);
+    // `required_if` makes the API document list the ids as conditional. The code below checks whether they are
+    // required, because only there can the fault name both fields.
     let ids = reader
-        .required_if(false, IDS)
+        .required_if(false, IDS_FIELD)
         .limited_texts(IDS_MAX, ID_CHARS);
-    let matching = reader.optional(MATCHING).object(read_match);
+    let matching = reader.optional(MATCHING_FIELD).object(read_match);
     let is_empty = ids.as_ref().is_some_and(Vec::is_empty);
-    let is_absent = reader.is_null(IDS) || reader.names().all(|name| name != IDS);
+    let is_absent = reader.is_null(IDS_FIELD) || reader.names().all(|name| name != IDS_FIELD);
     let ids = ids.filter(|_| !is_empty);
     match (ids, matching) {
         (Some(_), Some(_)) => {
             let sentence = "must not be sent together with matching";
-            reader.report_fault(IDS, FieldRule::other("conflict", sentence));
+            reader.report_fault(IDS_FIELD, FieldRule::other("conflict", sentence));
             None
         }
-        (Some(ids), None) if !has_matching => read_selection(reader, &ids),
+        (Some(ids), None) if !has_matching => parse_ids(reader, &ids),
         (None, Some(matching)) => Some(SelectionForm::Matching(matching)),
         (None, None) if (is_empty || is_absent) && !has_matching => {
             let rule = FieldRule::with_expected(
@@ -56,24 +56,24 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<SelectionForm> {
                 "or matching is required",
                 "the ids of deliveries, or matching",
             );
-            reader.report_fault(IDS, rule);
+            reader.report_fault(IDS_FIELD, rule);
             None
         }
         _ => None,
     }
 }
 
-fn read_selection(reader: &Reader<'_>, ids: &[String]) -> Option<SelectionForm> {
+fn parse_ids(reader: &Reader<'_>, ids: &[String]) -> Option<SelectionForm> {
     let ids = ids.iter().enumerate().map(|(index, text)| {
         let id = Uuid::parse_str(text).ok();
         if id.is_none() {
             let rule = FieldRule::must_be("format", "the id of a delivery");
-            reader.report_fault(&format!("{IDS}.{index}"), rule);
+            reader.report_fault(&format!("{IDS_FIELD}.{index}"), rule);
         }
         id
     });
-    // The first `collect` checks all ids, so that the caller sees the faults of all of them. The second gives `None` if
-    // an id is invalid.
+    // The first `collect` checks all ids, so that the caller sees all faults. The second `collect` gives `None` if an
+    // id is invalid.
     let ids: Vec<_> = ids.collect();
     ids.into_iter()
         .collect::<Option<_>>()
@@ -82,7 +82,7 @@ fn read_selection(reader: &Reader<'_>, ids: &[String]) -> Option<SelectionForm> 
 
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "forms are read alike, and this one requires nothing"
+    reason = "every form returns an `Option`, and this form requires no field"
 )]
 fn read_match(reader: &mut Reader<'_>) -> Option<MatchForm> {
     let state = reader
@@ -149,7 +149,7 @@ mod tests {
         let neither = "The delivery_ids field or matching is required.";
         let misspelt =
             "The delivery_ids field is required (you sent delivery_id, which is no field).";
-        for (body, told) in [
+        for (body, expected) in [
             (json!({}), neither),
             (json!({ "delivery_ids": null }), neither),
             (json!({ "delivery_ids": [], "matching": null }), neither),
@@ -157,12 +157,12 @@ mod tests {
         ] {
             let faults = read_with(body, read).unwrap_err();
             let sentences: Vec<_> = faults.iter().map(ToString::to_string).collect();
-            assert_eq!(sentences, [told]);
+            assert_eq!(sentences, [expected]);
         }
     }
 
     #[test]
-    fn ids_or_what_matches_are_read() {
+    fn ids_or_conditions_are_read() {
         let form = |body| read_with(body, read).unwrap().value;
         let id = Uuid::parse_str(ID).unwrap();
         assert_eq!(

@@ -22,7 +22,8 @@ pub(crate) struct ValidDocument {
     pub(crate) document: AuthorityDocument,
 }
 
-/// Checks the supplier or the customer of a document. If `taxpayer` is given, the tax number must be that taxpayer's.
+/// Checks the supplier or the customer of a document. If `taxpayer` is given, the party must have the tax number of the
+/// taxpayer.
 pub(crate) fn check_party(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
@@ -31,10 +32,10 @@ pub(crate) fn check_party(
     reader.required("party_name").text(TEXT_CHARS_MAX);
     ownership::read_tin(reader, taxpayer);
     reader.required("email").email();
-    let telephone = FieldRule::must_be("telephone", "a + followed by 6 to 15 digits");
+    let telephone_rule = FieldRule::must_be("telephone", "a + followed by 6 to 15 digits");
     reader
         .optional("telephone")
-        .fitting_text(telephone, is_telephone);
+        .fitting_text(telephone_rule, is_telephone);
     reader
         .optional("business_description")
         .long_text(0, LONG_TEXT_CHARS_MAX);
@@ -98,14 +99,14 @@ pub(crate) fn read_totals(reader: &mut Reader<'_>) -> Option<Totals> {
     Some(totals)
 }
 
-/// Reads the lines of a document with `line`, which returns the amount of a line. Reports a fault if the amounts do not
-/// add up to the stated total.
+/// Reads the lines of a document with `read_line`, which returns the amount of a line. Reports a fault if the amounts
+/// do not add up to the stated total.
 pub(crate) fn check_lines(
     reader: &mut Reader<'_>,
     totals: Option<Totals>,
-    line: fn(&mut Reader<'_>) -> Option<Amount>,
+    read_line: fn(&mut Reader<'_>) -> Option<Amount>,
 ) {
-    let amounts = reader.required("invoice_line").objects(1, line);
+    let amounts = reader.required("invoice_line").objects(1, read_line);
     let Some((amounts, totals)) = amounts.zip(totals) else {
         return;
     };
@@ -204,11 +205,11 @@ pub(crate) fn check_tax_total(reader: &mut Reader<'_>) -> Option<()> {
     let amount = reader
         .required("tax_amount")
         .amount(AmountBounds::NOT_NEGATIVE);
-    let parts = reader
+    let subtotal_amounts = reader
         .required("tax_subtotal")
         .objects(1, read_tax_subtotal);
     let amount = amount?;
-    let sum = Amount::sum(parts?)?;
+    let sum = Amount::sum(subtotal_amounts?)?;
     if !sum.is_within_tolerance(amount) {
         let sentence = format!(
             "must be the sum of its tax subtotals: {} ≠ {}",

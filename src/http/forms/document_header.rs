@@ -22,20 +22,21 @@ pub(crate) struct Dates {
     pub(crate) due: Option<Date>,
 }
 
-/// Reads the dates. The issue date is always required. Validate sets `all_required`, which also requires the due date
+/// Reads the dates. The issue date is always required. `requires_all`, which Validate sets, also requires the due date
 /// and the tax point date.
-pub(crate) fn read_dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
+pub(crate) fn read_dates(reader: &mut Reader<'_>, requires_all: bool) -> Dates {
     let issued = reader.required("issue_date").date();
-    let due = reader.required_if(all_required, "due_date").date();
+    let due = reader.required_if(requires_all, "due_date").date();
     warn_of_old_date(reader, "issue_date", issued);
     if due.zip(issued).is_some_and(|(due, issued)| due < issued) {
         reader.report_fault("due_date", FieldRule::NotBefore("issue_date"));
     }
-    let time = FieldRule::must_be("time", "a time written HH:mm:ss, from 00:00:00 to 23:59:59");
+    let time_rule =
+        FieldRule::must_be("time", "a time written HH:mm:ss, from 00:00:00 to 23:59:59");
     reader
         .optional("issue_time")
-        .fitting_text(time, is_clock_time);
-    reader.required_if(all_required, "tax_point_date").date();
+        .fitting_text(time_rule, is_clock_time);
+    reader.required_if(requires_all, "tax_point_date").date();
     reader.optional("actual_delivery_date").date();
     Dates { issued, due }
 }

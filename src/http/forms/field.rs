@@ -21,7 +21,7 @@ use crate::http::forms::text_checks::{self, check_char_count, check_pattern, che
 pub(crate) const TEXT_CHARS_MAX: usize = 255;
 /// The maximum length, in characters, of a long text for which the specification gives no limit.
 pub(crate) const LONG_TEXT_CHARS_MAX: usize = 1_000;
-/// The maximum length of an IRN: that of an invoice number, and of what follows it.
+/// The maximum length of an IRN, in characters: an invoice number of the maximum length, and the suffix.
 pub(crate) const IRN_CHARS_MAX: usize = TEXT_CHARS_MAX + IRN_SUFFIX_CHARS;
 pub(super) const IRN_FORMAT: &str = "{invoice_no}-{service_id}-{YYYYMMDD}";
 
@@ -90,7 +90,7 @@ impl<'f> Field<'f> {
     ) -> Option<String> {
         self.record_type(|| FieldType::Formatted {
             rule: rule.id(),
-            what: rule.to_string(),
+            description: rule.to_string(),
         })
         .check_trimmed(|text| {
             if fits(text) {
@@ -110,16 +110,16 @@ impl<'f> Field<'f> {
         .check_trimmed(|text| check_pattern(pattern, text).map(|()| text.to_owned()))
     }
 
-    /// Reads a text that `check` accepts. `rule` and `what` describe the text in the API document.
+    /// Reads a text that `check` accepts. `rule` and `description` describe the text in the API document.
     pub(crate) fn checked_text(
         self,
         rule: &'static str,
-        what: &str,
+        description: &str,
         check: impl FnOnce(&str) -> Result<(), FieldRule>,
     ) -> Option<String> {
         self.record_type(|| FieldType::Formatted {
             rule,
-            what: what.to_owned(),
+            description: description.to_owned(),
         })
         .check_trimmed(|text| check(text).map(|()| text.to_owned()))
     }
@@ -176,11 +176,11 @@ impl<'f> Field<'f> {
     }
 
     pub(crate) fn irn(self) -> Option<Irn> {
-        self.irn_up_to(IRN_CHARS_MAX)
+        self.irn_with_max(IRN_CHARS_MAX)
     }
 
     /// Reads an IRN of at most `chars_max` characters.
-    pub(crate) fn irn_up_to(self, chars_max: usize) -> Option<Irn> {
+    pub(crate) fn irn_with_max(self, chars_max: usize) -> Option<Irn> {
         self.record_type(|| FieldType::Irn { max: chars_max })
             .check_trimmed(|text| {
                 check_char_count(text, 0, chars_max)?;
@@ -232,7 +232,7 @@ impl<'f> Field<'f> {
         let Value::Number(number) = field.non_text_value()? else {
             return field.report_fault(FieldRule::Type("a number"));
         };
-        match whole_number_up_to(max, number) {
+        match check_whole_number(max, number) {
             Ok(number) => Some(number),
             Err(rule) => field.report_fault(rule),
         }
@@ -313,11 +313,12 @@ pub(super) fn report_fault_at<T>(
     None
 }
 
-/// Returns the number if it is a whole number from 0 to `max`.
-pub(super) fn whole_number_up_to(max: u32, number: &Number) -> Result<u32, FieldRule> {
-    let found = number
+/// Checks that a number is a whole number from 0 to `max`, and returns it.
+pub(super) fn check_whole_number(max: u32, number: &Number) -> Result<u32, FieldRule> {
+    let whole_number = number
         .as_u64()
         .and_then(|number| u32::try_from(number).ok())
         .filter(|number| *number <= max);
-    found.ok_or_else(|| FieldRule::must_be("integer", format!("a whole number from 0 to {max}")))
+    whole_number
+        .ok_or_else(|| FieldRule::must_be("integer", format!("a whole number from 0 to {max}")))
 }

@@ -20,7 +20,7 @@ pub(crate) struct Property {
     pub(crate) shape: FieldType,
 }
 
-/// Tells whether a field must be present. `Conditional` means that other fields decide this.
+/// Says whether a field must be present. `Conditional` means that the field is required only if other fields say so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     Required,
@@ -36,16 +36,16 @@ pub(crate) enum FieldType {
         min: usize,
         max: usize,
     },
-    /// A text of at most `max` characters without invisible ones.
+    /// A text of at most `max` characters, without invisible characters.
     Identifier {
         max: usize,
     },
     Email,
     Date,
-    /// A text with a special format, which `what` describes. Any other text violates the rule `rule`.
+    /// A text with a special format, which `description` describes. Any other text violates the rule `rule`.
     Formatted {
         rule: &'static str,
-        what: String,
+        description: String,
     },
     /// A text like `pattern`, in which each 9 stands for one digit. If `list` is set, the text must be on that list.
     Pattern {
@@ -72,11 +72,11 @@ pub(crate) enum FieldType {
     Number(AmountBounds),
     Boolean,
     Object(FormSchema),
-    /// A list of `min` to `items_max` objects. `of` is the schema of one object.
+    /// A list of `min` to `items_max` objects. `item` is the schema of one object.
     Objects {
         min: usize,
         items_max: usize,
-        of: FormSchema,
+        item: FormSchema,
     },
     /// A whole number from 0 to `max`.
     WholeNumber {
@@ -172,12 +172,12 @@ impl FieldType {
 impl FormSchema {
     /// Records the schema of a form by running the form on an empty object.
     pub(crate) fn for_form<T>(form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Self {
-        let nothing = Map::new();
+        let empty_object = Map::new();
         let catalog = Catalog::default();
         let recorder = SchemaRecorder::default();
         let report = FormReport::new(&catalog, 0);
         let _ = form(&mut Reader::with_recorder(
-            &nothing,
+            &empty_object,
             JsonPath::Root,
             &report,
             &recorder,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_tells_each_field_once_in_its_order() {
+    fn a_schema_lists_each_field_once_in_the_order_of_the_form() {
         let names: Vec<_> = FormSchema::for_form(update_status::read)
             .0
             .iter()
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_field_may_be_is_what_is_checked() {
+    fn a_schema_has_the_limits_that_the_form_checks() {
         let form = FormSchema::for_form(update_status::read);
         let remark = find_property(&form, "remark");
         assert_eq!(
@@ -224,12 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn parts_and_lists_are_told_with_their_fields() {
+    fn a_schema_has_the_fields_of_objects_and_lists() {
         let form = FormSchema::for_form(standard_invoice::read);
         let FieldType::Objects {
             min: 1,
             items_max: 10_000,
-            of: lines,
+            item: lines,
         } = &find_property(&form, "invoice_lines").shape
         else {
             panic!("{form:?}")

@@ -26,8 +26,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Optio
     let business_description = reader
         .required_if(is_business, "business_description")
         .long_text(DESCRIPTION_CHARS_MIN, DESCRIPTION_CHARS_MAX);
-    let value = "6 to 20 digits, spaces, dashes and brackets, with or without a leading +";
-    let rule = FieldRule::must_be("telephone", value);
+    let format = "6 to 20 digits, spaces, dashes and brackets, with or without a leading +";
+    let rule = FieldRule::must_be("telephone", format);
     let telephone = reader
         .optional("telephone")
         .fitting_text(rule, is_telephone);

@@ -46,32 +46,32 @@ const COLUMN_FIELDS: [&str; 7] = [
 
 pub(crate) fn read(
     body: &Map<String, Value>,
-    account: InvoiceContext<'_>,
+    context: InvoiceContext<'_>,
     catalog: &Catalog,
 ) -> Result<AcceptedForm<Draft>, Faults> {
-    read_completed(body, body, account, catalog)
+    read_completed(body, body, context, catalog)
 }
 
-/// Reads a body with the amounts that were computed for it. `sent` is the body without them.
+/// Reads a body with the amounts that were computed for it. `sent` is the body without these amounts.
 pub(crate) fn read_completed(
     sent: &Map<String, Value>,
     body: &Map<String, Value>,
-    account: InvoiceContext<'_>,
+    context: InvoiceContext<'_>,
     catalog: &Catalog,
 ) -> Result<AcceptedForm<Draft>, Faults> {
-    let (mut form, unknown) = reader::read_with_unknown_paths(body, catalog, |reader| {
-        read_with_context(reader, account)
+    let (mut form, unknown_paths) = reader::read_with_unknown_paths(body, catalog, |reader| {
+        read_with_context(reader, context)
     })?;
-    form.value.extras = fields_without_column(body, &form.value, &unknown);
+    form.value.extras = fields_without_column(body, &form.value, &unknown_paths);
     form.warnings
         .extend(full_sums::warnings(&form.value, sent, catalog));
     Ok(form)
 }
 
-/// Reads the draft without its extras. The function `read` adds them.
+/// Reads the draft without its extras, which `read_completed` adds.
 pub(crate) fn read_with_context(
     reader: &mut Reader<'_>,
-    account: InvoiceContext<'_>,
+    context: InvoiceContext<'_>,
 ) -> Option<Draft> {
     let invoice_no = reader.required("invoice_no").identifier(TEXT_CHARS_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
@@ -83,11 +83,11 @@ pub(crate) fn read_with_context(
     check_irn(
         reader,
         irn.as_ref(),
-        account,
+        context,
         invoice_no.as_deref(),
         dates.issued,
     );
-    refuse_future_issue_date(reader, dates.issued, account.today);
+    refuse_future_issue_date(reader, dates.issued, context.today);
     let invoice_type = reader
         .required("invoice_type_code")
         .code(ReferenceList::InvoiceTypes);
@@ -135,28 +135,21 @@ pub(crate) fn read_with_context(
 
 fn refuse_future_issue_date(reader: &mut Reader<'_>, issued: Option<Date>, today: Date) {
     if issued.is_some_and(|issued| issued > today) {
-        reader.report_fault(
-            "issue_date",
-            FieldRule::with_expected(
-                "before_or_equal",
-                "must not be in the future",
-                "today or an earlier day",
-            ),
-        );
+        reader.report_fault("issue_date", FieldRule::NOT_IN_FUTURE);
     }
 }
 
-/// Reports a fault if the IRN does not have the account's service id. Warns if the number or the date in the IRN
+/// Reports a fault if the IRN does not have the service id of the context. Warns if the number or the date in the IRN
 /// differs from the number or the date in the body.
 fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,
-    account: InvoiceContext<'_>,
+    context: InvoiceContext<'_>,
     invoice_no: Option<&str>,
     issued: Option<Date>,
 ) {
     let Some(irn) = irn else { return };
-    if account
+    if context
         .service_id
         .is_some_and(|service_id| !irn.has_service_id(service_id))
     {
@@ -211,25 +204,25 @@ fn check_tax_total(reader: &mut Reader<'_>) -> Option<()> {
     let amount = reader
         .required("tax_amount")
         .amount(AmountBounds::NOT_NEGATIVE);
-    let parts = reader
+    let subtotals = reader
         .required("tax_subtotal")
         .objects(0, document::read_tax_subtotal);
-    amount.zip(parts).map(drop)
+    amount.zip(subtotals).map(drop)
 }
 
 /// Returns the fields that have no database column. Adds the payment status, and defaults for absent fields.
 fn fields_without_column(
     body: &Map<String, Value>,
     draft: &Draft,
-    unknown: &[Vec<String>],
+    unknown_paths: &[Vec<String>],
 ) -> Map<String, Value> {
-    let kept = body
+    let fields = body
         .iter()
         .filter(|(name, _)| !COLUMN_FIELDS.contains(&name.as_str()));
-    let kept = kept
+    let fields = fields
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
-    let mut extras = normalize(kept, unknown);
+    let mut extras = normalize(fields, unknown_paths);
     extras.insert("payment_status".to_owned(), json!(draft.declared));
     for (name, default) in [
         ("tax_point_date", json!(draft.invoice_date.to_string())),
@@ -248,7 +241,7 @@ mod tests {
         self, INEXACT, broken_rules, catalog, number, numbers, object, texts, with_member,
     };
 
-    fn account() -> InvoiceContext<'static> {
+    fn context() -> InvoiceContext<'static> {
         InvoiceContext {
             today: "2026-11-21".parse().unwrap(),
             service_id: Some("94ad90fb"),
@@ -256,18 +249,18 @@ mod tests {
     }
 
     fn read_body(body: Value) -> Result<AcceptedForm<Draft>, Faults> {
-        read(&object(body), account(), &catalog())
+        read(&object(body), context(), &catalog())
     }
 
     fn check(cases: &[(&str, Option<Value>, &str)]) {
         testing::check(&testing::full_invoice(), cases, |reader| {
-            read_with_context(reader, account())
+            read_with_context(reader, context())
         });
     }
 
     fn check_refused(cases: &[(&str, &str, Vec<Value>)]) {
         testing::check_refused(&testing::full_invoice(), cases, |reader| {
-            read_with_context(reader, account())
+            read_with_context(reader, context())
         });
     }
 
@@ -315,7 +308,7 @@ mod tests {
             "/invoice_line/0/tax_category",
             "/invoice_line/0/total_tax",
         ];
-        let form = |reader: &mut Reader<'_>| read_with_context(reader, account());
+        let form = |reader: &mut Reader<'_>| read_with_context(reader, context());
         testing::check_required(&testing::full_invoice(), &fields, form);
     }
 
@@ -349,7 +342,7 @@ mod tests {
             ("/invoice_line/0/item/description", 1, 1_000),
             ("/invoice_line/0/item/sellers_item_identification", 1, 255),
         ];
-        let form = |reader: &mut Reader<'_>| read_with_context(reader, account());
+        let form = |reader: &mut Reader<'_>| read_with_context(reader, context());
         testing::check_texts(&testing::full_invoice(), &limits, form);
         let identifiers = [
             "/invoice_no",
@@ -363,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_number_that_cannot_be_kept_exactly_is_refused() {
-        for at in [
+        for pointer in [
             "/legal_monetary_total/line_extension_amount",
             "/legal_monetary_total/tax_exclusive_amount",
             "/legal_monetary_total/tax_inclusive_amount",
@@ -380,8 +373,8 @@ mod tests {
             "/invoice_line/0/fee_amount",
         ] {
             check_refused(&[
-                (at, "digits", numbers(&INEXACT)),
-                (at, "type", texts(&["NaN"])),
+                (pointer, "digits", numbers(&INEXACT)),
+                (pointer, "type", texts(&["NaN"])),
             ]);
         }
     }
@@ -412,13 +405,13 @@ mod tests {
 
     #[test]
     fn optional_fields_may_be_left_out() {
-        for at in [
+        for pointer in [
             "/due_date",
             "/accounting_customer_party/telephone",
             "/invoice_line/0/hsn_code",
             "/invoice_line/0/item/sellers_item_identification",
         ] {
-            check(&[(at, None, "")]);
+            check(&[(pointer, None, "")]);
         }
         assert_eq!(
             read_body(with_member(&testing::full_invoice(), "/due_date", None))
@@ -554,13 +547,13 @@ mod tests {
             ("postal_address/country", Some(json!("ZZ")), "exists"),
         ];
         for (name, value, rule) in cases {
-            let at = format!("/accounting_customer_party/{name}");
+            let pointer = format!("/accounting_customer_party/{name}");
             let rule = if rule.is_empty() {
                 String::new()
             } else {
-                format!("{}: {rule}", at[1..].replace('/', "."))
+                format!("{}: {rule}", pointer[1..].replace('/', "."))
             };
-            check(&[(&at, value, &rule)]);
+            check(&[(&pointer, value, &rule)]);
         }
     }
 
@@ -922,15 +915,15 @@ mod tests {
                 "tax_total.0.tax_amount: required",
             ),
         ];
-        check(&cases.map(|(at, value, rules)| (at, Some(value), rules)));
+        check(&cases.map(|(pointer, value, rules)| (pointer, Some(value), rules)));
     }
 
     #[test]
-    fn all_faults_are_told_at_once() {
-        let said = broken_rules(read_body(
+    fn all_faults_are_reported_at_once() {
+        let rules = broken_rules(read_body(
             json!({ "invoice_line": [{ "item": { "type": "SERVICE" } }, 1] }),
         ));
-        assert_eq!(said.len(), 8 + 8 + 1, "{said:?}");
+        assert_eq!(rules.len(), 8 + 8 + 1, "{rules:?}");
         let odd = with_member(
             &with("/irn", "INV001-00000000-20261121"),
             "/issue_date",
@@ -1005,10 +998,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_and_what_is_the_default_are_the_same_content() {
-        let plain = read_body(testing::full_invoice()).unwrap().value;
-        let mut spelled = with("/tax_point_date", "2026-11-21");
-        for (at, value) in [
+    fn a_sent_default_value_does_not_change_the_digest() {
+        let without_defaults = read_body(testing::full_invoice()).unwrap().value;
+        let mut with_defaults = with("/tax_point_date", "2026-11-21");
+        for (pointer, value) in [
             ("/tax_currency_code", json!("NGN")),
             ("/accounting_cost", number("0.00")),
             ("/payment_status", json!("pending")),
@@ -1017,24 +1010,27 @@ mod tests {
             ("/payment_means", Value::Null),
             ("/allowance_charge", json!([])),
         ] {
-            spelled = with_member(&spelled, at, Some(value));
+            with_defaults = with_member(&with_defaults, pointer, Some(value));
         }
-        assert_eq!(read_body(spelled).unwrap().value.digest(), plain.digest());
+        assert_eq!(
+            read_body(with_defaults).unwrap().value.digest(),
+            without_defaults.digest()
+        );
         assert_ne!(
             read_body(with("/note", "x")).unwrap().value.digest(),
-            plain.digest()
+            without_defaults.digest()
         );
     }
 
     #[test]
-    fn without_an_account_the_service_id_is_left_to_the_books() {
+    fn without_a_service_id_in_the_context_any_irn_is_accepted() {
         let body = object(with("/irn", "INV001-00000000-20261121"));
         assert!(
             read(
                 &body,
                 InvoiceContext {
                     service_id: None,
-                    ..account()
+                    ..context()
                 },
                 &catalog()
             )

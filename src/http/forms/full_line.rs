@@ -25,7 +25,7 @@ struct LineItem {
     name: String,
     no: Option<String>,
     description: String,
-    kind: ItemType,
+    item_type: ItemType,
 }
 
 struct Price {
@@ -35,19 +35,19 @@ struct Price {
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
-    let mut kind = None;
+    let mut item_type = None;
     let item = reader
         .required("item")
-        .object(|reader| read_item(reader, &mut kind));
+        .object(|reader| read_item(reader, &mut item_type));
     let price = reader.required("price").object(read_price);
     let quantity = reader
         .required("invoiced_quantity")
-        .amount(AmountBounds::HUNDREDTH);
+        .amount(AmountBounds::AT_LEAST_HUNDREDTH);
     let amount = reader
         .required("line_extension_amount")
-        .amount(AmountBounds::HUNDREDTH);
-    let is_product = kind == Some(ItemType::Product);
-    let is_service = kind == Some(ItemType::Service);
+        .amount(AmountBounds::AT_LEAST_HUNDREDTH);
+    let is_product = item_type == Some(ItemType::Product);
+    let is_service = item_type == Some(ItemType::Service);
     let product_category = reader
         .required_if(is_product, "product_category")
         .patterned_code(PRODUCT_CODE, ReferenceList::ProductCodes);
@@ -72,7 +72,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
     let fee_amount = reader
         .optional("fee_amount")
         .amount(AmountBounds::NOT_NEGATIVE);
-    refuse_codes_for_other_type(reader, kind);
+    refuse_codes_for_other_type(reader, item_type);
     let item = item?;
     let price = price?;
     let amount = amount?;
@@ -90,7 +90,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
         item_id: None,
         item_name: item.name,
         item_no: item.no,
-        item_type: item.kind,
+        item_type: item.item_type,
         unit_price: price.amount,
         quantity: quantity?,
         price_unit: price.unit,
@@ -99,20 +99,20 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
         service_category,
         discount_rate,
         discount_amount,
-        extras: given_fields(extras),
+        extras: present_fields(extras),
     };
     Some(FullLine { line, amount })
 }
 
-fn given_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+fn present_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
     fields
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .collect()
 }
 
-/// Reads the item of a line. Sets `kind` even if another field is invalid, because a later check needs it.
-fn read_item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem> {
+/// Reads the item of a line. Sets `item_type` even if another field is invalid, because a later check needs the type.
+fn read_item(reader: &mut Reader<'_>, item_type: &mut Option<ItemType>) -> Option<LineItem> {
     let name = reader.required("name").text(TEXT_CHARS_MAX);
     let description = reader
         .required("description")
@@ -120,14 +120,14 @@ fn read_item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<Lin
     let no = reader
         .optional("sellers_item_identification")
         .identifier(TEXT_CHARS_MAX);
-    *kind = reader
+    *item_type = reader
         .required("type")
         .word(ItemType::parse, ItemType::allowed_words);
     Some(LineItem {
         name: name?,
         no,
         description: description?,
-        kind: (*kind)?,
+        item_type: (*item_type)?,
     })
 }
 
@@ -137,7 +137,7 @@ fn read_price(reader: &mut Reader<'_>) -> Option<Price> {
         .amount(AmountBounds::NOT_NEGATIVE);
     let base_quantity = reader
         .required("base_quantity")
-        .amount(AmountBounds::HUNDREDTH);
+        .amount(AmountBounds::AT_LEAST_HUNDREDTH);
     let unit = read_unit(reader.required("price_unit"));
     Some(Price {
         amount: amount?,
@@ -146,13 +146,13 @@ fn read_price(reader: &mut Reader<'_>) -> Option<Price> {
     })
 }
 
-fn refuse_codes_for_other_type(reader: &Reader<'_>, kind: Option<ItemType>) {
-    let (others, what) = match kind {
+fn refuse_codes_for_other_type(reader: &Reader<'_>, item_type: Option<ItemType>) {
+    let (refused_fields, sentence) = match item_type {
         Some(ItemType::Product) => (["service_category", "isic_code"], "is for SERVICE lines"),
         Some(ItemType::Service) => (["product_category", "hsn_code"], "is for PRODUCT lines"),
         None => return,
     };
-    for name in others.into_iter().filter(|name| reader.has(name)) {
-        reader.report_fault(name, FieldRule::other("prohibited", what));
+    for name in refused_fields.into_iter().filter(|name| reader.has(name)) {
+        reader.report_fault(name, FieldRule::other("prohibited", sentence));
     }
 }

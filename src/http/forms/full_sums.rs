@@ -1,6 +1,6 @@
-//! Warnings about the amounts that a document states. Create Invoice (Full) stores amounts as they were sent even if
-//! they do not agree with each other, and Submit passes on amounts with more digits than the currency has, so the
-//! caller gets a warning.
+//! Warnings about the amounts that a document states. Create Invoice (Full) stores amounts as they were sent, even if
+//! they do not agree with each other. Submit passes on amounts even if they have more digits than the currency. In both
+//! cases the caller gets a warning.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -10,10 +10,10 @@ use crate::domain::money::{Amount, TOLERANCE};
 use crate::domain::reference::catalog::Catalog;
 
 /// The members of the document that hold amounts.
-const SUMS: [&str; 3] = ["legal_monetary_total", "tax_total", "allowance_charge"];
+const AMOUNT_MEMBERS: [&str; 3] = ["legal_monetary_total", "tax_total", "allowance_charge"];
 
-/// The fields within the members of `SUMS` that hold an amount.
-const AMOUNTS: [&str; 7] = [
+/// The fields within `AMOUNT_MEMBERS` that hold an amount.
+const AMOUNT_FIELDS: [&str; 7] = [
     "line_extension_amount",
     "tax_exclusive_amount",
     "tax_inclusive_amount",
@@ -25,14 +25,14 @@ const AMOUNTS: [&str; 7] = [
 
 /// Returns the warnings about a draft. `sent` is the body without the amounts that were computed for it.
 pub(crate) fn warnings(draft: &Draft, sent: &Map<String, Value>, catalog: &Catalog) -> Vec<String> {
-    let payable = payable_warning(draft).filter(|_| states_payable_amount(sent));
-    let all = [
-        payable,
+    let payable_warning = payable_warning(draft).filter(|_| states_payable_amount(sent));
+    let warnings = [
+        payable_warning,
         tax_warning(draft, catalog),
         percent_warning(draft, catalog).or_else(|| subtotal_warning(draft, catalog)),
         surplus_digits_warning(draft, catalog),
     ];
-    all.into_iter().flatten().collect()
+    warnings.into_iter().flatten().collect()
 }
 
 fn states_payable_amount(body: &Map<String, Value>) -> bool {
@@ -46,13 +46,13 @@ fn payable_warning(draft: &Draft) -> Option<String> {
     let inclusive = stated_total(draft, "tax_inclusive_amount")?;
     let charges = charges_less_allowances(draft)?;
     let payable = draft.payable;
-    let due = inclusive.plus(charges)?;
+    let expected = inclusive.plus(charges)?;
     let with_charges = if charges.is_zero() {
         String::new()
     } else {
-        format!(" and with allowance_charge {due}")
+        format!(" and with allowance_charge {expected}")
     };
-    (payable != due).then(|| {
+    (payable != expected).then(|| {
         format!(
             "legal_monetary_total.payable_amount is {payable}, but tax_inclusive_amount is {inclusive}{with_charges}; \
              the invoice is stored as sent"
@@ -65,26 +65,28 @@ fn payable_warning(draft: &Draft) -> Option<String> {
 fn tax_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     let inclusive = stated_total(draft, "tax_inclusive_amount")?;
     let tax = inclusive.minus(stated_total(draft, "tax_exclusive_amount")?)?;
-    let of_lines = Amount::sum(
+    let tax_of_lines = Amount::sum(
         draft
             .lines
             .iter()
             .filter_map(|line| parse_amount(line.extras.get("total_tax"))),
     )?;
-    let parts = [
+    let stated_taxes = [
         (
             "the total_tax of the lines",
-            Some(of_lines),
+            Some(tax_of_lines),
             rounding_tolerance(draft, catalog)?,
         ),
         ("tax_total", stated_tax_sum(draft), Amount::HUNDREDTH),
     ];
-    let off = parts.into_iter().find_map(|(name, sum, tolerance)| {
-        let sum = sum.filter(|sum| !sum.is_within(tolerance, tax))?;
-        Some(format!("{name} comes to {sum}"))
-    })?;
+    let deviation = stated_taxes
+        .into_iter()
+        .find_map(|(name, sum, tolerance)| {
+            let sum = sum.filter(|sum| !sum.is_within(tolerance, tax))?;
+            Some(format!("{name} comes to {sum}"))
+        })?;
     Some(format!(
-        "{off}, but legal_monetary_total.tax_inclusive_amount less tax_exclusive_amount is {tax}; \
+        "{deviation}, but legal_monetary_total.tax_inclusive_amount less tax_exclusive_amount is {tax}; \
          the invoice is stored as sent"
     ))
 }
@@ -101,40 +103,43 @@ fn percent_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     let tolerance = rounding_tolerance(draft, catalog)?;
     let digits = catalog.currency_digits(&draft.currency);
     let totals = draft.extras.get("tax_total")?.as_array()?;
-    totals.iter().enumerate().find_map(|(at, total)| {
-        let parts = total.get("tax_subtotal")?.as_array()?;
-        parts.iter().enumerate().find_map(|(index, part)| {
-            let percent = parse_amount(part.get("tax_category")?.get("percent"))?;
-            let base = parse_amount(part.get("taxable_amount"))?;
-            let tax = parse_amount(part.get("tax_amount"))?;
-            let due = percent.percent_share(base)?;
-            let shown = due.round_half_up(digits).with_digits(digits);
-            (!tax.is_within(tolerance, due)).then(|| {
+    totals.iter().enumerate().find_map(|(total_index, total)| {
+        let subtotals = total.get("tax_subtotal")?.as_array()?;
+        subtotals
+            .iter()
+            .enumerate()
+            .find_map(|(subtotal_index, subtotal)| {
+                let percent = parse_amount(subtotal.get("tax_category")?.get("percent"))?;
+                let base = parse_amount(subtotal.get("taxable_amount"))?;
+                let tax = parse_amount(subtotal.get("tax_amount"))?;
+                let expected_tax = percent.percent_share(base)?;
+                let shown = expected_tax.round_half_up(digits).with_digits(digits);
+                (!tax.is_within(tolerance, expected_tax)).then(|| {
                 format!(
-                    "tax_total.{at}.tax_subtotal.{index}.tax_amount is {tax}, but {percent} % of {base} is {shown}; \
-                     the invoice is stored as sent"
+                    "tax_total.{total_index}.tax_subtotal.{subtotal_index}.tax_amount is {tax}, \
+                     but {percent} % of {base} is {shown}; the invoice is stored as sent"
                 )
             })
-        })
+            })
     })
 }
 
-/// Returns a warning about the first tax total to which its subtotals do not add up.
+/// Returns a warning about the first tax total whose subtotals do not add up to it.
 fn subtotal_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     let digits = catalog.currency_digits(&draft.currency);
     let tolerance = TOLERANCE.max(Amount::smallest_amount(digits));
     let totals = draft.extras.get("tax_total")?.as_array()?;
-    totals.iter().enumerate().find_map(|(at, total)| {
-        let parts = total.get("tax_subtotal")?.as_array()?;
-        let taxes = parts
+    totals.iter().enumerate().find_map(|(total_index, total)| {
+        let subtotals = total.get("tax_subtotal")?.as_array()?;
+        let taxes = subtotals
             .iter()
-            .map(|part| parse_amount(part.get("tax_amount")));
+            .map(|subtotal| parse_amount(subtotal.get("tax_amount")));
         let sum = Amount::sum(taxes.collect::<Option<Vec<_>>>()?)?;
         let stated = parse_amount(total.get("tax_amount"))?;
-        let is_whole = parts.is_empty() || sum.is_within(tolerance, stated);
-        (!is_whole).then(|| {
+        let adds_up = subtotals.is_empty() || sum.is_within(tolerance, stated);
+        (!adds_up).then(|| {
             format!(
-                "tax_total.{at}.tax_amount is {stated}, but its tax_subtotal comes to {sum}; \
+                "tax_total.{total_index}.tax_amount is {stated}, but its tax_subtotal comes to {sum}; \
                  the invoice is stored as sent, and its taxes are those of the lines"
             )
         })
@@ -143,29 +148,30 @@ fn subtotal_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
 
 /// Returns the sum of the tax totals that the document states; `None` if it states none.
 fn stated_tax_sum(draft: &Draft) -> Option<Amount> {
-    let sums = draft.extras.get("tax_total")?.as_array()?;
-    let stated: Vec<_> = sums
+    let tax_totals = draft.extras.get("tax_total")?.as_array()?;
+    let amounts: Vec<_> = tax_totals
         .iter()
-        .filter_map(|sum| parse_amount(sum.get("tax_amount")))
+        .filter_map(|tax_total| parse_amount(tax_total.get("tax_amount")))
         .collect();
-    let is_stated = !stated.is_empty();
-    Amount::sum(stated).filter(|_| is_stated)
+    let has_amounts = !amounts.is_empty();
+    Amount::sum(amounts).filter(|_| has_amounts)
 }
 
 /// Returns the charges on the whole document less its allowances; `None` if the sum is too large.
 fn charges_less_allowances(draft: &Draft) -> Option<Amount> {
-    let all = draft
+    let entries = draft
         .extras
         .get("allowance_charge")
         .and_then(Value::as_array);
-    all.into_iter()
+    entries
+        .into_iter()
         .flatten()
-        .try_fold(Amount::ZERO, |sum, one| {
-            let part = parse_amount(one.get("amount")).unwrap_or_default();
-            if one.get("charge_indicator") == Some(&Value::Bool(true)) {
-                sum.plus(part)
+        .try_fold(Amount::ZERO, |sum, entry| {
+            let amount = parse_amount(entry.get("amount")).unwrap_or_default();
+            if entry.get("charge_indicator") == Some(&Value::Bool(true)) {
+                sum.plus(amount)
             } else {
-                sum.minus(part)
+                sum.minus(amount)
             }
         })
 }
@@ -174,10 +180,11 @@ fn charges_less_allowances(draft: &Draft) -> Option<Amount> {
 fn surplus_digits_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     let digits = catalog.currency_digits(&draft.currency);
     let lines = draft.lines.iter().map(|line| &line.extras);
-    let long = surplus_digits_warning_start(&draft.extras, lines, digits)?;
+    let warning_start = surplus_digits_warning_start(&draft.extras, lines, digits)?;
     let currency = &draft.currency;
     Some(format!(
-        "{long} more digits after the point than {currency} has ({digits}); the invoice is stored as sent"
+        "{warning_start} more digits after the point than {currency} has ({digits}); \
+         the invoice is stored as sent"
     ))
 }
 
@@ -190,21 +197,23 @@ pub(crate) fn document_surplus_digits_warning(
     let digits = catalog.currency_digits(currency);
     let lines = document.get("invoice_line").and_then(Value::as_array);
     let lines = lines.into_iter().flatten().filter_map(Value::as_object);
-    let long = surplus_digits_warning_start(document, lines, digits)?;
+    let warning_start = surplus_digits_warning_start(document, lines, digits)?;
     Some(format!(
-        "{long} more digits after the point than {currency} has ({digits}); the document is passed on like that"
+        "{warning_start} more digits after the point than {currency} has ({digits}); \
+         the document is passed on like that"
     ))
 }
 
-/// Returns the beginning of a warning about the amounts with more than `digits` digits after the point: their names and
-/// the verb `has`. The caller appends the rest. `None` if there are no such amounts.
+/// Returns the start of a warning about the amounts with more than `digits` digits after the point: the name of the
+/// first one, the number of the others, and the verb `has`. The caller appends the rest. `None` if there are no such
+/// amounts.
 fn surplus_digits_warning_start<'a>(
     document: &Map<String, Value>,
     lines: impl Iterator<Item = &'a Map<String, Value>>,
     digits: u32,
 ) -> Option<String> {
     let mut paths = Vec::new();
-    for name in SUMS {
+    for name in AMOUNT_MEMBERS {
         if let Some(value) = document.get(name) {
             push_paths_with_surplus_digits(value, name, digits, &mut paths);
         }
@@ -217,11 +226,11 @@ fn surplus_digits_warning_start<'a>(
         }
     }
     let first = paths.first()?;
-    let others = match paths.len() {
+    let others_text = match paths.len() {
         1 => String::new(),
         count => format!(", like {} more amounts,", count - 1),
     };
-    Some(format!("{first}{others} has"))
+    Some(format!("{first}{others_text} has"))
 }
 
 /// Adds to `paths` the path of each amount within `value` that has more than `digits` digits after the point.
@@ -230,7 +239,7 @@ fn push_paths_with_surplus_digits(value: &Value, path: &str, digits: u32, paths:
         Value::Object(members) => {
             for (name, value) in members {
                 let path = format!("{path}.{name}");
-                let is_amount = AMOUNTS.contains(&name.as_str());
+                let is_amount = AMOUNT_FIELDS.contains(&name.as_str());
                 let sum = parse_amount(Some(value)).filter(|_| is_amount);
                 if sum.is_some_and(|sum| sum.has_more_digits(digits)) {
                     paths.push(path);
@@ -267,16 +276,16 @@ mod tests {
     use super::*;
 
     /// Reads the sample of 200 and 15 of tax with these members changed, and returns the warnings.
-    fn warned(changes: &[(&str, Value)]) -> Vec<String> {
+    fn read_warnings(changes: &[(&str, Value)]) -> Vec<String> {
         let mut body = testing::full_invoice();
         for (path, value) in changes {
             body = with_member(&body, path, Some(value.clone()));
         }
-        let account = InvoiceContext {
+        let context = InvoiceContext {
             today: "2026-11-21".parse().unwrap(),
             service_id: None,
         };
-        let form = full_invoice::read(&object(body), account, &catalog());
+        let form = full_invoice::read(&object(body), context, &catalog());
         form.unwrap().warnings
     }
 
@@ -285,7 +294,7 @@ mod tests {
     const LINE_TAX: &str = "/invoice_line/0/total_tax";
 
     #[test]
-    fn sums_that_do_not_add_up_are_told() {
+    fn sums_that_do_not_add_up_get_a_warning() {
         let allowance = |amount| json!([{ "charge_indicator": false, "amount": amount }]);
         let charge = json!([{ "charge_indicator": true, "amount": 5 }]);
         let tax = |amount| json!([{ "tax_amount": amount, "tax_subtotal": [] }]);
@@ -297,8 +306,8 @@ mod tests {
                 json!([{ "tax_amount": 15, "tax_subtotal": [part] }]),
             )]
         };
-        // The subtotal of one half of the sum of the lines.
-        let half = |tax: &str| {
+        // A tax total whose only subtotal covers half of the lines.
+        let with_half_subtotal = |tax: &str| {
             let category = json!({ "id": "STANDARD_VAT", "percent": number("7.5") });
             let part = json!({ "taxable_amount": 100, "tax_amount": number("7.5"), "tax_category": category });
             vec![(
@@ -347,51 +356,52 @@ mod tests {
             ),
             (part("7.5", "15.02"), "but 7.5 % of 200 is 15.00"),
             (
-                half("15"),
+                with_half_subtotal("15"),
                 "tax_total.0.tax_amount is 15, but its tax_subtotal comes to 7.5;",
             ),
-            (half("7.51"), "tax_total comes to 7.51"),
+            (with_half_subtotal("7.51"), "tax_total comes to 7.51"),
         ];
-        for (changes, told) in cases {
-            let warnings = warned(&changes);
+        for (changes, expected) in cases {
+            let warnings = read_warnings(&changes);
             assert_eq!(
                 warnings.len(),
-                usize::from(!told.is_empty()),
+                usize::from(!expected.is_empty()),
                 "{warnings:?}"
             );
-            let is_told = warnings.iter().all(|warning| warning.contains(told));
-            assert!(is_told, "{told}: {warnings:?}");
+            let is_expected = warnings.iter().all(|warning| warning.contains(expected));
+            assert!(is_expected, "{expected}: {warnings:?}");
         }
     }
 
     #[test]
-    fn amounts_with_more_digits_than_the_currency_are_told() {
+    fn amounts_with_more_digits_than_the_currency_get_a_warning() {
         let long = number("15.004");
-        let all = [
+        let changes = [
             (LINE_TAX, long.clone()),
             (INCLUSIVE, number("215.004")),
             (PAYABLE, number("215.004")),
         ];
-        let told = "legal_monetary_total.payable_amount, like 2 more amounts, has more digits after the point than NGN has (2)";
-        let warnings = warned(&all);
-        assert!(warnings[0].starts_with(told), "{warnings:?}");
-        let warnings = warned(&[(LINE_TAX, long)]);
+        let expected = "legal_monetary_total.payable_amount, like 2 more amounts, has more digits after the point \
+                        than NGN has (2)";
+        let warnings = read_warnings(&changes);
+        assert!(warnings[0].starts_with(expected), "{warnings:?}");
+        let warnings = read_warnings(&[(LINE_TAX, long)]);
         assert!(
             warnings[0].starts_with("invoice_line.0.total_tax has more"),
             "{warnings:?}"
         );
-        assert_eq!(warned(&[(LINE_TAX, number("15.000"))]), [""; 0]);
+        assert_eq!(read_warnings(&[(LINE_TAX, number("15.000"))]), [""; 0]);
     }
 
     #[test]
-    fn amounts_of_a_document_are_told_by_its_currency() {
+    fn amounts_of_a_document_are_compared_with_the_digits_of_its_currency() {
         let mut catalog = catalog();
         let list = json!([
             { "code": "JPY", "decimal_digits": 0 }, { "code": "NGN", "decimal_digits": 2 },
             { "code": "KWD", "decimal_digits": 3 },
         ]);
         catalog.load(ReferenceList::Currencies, &list);
-        for (currency, net, told) in [
+        for (currency, net, expected) in [
             ("NGN", "10.009", "(2); the document is passed on like that"),
             ("NGN", "10.00", ""),
             ("KWD", "10.009", ""),
@@ -405,8 +415,8 @@ mod tests {
             });
             let warning = document_surplus_digits_warning(&object(document), &catalog);
             let warning = warning.unwrap_or_default();
-            assert_eq!(warning.is_empty(), told.is_empty(), "{currency} {net}");
-            assert!(warning.contains(told), "{warning}");
+            assert_eq!(warning.is_empty(), expected.is_empty(), "{currency} {net}");
+            assert!(warning.contains(expected), "{warning}");
             let names = "legal_monetary_total.line_extension_amount, like 1 more amounts, has";
             assert!(
                 warning.is_empty() || warning.starts_with(names),

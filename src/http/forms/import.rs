@@ -1,5 +1,5 @@
-//! Reads the documents of a file with the forms of the create requests, after the profile has filled what the file
-//! lacks.
+//! Reads the documents of a file with the forms of the create requests, after the import profile has filled in the
+//! fields that the file lacks.
 
 use jiff::civil::Date;
 use serde_json::{Map, Value};
@@ -29,8 +29,8 @@ pub(crate) struct ImportContext<'a> {
     pub(crate) catalog: &'a Catalog,
 }
 
-/// Reads every document. Returns the candidates for the batch, and the imported file: for each document its place, its
-/// warnings and its amount, which the report of the outcome shows.
+/// Reads every document. Returns the candidates for the batch, and the imported file. The imported file has the place,
+/// the warnings and the amount of each document, which the report of the outcome shows.
 pub(crate) fn read(
     file: SourceFile,
     import_no: String,
@@ -56,8 +56,8 @@ fn read_document(
     context: &ImportContext<'_>,
 ) -> (BatchCandidate, ImportedDocument) {
     let form = context.form;
-    // The names that the file itself gives the customer. They are read before the profile adds names, because the entry
-    // for the customer in the profile is found by them.
+    // The customer is read before the profile adds values, because the profile's entry for a customer is found by the
+    // number, the TIN or the name that the file itself has.
     let customer = document
         .body
         .as_ref()
@@ -70,7 +70,7 @@ fn read_document(
     }
     ubl_document::fill_from_account(&mut document, form, context.account);
     let body = document.body.take().unwrap_or_default();
-    let read = if document.faults.is_empty() || !body.is_empty() {
+    let form_result = if document.faults.is_empty() || !body.is_empty() {
         read_body(&body, context)
     } else {
         Err(Faults::default())
@@ -79,24 +79,26 @@ fn read_document(
         ImportForm::Standard => stated_amount(form, &body),
         ImportForm::Full => None,
     };
-    let draft = check_draft(read, &mut document, lines_sum, context.catalog);
+    let draft = check_draft(form_result, &mut document, lines_sum, context.catalog);
     let currency = currency(form, &body);
-    let code = currency.as_deref().unwrap_or_default();
-    let digits = context.catalog.currency_digits(code);
+    let currency_code = currency.as_deref().unwrap_or_default();
+    let digits = context.catalog.currency_digits(currency_code);
     let amount = document
         .stated
         .map(|stated| stated.with_tax)
         .or_else(|| stated_amount(form, &body));
+    let warnings = warnings::merge(document.warnings);
     let candidate = BatchCandidate {
         invoice_no: batch::invoice_no(&body),
         draft: draft.map(Box::new),
+        warnings: warnings.clone(),
     };
     let imported = ImportedDocument {
         customer,
         currency,
         amount: amount.map(|amount| amount.round_half_up(digits)),
         places: document.places,
-        warnings: warnings::merge(document.warnings),
+        warnings,
         rows: document.rows,
         ubl_parts: document.ubl_parts,
     };
@@ -109,18 +111,18 @@ fn read_body(
 ) -> Result<AcceptedForm<Draft>, Faults> {
     match context.form {
         ImportForm::Standard => {
-            let read = reader::read(body, context.catalog, standard_invoice::read)?;
+            let form = reader::read(body, context.catalog, standard_invoice::read)?;
             Ok(AcceptedForm {
-                value: read.value.draft,
-                warnings: read.warnings,
+                value: form.value.draft,
+                warnings: form.warnings,
             })
         }
         ImportForm::Full => {
-            let account = InvoiceContext {
+            let invoice_context = InvoiceContext {
                 today: context.today,
                 service_id: Some(&context.account.service_id),
             };
-            full_invoice::read(body, account, context.catalog)
+            full_invoice::read(body, invoice_context, context.catalog)
         }
     }
 }
@@ -128,12 +130,12 @@ fn read_body(
 /// Returns the draft if neither the reader of the file nor the form found a fault, and its amounts agree with the sums
 /// that the file states.
 fn check_draft(
-    read: Result<AcceptedForm<Draft>, Faults>,
+    form_result: Result<AcceptedForm<Draft>, Faults>,
     document: &mut SourceDocument,
     lines_sum: Option<Amount>,
     catalog: &Catalog,
 ) -> Result<Draft, Faults> {
-    let (mut draft, found) = match read {
+    let (mut draft, form_faults) = match form_result {
         Ok(accepted) => {
             document.warnings.extend(accepted.warnings);
             (Some(accepted.value), Faults::default())
@@ -141,24 +143,25 @@ fn check_draft(
         Err(faults) => (None, faults),
     };
     let mut faults = Faults::with_max(ITEM_FAULTS_MAX);
-    // If both found a fault at the same field, only that of the file is kept, because it says more.
+    // If the reader of the file and the form found a fault of the same field, only the fault of the reader is kept,
+    // because it says more.
     let is_known = |fault: &&Fault| document.faults.iter().any(|known| known.path == fault.path);
-    let found: Vec<_> = found
+    let form_faults: Vec<_> = form_faults
         .iter()
         .filter(|fault| !is_known(fault))
         .cloned()
         .collect();
-    for fault in document.faults.drain(..).chain(found) {
+    for fault in document.faults.drain(..).chain(form_faults) {
         faults.push(fault);
     }
     if let (Some(draft), Some(stated), Some(lines_sum)) = (&draft, document.stated, lines_sum) {
-        let own = ComputedSums {
+        let computed_sums = ComputedSums {
             without_tax: lines_sum,
             with_tax: draft.payable,
             lines: draft.lines.len(),
             digits: catalog.currency_digits(&draft.currency),
         };
-        match stated.compare(own) {
+        match stated.compare(computed_sums) {
             Ok(warning) => drop(document.warnings.splice(0..0, warning)),
             Err(message) => {
                 let place = document.places.document_place();
@@ -186,8 +189,8 @@ fn currency(form: ImportForm, body: &Map<String, Value>) -> Option<String> {
     is_code.then(|| text.to_owned())
 }
 
-/// Returns the money of a document as far as it can be read: the payable amount of the full form, and the lines before
-/// tax of the standard one. `None` if no line can be read.
+/// Returns the amount of a document as far as it can be read: the payable amount in the full form, and the sum of the
+/// lines before tax in the standard form. `None` if no amount can be read.
 fn stated_amount(form: ImportForm, body: &Map<String, Value>) -> Option<Amount> {
     let amount = |value: &Value, name: &str| match value.get(name)? {
         Value::Number(number) => Amount::parse(&number.to_string()).ok(),
@@ -198,14 +201,14 @@ fn stated_amount(form: ImportForm, body: &Map<String, Value>) -> Option<Amount> 
         ImportForm::Standard => {
             let lines = body.get(form.lines_field())?.as_array()?;
             let amounts = lines.iter().filter_map(|line| {
-                let whole = amount(line, "unit_price")?.times(amount(line, "quantity")?)?;
-                let rate =
-                    amount(line, "discount_rate").filter(|rate| is_possible_discount_rate(*rate));
-                let discount = rate.unwrap_or_default().percent_share(whole)?;
-                let flat = amount(line, "discount_amount").unwrap_or_default();
-                let net = whole.minus(discount)?.minus(flat)?;
+                let gross = amount(line, "unit_price")?.times(amount(line, "quantity")?)?;
+                let discount_rate = amount(line, "discount_rate")
+                    .filter(|discount_rate| is_possible_discount_rate(*discount_rate));
+                let rate_discount = discount_rate.unwrap_or_default().percent_share(gross)?;
+                let discount_amount = amount(line, "discount_amount").unwrap_or_default();
+                let net = gross.minus(rate_discount)?.minus(discount_amount)?;
                 // A discount cannot be larger than the amount of its line.
-                Some(net.max(whole.min(Amount::ZERO)))
+                Some(net.max(gross.min(Amount::ZERO)))
             });
             let amounts: Vec<_> = amounts.collect();
             Amount::sum(amounts.iter().copied()).filter(|_| !amounts.is_empty())
@@ -213,7 +216,8 @@ fn stated_amount(form: ImportForm, body: &Map<String, Value>) -> Option<Amount> 
     }
 }
 
-/// True for a rate from 0 to 100 percent. The form reports any other rate as a fault, so it does not reduce the amount.
+/// Returns true for a rate from 0 to 100 percent. The form reports any other rate as a fault, so such a rate does not
+/// reduce the amount.
 fn is_possible_discount_rate(rate: Amount) -> bool {
     !rate.is_negative() && rate <= Amount::ONE_HUNDRED
 }
@@ -275,23 +279,26 @@ mod tests {
     #[test]
     fn bodies_of_the_api_pass_their_own_form() {
         let standard = json!([standard_invoice(), { "invoice_no": "A" }]).to_string();
-        let told_standard = summaries(
+        let standard_outcomes = summaries(
             json_documents::read(standard.as_bytes()).unwrap(),
             ImportForm::Standard,
             &ImportProfile::default(),
         );
-        assert!(!told_standard[0].contains(": "), "{told_standard:?}");
         assert!(
-            told_standard[1].contains("document 2, invoice_date: required"),
-            "{told_standard:?}"
+            !standard_outcomes[0].contains(": "),
+            "{standard_outcomes:?}"
+        );
+        assert!(
+            standard_outcomes[1].contains("document 2, invoice_date: required"),
+            "{standard_outcomes:?}"
         );
         let full = full_invoice().to_string();
-        let told_full = summaries(
+        let full_outcomes = summaries(
             json_documents::read(full.as_bytes()).unwrap(),
             ImportForm::Full,
             &ImportProfile::default(),
         );
-        assert!(!told_full[0].contains(": "), "{told_full:?}");
+        assert!(!full_outcomes[0].contains(": "), "{full_outcomes:?}");
     }
 
     #[test]
@@ -300,21 +307,23 @@ mod tests {
         let names = BTreeMap::from([("Nr".to_owned(), "invoice_no".to_owned())]);
         let file =
             table_documents::read(csv_table::read(text.as_bytes()).unwrap(), &names).unwrap();
-        let said = summaries(file, ImportForm::Standard, &ImportProfile::default());
+        let outcomes = summaries(file, ImportForm::Standard, &ImportProfile::default());
         assert!(
-            said[0].contains("line 3, column line.quantity: type"),
-            "{said:?}"
+            outcomes[0].contains("line 3, column line.quantity: type"),
+            "{outcomes:?}"
         );
         assert!(
-            said[0].contains("line 3, column line.unit_price: min"),
-            "{said:?}"
+            outcomes[0].contains("line 3, column line.unit_price: min"),
+            "{outcomes:?}"
         );
-        assert!(said[0].contains("line 2: required"), "{said:?}");
+        assert!(outcomes[0].contains("line 2: required"), "{outcomes:?}");
     }
 
-    /// An answer goes to the entry of the names in the question. An entry of a name from the profile is never found.
+    /// A preview asks for missing values of a customer, and the profile stores the answers under the customer that the
+    /// question names. So the question must name the customer with the values of the file: an entry under a value that
+    /// the profile itself added would never be found.
     #[test]
-    fn a_question_names_the_customer_as_the_file_does() {
+    fn an_imported_document_has_the_customer_as_the_file_names_it() {
         let by_name = json!({ "Retail Stores Ltd": { "no": "C-9", "tin": "T-9" } });
         let by_no = json!({ "C-001": { "tin": "T-9" } });
         for (left_out, defaults, customers, expected) in [
@@ -350,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_discounts_of_a_refused_document_are_off_its_amount() {
+    fn the_discounts_of_a_refused_document_reduce_its_amount() {
         for (rate, flat, expected) in [
             (Value::Null, Value::Null, 200),
             (json!(25), Value::Null, 150),
@@ -378,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_total_that_the_lines_do_not_come_to_is_a_fault_and_other_rates_of_tax_are_a_warning() {
-        for (without_tax, with_tax, has_other_rates, expected, warned) in [
+        for (without_tax, with_tax, has_other_rates, expected, expected_warning) in [
             ("1000", "1075", false, "A 1075.00", None),
             (
                 "1000",
@@ -443,13 +452,13 @@ mod tests {
             let context = context(&catalog, &profile, &account, ImportForm::Standard);
             let (candidates, imported) = read(file, "I1".to_owned(), &context);
             assert_eq!(list_outcomes(&candidates, &imported), [expected]);
-            let is_told = imported.documents[0]
+            let has_warning = imported.documents[0]
                 .warnings
                 .iter()
-                .any(|warning| warned.is_some_and(|words| warning.contains(words)));
+                .any(|warning| expected_warning.is_some_and(|text| warning.contains(text)));
             assert_eq!(
-                is_told,
-                warned.is_some(),
+                has_warning,
+                expected_warning.is_some(),
                 "{:?}",
                 imported.documents[0].warnings
             );

@@ -1,5 +1,6 @@
-//! Imports the public UBL examples (`crates/ubl/tests/examples/SOURCES.md`) in both forms, with a profile that answers
-//! what UBL lacks. docs/import.md is written from the outcome: `EINVOICE_WRITE_DOCS=1 cargo test --lib import_corpus`.
+//! Imports the public UBL examples (`crates/ubl/tests/examples/SOURCES.md`) in both forms, with an import profile that
+//! has values for the fields that UBL lacks. `EINVOICE_WRITE_DOCS=1 cargo test --lib import_corpus` writes the outcome
+//! to docs/import.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,8 +18,8 @@ use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::import::{ImportContext, read};
 use crate::http::forms::testing::import_account;
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/import.md");
-const HEAD: &str = "# What becomes of UBL that others wrote\n\n\
+const PAGE_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/import.md");
+const PAGE_HEAD: &str = "# What becomes of UBL that others wrote\n\n\
     Written by a test, which imports the public examples of `crates/ubl/tests/examples` in both forms, with an import profile \
     that answers what UBL has no element for: the e-mail, the TIN and the state of the customer, and the classification of the \
     lines. One that its authors have broken on purpose is not counted. A refusal is one sentence with the path of the element. [contract.md](contract.md#import) has the rules.\n";
@@ -33,9 +34,9 @@ const LISTS: [(ReferenceList, &str); 8] = [
     (ReferenceList::QuantityCodes, "invoice-quantity-codes"),
     (ReferenceList::Countries, "countries"),
 ];
-/// The example that its authors have broken on purpose. It is refused, and not counted.
-const BROKEN: &str = "mcp-einvoicing-be-invoice_invalid";
-/// The hundredths of the examples that must be imported.
+/// The example that its authors made invalid on purpose. The import must refuse it, and the page does not count it.
+const INVALID_EXAMPLE: &str = "mcp-einvoicing-be-invoice_invalid";
+/// The least percentage of the examples that must be imported in each form.
 const STANDARD_PERCENT_MIN: usize = 95;
 const FULL_PERCENT_MIN: usize = 90;
 
@@ -62,7 +63,7 @@ fn profile() -> ImportProfile {
     serde_json::from_value(value).unwrap()
 }
 
-/// Returns the faults of each example in this form.
+/// Imports each example in this form. Returns the faults of each by the name of the example.
 fn import_all(form: ImportForm) -> BTreeMap<String, Result<(), Faults>> {
     let catalog = catalog();
     let profile = profile();
@@ -90,17 +91,21 @@ fn import_all(form: ImportForm) -> BTreeMap<String, Result<(), Faults>> {
         .collect()
 }
 
-fn write_form(page: &mut String, form: ImportForm, all: &BTreeMap<String, Result<(), Faults>>) {
-    let imported = all.values().filter(|one| one.is_ok()).count();
+fn write_form(
+    page: &mut String,
+    form: ImportForm,
+    outcomes: &BTreeMap<String, Result<(), Faults>>,
+) {
+    let imported = outcomes.values().filter(|outcome| outcome.is_ok()).count();
     write!(
         page,
         "\n## As Create {form}\n\n{imported} of {} examples are imported.\n",
-        all.len()
+        outcomes.len()
     )
     .unwrap();
     let mut causes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let mut sentences = Vec::new();
-    for (name, result) in all {
+    for (name, result) in outcomes {
         for fault in result.as_ref().err().into_iter().flat_map(Faults::iter) {
             let names = causes.entry(fault.rule().to_owned()).or_default();
             if !names.contains(&name.as_str()) {
@@ -121,13 +126,18 @@ fn write_form(page: &mut String, form: ImportForm, all: &BTreeMap<String, Result
 
 #[test]
 fn public_examples_are_imported_or_refused_in_a_sentence() {
-    let mut page = HEAD.to_owned();
+    let mut page = PAGE_HEAD.to_owned();
     let mut percents = Vec::new();
     for form in [ImportForm::Standard, ImportForm::Full] {
-        let mut all = import_all(form);
-        assert!(all.remove(BROKEN).unwrap().is_err(), "{form}: {BROKEN}");
-        write_form(&mut page, form, &all);
-        let faults = all.values().filter_map(|one| one.as_ref().err());
+        let mut outcomes = import_all(form);
+        assert!(
+            outcomes.remove(INVALID_EXAMPLE).unwrap().is_err(),
+            "{form}: {INVALID_EXAMPLE}"
+        );
+        write_form(&mut page, form, &outcomes);
+        let faults = outcomes
+            .values()
+            .filter_map(|outcome| outcome.as_ref().err());
         for fault in faults.flat_map(Faults::iter) {
             let sentence = fault.to_string();
             assert!(
@@ -135,17 +145,17 @@ fn public_examples_are_imported_or_refused_in_a_sentence() {
                 "{sentence}"
             );
         }
-        let imported = all.values().filter(|one| one.is_ok()).count();
-        percents.push(imported * 100 / all.len());
+        let imported = outcomes.values().filter(|outcome| outcome.is_ok()).count();
+        percents.push(imported * 100 / outcomes.len());
     }
     assert!(
         percents[0] >= STANDARD_PERCENT_MIN && percents[1] >= FULL_PERCENT_MIN,
         "{percents:?}\n{page}"
     );
     if std::env::var_os("EINVOICE_WRITE_DOCS").is_some() {
-        fs::write(FILE, &page).unwrap();
+        fs::write(PAGE_FILE, &page).unwrap();
     }
-    let written = fs::read_to_string(FILE).unwrap_or_default();
+    let written = fs::read_to_string(PAGE_FILE).unwrap_or_default();
     let message = "docs/import.md is old: EINVOICE_WRITE_DOCS=1 cargo test --lib import_corpus";
     assert_eq!(written, page, "{message}");
 }

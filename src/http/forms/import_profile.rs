@@ -24,31 +24,33 @@ use crate::http::forms::text_checks::{
 
 /// The maximum length of the authority's code for a unit of quantity, in characters.
 const UNIT_CHARS_MAX: usize = 3;
-/// A warning shows at most this many of the column headers that stand for one field. The others are counted, because
+/// The maximum number of column headers for one field that a warning shows. Further headers are only counted, because
 /// the warnings must fit in the response headers.
 const HEADERS_SHOWN_MAX: usize = 3;
-/// A warning shows at most this many characters of a column header.
+/// The maximum number of characters of a column header that a warning shows.
 const HEADER_CHARS_SHOWN_MAX: usize = 50;
 
-/// Reads a profile. A member that is left out is empty. A value that its field would refuse in every file is a fault.
+/// Reads a profile. An absent member is empty. A value that its field would refuse in every file is a fault.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "forms are read alike, and this one requires nothing"
+    reason = "every form returns an `Option`, and this form requires no field"
 )]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ImportProfile> {
     let catalog = reader.catalog();
-    let answer = |name: &str, text: &str| check_profile_value(catalog, name, text);
-    let unit = |_: &str, text: &str| check_unit(catalog, text);
-    let answers = TextRules {
-        name: check_name,
-        ..TextRules::with_any_name(TEXT_CHARS_MAX, &answer)
+    let check_value = |name: &str, text: &str| check_profile_value(catalog, name, text);
+    let check_named_unit = |_: &str, text: &str| check_unit(catalog, text);
+    let value_rules = TextRules {
+        check_name,
+        ..TextRules::with_any_name(TEXT_CHARS_MAX, &check_value)
     };
-    let columns = TextRules::with_any_name(TEXT_CHARS_MAX, &check_field_name);
-    let units = TextRules::with_any_name(TEXT_CHARS_MAX, &unit);
-    let defaults = reader.optional("defaults").texts_by_name(answers);
-    let customers = reader.optional("customers").nested_texts_by_name(answers);
-    let columns = reader.optional("columns").texts_by_name(columns);
-    let units = reader.optional("units").texts_by_name(units);
+    let column_rules = TextRules::with_any_name(TEXT_CHARS_MAX, &check_field_name);
+    let unit_rules = TextRules::with_any_name(TEXT_CHARS_MAX, &check_named_unit);
+    let defaults = reader.optional("defaults").texts_by_name(value_rules);
+    let customers = reader
+        .optional("customers")
+        .nested_texts_by_name(value_rules);
+    let columns = reader.optional("columns").texts_by_name(column_rules);
+    let units = reader.optional("units").texts_by_name(unit_rules);
     let profile = ImportProfile {
         defaults: defaults.unwrap_or_default(),
         customers: customers.unwrap_or_default(),
@@ -64,13 +66,13 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ImportProfile> {
     Some(profile)
 }
 
-/// Warns if several column headers stand for the same field. They may come from files of different programs, but one
-/// file must not have two of them.
+/// Warns if several column headers stand for the same field. The headers may come from files of different programs, but
+/// one file must not have two of these headers.
 fn warn_of_headers_for_same_field(reader: &Reader<'_>, profile: &ImportProfile) {
     let mut headers: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (header, field) in &profile.columns {
-        let same = headers.entry(field.to_lowercase()).or_default();
-        same.push(header);
+        let headers_of_field = headers.entry(field.to_lowercase()).or_default();
+        headers_of_field.push(header);
     }
     for (field, headers) in headers {
         if headers.len() > 1 {
@@ -87,11 +89,11 @@ fn shorten_headers(headers: &[&str]) -> String {
     let shown: Vec<String> = shown
         .map(|header| header.chars().take(HEADER_CHARS_SHOWN_MAX).collect())
         .collect();
-    let rest = match headers.len().saturating_sub(HEADERS_SHOWN_MAX) {
+    let count_text = match headers.len().saturating_sub(HEADERS_SHOWN_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{}{rest}", shown.join(", "))
+    format!("{}{count_text}", shown.join(", "))
 }
 
 fn check_name(name: &str) -> Result<(), FieldRule> {
@@ -108,7 +110,7 @@ fn check_name(name: &str) -> Result<(), FieldRule> {
 
 /// Checks a value as the create requests check the field with this name.
 fn check_profile_value(catalog: &Catalog, name: &str, text: &str) -> Result<(), FieldRule> {
-    let checked = match name {
+    let result = match name {
         "no" | "tin" => check_identifier(text, TEXT_CHARS_MAX),
         "email" => check_email(text, TEXT_CHARS_MAX),
         "business_description" => check_single_line(text, DESCRIPTION_CHARS_MIN, TEXT_CHARS_MAX),
@@ -126,7 +128,7 @@ fn check_profile_value(catalog: &Catalog, name: &str, text: &str) -> Result<(), 
         "service_category" => return check_pattern(SERVICE_CODE, text),
         _ => return Ok(()),
     };
-    checked.map(drop)
+    result.map(drop)
 }
 
 /// Checks that a code is on one of the authority's lists. A list that was not fetched yet accepts any code.
@@ -267,8 +269,8 @@ mod tests {
     }
 
     #[test]
-    fn two_headers_with_one_meaning_are_told() {
-        for (columns, told) in [
+    fn two_headers_with_one_meaning_get_a_warning() {
+        for (columns, expected) in [
             (json!({ "Nr": "invoice_no", "Menge": "line.quantity" }), ""),
             (
                 json!({ "A": "invoice_no", "B": "Invoice_No" }),
@@ -276,8 +278,12 @@ mod tests {
             ),
         ] {
             let form = read_with(json!({ "columns": columns }), read).unwrap();
-            assert_eq!(form.warnings.len(), usize::from(!told.is_empty()));
-            assert!(form.warnings.concat().contains(told), "{:?}", form.warnings);
+            assert_eq!(form.warnings.len(), usize::from(!expected.is_empty()));
+            assert!(
+                form.warnings.concat().contains(expected),
+                "{:?}",
+                form.warnings
+            );
         }
     }
 

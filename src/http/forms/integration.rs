@@ -112,16 +112,15 @@ fn read_networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<Allowed
     networks
 }
 
-/// Reads the origin (scheme, host and port), the only one to which credentials are sent. The address policy must allow
-/// it.
+/// Reads the only origin (scheme, host and port) to which credentials are sent. The address policy must allow it.
 fn read_origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
-    let bare = "a scheme, host and port alone, such as https://erp.example.com:8443";
+    let expected = "a scheme, host and port alone, such as https://erp.example.com:8443";
     let text = field.checked_text("origin", "a scheme, host and port", |text| {
         match policy.check_url(text) {
             Ok(url) if url.path() == "/" && url.query().is_none() && url.fragment().is_none() => {
                 Ok(())
             }
-            Ok(_) => Err(FieldRule::must_be("origin", bare)),
+            Ok(_) => Err(FieldRule::must_be("origin", expected)),
             Err(fault) => Err(webhook::url_rule(fault)),
         }
     })?;
@@ -135,10 +134,11 @@ fn read_auth(
 ) -> Option<Auth<Option<SecretText>>> {
     let fields = SentAuth::read(reader, kind.map(auth_fields).unwrap_or_default(), policy);
     if let Some(kind) = kind {
-        let all = [AuthType::Ntlm, AuthType::ApiKey, AuthType::OAuth2]
+        // The fields of these three types include the fields of all other types.
+        let all_fields = [AuthType::Ntlm, AuthType::ApiKey, AuthType::OAuth2]
             .map(auth_fields)
             .concat();
-        refuse_other_fields(reader, &all, auth_fields(kind));
+        refuse_other_fields(reader, &all_fields, auth_fields(kind));
     }
     if kind == Some(AuthType::Basic) {
         refuse_colon_in_username(reader, fields.username.as_deref());
@@ -168,8 +168,8 @@ impl SentAuth {
             .text(TEXT_CHARS_MAX);
         let password = read_secret(reader, "password");
         let domain = reader.optional("domain").text(TEXT_CHARS_MAX);
-        let value = "a header name, and none that requests have a meaning of their own for";
-        let rule = FieldRule::must_be("header", value);
+        let expected = "a header name, and none that requests have a meaning of their own for";
+        let rule = FieldRule::must_be("header", expected);
         let header = reader.optional("header").fitting_text(rule, is_free_header);
         let value = read_secret(reader, "value");
         let token_url =
@@ -272,20 +272,20 @@ fn read_format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Form
                 .bytes()
                 .all(|byte| byte.is_ascii_graphic() && byte != b'"')
     };
-    let value = "of visible ASCII characters without quotation marks";
-    let action_rule = FieldRule::must_be("action", value);
+    let expected = "of visible ASCII characters without quotation marks";
+    let action_rule = FieldRule::must_be("action", expected);
     let action = reader
         .optional("action")
         .fitting_text(action_rule, is_action);
-    let value = "an absolute URI of visible ASCII characters without quotation marks";
-    let uri_rule = FieldRule::must_be("uri", value);
+    let expected = "an absolute URI of visible ASCII characters without quotation marks";
+    let uri_rule = FieldRule::must_be("uri", expected);
     // The namespace becomes part of the default SOAP action, so it may have only the characters of an action.
     let namespace = reader
         .optional("namespace")
         .fitting_text(uri_rule, |text| is_action(text) && Url::parse(text).is_ok());
-    let value =
+    let expected =
         "the name of an XML element (soap), or of a method that does not begin with rpc. (jsonrpc)";
-    let method_rule = FieldRule::must_be("method", value);
+    let method_rule = FieldRule::must_be("method", expected);
     let method = reader.optional("method").fitting_text(method_rule, |text| {
         text.len() <= TEXT_CHARS_MAX && is_valid_method(kind, text)
     });
@@ -337,9 +337,9 @@ fn is_valid_method(kind: Option<DataFormat>, name: &str) -> bool {
 
 fn is_graphql_mutation(text: &str) -> bool {
     let code = text.trim_start();
-    let rest = code.strip_prefix("mutation");
-    rest.is_some_and(|rest| {
-        rest.starts_with(|letter: char| letter.is_whitespace() || letter == '(')
+    let after_keyword = code.strip_prefix("mutation");
+    after_keyword.is_some_and(|after_keyword| {
+        after_keyword.starts_with(|letter: char| letter.is_whitespace() || letter == '(')
     }) && code.contains("$event")
         && code.contains('{')
 }
@@ -375,7 +375,7 @@ mod tests {
         read(reader, &AddressPolicy::default(), &erp_systems)
     }
 
-    fn checks(auth_type: &str, auth: &Value, cases: &[(&str, Option<Value>, &str)]) {
+    fn check_auth(auth_type: &str, auth: &Value, cases: &[(&str, Option<Value>, &str)]) {
         check(
             &json!({ "auth_type": auth_type, "data_format": "rest", "auth": auth }),
             cases,
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_every_integration_has() {
+    fn the_fields_of_every_integration_keep_their_rules() {
         let cases = [
             ("/auth_type", None, "auth_type: required"),
             ("/auth_type", Some(json!("kerberos")), "auth_type: one_of"),
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn each_type_of_authentication_has_its_fields() {
         let long = json!("x".repeat(4_097));
-        checks(
+        check_auth(
             "basic",
             &json!({ "username": "ada", "password": " p:w " }),
             &[
@@ -444,7 +444,7 @@ mod tests {
                 ),
             ],
         );
-        checks(
+        check_auth(
             "ntlm",
             &json!({ "username": "ada", "password": "p", "domain": "CORP" }),
             &[
@@ -453,7 +453,7 @@ mod tests {
                 ("/auth/value", Some(json!("x")), "auth.value: prohibited"),
             ],
         );
-        checks(
+        check_auth(
             "api_key",
             &json!({ "header": "X-Erp-Key", "value": "k" }),
             &[
@@ -518,8 +518,8 @@ mod tests {
                 "auth.password: prohibited",
             ),
         ];
-        checks("client_credentials", &client, &cases);
-        checks(
+        check_auth("client_credentials", &client, &cases);
+        check_auth(
             "client_credentials",
             &client,
             &[(
@@ -528,8 +528,8 @@ mod tests {
                 "auth.refresh_token: prohibited",
             )],
         );
-        checks("oauth2", &client, &cases);
-        checks(
+        check_auth("oauth2", &client, &cases);
+        check_auth(
             "oauth2",
             &client,
             &[("/auth/refresh_token", Some(json!("r")), "")],
@@ -608,9 +608,9 @@ mod tests {
             ("/origin", Some(json!(7)), "origin: type"),
         ];
         check(&body, &cases, form);
-        let none = json!({ "auth_type": "none", "data_format": "rest" });
+        let without_auth = json!({ "auth_type": "none", "data_format": "rest" });
         check(
-            &none,
+            &without_auth,
             &[(
                 "/origin",
                 Some(json!("https://erp.example.com")),
@@ -618,44 +618,45 @@ mod tests {
             )],
             form,
         );
-        let shown = with_member(&body, "/origin", Some(json!("https://ERP.example.com:443")));
-        let origin = read_with(shown, form).unwrap().value.origin;
+        let with_default_port =
+            with_member(&body, "/origin", Some(json!("https://ERP.example.com:443")));
+        let origin = read_with(with_default_port, form).unwrap().value.origin;
         assert_eq!(origin, Origin::from_url("https://erp.example.com"));
     }
 
     #[test]
     fn a_network_opens_the_urls_of_the_same_body_and_names_its_port_in_production() {
         let networks = |list: Value| json!({ "auth_type": "none", "data_format": "rest", "allowed_networks": list });
-        let at = |list: Value, rule: &'static str| {
+        let check_networks = |list: Value, rule: &'static str| {
             check(
                 &networks(json!([])),
                 &[("/allowed_networks", Some(list), rule)],
                 form,
             );
         };
-        at(json!(null), "");
-        at(
+        check_networks(json!(null), "");
+        check_networks(
             json!(["10.1.2.0/24:8443", "[fd00::/8]:8443", "10.0.0.0/8"]),
             "",
         );
-        at(
+        check_networks(
             json!(["10.1.2.0/24", "erp.example:443"]),
             "allowed_networks.1: network",
         );
-        at(
+        check_networks(
             json!(["169.254.169.254/32:80"]),
             "allowed_networks.0: network",
         );
-        at(json!(["0.0.0.0/0"]), "allowed_networks.0: network");
-        at(json!(["169.254.0.0/16"]), "allowed_networks.0: network");
-        at(json!(["fe80::/10"]), "allowed_networks.0: network");
-        at(
+        check_networks(json!(["0.0.0.0/0"]), "allowed_networks.0: network");
+        check_networks(json!(["169.254.0.0/16"]), "allowed_networks.0: network");
+        check_networks(json!(["fe80::/10"]), "allowed_networks.0: network");
+        check_networks(
             json!(["[fd00:ec2::254/128]:80"]),
             "allowed_networks.0: network",
         );
-        at(json!(vec!["10.0.0.0/8:1"; 21]), "allowed_networks: max");
-        at(json!("10.0.0.0/8"), "allowed_networks: type");
-        at(json!([10]), "allowed_networks.0: type");
+        check_networks(json!(vec!["10.0.0.0/8:1"; 21]), "allowed_networks: max");
+        check_networks(json!("10.0.0.0/8"), "allowed_networks: type");
+        check_networks(json!([10]), "allowed_networks.0: type");
         let production = AddressPolicy::default().with_required_ports(true);
         let in_production = |reader: &mut Reader<'_>| read(reader, &production, &[]);
         let cases = [

@@ -24,7 +24,7 @@ use crate::store::invoices::list::{
 
 const PER_PAGE_DEFAULT: u64 = 10;
 /// The filters, under the names that the query gives them.
-pub(crate) const FILTER_NAMES: [&str; 17] = [
+pub(crate) const FILTER_NAMES: [&str; 18] = [
     "batch_no",
     "status",
     "payment_status",
@@ -35,6 +35,7 @@ pub(crate) const FILTER_NAMES: [&str; 17] = [
     "due_before",
     "due_after",
     "overdue",
+    "refund_due",
     "without_cancelled",
     "currency",
     "amount_min",
@@ -78,7 +79,8 @@ pub(crate) fn read(query: &Query, today: Date, catalog: &Catalog) -> Result<List
     read_with_amount_parser(query, today, catalog, parse_query_amount)
 }
 
-/// Reads the query as `read` does, but amounts with `parse_amount`: people may write them differently than programs.
+/// Reads the query like `read`, except that `parse_amount` parses the amounts, because people may write amounts in
+/// other ways than programs.
 pub(crate) fn read_with_amount_parser(
     query: &Query,
     today: Date,
@@ -86,19 +88,19 @@ pub(crate) fn read_with_amount_parser(
     parse_amount: ParseAmount,
 ) -> Result<ListQuery, Faults> {
     let mut faults = Faults::default();
-    let mut filter = FilterReader {
+    let mut filter_reader = FilterReader {
         query,
         catalog,
         parse_amount,
         faults: &mut faults,
     };
-    let filters = filter.read_filters(today);
-    filter.check_ranges(&filters);
-    let sort = filter.read("sort", |text| {
+    let filters = filter_reader.read_filters(today);
+    filter_reader.check_ranges(&filters);
+    let sort = filter_reader.read("sort", |text| {
         parse_word(text, InvoiceSort::parse, InvoiceSort::allowed_words)
     });
     let sort = sort.unwrap_or_default();
-    let cursor = filter.read("cursor", |text| {
+    let cursor = filter_reader.read("cursor", |text| {
         parse_cursor(text, sort).ok_or_else(|| FieldRule::must_be("format", CURSOR_FORMAT))
     });
     if !faults.is_empty() {
@@ -114,7 +116,7 @@ pub(crate) fn read_with_amount_parser(
     })
 }
 
-/// Returns the path and query of the next page: the request's own filters, and the cursor of the next page.
+/// Returns the path and query of the next page: the filters of the request, and the cursor of the next page.
 pub(crate) fn next_page_path(query: &Query, cursor: &str) -> String {
     let mut pairs = form_urlencoded::Serializer::new(String::new());
     pairs.extend_pairs(
@@ -128,13 +130,13 @@ pub(crate) fn next_page_path(query: &Query, cursor: &str) -> String {
 
 const CURSOR_FORMAT: &str = "a cursor as x-next-cursor gave it, with the same sort";
 
-/// Encodes a place in the list as a cursor, with the order of the list. Callers must not interpret a cursor.
-pub(crate) fn encode_cursor(sort: InvoiceSort, place: SortPlace) -> String {
-    let micros = place.created_at.as_microsecond();
-    URL_SAFE_NO_PAD.encode(format!("{sort} {} {micros} {}", place.key, place.id))
+/// Encodes a position in the list as a cursor, with the order of the list. Callers must not interpret a cursor.
+pub(crate) fn encode_cursor(sort: InvoiceSort, position: SortPlace) -> String {
+    let micros = position.created_at.as_microsecond();
+    URL_SAFE_NO_PAD.encode(format!("{sort} {} {micros} {}", position.key, position.id))
 }
 
-/// Returns the place that a cursor marks; `None` if it is malformed or marks a place in another order.
+/// Returns the position that a cursor marks; `None` if the cursor is malformed or belongs to another order.
 fn parse_cursor(cursor: &str, sort: InvoiceSort) -> Option<SortPlace> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
     let parts: Vec<_> = text.split(' ').collect();
@@ -151,7 +153,7 @@ fn parse_cursor(cursor: &str, sort: InvoiceSort) -> Option<SortPlace> {
     })
 }
 
-/// Reads the text of an amount.
+/// A function that parses the text of an amount.
 type ParseAmount = fn(&str) -> Result<Amount, FieldRule>;
 
 /// Reads parameters of the query and collects their faults. A blank parameter counts as absent.
@@ -188,6 +190,7 @@ impl FilterReader<'_> {
             due_before: self.read("due_before", text_checks::parse_date),
             due_after: self.read("due_after", text_checks::parse_date),
             overdue_on: self.flag("overdue").then_some(today),
+            refund_due: self.flag("refund_due"),
             without_cancelled: self.flag("without_cancelled"),
             currency: self.read("currency", |text| parse_currency(text, catalog)),
             amount_min: self.amount("amount_min"),
@@ -223,7 +226,7 @@ impl FilterReader<'_> {
         self.faults.keep(flag).unwrap_or_default()
     }
 
-    /// Reads an amount of at least 0, because no invoice has a negative one.
+    /// Reads an amount of at least 0, because no invoice has a negative amount.
     fn amount(&mut self, name: &'static str) -> Option<Amount> {
         let parse = self.parse_amount;
         self.read(name, |text| match parse(text)? {
@@ -259,7 +262,7 @@ fn check_text_length(text: &str) -> Result<String, FieldRule> {
     text_checks::check_char_count(text, 0, TEXT_CHARS_MAX).map(|()| text.to_owned())
 }
 
-/// Parses one word, or several with commas between them.
+/// Parses one word, or several words with commas between them.
 fn parse_words<T>(
     text: &str,
     parse: fn(&str) -> Option<T>,
@@ -279,27 +282,27 @@ fn parse_query_amount(text: &str) -> Result<Amount, FieldRule> {
 /// first moment. A time without an offset and a day are UTC. A blank before an offset is read as `+`, because a query
 /// decodes an unescaped `+` as a blank.
 fn parse_moment(text: &str) -> Result<Timestamp, FieldRule> {
-    let utc = |moment: DateTime| {
+    let to_utc = |moment: DateTime| {
         moment
             .to_zoned(TimeZone::UTC)
             .map(|zoned| zoned.timestamp())
             .ok()
     };
-    let found = text
+    let timestamp = text
         .parse()
         .ok()
         .or_else(|| {
             DateTime::strptime("%Y-%m-%d %H:%M:%S", text)
                 .ok()
-                .and_then(utc)
+                .and_then(to_utc)
         })
         .or_else(|| text.replace(' ', "+").parse().ok())
         .or_else(|| {
             text_checks::parse_date(text)
                 .ok()
-                .and_then(|date| utc(date.into()))
+                .and_then(|date| to_utc(date.into()))
         });
-    found.ok_or_else(|| FieldRule::must_be("time", "a time such as 2026-01-31T09:30:00Z"))
+    timestamp.ok_or_else(|| FieldRule::must_be("time", "a time such as 2026-01-31T09:30:00Z"))
 }
 
 #[cfg(test)]
@@ -337,7 +340,7 @@ mod tests {
         };
         for text in [
             "",
-            "status=&q=+&cursor=&date_from=&updated_since=&batch_no=&overdue=&without_cancelled=&sort=&currency=&amount_min=",
+            "status=&q=+&cursor=&date_from=&updated_since=&batch_no=&overdue=&refund_due=&without_cancelled=&sort=&currency=&amount_min=",
             "overdue=false&sort=-created_at",
             "colour=red",
         ] {
@@ -386,6 +389,7 @@ mod tests {
             ("updated_since=%00", "updated_since: time"),
             ("authority_status=banana", "authority_status: one_of"),
             ("overdue=perhaps", "overdue: boolean"),
+            ("refund_due=perhaps", "refund_due: boolean"),
             ("without_cancelled=2", "without_cancelled: boolean"),
             ("due_before=2026-13-01", "due_before: date"),
             ("due_after=soon", "due_after: date"),
@@ -459,14 +463,15 @@ mod tests {
     }
 
     #[test]
-    fn the_new_filters_are_read() {
+    fn each_filter_is_read() {
         let found = filters(
-            "status=approved,%20Paid&authority_status=rejected&overdue=true&without_cancelled=true&due_before=2026-02-02&due_after=2026-02-01&currency=NGN&amount_min=1.50&amount_max=1e3",
+            "status=approved,%20Paid&authority_status=rejected&overdue=true&refund_due=true&without_cancelled=true&due_before=2026-02-02&due_after=2026-02-01&currency=NGN&amount_min=1.50&amount_max=1e3",
         );
         let statuses = [WorkflowStatus::Approved, WorkflowStatus::Paid];
         assert_eq!(found.statuses, statuses);
         assert_eq!(found.authority_statuses, [AuthorityStatus::Rejected]);
         assert_eq!(found.overdue_on, Some(TODAY));
+        assert!(found.refund_due);
         assert!(found.without_cancelled);
         assert_eq!(found.due_before, Some(Date::constant(2026, 2, 2)));
         assert_eq!(found.due_after, Some(Date::constant(2026, 2, 1)));
@@ -486,17 +491,17 @@ mod tests {
             ("payable", amount),
         ];
         for (word, key) in cases {
-            let place = SortPlace {
+            let position = SortPlace {
                 key,
                 created_at: Timestamp::from_microsecond(1_767_225_600_000_001).unwrap(),
                 id: InvoiceId(7),
             };
-            let cursor = encode_cursor(InvoiceSort::parse(word).unwrap(), place);
+            let cursor = encode_cursor(InvoiceSort::parse(word).unwrap(), position);
             for (other, _) in cases {
                 let text = format!("sort={other}&cursor={cursor}&page=9");
                 if other == word {
-                    let found = read(&Query::from_text(&text), TODAY, &catalog()).unwrap();
-                    assert_eq!(found.start, PageStart::After(place), "{word}");
+                    let list_query = read(&Query::from_text(&text), TODAY, &catalog()).unwrap();
+                    assert_eq!(list_query.start, PageStart::After(position), "{word}");
                 } else {
                     assert_eq!(broken_rules(&text), ["cursor: format"], "{word}, {other}");
                 }
@@ -505,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_is_the_same_question_from_another_place() {
+    fn the_next_page_has_the_same_filters_and_the_new_cursor() {
         let query = Query::from_text(
             "q=a%26b%20c&page=2&status=draft&cursor=old&per_page=5&x=y&sort=-payable",
         );

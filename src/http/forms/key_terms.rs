@@ -42,7 +42,7 @@ fn overlap_s_max() -> u32 {
 
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "forms are read alike, and this one requires nothing"
+    reason = "every form returns an `Option`, and this form requires no field"
 )]
 pub(crate) fn read_rotation(reader: &mut Reader<'_>) -> Option<KeyRotation> {
     let overlap_s = reader.optional("overlap_s").whole_number(overlap_s_max());
@@ -67,7 +67,7 @@ pub(crate) fn read_rotation(reader: &mut Reader<'_>) -> Option<KeyRotation> {
 
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "forms are read alike, and this one requires nothing"
+    reason = "every form returns an `Option`, and this form requires no field"
 )]
 pub(crate) fn read_revocation(reader: &mut Reader<'_>) -> Option<KeyRevocation> {
     let includes_taxpayers = reader
@@ -86,12 +86,12 @@ pub(crate) fn read_key_terms(query: &Query) -> Result<KeyTerms, Faults> {
     let mut faults = Vec::new();
     let overlap_s = query
         .whole_number("overlap_s", 0)
-        .and_then(|found| match found {
+        .and_then(|sent| match sent {
             Some(seconds) if seconds > i64::from(overlap_s_max()) => Err(Fault::field(
                 "overlap_s",
                 FieldRule::AtMost(i64::from(overlap_s_max()).into()),
             )),
-            found => Ok(found.unwrap_or_default()),
+            sent => Ok(sent.unwrap_or_default()),
         });
     let overlap_s = overlap_s.unwrap_or_else(|fault| {
         faults.push(fault);
@@ -128,7 +128,7 @@ pub(crate) fn read_key_name(query: &Query) -> Result<Option<String>, Fault> {
 }
 
 /// Checks the body of a request whose terms are query parameters, and returns the warnings about the body. A term in
-/// the body is a fault: if it were ignored, the new key would have other terms than the sender wants.
+/// the body is a fault, because the new key would have other terms than the sender wants if the term were ignored.
 pub(crate) fn refuse_terms_in_body(
     body: &Map<String, Value>,
     catalog: &Catalog,
@@ -215,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn a_term_in_the_body_is_sent_to_the_query() {
+    fn the_fault_of_a_term_in_the_body_points_to_the_query() {
         let check = |body: Value| {
             refuse_terms_in_body(&object(body), &catalog()).map_err(|faults| {
                 let sentences = faults.iter().map(ToString::to_string);
                 sentences.collect::<Vec<_>>().join(" / ")
             })
         };
-        for (body, told) in [
+        for (body, expected) in [
             (
                 json!({ "overlap_s": 3600, "scope": "read_only" }),
                 "Send overlap_s in the query: ?overlap_s=… / Send scope in the query: ?scope=…",
@@ -233,7 +233,7 @@ mod tests {
             ),
             (json!({ "name": false }), "Send name in the query: ?name=…"),
         ] {
-            assert_eq!(check(body), Err(told.to_owned()));
+            assert_eq!(check(body), Err(expected.to_owned()));
         }
         for body in [json!({}), json!({ "overlap_s": null, "name": "" })] {
             assert_eq!(check(body), Ok(Vec::new()));
@@ -245,11 +245,11 @@ mod tests {
     }
 
     #[test]
-    fn parameters_say_the_same_as_a_body() {
+    fn query_parameters_have_the_same_rules_as_a_body() {
         let read =
             |text: &str| read_key_terms(&Query::from_text(text)).map_err(|faults| faults.summary());
         assert_eq!(read(""), Ok(KeyTerms::default()));
-        let all = KeyTerms {
+        let all_terms = KeyTerms {
             scope: Some(KeyScope::ReadOnly),
             expires_at: Some(Timestamp::UNIX_EPOCH),
             overlap: Duration::from_mins(1),
@@ -257,7 +257,7 @@ mod tests {
         };
         assert_eq!(
             read("overlap_s=60&scope=read_only&expires_at=1970-01-01T00:00:00Z"),
-            Ok(all)
+            Ok(all_terms)
         );
         for odd in [
             "overlap_s=604801",
@@ -280,7 +280,7 @@ mod tests {
         ] {
             assert!(name(&format!("name={odd}")).is_err(), "{odd}");
         }
-        assert!(check_expiry(&all, Timestamp::UNIX_EPOCH).is_err());
+        assert!(check_expiry(&all_terms, Timestamp::UNIX_EPOCH).is_err());
         assert!(check_expiry(&KeyTerms::default(), Timestamp::MAX).is_ok());
     }
 }

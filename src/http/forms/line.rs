@@ -17,10 +17,10 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
     read_with_quantity_bounds(reader, AmountBounds::POSITIVE)
 }
 
-/// Reads a line. `quantities` is the allowed range of the quantity.
+/// Reads a line. `quantity_bounds` is the allowed range of the quantity.
 pub(crate) fn read_with_quantity_bounds(
     reader: &mut Reader<'_>,
-    quantities: AmountBounds,
+    quantity_bounds: AmountBounds,
 ) -> Option<Line> {
     let item_name = reader.required("item_name").text(TEXT_CHARS_MAX);
     let item_no = reader.required("item_no").identifier(TEXT_CHARS_MAX);
@@ -30,7 +30,7 @@ pub(crate) fn read_with_quantity_bounds(
     let unit_price = reader
         .required("unit_price")
         .amount(AmountBounds::NOT_NEGATIVE);
-    let quantity = reader.required("quantity").amount(quantities);
+    let quantity = reader.required("quantity").amount(quantity_bounds);
     let price_unit = read_unit(reader.required("price_unit"));
     let tax_category = reader
         .required("tax_category")
@@ -63,18 +63,18 @@ pub(crate) fn read_with_quantity_bounds(
 
 /// Reports a fault if a product line has a service category or a service line has a product category.
 pub(crate) fn refuse_category_for_other_type(reader: &Reader<'_>, item_type: Option<ItemType>) {
-    let other = match item_type {
+    let refused_field = match item_type {
         Some(ItemType::Product) => "service_category",
         Some(ItemType::Service) => "product_category",
         None => return,
     };
-    if reader.has(other) {
-        let what = if other == "service_category" {
+    if reader.has(refused_field) {
+        let sentence = if refused_field == "service_category" {
             "is for SERVICE lines"
         } else {
             "is for PRODUCT lines"
         };
-        reader.report_fault(other, FieldRule::other("prohibited", what));
+        reader.report_fault(refused_field, FieldRule::other("prohibited", sentence));
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::http::forms::field::{Field, report_fault_at, whole_number_up_to};
+use crate::http::forms::field::{Field, check_whole_number, report_fault_at};
 use crate::http::forms::form_schema::{FieldType, FormSchema};
 use crate::http::forms::json_path::JsonPath;
 use crate::http::forms::reader::{self, AcceptedForm, Reader};
@@ -27,7 +27,7 @@ impl<'f> Field<'f> {
         let field = self.record_type(|| FieldType::Objects {
             min,
             items_max: ITEMS_MAX,
-            of: FormSchema::for_form(&mut form),
+            item: FormSchema::for_form(&mut form),
         });
         let report = field.report;
         field.read_items(min, ITEMS_MAX, |path, item| match item {
@@ -45,7 +45,7 @@ impl<'f> Field<'f> {
         let field = self.record_type(|| FieldType::Objects {
             min: 1,
             items_max: max,
-            of: FormSchema::for_form(&form),
+            item: FormSchema::for_form(&form),
         });
         let Value::Array(items) = field.non_text_value()? else {
             return field.report_fault(FieldRule::Type("an array"));
@@ -95,7 +95,7 @@ impl<'f> Field<'f> {
         });
         let report = field.report;
         field.read_items(1, items_max, |path, item| match item {
-            Value::Number(number) => match whole_number_up_to(number_max, number) {
+            Value::Number(number) => match check_whole_number(number_max, number) {
                 Ok(number) => Some(number),
                 Err(rule) => report_fault_at(report, &path, rule),
             },
@@ -120,16 +120,16 @@ impl<'f> Field<'f> {
             return self.report_fault(FieldRule::MaxItems(max));
         }
         let path = self.path();
-        let wanted = items
+        let items_to_read = items
             .iter()
             .enumerate()
             .take_while(|_| !self.report.is_full());
-        let read: Vec<_> = wanted
+        let results: Vec<_> = items_to_read
             .map(|(index, item)| read(JsonPath::Item(&path, index), item))
             .collect();
-        if read.len() < items.len() {
+        if results.len() < items.len() {
             return None;
         }
-        read.into_iter().collect()
+        results.into_iter().collect()
     }
 }

@@ -33,19 +33,19 @@ impl Field<'_> {
             return field.report_fault(FieldRule::Type("an object"));
         };
         let path = field.path();
-        let mut seen = BTreeSet::new();
-        let read = object.iter().map(|(name, value)| {
+        let mut earlier_names = BTreeSet::new();
+        let entries = object.iter().map(|(name, value)| {
             let path = JsonPath::Field(&path, name);
-            let texts = match (check_new_name(name.trim(), max, &mut seen), value) {
+            let texts = match (check_new_name(name.trim(), max, &mut earlier_names), value) {
                 (Err(rule), _) => report_fault_at(field.report, &path, rule),
                 (Ok(()), Value::Object(inner)) => read_texts(inner, &path, field.report, rules),
                 _ => report_fault_at(field.report, &path, FieldRule::Type("an object")),
             };
             Some((name.trim().to_owned(), texts?))
         });
-        // All entries are read, also after a fault, so that the caller sees all faults.
-        let read: Vec<_> = read.collect();
-        read.into_iter().collect()
+        // The first `collect` reads all entries, also after a fault, so that the caller sees all faults.
+        let entries: Vec<_> = entries.collect();
+        entries.into_iter().collect()
     }
 }
 
@@ -54,33 +54,33 @@ impl Field<'_> {
 pub(crate) struct TextRules<'c> {
     /// The maximum length of a name and of a text, in characters.
     pub(crate) chars_max: usize,
-    pub(crate) name: fn(&str) -> Result<(), FieldRule>,
-    /// Checks a text. The arguments are its name and the text.
-    pub(crate) text: &'c dyn Fn(&str, &str) -> Result<(), FieldRule>,
+    pub(crate) check_name: fn(&str) -> Result<(), FieldRule>,
+    /// Checks a text. The arguments are the name of the text and the text.
+    pub(crate) check_text: &'c dyn Fn(&str, &str) -> Result<(), FieldRule>,
 }
 
 impl<'c> TextRules<'c> {
     pub(crate) fn with_any_name(
         chars_max: usize,
-        text: &'c dyn Fn(&str, &str) -> Result<(), FieldRule>,
+        check_text: &'c dyn Fn(&str, &str) -> Result<(), FieldRule>,
     ) -> Self {
         Self {
             chars_max,
-            name: |_| Ok(()),
-            text,
+            check_name: |_| Ok(()),
+            check_text,
         }
     }
 }
 
-/// Checks a trimmed name, and adds it to `seen`, the earlier names of the same object. Two names that differ only in
-/// the blanks around them are the same name, and it would be unclear which of their values counts.
+/// Checks a trimmed name, and adds it to `earlier_names`, the names of the same object that were checked before. Two
+/// names that differ only in the blanks around them are duplicates, because it is unclear which of their values counts.
 fn check_new_name<'n>(
     name: &'n str,
     max: usize,
-    seen: &mut BTreeSet<&'n str>,
+    earlier_names: &mut BTreeSet<&'n str>,
 ) -> Result<(), FieldRule> {
     check_single_line(name, 1, max)?;
-    if seen.insert(name) {
+    if earlier_names.insert(name) {
         Ok(())
     } else {
         Err(FieldRule::other("duplicate", "must not be sent twice"))
@@ -93,20 +93,20 @@ fn read_texts(
     report: &FormReport<'_>,
     rules: TextRules<'_>,
 ) -> Option<BTreeMap<String, String>> {
-    let mut seen = BTreeSet::new();
-    let read = object.iter().map(|(name, value)| {
+    let mut earlier_names = BTreeSet::new();
+    let entries = object.iter().map(|(name, value)| {
         let path = JsonPath::Field(path, name);
         let name = name.trim();
-        let checked = check_new_name(name, rules.chars_max, &mut seen)
-            .and_then(|()| (rules.name)(name))
+        let result = check_new_name(name, rules.chars_max, &mut earlier_names)
+            .and_then(|()| (rules.check_name)(name))
             .and_then(|()| value.as_str().ok_or(FieldRule::Type("a string")))
             .and_then(|text| check_single_line(text.trim(), 1, rules.chars_max))
-            .and_then(|text| (rules.text)(name, &text).map(|()| text));
-        match checked {
+            .and_then(|text| (rules.check_text)(name, &text).map(|()| text));
+        match result {
             Ok(text) => Some((name.to_owned(), text)),
             Err(rule) => report_fault_at(report, &path, rule),
         }
     });
-    let read: Vec<_> = read.collect();
-    read.into_iter().collect()
+    let entries: Vec<_> = entries.collect();
+    entries.into_iter().collect()
 }

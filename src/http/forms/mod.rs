@@ -11,17 +11,17 @@
 //! | amounts that a caller leaves to this service | `calculated` |
 //! | Update Invoice | `update_invoice` |
 //! | Create Invoice (Standard), Create Invoices (Bulk) | `standard_invoice`, `customer`, `line`, `batch` |
-//! | the documents of imported files; the profile that fills what they lack | `import`, `import_profile` |
+//! | the documents of imported files; the import profile with values for missing fields | `import`, `import_profile` |
 //! | List Invoices | `invoice_filters` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | the request to take a payment back | `take_back` |
 //! | Create Taxpayer, its profile and settings, its webhook | `taxpayer`, `profile`, `account_settings`, `webhook` |
-//! | an endpoint other than the one of Update Webhook | `webhook_endpoint` |
+//! | a webhook endpoint other than the default endpoint | `webhook_endpoint` |
 //! | the IRN of a supplier invoice; a notice of the authority | `supplier_irn`, `notice` |
 //! | the terms of a new API key | `key_terms` |
 //! | the activity of an account; its request log | `activity`, `request_log` |
 //! | replay and enable a webhook; an operator's reason | `replay`, `reason` |
-//! | another role for an operator or a contact person | `roles` |
+//! | the new role of an operator or a contact person | `roles` |
 //! | the settings for notifying a taxpayer's ERP | `integration`, `integration_fields` |
 //! | the day to compare with the authority's ledger | `reconciliation` |
 //! | the dead letters to replay; the deliveries to send again | `dead_letters`, `delivery_selection` |

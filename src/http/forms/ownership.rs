@@ -1,5 +1,5 @@
-//! Reads business id, IRN and tax number, and checks that they are those of the acting taxpayer. If `taxpayer` is
-//! `None`, only the format of the fields is checked.
+//! Reads the business id, the IRN and the tax number, and checks that they belong to the acting taxpayer. If `taxpayer`
+//! is `None`, only the format of the fields is checked.
 
 use crate::domain::invoice::irn::{Irn, is_submittable_number};
 use crate::domain::kernel::field_rule::FieldRule;
@@ -50,7 +50,7 @@ pub(crate) fn read_tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     }
 }
 
-/// The taxpayer that must be the supplier of a document, or its customer. A party that is `None` may be anybody.
+/// The taxpayer that must be the supplier of a document, or the customer. A party that is `None` may be anybody.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExpectedParties<'t> {
     pub(crate) supplier: Option<&'t Taxpayer>,
@@ -58,8 +58,8 @@ pub(crate) struct ExpectedParties<'t> {
 }
 
 impl<'t> ExpectedParties<'t> {
-    /// Returns the parties of a document that the taxpayer submits: it is the customer if the document is self-billed,
-    /// otherwise the supplier.
+    /// Returns the parties of a document that the taxpayer submits: the taxpayer is the customer if the document is
+    /// self-billed, otherwise the supplier.
     pub(crate) fn new(taxpayer: Option<&'t Taxpayer>, is_self_billed: bool) -> Self {
         if is_self_billed {
             Self {
@@ -82,12 +82,12 @@ pub(crate) fn read_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> 
 }
 
 /// Reads an IRN of at most `max` characters, which must carry the taxpayer's service id.
-pub(crate) fn read_irn_up_to(
+pub(crate) fn read_irn_with_max(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
     max: usize,
 ) -> Option<Irn> {
-    let irn = reader.required("irn").irn_up_to(max);
+    let irn = reader.required("irn").irn_with_max(max);
     check_irn(reader, irn, taxpayer)
 }
 

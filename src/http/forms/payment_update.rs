@@ -1,6 +1,8 @@
 //! Update Payment Status on `/v1/tax-payers` (spec.md). If both are sent, `payment_status` wins over its alias
 //! `status`.
 
+use jiff::civil::Date;
+
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::payment::PaymentChange;
@@ -11,7 +13,11 @@ use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;
 use crate::http::forms::update_status::REMARK_CHARS_MIN;
 
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
+/// An earlier day of a payment is probably a mistake, such as the year 0026 in place of 2026.
+const PAYMENT_DATE_MIN: Date = Date::constant(2000, 1, 1);
+
+/// `latest_day` is the last day that is not in the future.
+pub(crate) fn read(reader: &mut Reader<'_>, latest_day: Date) -> Option<PaymentUpdate> {
     let invoice = unique_no::read(reader);
     let status = read_status(reader);
     let is_partial = status == Some(PaymentStatus::Partial);
@@ -21,6 +27,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
         AmountBounds::Any
     };
     let amount = reader.required_if(is_partial, "amount").amount(bounds);
+    let payment_date = read_payment_date(reader, latest_day);
     let reference = reader.optional("reference").identifier(TEXT_CHARS_MAX);
     let remark = reader
         .required("remark")
@@ -35,9 +42,25 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
         invoice: invoice?,
         change,
         unused_amount: amount.filter(|_| !is_partial),
+        payment_date,
         reference,
         remark: remark?,
     })
+}
+
+fn read_payment_date(reader: &mut Reader<'_>, latest_day: Date) -> Option<Date> {
+    let date = reader.optional("payment_date").date()?;
+    if date > latest_day {
+        reader.report_fault("payment_date", FieldRule::NOT_IN_FUTURE);
+    } else if date < PAYMENT_DATE_MIN {
+        let rule = FieldRule::with_expected(
+            "after_or_equal",
+            "must not be before 2000-01-01",
+            "2000-01-01 or a later day",
+        );
+        reader.report_fault("payment_date", rule);
+    }
+    Some(date)
 }
 
 fn read_status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
@@ -81,6 +104,12 @@ mod tests {
         with_member,
     };
 
+    const TODAY: Date = Date::constant(2026, 3, 1);
+
+    fn read_today(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
+        read(reader, TODAY)
+    }
+
     fn partial() -> Value {
         json!({
             "unique_no": "7", "unique_no_type": "PORTAL_ID", "payment_status": "partial",
@@ -109,13 +138,31 @@ mod tests {
             ("/amount", None, "amount: required"),
             ("/amount", Some(json!(0)), "amount: greater_than"),
             ("/amount", Some(json!("10.50")), "amount: type"),
+            ("/payment_date", Some(json!("2026-03-01")), ""),
+            ("/payment_date", Some(json!("2000-01-01")), ""),
+            ("/payment_date", Some(json!("")), ""),
+            (
+                "/payment_date",
+                Some(json!("2026-03-02")),
+                "payment_date: before_or_equal",
+            ),
+            (
+                "/payment_date",
+                Some(json!("1999-12-31")),
+                "payment_date: after_or_equal",
+            ),
+            (
+                "/payment_date",
+                Some(json!(20_260_301)),
+                "payment_date: type",
+            ),
             ("/reference", Some(json!("x".repeat(255))), ""),
             ("/reference", Some(json!("x".repeat(256))), "reference: max"),
             ("/remark", None, "remark: required"),
             ("/remark", Some(json!("ab")), "remark: min"),
             ("/remark", Some(json!("a\nb")), ""),
         ];
-        check(&partial(), &cases, read);
+        check(&partial(), &cases, read_today);
         let control = texts(&["a\u{0}x", "a\u{1b}x"]);
         let cases = [
             ("/unique_no", "control_characters", control.clone()),
@@ -133,10 +180,15 @@ mod tests {
                 "digits",
                 numbers(&["0.0000001", "1000000000000000"]),
             ),
+            (
+                "/payment_date",
+                "date",
+                texts(&["2026-02-30", "2026-2-3", "03.02.2026", "soon"]),
+            ),
             ("/reference", "control_characters", control.clone()),
             ("/remark", "control_characters", control),
         ];
-        check_refused(&partial(), &cases, read);
+        check_refused(&partial(), &cases, read_today);
     }
 
     #[test]
@@ -144,16 +196,16 @@ mod tests {
         let both = with_member(&partial(), "/status", Some(json!("paid")));
         let amount = Amount::parse("10.50").unwrap();
         assert_eq!(
-            read_with(both.clone(), read).unwrap().value.change,
+            read_with(both.clone(), read_today).unwrap().value.change,
             PaymentChange::Partial(amount)
         );
         let alias = with_member(&both, "/payment_status", None);
         assert_eq!(
-            read_with(alias, read).unwrap().value.change,
+            read_with(alias, read_today).unwrap().value.change,
             PaymentChange::Paid
         );
         let neither =
-            read_with(with_member(&partial(), "/payment_status", None), read).unwrap_err();
+            read_with(with_member(&partial(), "/payment_status", None), read_today).unwrap_err();
         assert_eq!(
             neither.summary(),
             "The payment_status field is required; status is another name for it. (and 1 more error)"
@@ -167,7 +219,7 @@ mod tests {
             "/status",
             Some(json!("odd")),
         );
-        assert_eq!(broken_rules(read_with(odd, read)), ["status: one_of"]);
+        assert_eq!(broken_rules(read_with(odd, read_today)), ["status: one_of"]);
     }
 
     #[test]
@@ -175,10 +227,23 @@ mod tests {
         for status in ["paid", "pending", "rejected"] {
             let body = with_member(&partial(), "/payment_status", Some(json!(status)));
             assert_eq!(
-                broken_rules(read_with(with_member(&body, "/amount", None), read)),
+                broken_rules(read_with(with_member(&body, "/amount", None), read_today)),
                 [""; 0],
                 "{status}"
             );
+        }
+    }
+
+    #[test]
+    fn a_payment_without_a_date_has_none() {
+        for (sent, expected) in [
+            (Some(json!("2026-02-03")), Some(Date::constant(2026, 2, 3))),
+            (Some(json!(null)), None),
+            (None, None),
+        ] {
+            let body = with_member(&partial(), "/payment_date", sent.clone());
+            let update = read_with(body, read_today).unwrap().value;
+            assert_eq!(update.payment_date, expected, "{sent:?}");
         }
     }
 }

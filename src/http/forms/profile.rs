@@ -9,7 +9,7 @@ use crate::http::forms::taxpayer::NATURE_CHARS_MAX;
 
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "forms are read alike, and this one requires nothing"
+    reason = "every form returns an `Option`, and this form requires no field"
 )]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ProfileChange> {
     let business_email = reader.optional("business_email").email();

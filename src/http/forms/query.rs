@@ -21,7 +21,7 @@ use crate::http::forms::text_checks;
 /// The maximum number of items on one page of a list.
 const PER_PAGE_MAX: u64 = 100;
 
-/// The largest page number. No list has so many pages, so any larger number may be replaced by it.
+/// The largest page number. No list has so many pages, so this number can replace any larger number.
 const PAGE_MAX: u64 = i64::MAX as u64;
 
 /// The decoded name-value pairs of a query string, in their original order.
@@ -50,9 +50,8 @@ impl Query {
 
     /// Returns the value of the last pair with this name; `None` if it contains a NUL, which the database cannot store.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().rev().find(|(key, _)| key == name);
-        found
-            .map(|(_, value)| value.as_str())
+        let pair = self.0.iter().rev().find(|(key, _)| key == name);
+        pair.map(|(_, value)| value.as_str())
             .filter(|value| !value.contains('\0'))
     }
 
@@ -109,10 +108,10 @@ impl Query {
         let Some(text) = self.filled_value(name) else {
             return Ok(None);
         };
-        // The timestamp's offset may have a plus sign. If it was not percent-encoded, it arrives as a blank.
-        let found =
+        // The timestamp's offset may have a plus sign. A plus sign that was not percent-encoded arrives as a blank.
+        let position =
             LogPosition::parse(text).or_else(|| LogPosition::parse(&text.replace(' ', "+")));
-        found
+        position
             .map(Some)
             .ok_or_else(|| Fault::field(name, FieldRule::must_be("format", LOG_POSITION_FORM)))
     }
@@ -122,20 +121,20 @@ impl Query {
         let Some(text) = self.filled_value(name) else {
             return Ok(None);
         };
-        // The timestamp's offset may have a plus sign. If it was not percent-encoded, it arrives as a blank.
-        let found = text.parse().or_else(|_| text.replace(' ', "+").parse());
-        found
+        // The timestamp's offset may have a plus sign. A plus sign that was not percent-encoded arrives as a blank.
+        let timestamp = text.parse().or_else(|_| text.replace(' ', "+").parse());
+        timestamp
             .map(Some)
             .map_err(|_| Fault::field(name, FieldRule::MOMENT))
     }
 
     /// Returns the value as a time: an RFC 3339 timestamp, or a day or a time without an offset, which is UTC.
     pub(crate) fn utc_moment(&self, name: &str) -> Result<Option<Timestamp>, Fault> {
-        let civil = self
+        let without_offset = self
             .filled_value(name)
             .and_then(|text| text.parse::<DateTime>().ok())
             .and_then(|time| time.to_zoned(TimeZone::UTC).ok());
-        match civil {
+        match without_offset {
             Some(time) if self.moment(name).is_err() => Ok(Some(time.timestamp())),
             _ => self.moment(name),
         }
@@ -159,13 +158,12 @@ impl Query {
 
     /// Returns the trimmed value of the last pair with this name; `None` if it is blank.
     fn filled_value(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().rev().find(|(key, _)| key == name);
-        found
-            .map(|(_, value)| value.trim())
+        let pair = self.0.iter().rev().find(|(key, _)| key == name);
+        pair.map(|(_, value)| value.trim())
             .filter(|value| !value.is_empty())
     }
 
-    /// Returns the value as a day. Any other text is a fault: a list without the filter would show unwanted items.
+    /// Returns the value as a day. Any other text is a fault, since a list without the filter would be wrong.
     pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Fault> {
         let Some(text) = self.filled_value(name) else {
             return Ok(None);
@@ -175,13 +173,13 @@ impl Query {
             .map_err(|rule| Fault::field(name, rule))
     }
 
-    /// Returns the value as the first day of a month. Any other text than a month is a fault.
+    /// Returns the value, a month, as the first day of the month. Any text that is no month is a fault.
     pub(crate) fn month(&self, name: &str) -> Result<Option<Date>, Fault> {
         let Some(text) = self.filled_value(name) else {
             return Ok(None);
         };
-        let first = text_checks::parse_date(&format!("{text}-01")).ok();
-        first.map(Some).ok_or_else(|| {
+        let first_day = text_checks::parse_date(&format!("{text}-01")).ok();
+        first_day.map(Some).ok_or_else(|| {
             let rule = FieldRule::must_be("month", "a month written YYYY-MM");
             Fault::field(name, rule)
         })
@@ -220,7 +218,8 @@ impl Query {
         }
     }
 
-    /// Returns the value as a whole number of 1 or more, at most `max`; `None` if it is absent or anything else.
+    /// Returns the value as a whole number of at least 1; `max` if the number is larger. `None` if the value is absent
+    /// or no such number.
     fn positive_number(&self, name: &str, max: u64) -> Option<u64> {
         let digits = self.text(name)?.trim();
         let is_whole = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_after_every_list_is_not_the_first_one() {
+    fn a_page_number_beyond_every_list_does_not_become_the_first_page() {
         for (given, number) in [
             ("7", 7),
             ("007", 7),
@@ -385,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_counts_is_read_as_it_is_or_refused() {
+    fn a_whole_number_is_read_exactly_or_refused() {
         let whole = |text: &str| {
             Query::from_text(text)
                 .whole_number("after", 0)
@@ -405,8 +404,8 @@ mod tests {
             "1e3",
             "99999999999999999999",
         ] {
-            let refused = Err("The after field must be a whole number of at least 0.".to_owned());
-            assert_eq!(whole(&format!("after={odd}")), refused, "{odd:?}");
+            let expected = Err("The after field must be a whole number of at least 0.".to_owned());
+            assert_eq!(whole(&format!("after={odd}")), expected, "{odd:?}");
         }
         assert!(
             Query::from_text("limit=0")

@@ -2,7 +2,7 @@
 //! optional, and then reads it as a type. A field that the form does not request is unknown. Texts other than passwords
 //! are trimmed.
 //!
-//! The readers of a body share its report. It collects every fault, and warnings about unusual but accepted values.
+//! The readers of a body share one report, which collects all faults, and warnings about unusual accepted values.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use crate::http::forms::json_path::{JsonPath, is_absent};
 
 /// The maximum number of unknown fields that a warning names. Further unknown fields are only counted.
 const UNKNOWN_FIELDS_SHOWN_MAX: usize = 20;
-/// A warning shows at most this many characters of an unknown field's path.
+/// The maximum number of characters of an unknown field's path that a warning shows.
 const PATH_CHARS_SHOWN_MAX: usize = 100;
 
 /// The value read from a valid body, and the warnings for the caller.
@@ -51,18 +51,18 @@ pub(crate) fn read_with_unknown_paths<T>(
         .map(FormResult::with_unknown_fields_warning)
 }
 
-/// Reads a document that this service made. The caller sent none of its fields, so fields that the form does not
+/// Reads a document that this service made. The caller sent no field of the document, so fields that the form does not
 /// request cause no warning.
 pub(crate) fn read_generated_document<T>(
     document: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<(AcceptedForm<T>, UnknownPaths), Faults> {
-    let found = read_with_faults_max(FAULTS_MAX, document, catalog, form)?;
-    Ok((found.accepted, found.unknown))
+    let result = read_with_faults_max(FAULTS_MAX, document, catalog, form)?;
+    Ok((result.accepted, result.unknown_paths))
 }
 
-/// Reads one item of a batch. Keeps at most `ITEM_FAULTS_MAX` faults. Their paths are relative to the item.
+/// Reads one item of a batch. Keeps at most `ITEM_FAULTS_MAX` faults, whose paths are relative to the item.
 pub(crate) fn read_item<T>(
     item: &Value,
     catalog: &Catalog,
@@ -70,8 +70,8 @@ pub(crate) fn read_item<T>(
 ) -> Result<AcceptedForm<T>, Faults> {
     match item {
         Value::Object(object) => {
-            let found = read_with_faults_max(ITEM_FAULTS_MAX, object, catalog, form)?;
-            Ok(found.with_unknown_fields_warning().0)
+            let result = read_with_faults_max(ITEM_FAULTS_MAX, object, catalog, form)?;
+            Ok(result.with_unknown_fields_warning().0)
         }
         _ => Err(Fault::new(WHOLE_ITEM_PATH, "type", "The invoice must be an object.").into()),
     }
@@ -87,11 +87,11 @@ fn read_with_faults_max<T>(
     let value = Reader::read(body, JsonPath::Root, &report, form);
     let warnings = report.warnings();
     let unknown_fields_warning = report.unknown_fields_warning();
-    let (faults, unknown) = report.into_findings();
+    let (faults, unknown_paths) = report.into_faults_and_unknown_paths();
     match value {
         Some(value) if faults.is_empty() => Ok(FormResult {
             accepted: AcceptedForm { value, warnings },
-            unknown,
+            unknown_paths,
             unknown_fields_warning,
         }),
         _ => Err(faults),
@@ -101,7 +101,7 @@ fn read_with_faults_max<T>(
 /// The value that a form read from a valid body, with the warnings and the unknown fields.
 struct FormResult<T> {
     accepted: AcceptedForm<T>,
-    unknown: UnknownPaths,
+    unknown_paths: UnknownPaths,
     /// The warning that names the unknown fields; `None` if there are none.
     unknown_fields_warning: Option<String>,
 }
@@ -109,7 +109,7 @@ struct FormResult<T> {
 impl<T> FormResult<T> {
     fn with_unknown_fields_warning(mut self) -> (AcceptedForm<T>, UnknownPaths) {
         self.accepted.warnings.extend(self.unknown_fields_warning);
-        (self.accepted, self.unknown)
+        (self.accepted, self.unknown_paths)
     }
 }
 
@@ -118,12 +118,13 @@ pub(crate) struct Reader<'r> {
     object: &'r Map<String, Value>,
     path: JsonPath<'r>,
     report: &'r FormReport<'r>,
+    /// The names of the fields that the form has requested so far.
     requested: Vec<&'static str>,
     recorder: Option<&'r SchemaRecorder>,
 }
 
 impl<'r> Reader<'r> {
-    /// Reads an object with a form. Then reports the fields that the form has not requested as unknown.
+    /// Reads an object with a form. Then reports the fields that the form has not requested as unknown fields.
     pub(crate) fn read<T>(
         object: &'r Map<String, Value>,
         path: JsonPath<'r>,
@@ -152,8 +153,8 @@ impl<'r> Reader<'r> {
         value
     }
 
-    /// Names, in the fault of a missing field, the unknown field that was sent in its place with the name that another
-    /// request has for it, such as `webhook_url` for `url`. There is no hint if several pairs of fields are possible.
+    /// Adds a hint to the fault of a missing field if the caller probably sent the field under the name that it has in
+    /// another request, such as `webhook_url` for `url`. Adds no hint if several pairs of fields are possible.
     fn add_sibling_hints(&self, unknown: &[&str]) {
         if unknown.is_empty() {
             return;
@@ -164,13 +165,13 @@ impl<'r> Reader<'r> {
             .filter(|name| !self.has(name) && self.report.is_required_only(&dotted_path(name)))
             .collect();
         for name in &missing {
-            let mut sent = unknown.iter().filter(|sent| are_sibling_names(sent, name));
-            let (Some(only), None) = (sent.next(), sent.next()) else {
+            let mut siblings = unknown.iter().filter(|sent| are_sibling_names(sent, name));
+            let (Some(sent), None) = (siblings.next(), siblings.next()) else {
                 continue;
             };
-            let mut meant = missing.iter().filter(|name| are_sibling_names(only, name));
-            if meant.next().is_some() && meant.next().is_none() {
-                self.report.add_misspelling_hint(&dotted_path(name), only);
+            let mut meant_names = missing.iter().filter(|name| are_sibling_names(sent, name));
+            if meant_names.next().is_some() && meant_names.next().is_none() {
+                self.report.add_misspelling_hint(&dotted_path(name), sent);
             }
         }
     }
@@ -241,7 +242,7 @@ impl<'r> Reader<'r> {
         self.object.get(name).is_some_and(|value| !is_absent(value))
     }
 
-    /// Returns the names of all fields of the object, also of those that no form requests.
+    /// Returns the names of all fields of the object, including fields that no form requests.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'r str> {
         self.object.keys().map(String::as_str)
     }
@@ -251,7 +252,7 @@ impl<'r> Reader<'r> {
         self.object.get(name).is_some_and(Value::is_null)
     }
 
-    /// Reports a fault of a field, for a rule that also depends on other fields.
+    /// Reports a fault of a field. Forms use this for a rule that also depends on other fields.
     pub(crate) fn report_fault(&self, name: &str, rule: FieldRule) {
         self.report.add_fault(Fault::field(
             JsonPath::Field(&self.path, name).dotted_path(),
@@ -273,8 +274,8 @@ impl<'r> Reader<'r> {
 pub(crate) struct FormReport<'c> {
     pub(crate) catalog: &'c Catalog,
     faults: RefCell<Faults>,
-    unknown: RefCell<Vec<UnknownField>>,
-    unchecked: RefCell<BTreeSet<ReferenceList>>,
+    unknown_fields: RefCell<Vec<UnknownField>>,
+    unchecked_lists: RefCell<BTreeSet<ReferenceList>>,
     warnings: RefCell<Vec<String>>,
 }
 
@@ -287,12 +288,13 @@ struct UnknownField {
 }
 
 impl UnknownField {
+    /// Returns the path for the warning, with the field that was probably meant.
     fn path_and_guess(&self) -> String {
         let path = self.steps.join(".");
-        let shown: String = path.chars().take(PATH_CHARS_SHOWN_MAX).collect();
+        let shown_path: String = path.chars().take(PATH_CHARS_SHOWN_MAX).collect();
         match self.meant {
-            Some(name) => format!("{shown} (did you mean {name}?)"),
-            None => shown,
+            Some(name) => format!("{shown_path} (did you mean {name}?)"),
+            None => shown_path,
         }
     }
 }
@@ -302,8 +304,8 @@ impl<'c> FormReport<'c> {
         Self {
             catalog,
             faults: RefCell::new(Faults::with_max(faults_max)),
-            unknown: RefCell::default(),
-            unchecked: RefCell::default(),
+            unknown_fields: RefCell::default(),
+            unchecked_lists: RefCell::default(),
             warnings: RefCell::default(),
         }
     }
@@ -313,9 +315,9 @@ impl<'c> FormReport<'c> {
     }
 
     /// Returns the faults, and the paths of the unknown fields.
-    fn into_findings(self) -> (Faults, UnknownPaths) {
-        let unknown = self.unknown.into_inner().into_iter();
-        let paths = unknown.map(|field| field.steps).collect();
+    fn into_faults_and_unknown_paths(self) -> (Faults, UnknownPaths) {
+        let unknown_fields = self.unknown_fields.into_inner().into_iter();
+        let paths = unknown_fields.map(|field| field.steps).collect();
         (self.faults.into_inner(), paths)
     }
 
@@ -326,28 +328,28 @@ impl<'c> FormReport<'c> {
 
     pub(crate) fn add_unknown_field(&self, steps: Vec<String>, meant: Option<&'static str>) {
         let field = UnknownField { steps, meant };
-        self.unknown.borrow_mut().push(field);
+        self.unknown_fields.borrow_mut().push(field);
     }
 
-    /// Returns true if the warning has room to name another unknown field. Only a field that is named gets a guess at
-    /// the meant field, so that a body with many unknown fields costs little.
+    /// Returns true if the warning has room to name another unknown field. The meant field is guessed only for a named
+    /// field, so that a body with many unknown fields costs little.
     fn has_room_for_guess(&self) -> bool {
-        self.unknown.borrow().len() < UNKNOWN_FIELDS_SHOWN_MAX
+        self.unknown_fields.borrow().len() < UNKNOWN_FIELDS_SHOWN_MAX
     }
 
-    /// Names, in the fault of the missing field at `path`, the unknown field that was sent in its place.
+    /// Adds a hint to the fault of the missing field at `path`: the caller probably named the field `sent`.
     fn add_misspelling_hint(&self, path: &str, sent: &str) {
         self.faults.borrow_mut().add_misspelling_hint(path, sent);
     }
 
-    /// True if the fault of the field at `path` says no more than that the field is required.
+    /// Returns true if the fault of the field at `path` only says that the field is required.
     fn is_required_only(&self, path: &str) -> bool {
         self.faults.borrow().is_required_only(path)
     }
 
     /// Records that a code was not checked, because its list has not been fetched from the authority yet.
     pub(crate) fn record_unchecked_list(&self, list: ReferenceList) {
-        self.unchecked.borrow_mut().insert(list);
+        self.unchecked_lists.borrow_mut().insert(list);
     }
 
     pub(crate) fn add_warning(&self, warning: impl Into<String>) {
@@ -356,7 +358,7 @@ impl<'c> FormReport<'c> {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings.take();
-        for list in self.unchecked.take() {
+        for list in self.unchecked_lists.take() {
             warnings.push(format!(
                 "not checked against {list}: the list has not been fetched yet"
             ));
@@ -365,22 +367,24 @@ impl<'c> FormReport<'c> {
     }
 
     fn unknown_fields_warning(&self) -> Option<String> {
-        let unknown = self.unknown.borrow();
-        if unknown.is_empty() {
+        let unknown_fields = self.unknown_fields.borrow();
+        if unknown_fields.is_empty() {
             return None;
         }
-        let named: Vec<String> = unknown
+        let paths: Vec<String> = unknown_fields
             .iter()
             .take(UNKNOWN_FIELDS_SHOWN_MAX)
             .map(UnknownField::path_and_guess)
             .collect();
-        let more = unknown.len().saturating_sub(UNKNOWN_FIELDS_SHOWN_MAX);
-        let rest = if more == 0 {
+        let more = unknown_fields
+            .len()
+            .saturating_sub(UNKNOWN_FIELDS_SHOWN_MAX);
+        let count_text = if more == 0 {
             String::new()
         } else {
             format!(" and {more} more")
         };
-        Some(format!("unknown field: {}{rest}", named.join(", ")))
+        Some(format!("unknown field: {}{count_text}", paths.join(", ")))
     }
 }
 
@@ -393,13 +397,13 @@ mod tests {
 
     /// Reads a body with a form that has these required fields. Returns the messages of the faults.
     fn messages(body: &Value, required: &[&'static str]) -> Vec<String> {
-        let read = read(&object(body.clone()), &catalog(), |reader| {
+        let result = read(&object(body.clone()), &catalog(), |reader| {
             for name in required.iter().copied() {
                 reader.required(name).text(100);
             }
             Some(())
         });
-        let faults = read.map(|_| ()).unwrap_err();
+        let faults = result.map(|_| ()).unwrap_err();
         faults.iter().map(Fault::to_string).collect()
     }
 
@@ -424,27 +428,27 @@ mod tests {
             (&["url"], json!({ "webhook_url": "x" }), "webhook_url"),
             (&["supplier_irn"], json!({ "irn": "x" }), "irn"),
             (&["tin_no"], json!({ "tin": "x" }), "tin"),
-            // It is not clear which field was meant.
+            // No hint, because it is not clear which field was meant.
             (&["date"], json!({ "due_date": "x", "issue_date": "x" }), ""),
             (&["due_date", "issue_date"], json!({ "date": "x" }), ""),
             (&["invoices"], json!({ "invoice_no": "x" }), ""),
             (&["customer"], json!({ "customer_name": "x" }), ""),
             (&["lines"], json!({ "colour": "x" }), ""),
         ] {
-            let told = messages(&sent, required);
+            let fault_messages = messages(&sent, required);
             let end = if hint.is_empty() {
                 "field is required.".to_owned()
             } else {
                 format!("field is required (you sent {hint}, which is no field).")
             };
             assert!(
-                told.iter().all(|message| message.ends_with(&end)),
-                "{told:?}"
+                fault_messages.iter().all(|message| message.ends_with(&end)),
+                "{fault_messages:?}"
             );
-            assert_eq!(told.len(), required.len(), "{told:?}");
+            assert_eq!(fault_messages.len(), required.len(), "{fault_messages:?}");
         }
-        // A field that the form knows, too, was not sent in place of another.
-        let told = messages(&json!({ "url": "x" }), &["url", "webhook_url"]);
-        assert_eq!(told, ["The webhook_url field is required."]);
+        // The form also requests `url`, so the caller did not send it in place of `webhook_url`.
+        let fault_messages = messages(&json!({ "url": "x" }), &["url", "webhook_url"]);
+        assert_eq!(fault_messages, ["The webhook_url field is required."]);
     }
 }

@@ -9,7 +9,7 @@ pub(crate) struct Reason(pub(crate) Option<String>);
 
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "forms are read alike, and this one requires nothing"
+    reason = "every form returns an `Option`, and this form requires no field"
 )]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Reason> {
     Some(Reason(

@@ -1,5 +1,5 @@
-//! Reads an operator's request to compare a taxpayer's invoices of one day with the authority's ledger, and the
-//! decision on what was found, each with the reason.
+//! Reads an operator's request to compare a taxpayer's invoices of one day with the authority's ledger, and an
+//! operator's decision on findings, each with the operator's reason.
 
 use jiff::civil::Date;
 
@@ -25,8 +25,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReconcileRequest> {
     })
 }
 
-/// The maximum number of findings that are decided at once: as many as one answer lists.
-pub(crate) const DECIDED_MAX: usize = 100;
+/// The maximum number of findings that are decided at once, which is the number that one response lists.
+pub(crate) const DECIDED_FINDINGS_MAX: usize = 100;
 
 /// The numbers of findings to decide or to open again, and the reason.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) struct FindingDecision {
 pub(crate) fn read_decision(reader: &mut Reader<'_>) -> Option<FindingDecision> {
     let findings = reader
         .required("findings")
-        .whole_numbers(DECIDED_MAX, i32::MAX.unsigned_abs());
+        .whole_numbers(DECIDED_FINDINGS_MAX, i32::MAX.unsigned_abs());
     let reason = reader.required("reason").long_text(1, LONG_TEXT_CHARS_MAX);
     Some(FindingDecision {
         findings: findings?,

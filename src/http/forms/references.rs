@@ -14,14 +14,15 @@ const DOCUMENT_REFERENCES: [&str; 4] = [
     "contract_document_reference",
 ];
 
+/// Checks the fields. `needs_billing_reference` is true for a document that changes an earlier invoice.
 pub(crate) fn read(reader: &mut Reader<'_>, needs_billing_reference: bool) {
     reader
         .optional("invoice_delivery_period")
         .object(check_period);
-    let least = usize::from(needs_billing_reference);
+    let references_min = usize::from(needs_billing_reference);
     reader
         .required_if(needs_billing_reference, "billing_reference")
-        .objects(least, check_reference);
+        .objects(references_min, check_reference);
     for name in DOCUMENT_REFERENCES {
         reader.optional(name).object(check_reference);
     }

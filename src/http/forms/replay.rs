@@ -26,7 +26,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayForm> {
 /// Reads the body of a request to enable a webhook. By default no events are replayed.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "forms are read alike, and this one requires nothing"
+    reason = "every form returns an `Option`, and this form requires no field"
 )]
 pub(crate) fn read_enable_request(reader: &mut Reader<'_>) -> Option<AfterEnable> {
     let replay = reader
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn enabling_replays_nothing_unless_it_is_asked_for() {
+    fn enabling_replays_nothing_unless_the_caller_requests_a_replay() {
         let scope = |body| read_with(body, read_enable_request).unwrap().value.scope();
         assert_eq!(scope(json!({})), None);
         assert_eq!(scope(json!({ "replay": "none" })), None);
@@ -87,8 +87,8 @@ mod tests {
             (json!(true), "type"),
             (json!(["none"]), "type"),
         ] {
-            let said = broken_rules(read_with(json!({ "replay": odd }), read_enable_request));
-            assert_eq!(said, [format!("replay: {rule}")]);
+            let rules = broken_rules(read_with(json!({ "replay": odd }), read_enable_request));
+            assert_eq!(rules, [format!("replay: {rule}")]);
         }
     }
 }

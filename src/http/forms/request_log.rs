@@ -5,7 +5,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::query::Query;
 use crate::store::operations::request_log::RequestFilter;
 
-/// Reads the filters. The list of a taxpayer has no filter by taxpayer.
+/// Reads all filters except the filter by taxpayer, which only the list of an integrator has.
 pub(crate) fn read_filter(query: &Query) -> Result<RequestFilter, Faults> {
     match (read_status_range(query), query.utc_moment("since")) {
         (Ok(status), Ok(since)) => Ok(RequestFilter {
@@ -31,15 +31,15 @@ fn read_status_range(query: &Query) -> Result<Option<(u16, u16)>, Fault> {
     let Some(text) = query.trimmed_text("status") else {
         return Ok(None);
     };
-    let class = text.to_ascii_lowercase();
-    let class = class
+    let lower_case = text.to_ascii_lowercase();
+    let class_range = lower_case
         .strip_suffix("xx")
         .map(|digit| (format!("{digit}00"), 99));
-    let (lowest, more) = class.unwrap_or((text, 0));
+    let (lowest, width) = class_range.unwrap_or((text, 0));
     let lowest = lowest.parse().ok();
     let lowest = lowest.filter(|lowest| (100..=599).contains(lowest));
     lowest
-        .map(|lowest: u16| Some((lowest, lowest + more)))
+        .map(|lowest: u16| Some((lowest, lowest + width)))
         .ok_or_else(|| {
             let rule = FieldRule::must_be("status", "a status such as 422, or a class such as 4xx");
             Fault::field("status", rule)

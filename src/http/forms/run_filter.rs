@@ -32,7 +32,7 @@ pub(crate) fn read_bulk_move(reader: &mut Reader<'_>) -> Option<BulkMove> {
     let filter = reader.required("filter").object(read);
     let is_preview = reader.optional("preview").boolean().unwrap_or_default();
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
-    if filter.as_ref().is_some_and(|found| !found.has_condition) {
+    if filter.as_ref().is_some_and(|filter| !filter.has_condition) {
         reader.report_fault(
             "filter",
             FieldRule::must_be("min", "an object with at least one condition"),
@@ -61,7 +61,7 @@ pub(crate) const CONDITIONS: [&str; 9] = [
 ];
 
 /// The condition that only a bulk move may have: the ids of the runs.
-const IDS: &str = "ids";
+const IDS_FIELD: &str = "ids";
 /// The maximum number of ids in a filter.
 const IDS_MAX: usize = 1_000;
 const ID_CHARS: usize = 36;
@@ -74,7 +74,7 @@ struct BulkMoveFilter {
 
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "forms are read alike, and this one requires nothing"
+    reason = "every form returns an `Option`, and this form requires no field"
 )]
 fn read(reader: &mut Reader<'_>) -> Option<BulkMoveFilter> {
     let older_than = reader.optional("older_than_s").whole_number(u32::MAX);
@@ -103,35 +103,38 @@ fn read(reader: &mut Reader<'_>) -> Option<BulkMoveFilter> {
     refuse_unknown_conditions(reader);
     Some(BulkMoveFilter {
         filter,
-        has_condition: reader.has(IDS) || CONDITIONS.iter().any(|name| reader.has(name)),
+        has_condition: reader.has(IDS_FIELD) || CONDITIONS.iter().any(|name| reader.has(name)),
     })
 }
 
 fn read_ids(reader: &mut Reader<'_>) -> Option<Vec<RunId>> {
-    let texts = reader.optional(IDS).limited_texts(IDS_MAX, ID_CHARS)?;
+    let texts = reader
+        .optional(IDS_FIELD)
+        .limited_texts(IDS_MAX, ID_CHARS)?;
     let ids = texts.iter().enumerate().map(|(index, text)| {
         let id = Uuid::try_parse(text)
             .ok()
             .filter(|_| text.len() == ID_CHARS);
         if id.is_none() {
             let rule = FieldRule::must_be("format", "the id of a run");
-            reader.report_fault(&format!("{IDS}.{index}"), rule);
+            reader.report_fault(&format!("{IDS_FIELD}.{index}"), rule);
         }
         id
     });
-    // The first `collect` checks all ids, so that the caller sees the faults of all of them. The second gives `None` if
-    // an id is invalid.
+    // The first `collect` checks all ids, so that the caller sees all faults. The second `collect` gives `None` if an
+    // id is invalid.
     let ids: Vec<_> = ids.collect();
     ids.into_iter().collect()
 }
 
-/// Refuses unknown conditions: if one were ignored, the filter would match more runs than its sender meant.
+/// Refuses unknown conditions, because a filter whose unknown conditions are ignored matches more runs than its sender
+/// meant.
 fn refuse_unknown_conditions(reader: &Reader<'_>) {
-    let unknown = reader.names();
-    let unknown = unknown.filter(|name| *name != IDS && !CONDITIONS.contains(name));
-    for name in unknown {
-        let known = CONDITIONS.join(", ");
-        let sentence = format!("is not a condition. The conditions are {IDS}, {known}");
+    let names = reader.names();
+    let unknown_names = names.filter(|name| *name != IDS_FIELD && !CONDITIONS.contains(name));
+    for name in unknown_names {
+        let known_names = CONDITIONS.join(", ");
+        let sentence = format!("is not a condition. The conditions are {IDS_FIELD}, {known_names}");
         reader.report_fault(name, FieldRule::other("one_of", sentence));
     }
 }
@@ -141,7 +144,7 @@ pub(crate) fn describe_filter(filter: &RunFilter) -> String {
     let older_than = filter.older_than.map(|age| age.as_secs().to_string());
     let ids = filter.ids.as_ref().map(|ids| format!("{} runs", ids.len()));
     let conditions = [
-        (IDS, ids),
+        (IDS_FIELD, ids),
         ("state", filter.state.map(|word| word.to_string())),
         ("operation", filter.operation.map(|word| word.to_string())),
         ("taxpayer_id", filter.taxpayer_id.map(|id| id.to_string())),
@@ -155,10 +158,10 @@ pub(crate) fn describe_filter(filter: &RunFilter) -> String {
         ("older_than_s", older_than),
         ("deadline", filter.deadline.map(|word| word.to_string())),
     ];
-    let chosen = conditions
+    let terms = conditions
         .into_iter()
         .filter_map(|(name, value)| Some(format!("{name}={}", value?)));
-    chosen.collect::<Vec<_>>().join("&")
+    terms.collect::<Vec<_>>().join("&")
 }
 
 /// Reads the filter and the order of the operators' list of runs.
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_read_like_a_body_and_all_its_faults_are_told() {
+    fn a_query_is_read_like_a_body_and_all_its_faults_are_reported() {
         let (filter, order) = read_query(&Query::from_text(
             "older_than_s=60&order=oldest&error=%20down",
         ))

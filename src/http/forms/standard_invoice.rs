@@ -78,9 +78,9 @@ fn read_for_endpoint(
     let category = reader
         .required("invoice_category")
         .word(Category::parse, Category::allowed_words);
-    let kind = InvoiceType::read(reader);
-    let original = read_original_reference(reader, kind.is_credit_note());
-    kind.warn_of_likely_refusals(reader, original.is_some());
+    let invoice_type = InvoiceType::read(reader);
+    let original = read_original_reference(reader, invoice_type.is_credit_note());
+    invoice_type.warn_of_likely_refusals(reader, original.is_some());
     let invoice_date = reader.required("invoice_date").date();
     warn_of_old_date(reader, "invoice_date", invoice_date);
     let due_date = reader.required("due_date").date();
@@ -98,12 +98,12 @@ fn read_for_endpoint(
         reader.warn("due_date is before invoice_date");
     }
     let payable = payable_amount(reader, lines.as_deref()?, currency.as_deref()?)?;
-    let extras = extra_fields(&kind, original.as_ref());
+    let extras = extra_fields(&invoice_type, original.as_ref());
     let draft = Draft {
         invoice_no: invoice_no?,
         irn: None,
         category: category?,
-        invoice_type: kind.text.or(kind.code)?,
+        invoice_type: invoice_type.text.or(invoice_type.code)?,
         invoice_date: invoice_date?,
         due_date: Some(due_date?),
         currency: currency?,
@@ -117,9 +117,9 @@ fn read_for_endpoint(
     Some(StandardInvoiceForm { draft, original })
 }
 
-/// Warns if the authority would refuse this invoice number, or may refuse its IRN. This is no fault here, because some
-/// callers never submit. The taxpayer actor refuses the number if the account has the setting `strict_numbers` and the
-/// number has other characters than letters and digits.
+/// Warns if the authority would refuse this invoice number, or may refuse its IRN. Such a number is no fault, because
+/// some callers never submit. The taxpayer actor refuses the number if the account has the setting `strict_numbers` and
+/// the number has other characters than letters and digits.
 pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
     if invoice_no.is_some_and(|no| !is_submittable_number(no)) {
         reader.warn(NOT_SUBMITTABLE_WARNING);
@@ -150,7 +150,7 @@ impl InvoiceType {
                 reader.report_fault(name, rule);
             }
         }
-        // It is conditional, but the fault of its absence has been reported above.
+        // `required_if` makes the API document list the field as conditional. Its absence is reported above.
         let text = reader
             .required_if(false, "invoice_type")
             .text(TEXT_CHARS_MAX);
@@ -160,7 +160,7 @@ impl InvoiceType {
         Self { text, code }
     }
 
-    /// Warns of values that the authority would refuse. They are no faults here, because some callers never submit.
+    /// Warns of values that the authority would refuse. Such values are no faults, because some callers never submit.
     fn warn_of_likely_refusals(&self, reader: &Reader<'_>, has_original: bool) {
         let catalog = reader.catalog();
         let text = self.text.as_deref().unwrap_or_default();
@@ -212,13 +212,22 @@ fn payable_amount(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option
     payable.ok()
 }
 
-fn extra_fields(kind: &InvoiceType, original: Option<&InvoiceRef>) -> Map<String, Value> {
-    let code = kind.code.clone().map(|code| ("invoice_type_code", code));
-    let reference = original.map(|which| ("original_invoice_reference", which.text.clone()));
-    let reference_type =
-        original.map(|which| ("original_invoice_reference_type", which.kind.to_string()));
-    let all = [code, reference, reference_type];
-    all.into_iter()
+fn extra_fields(invoice_type: &InvoiceType, original: Option<&InvoiceRef>) -> Map<String, Value> {
+    let code = invoice_type
+        .code
+        .clone()
+        .map(|code| ("invoice_type_code", code));
+    let reference =
+        original.map(|invoice_ref| ("original_invoice_reference", invoice_ref.text.clone()));
+    let reference_type = original.map(|invoice_ref| {
+        (
+            "original_invoice_reference_type",
+            invoice_ref.kind.to_string(),
+        )
+    });
+    let fields = [code, reference, reference_type];
+    fields
+        .into_iter()
         .flatten()
         .map(|(name, text)| (name.to_owned(), Value::String(text)))
         .collect()
@@ -261,10 +270,10 @@ mod tests {
         "/invoice_lines/0/tax_category",
     ];
 
-    fn rules(cases: &[(&str, Option<Value>, String)]) {
+    fn check_rules(cases: &[(&str, Option<Value>, String)]) {
         let cases: Vec<_> = cases
             .iter()
-            .map(|(at, value, rule)| (*at, value.clone(), rule.as_str()))
+            .map(|(pointer, value, rule)| (*pointer, value.clone(), rule.as_str()))
             .collect();
         check(&standard_invoice(), &cases, read);
     }
@@ -381,21 +390,21 @@ mod tests {
 
     #[test]
     fn a_value_of_another_json_type_is_refused() {
-        let others = ["/invoice_type_code", "/invoice_lines/0/discount_rate"];
-        for at in REQUIRED.into_iter().chain(others) {
+        let further_pointers = ["/invoice_type_code", "/invoice_lines/0/discount_rate"];
+        for pointer in REQUIRED.into_iter().chain(further_pointers) {
             check_refused(
                 &standard_invoice(),
-                &[(at, "type", vec![json!(true)])],
+                &[(pointer, "type", vec![json!(true)])],
                 read,
             );
-            let at = if at == "/invoice_lines" {
+            let pointer = if pointer == "/invoice_lines" {
                 "/invoice_lines/0"
             } else {
-                at
+                pointer
             };
             check_refused(
                 &standard_invoice(),
-                &[(at, "type", vec![json!([[]])])],
+                &[(pointer, "type", vec![json!([[]])])],
                 read,
             );
         }
@@ -524,12 +533,12 @@ mod tests {
                 "invoice_lines.0.discount_amount: min",
             ),
         ];
-        rules(&cases.map(|(at, value, rule)| (at, Some(value), rule.to_owned())));
+        check_rules(&cases.map(|(pointer, value, rule)| (pointer, Some(value), rule.to_owned())));
     }
 
     #[test]
-    fn a_code_in_another_spelling_is_refused_with_the_one_that_is_meant() {
-        for (at, sent, meant) in [
+    fn a_code_in_another_spelling_is_refused_with_a_suggestion() {
+        for (pointer, sent, meant) in [
             ("/currency", "ngn", Some("NGN")),
             ("/currency", "QQQ", None),
             ("/invoice_lines/0/price_unit", "ea", Some("EA")),
@@ -540,18 +549,22 @@ mod tests {
             ),
         ] {
             let faults = read_with(
-                with_member(&standard_invoice(), at, Some(json!(sent))),
+                with_member(&standard_invoice(), pointer, Some(json!(sent))),
                 read,
             )
             .unwrap_err();
             let suggestion = meant.map(|code| format!("(did you mean {code}?)"));
-            let said = faults.summary();
+            let summary = faults.summary();
             assert_eq!(
-                said.contains("did you mean"),
-                suggestion.is_some_and(|suggestion| said.contains(&suggestion)),
-                "{said}"
+                summary.contains("did you mean"),
+                suggestion.is_some_and(|suggestion| summary.contains(&suggestion)),
+                "{summary}"
             );
-            assert_eq!(said.contains("did you mean"), meant.is_some(), "{said}");
+            assert_eq!(
+                summary.contains("did you mean"),
+                meant.is_some(),
+                "{summary}"
+            );
         }
     }
 
@@ -568,14 +581,14 @@ mod tests {
             ("/invoice_lines/0/item_type", json!("product")),
             ("/invoice_date", json!("2024-02-29")),
         ];
-        rules(&cases.map(|(at, value)| (at, Some(value), String::new())));
+        check_rules(&cases.map(|(pointer, value)| (pointer, Some(value), String::new())));
     }
 
     #[test]
-    fn all_faults_are_told_at_once() {
-        let said = broken_rules(read_with(json!({ "invoice_lines": [{}, 1] }), read));
-        assert_eq!(said.len(), 7 + 7 + 1 + 1, "{said:?}");
-        assert!(said.contains(&"invoice_type: required".to_owned()));
+    fn all_faults_are_reported_at_once() {
+        let rules = broken_rules(read_with(json!({ "invoice_lines": [{}, 1] }), read));
+        assert_eq!(rules.len(), 7 + 7 + 1 + 1, "{rules:?}");
+        assert!(rules.contains(&"invoice_type: required".to_owned()));
     }
 
     #[test]
@@ -645,7 +658,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_reads_as_the_text_where_there_is_one() {
+    fn the_invoice_type_is_the_text_if_the_caller_sent_one() {
         let draft = |body| read_with(body, read).unwrap().value.draft;
         assert_eq!(draft(standard_invoice()).invoice_type, "381");
         let both = with_member(
@@ -672,7 +685,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_but_accepted_is_a_warning() {
+    fn an_unusual_but_accepted_value_is_a_warning() {
         let body = with_member(&standard_invoice(), "/due_date", Some(json!("2026-01-01")));
         let body = with_member(&body, "/customer/fax", Some(json!("1")));
         let body = with_member(&body, "/colour", Some(json!({ "a": 1 })));
@@ -689,7 +702,7 @@ mod tests {
     #[test]
     fn a_type_or_a_year_that_the_authority_would_refuse_is_a_warning() {
         let no_code = with_member(&standard_invoice(), "/invoice_type_code", None);
-        for (path, value, told) in [
+        for (path, value, expected) in [
             ("/invoice_type", json!("Commercial"), ""),
             ("/invoice_type", json!("invoice"), ""),
             (
@@ -713,21 +726,24 @@ mod tests {
             let warnings = form.warnings;
             assert_eq!(
                 warnings.len(),
-                usize::from(!told.is_empty()),
+                usize::from(!expected.is_empty()),
                 "{warnings:?}"
             );
-            assert!(warnings.concat().contains(told), "{value}: {warnings:?}");
+            assert!(
+                warnings.concat().contains(expected),
+                "{value}: {warnings:?}"
+            );
         }
     }
 
     #[test]
     fn a_number_whose_irn_may_be_too_long_is_a_warning() {
-        for (chars, is_warned_of) in [(82, false), (83, true), (255, true)] {
+        for (chars, expected) in [(82, false), (83, true), (255, true)] {
             let no = json!("7".repeat(chars));
             let body = with_member(&standard_invoice(), "/invoice_no", Some(no));
             let warnings = read_with(body, read).unwrap().warnings.concat();
-            let said = warnings.contains("more than 82 characters");
-            assert_eq!(said, is_warned_of, "{chars}: {warnings}");
+            let has_warning = warnings.contains("more than 82 characters");
+            assert_eq!(has_warning, expected, "{chars}: {warnings}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Submit (spec.md). Makes all checks of the authority at once, and derives omitted fields that the authority requires.
+//! Submit (spec.md). Makes all checks of the authority at once, and derives absent fields that the authority requires.
 
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
@@ -64,51 +64,51 @@ impl PostalZoneRule {
         }
     }
 
-    /// True if a party must have a postal code. The other party always must; the taxpayer only under `Required`.
+    /// Returns true if a party must have a postal code: the other party always, the taxpayer only under `Required`.
     fn needs_postal_zone(self, is_taxpayer: bool) -> bool {
         self == Self::Required || !is_taxpayer
     }
 }
 
-/// True if a document names the taxpayer as the documents of its stored invoices do (`GET …/{id}/json`). The telephone
-/// may be left out.
+/// Returns true if the document has the same data of the taxpayer as documents that are made from its stored invoices
+/// (`GET …/{id}/json`), except for the telephone.
 fn has_taxpayer_party_from_profile(
     body: &Map<String, Value>,
     taxpayer: &Taxpayer,
     catalog: &Catalog,
 ) -> bool {
     let type_code = body.get("invoice_type_code").and_then(Value::as_str);
-    let named = body.get(party_field_names(type_code).taxpayer);
+    let sent_party = body.get(party_field_names(type_code).taxpayer);
     let without_telephone = |party: &Value| {
         let mut members = party.as_object().cloned().unwrap_or_default();
         members.remove("telephone");
         members
     };
     let profile = without_telephone(&taxpayer_party(taxpayer, catalog));
-    named.is_some_and(|named| without_telephone(named) == profile)
+    sent_party.is_some_and(|sent_party| without_telephone(sent_party) == profile)
 }
 
-/// Reads a submission. `taxpayer` is `None` if the request names none; the handler then refuses the request anyway.
+/// Reads a submission. `taxpayer` is `None` if the request names no taxpayer; the handler refuses such a request.
 pub(crate) fn read(
     source: DocumentSource,
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<AcceptedForm<ValidDocument>, Faults> {
-    let zone = PostalZoneRule::for_document(source, body, taxpayer, catalog);
-    let form = |reader: &mut Reader<'_>| read_fields_with_zone_rule(zone, reader, taxpayer);
-    let (read, unknown) = match source {
+    let zone_rule = PostalZoneRule::for_document(source, body, taxpayer, catalog);
+    let form = |reader: &mut Reader<'_>| read_fields_with_zone_rule(zone_rule, reader, taxpayer);
+    let (accepted, unknown_paths) = match source {
         DocumentSource::Caller => reader::read_with_unknown_paths(body, catalog, form)?,
         DocumentSource::StoredInvoice => reader::read_generated_document(body, catalog, form)?,
     };
-    let document = to_authority_document(body, &read.value, &unknown);
+    let document = to_authority_document(body, &accepted.value, &unknown_paths);
     let value = ValidDocument {
-        irn: read.value.irn,
+        irn: accepted.value.irn,
         document,
     };
     Ok(AcceptedForm {
         value,
-        warnings: read.warnings,
+        warnings: accepted.warnings,
     })
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn read_fields(
 }
 
 fn read_fields_with_zone_rule(
-    zone: PostalZoneRule,
+    zone_rule: PostalZoneRule,
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
 ) -> Option<Submission> {
@@ -145,23 +145,23 @@ fn read_fields_with_zone_rule(
         .word(Category::parse, Category::allowed_words);
     let is_self_billed = type_code.as_deref().is_some_and(is_self_billed);
     // If the IRN has another taxpayer's service id, the IRN is at fault. The tax number is then not compared, because
-    // it would only report the same mistake twice.
-    let compared = taxpayer.filter(|taxpayer| {
+    // its fault would only repeat the same mistake.
+    let expected_taxpayer = taxpayer.filter(|taxpayer| {
         irn.as_ref()
             .is_none_or(|irn| irn.has_service_id(&taxpayer.service_id))
     });
     let needs_customer = is_self_billed || category.is_none_or(Category::needs_tin);
-    let expected = ExpectedParties::new(compared, is_self_billed);
+    let expected = ExpectedParties::new(expected_taxpayer, is_self_billed);
     reader
         .required("accounting_supplier_party")
         .object(|reader| {
-            let needs_zone = zone.needs_postal_zone(!is_self_billed);
+            let needs_zone = zone_rule.needs_postal_zone(!is_self_billed);
             document::check_party(reader, expected.supplier, needs_zone)
         });
     reader
         .required_if(needs_customer, "accounting_customer_party")
         .object(|reader| {
-            let needs_zone = zone.needs_postal_zone(is_self_billed);
+            let needs_zone = zone_rule.needs_postal_zone(is_self_billed);
             document::check_party(reader, expected.customer, needs_zone)
         });
     references::read(
@@ -201,7 +201,7 @@ fn read_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn>
     Some(irn)
 }
 
-/// The terms that a document must meet to be signed, beside the rules of its form.
+/// The terms that a document must meet to be signed, in addition to the rules of its form.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SigningTerms {
     /// The last day that is not in the future.
@@ -210,7 +210,7 @@ pub(crate) struct SigningTerms {
     pub(crate) irn_chars_max: Option<usize>,
 }
 
-/// Checks what Submit and Validate check beside the rules of their forms: refuses an IRN that is too long to be signed,
+/// Makes the checks of Submit and Validate that their forms do not make: refuses an IRN that is too long to be signed,
 /// and warns of an issue date in the future.
 pub(crate) fn check_signing_terms(
     mut form: AcceptedForm<ValidDocument>,
@@ -224,7 +224,7 @@ pub(crate) fn check_signing_terms(
     Ok(form)
 }
 
-/// Refuses an IRN that is too long for the QR code of its signature. `chars_max` is that of `SigningTerms`.
+/// Refuses an IRN that is too long for the QR code of its signature. `chars_max` is `SigningTerms::irn_chars_max`.
 pub(crate) fn check_irn_length(irn: &Irn, chars_max: Option<usize>) -> Result<(), Fault> {
     let Some(max) = chars_max.filter(|max| irn.as_str().len() > *max) else {
         return Ok(());
@@ -241,9 +241,9 @@ pub(crate) fn check_irn_length(irn: &Irn, chars_max: Option<usize>) -> Result<()
 fn to_authority_document(
     body: &Map<String, Value>,
     submission: &Submission,
-    unknown: &[Vec<String>],
+    unknown_paths: &[Vec<String>],
 ) -> AuthorityDocument {
-    let mut fields = normalize(body.clone(), unknown);
+    let mut fields = normalize(body.clone(), unknown_paths);
     if !submission.has_tax_currency {
         fields.insert("tax_currency_code".to_owned(), json!(submission.currency));
     }
@@ -291,9 +291,12 @@ mod tests {
             let form = read_body(testing::submission()).unwrap();
             let checked = check_signing_terms(form, terms);
             if let Err(faults) = &checked {
-                let number = irn_chars - 1 - IRN_SUFFIX_CHARS;
-                let said = faults.summary();
-                assert!(said.ends_with(&format!("at most {number}.")), "{said}");
+                let invoice_no_chars = irn_chars - 1 - IRN_SUFFIX_CHARS;
+                let summary = faults.summary();
+                assert!(
+                    summary.ends_with(&format!("at most {invoice_no_chars}.")),
+                    "{summary}"
+                );
             }
             assert_eq!(broken_rules(checked).concat(), expected);
         }
@@ -307,7 +310,7 @@ mod tests {
             .document
             .issue_date
             .unwrap();
-        for (latest_day, is_warned_of) in [
+        for (latest_day, expected) in [
             (issued, false),
             (issued.yesterday().unwrap(), true),
             (Date::MIN, true),
@@ -320,7 +323,7 @@ mod tests {
             let warnings = check_signing_terms(form, terms).unwrap().warnings.concat();
             assert_eq!(
                 warnings.contains("issue_date is in the future"),
-                is_warned_of,
+                expected,
                 "{latest_day}: {warnings}"
             );
         }
@@ -540,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_within_lists_of_nothing_do_not_multiply_the_faults() {
+    fn nested_lists_of_empty_objects_do_not_multiply_the_faults() {
         let total = json!({ "tax_amount": 1, "tax_subtotal": vec![json!({}); 1_000] });
         let body = with_member(
             &testing::submission(),
@@ -599,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_speaks_the_authoritys_words() {
+    fn the_document_has_the_names_and_words_of_the_authority() {
         let document = sent_document(with_member(
             &testing::submission(),
             "/payment_status",
@@ -616,7 +619,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tax_total_that_was_left_out_follows_from_the_totals() {
+    fn an_absent_tax_total_is_derived_from_the_totals() {
         let derived = sent_document(testing::submission())["tax_total"].to_string();
         assert_eq!(
             derived,
@@ -634,7 +637,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tax_total_that_was_sent_goes_as_it_is() {
+    fn a_sent_tax_total_is_not_changed() {
         let category = json!({ "id": "REDUCED_VAT", "percent": 5 });
         let part = json!({ "taxable_amount": 100, "tax_amount": number("5.00"), "tax_category": category });
         let given = json!([{ "tax_amount": number("5.00"), "tax_subtotal": [part] }]);
@@ -648,9 +651,9 @@ mod tests {
         );
     }
 
-    /// Taxes that were sent are not derived, so nobody is told that they are missing.
+    /// Taxes that were sent are not derived, so no fault says that taxes are missing.
     #[test]
-    fn a_fault_of_a_tax_total_is_told_alone() {
+    fn a_fault_of_a_sent_tax_total_is_reported_alone() {
         let category = json!({ "id": "STANDARD_VAT", "percent": number("7.5") });
         let part = json!({ "taxable_amount": 100, "tax_amount": 99, "tax_category": category });
         let inclusive = "/legal_monetary_total/tax_inclusive_amount";
@@ -669,21 +672,21 @@ mod tests {
             (json!([{ "tax_amount": 99, "tax_subtotal": [part] }]), ""),
         ] {
             let body = with_member(&body, "/tax_total", Some(sent));
-            let said = broken_rules(read_body(body.clone())).join(", ");
-            assert_eq!(said, expected, "{body}");
+            let rules = broken_rules(read_body(body.clone())).join(", ");
+            assert_eq!(rules, expected, "{body}");
         }
     }
 
     #[test]
-    fn what_nobody_knows_and_what_is_empty_is_not_sent() {
+    fn unknown_fields_and_empty_fields_are_not_sent() {
         let mut body = testing::submission();
-        for (at, value) in [
+        for (pointer, value) in [
             ("/colour", json!("red")),
             ("/invoice_line/0/item/colour", json!("red")),
             ("/note", Value::Null),
             ("/buyer_reference", json!(" ")),
         ] {
-            body = with_member(&body, at, Some(value));
+            body = with_member(&body, pointer, Some(value));
         }
         let form = read_body(body).unwrap();
         assert_eq!(
@@ -747,44 +750,46 @@ mod tests {
         taxpayer.place.country = Some("NG".into());
         taxpayer.phone = Some("0803 000 0000".into());
         let profile = taxpayer_party(&taxpayer, &catalog());
-        let own = "/accounting_supplier_party";
-        let bare = with_member(&testing::submission(), own, Some(profile.clone()));
-        let bare = with_member(&bare, &format!("{own}/telephone"), None);
-        let changed = |path: &str, value: Value| with_member(&bare, path, Some(value));
-        let customer = "/accounting_customer_party/postal_address/postal_zone";
+        let supplier = "/accounting_supplier_party";
+        let without_telephone =
+            with_member(&testing::submission(), supplier, Some(profile.clone()));
+        let without_telephone =
+            with_member(&without_telephone, &format!("{supplier}/telephone"), None);
+        let changed = |path: &str, value: Value| with_member(&without_telephone, path, Some(value));
+        let customer_zone = "/accounting_customer_party/postal_address/postal_zone";
         let supplier_zone = "accounting_supplier_party.postal_address.postal_zone: required";
         let cases = [
-            (bare.clone(), None),
+            (without_telephone.clone(), None),
             (
-                changed(&format!("{own}/telephone"), json!("+2348030000000")),
+                changed(&format!("{supplier}/telephone"), json!("+2348030000000")),
                 None,
             ),
             (
-                changed(&format!("{own}/party_name"), json!("Another name")),
+                changed(&format!("{supplier}/party_name"), json!("Another name")),
                 Some(supplier_zone),
             ),
             (
                 changed(
-                    &format!("{own}/postal_address/city_name"),
+                    &format!("{supplier}/postal_address/city_name"),
                     json!("Another city"),
                 ),
                 Some(supplier_zone),
             ),
             (
-                with_member(&bare, customer, None),
+                with_member(&without_telephone, customer_zone, None),
                 Some("accounting_customer_party.postal_address.postal_zone: required"),
             ),
         ];
         for (body, expected) in cases {
             let source = DocumentSource::Caller;
-            let found = read(source, &object(body.clone()), Some(&taxpayer), &catalog());
+            let form = read(source, &object(body.clone()), Some(&taxpayer), &catalog());
             let expected: Vec<_> = expected.into_iter().map(str::to_owned).collect();
-            assert_eq!(broken_rules(found), expected, "{body}");
+            assert_eq!(broken_rules(form), expected, "{body}");
         }
     }
 
     #[test]
-    fn only_fields_that_the_caller_sent_are_told_as_unknown() {
+    fn only_fields_that_the_caller_sent_are_reported_as_unknown() {
         let body = with_member(
             &testing::submission(),
             "/invoice_line/0/tax_category",
@@ -798,9 +803,9 @@ mod tests {
             (DocumentSource::StoredInvoice, vec![]),
         ];
         for (source, expected) in cases {
-            let read = read(source, &object(body.clone()), None, &catalog()).unwrap();
-            assert_eq!(read.warnings, expected, "{source:?}");
-            let document = read.value.document;
+            let form = read(source, &object(body.clone()), None, &catalog()).unwrap();
+            assert_eq!(form.warnings, expected, "{source:?}");
+            let document = form.value.document;
             let sent = document.as_json().pointer("/invoice_line/0/tax_category");
             assert_eq!(sent, None, "{source:?}");
         }

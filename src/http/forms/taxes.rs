@@ -8,21 +8,23 @@ use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::document::{self, Totals};
 use crate::http::forms::reader::Reader;
 
-/// The tax category and its percent that are assumed while the authority's list of tax categories is not available.
+/// The tax category, and its percent, that this service assumes while the authority's list of tax categories is not
+/// available.
 const STANDARD_CATEGORY: (&str, &str) = ("STANDARD_VAT", "7.5");
 
-/// Reads the optional taxes. If they are omitted, returns taxes derived from the totals, because the authority requires
-/// taxes. `currency` is that of the totals. Returns `None` if the taxes were sent, or if none can be derived.
+/// Reads the optional taxes. If the caller omits the taxes, returns taxes that are derived from the totals, because the
+/// authority requires taxes. `currency` is the currency of the totals. Returns `None` if the taxes were sent, or if no
+/// taxes can be derived.
 pub(crate) fn derive_omitted_tax_total(
     reader: &mut Reader<'_>,
     totals: Option<Totals>,
     currency: Option<&str>,
 ) -> Option<Value> {
-    let is_given = reader.has("tax_total");
+    let is_sent = reader.has("tax_total");
     reader
         .optional("tax_total")
         .objects(0, document::check_tax_total);
-    if is_given {
+    if is_sent {
         return None;
     }
     let totals = totals?;
@@ -32,8 +34,8 @@ pub(crate) fn derive_omitted_tax_total(
         .filter(|tax| !tax.is_negative())?;
     let catalog = reader.catalog();
     let digits = catalog.currency_digits(currency.unwrap_or_default());
-    let found = fitting_category(tax, totals.tax_exclusive, digits, catalog);
-    let Some((id, percent)) = found else {
+    let category = fitting_category(tax, totals.tax_exclusive, digits, catalog);
+    let Some((id, percent)) = category else {
         let rule = FieldRule::Other {
             id: "required",
             sentence: unfitting_tax_sentence(tax, totals, reader.catalog()).into(),
@@ -52,20 +54,26 @@ pub(crate) fn derive_omitted_tax_total(
     }]))
 }
 
-/// Returns the sentence of the fault if no percent fits. It shows the tax that the standard category would ask for.
+/// Returns the sentence of the fault if no percent fits. The sentence shows the tax that the standard category would
+/// ask for.
 fn unfitting_tax_sentence(tax: Amount, totals: Totals, catalog: &Catalog) -> String {
-    let (standard, _) = STANDARD_CATEGORY;
-    let due = catalog
-        .tax_percent(standard)
+    let (standard_category, _) = STANDARD_CATEGORY;
+    let expected_tax = catalog
+        .tax_percent(standard_category)
         .percent_share(totals.tax_exclusive);
-    let due = due.filter(|due| !due.is_zero());
-    let due = due.map(|due| format!("; {standard} asks for {}", due.to_grouped_text()));
+    let expected_tax = expected_tax.filter(|expected_tax| !expected_tax.is_zero());
+    let expected_tax = expected_tax.map(|expected_tax| {
+        format!(
+            "; {standard_category} asks for {}",
+            expected_tax.to_grouped_text()
+        )
+    });
     format!(
         "is required: tax_inclusive_amount − tax_exclusive_amount is {} − {} = {}, and no tax category has that tax{}",
         totals.tax_inclusive.to_grouped_text(),
         totals.tax_exclusive.to_grouped_text(),
         tax.to_grouped_text(),
-        due.unwrap_or_default(),
+        expected_tax.unwrap_or_default(),
     )
 }
 
@@ -77,8 +85,8 @@ fn fitting_category(
     digits: u32,
     catalog: &Catalog,
 ) -> Option<(String, Amount)> {
-    let known = catalog.tax_percents_by_category();
-    if known.is_empty() {
+    let percents_by_category = catalog.tax_percents_by_category();
+    if percents_by_category.is_empty() {
         let percent = if tax.is_zero() {
             Amount::ZERO
         } else {
@@ -91,15 +99,15 @@ fn fitting_category(
         };
         return Some((id.to_owned(), percent));
     }
-    let fitting: Vec<_> = known
+    let fitting: Vec<_> = percents_by_category
         .into_iter()
         .filter(|(_, percent)| is_tax_at_percent(*percent, amount, tax, digits))
         .collect();
-    let named = |word: &str| fitting.iter().find(|(id, _)| id.starts_with(word));
-    let best = named("ZERO_VAT")
-        .or_else(|| named(STANDARD_CATEGORY.0))
+    let find_by_start = |word: &str| fitting.iter().find(|(id, _)| id.starts_with(word));
+    let preferred = find_by_start("ZERO_VAT")
+        .or_else(|| find_by_start(STANDARD_CATEGORY.0))
         .or_else(|| fitting.first());
-    best.map(|(id, percent)| ((*id).to_owned(), *percent))
+    preferred.map(|(id, percent)| ((*id).to_owned(), *percent))
 }
 
 /// Returns true if `percent` of `amount` is `tax`, within the tolerance or rounded to this number of digits. The
@@ -109,9 +117,9 @@ fn is_tax_at_percent(percent: Amount, amount: Amount, tax: Amount, digits: u32) 
     if tax.is_zero() {
         percent.is_zero()
     } else {
-        percent
-            .percent_share(amount)
-            .is_some_and(|due| due.is_within_tolerance(tax) || due.round_half_up(digits) == tax)
+        percent.percent_share(amount).is_some_and(|expected_tax| {
+            expected_tax.is_within_tolerance(tax) || expected_tax.round_half_up(digits) == tax
+        })
     }
 }
 
@@ -121,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_tax_is_its_percent_within_a_hundredth_or_rounded_to_the_currency() {
-        for (percent, amount, tax, digits, is_due) in [
+        for (percent, amount, tax, digits, expected) in [
             ("7.5", "1010", "75.75", 2, true),
             ("7.5", "1010", "75.76", 2, true),
             ("7.5", "1010", "75.77", 2, false),
@@ -135,8 +143,8 @@ mod tests {
         ] {
             let [percent, amount, tax] =
                 [percent, amount, tax].map(|text| Amount::parse(text).unwrap());
-            let found = is_tax_at_percent(percent, amount, tax, digits);
-            assert_eq!(found, is_due, "{tax} is {percent} % of {amount}");
+            let is_tax = is_tax_at_percent(percent, amount, tax, digits);
+            assert_eq!(is_tax, expected, "{tax} is {percent} % of {amount}");
         }
     }
 }

@@ -17,7 +17,8 @@ pub(crate) const NATURE_CHARS_MAX: usize = 500;
 /// The minimum length of a password, in characters.
 const PASSWORD_CHARS_MIN: usize = 12;
 
-/// The account is created without such a password: anybody could guess it and sign in before the person does.
+/// The warning for a common password. The account is created without such a password, because anybody could guess it
+/// and sign in before the person does.
 const COMMON_PASSWORD_WARNING: &str = "contact_person.password is one of those that everybody tries first, so it is not set: the person chooses one with an invitation";
 
 #[derive(Debug)]
@@ -39,8 +40,8 @@ pub(crate) struct ContactPerson {
     pub(crate) last_name: String,
     pub(crate) email: String,
     pub(crate) phone: Option<String>,
-    /// `None` if the person is to choose a password with the link of an invitation: the body has none, or one that is
-    /// easy to guess.
+    /// `None` if the person is to choose a password with the link of an invitation, because the body has no password,
+    /// or a password that is easy to guess.
     pub(crate) password: Option<SecretString>,
 }
 
@@ -67,10 +68,10 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
     let nature_of_business = reader
         .optional("nature_of_business")
         .long_text(0, NATURE_CHARS_MAX);
-    let hexadecimal = FieldRule::must_be("format", "exactly 8 hexadecimal characters");
+    let service_id_rule = FieldRule::must_be("format", "exactly 8 hexadecimal characters");
     let service_id = reader
         .required("authority_service_id")
-        .fitting_text(hexadecimal, is_service_id);
+        .fitting_text(service_id_rule, is_service_id);
     let business_id = read_uuid(reader.required("authority_business_id"));
     let address = reader.required("address").long_text(0, TEXT_CHARS_MAX);
     let contact = reader
@@ -97,8 +98,8 @@ fn read_contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
     let password = reader
         .optional("password")
         .password(PASSWORD_CHARS_MIN, TEXT_CHARS_MAX);
-    let is_refused = password.as_deref().is_some_and(is_common);
-    if is_refused {
+    let is_common_password = password.as_deref().is_some_and(is_common);
+    if is_common_password {
         reader.warn(COMMON_PASSWORD_WARNING);
     }
     Some(ContactPerson {
@@ -106,7 +107,9 @@ fn read_contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
         last_name: last_name?,
         email: email?,
         phone,
-        password: password.filter(|_| !is_refused).map(SecretString::from),
+        password: password
+            .filter(|_| !is_common_password)
+            .map(SecretString::from),
     })
 }
 
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_that_everybody_tries_first_is_not_set_and_warned_of() {
+    fn a_common_password_is_not_set_and_gets_a_warning() {
         for (password, is_set) in [
             (json!("Password123!"), false),
             (json!("password1234"), false),

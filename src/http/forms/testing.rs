@@ -41,7 +41,7 @@ pub(crate) fn catalog() -> Catalog {
     catalog
 }
 
-/// Returns an account with whose service id the full invoice goes.
+/// Returns an account whose service id is in the IRN of `full_invoice`.
 pub(crate) fn import_account() -> ImportAccount {
     ImportAccount {
         service_id: "94AD90FB".to_owned(),
@@ -82,7 +82,7 @@ pub(crate) fn broken_rules<T>(result: Result<AcceptedForm<T>, Faults>) -> Vec<St
     match result {
         Ok(_) => Vec::new(),
         Err(faults) => {
-            assert!(!faults.is_empty(), "a form that gives nothing says why");
+            assert!(!faults.is_empty(), "a form without a value has faults");
             faults
                 .iter()
                 .map(|fault| format!("{}: {}", fault.path, fault.rule()))
@@ -101,15 +101,15 @@ pub(crate) fn check<T>(
     assert_eq!(
         broken_rules(read(body.clone(), &form)),
         [""; 0],
-        "the body as it is"
+        "the unchanged body"
     );
     for (pointer, value, expected) in cases {
-        let said = broken_rules(read(with_member(body, pointer, value.clone()), &form));
+        let rules = broken_rules(read(with_member(body, pointer, value.clone()), &form));
         let expected: Vec<_> = expected
             .split(", ")
             .filter(|rule| !rule.is_empty())
             .collect();
-        assert_eq!(said, expected, "{pointer} = {value:?}");
+        assert_eq!(rules, expected, "{pointer} = {value:?}");
     }
 }
 
@@ -123,20 +123,20 @@ pub(crate) const INEXACT: [&str; 5] = [
 ];
 
 /// Returns the texts as JSON values, for `check_refused`.
-pub(crate) fn texts(all: &[&str]) -> Vec<Value> {
-    all.iter().map(|text| json!(text)).collect()
+pub(crate) fn texts(texts: &[&str]) -> Vec<Value> {
+    texts.iter().map(|text| json!(text)).collect()
 }
 
-/// Returns the JSON numbers with exactly these digits, for `check_refused`.
-pub(crate) fn numbers(all: &[&str]) -> Vec<Value> {
-    all.iter().map(|digits| number(digits)).collect()
+/// Returns JSON numbers with exactly these digits, for `check_refused`.
+pub(crate) fn numbers(numerals: &[&str]) -> Vec<Value> {
+    numerals.iter().map(|digits| number(digits)).collect()
 }
 
 fn broken_rule(pointer: &str, rule: &str) -> String {
     format!("{}: {rule}", pointer[1..].replace('/', "."))
 }
 
-/// Checks that each of these fields is required. A text that shows nothing counts as absent, like null.
+/// Checks that each of these fields is required. A text without visible characters counts as absent, like null.
 pub(crate) fn check_required<T>(
     body: &Value,
     pointers: &[&str],
@@ -172,8 +172,8 @@ pub(crate) fn check_refused<T>(
     }
 }
 
-/// Checks texts, each with its minimum and maximum length in characters. A text may be as short and as long as that,
-/// not shorter or longer, and has no control characters and noncharacters.
+/// Checks text fields, each with its minimum and maximum length in characters: texts of these lengths are accepted, and
+/// shorter texts, longer texts, control characters and noncharacters are refused.
 pub(crate) fn check_texts<T>(
     body: &Value,
     limits: &[(&str, usize, usize)],
@@ -207,7 +207,7 @@ pub(crate) fn check_texts<T>(
     }
 }
 
-/// Checks that a character that nobody sees, or that turns what follows, is refused in each of these fields.
+/// Checks that each of these fields refuses invisible characters and characters that change the text direction.
 pub(crate) fn check_identifiers<T>(
     body: &Value,
     pointers: &[&str],

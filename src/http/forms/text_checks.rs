@@ -81,7 +81,7 @@ pub(crate) fn check_pattern(pattern: &'static str, text: &str) -> Result<(), Fie
     })
 }
 
-/// True if the byte fits the pattern's byte: any digit fits a 9, any other byte fits only itself.
+/// Returns true if the byte fits the byte of the pattern. Any digit fits a 9; any other byte fits only itself.
 fn matches_pattern_byte(byte: u8, expected: u8) -> bool {
     if expected == b'9' {
         byte.is_ascii_digit()
@@ -98,17 +98,17 @@ pub(crate) fn is_letters(text: &str, count: usize) -> bool {
 /// Reads a day that exists in the calendar, written `YYYY-MM-DD`. No calendar has a year 0, and receivers refuse it.
 pub(crate) fn parse_date(text: &str) -> Result<Date, FieldRule> {
     let bytes = text.as_bytes();
-    let is_written =
+    let has_hyphens =
         bytes.len() == 10 && bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');
     let has_digits = [0, 1, 2, 3, 5, 6, 8, 9]
         .into_iter()
-        .all(|at| bytes.get(at).is_some_and(u8::is_ascii_digit));
-    let found = if is_written && has_digits {
+        .all(|index| bytes.get(index).is_some_and(u8::is_ascii_digit));
+    let calendar_date = if has_hyphens && has_digits {
         text.parse().ok()
     } else {
         None
     };
-    found
+    calendar_date
         .filter(|date: &Date| date.year() > 0)
         .ok_or(FieldRule::DATE)
 }
@@ -117,8 +117,8 @@ pub(crate) fn parse_date(text: &str) -> Result<Date, FieldRule> {
 /// unable to parse.
 pub(crate) fn is_clock_time(text: &str) -> bool {
     let parts = text.split(':').map(|part| {
-        let is_written = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
-        if is_written {
+        let has_two_digits = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+        if has_two_digits {
             part.parse::<i8>().ok()
         } else {
             None
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_of_day_is_one_that_a_clock_shows() {
+    fn a_time_of_day_is_at_most_23_59_59() {
         for time in ["00:00:00", "10:30:59", "23:59:59"] {
             assert!(is_clock_time(time), "{time}");
         }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_is_visible_and_reads_in_its_order() {
+    fn an_identifier_has_no_invisible_and_no_direction_characters() {
         assert_eq!(
             check_identifier("INV 001/\u{e9}-\u{4e2d}", 20).unwrap(),
             "INV 001/\u{e9}-\u{4e2d}"

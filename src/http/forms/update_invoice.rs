@@ -64,23 +64,25 @@ pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<Up
 
 fn read_line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
     let item_id = reader.optional("item_id").id().map(ItemId);
-    let is_spelled_out = !reader.has("item_id");
+    let has_no_item_id = !reader.has("item_id");
     let item_name = reader
-        .required_if(is_spelled_out, "item_name")
+        .required_if(has_no_item_id, "item_name")
         .text(TEXT_CHARS_MAX);
     let item_no = reader.optional("item_no").identifier(TEXT_CHARS_MAX);
     let item_type = reader
-        .required_if(is_spelled_out, "item_type")
+        .required_if(has_no_item_id, "item_type")
         .word(ItemType::parse, ItemType::allowed_words);
     let tax_category = reader
-        .required_if(is_spelled_out, "tax_category")
+        .required_if(has_no_item_id, "tax_category")
         .code(ReferenceList::TaxCategories);
-    let is_new = |kind: ItemType| is_spelled_out && item_type == Some(kind);
+    let is_new_item = |kind: ItemType| has_no_item_id && item_type == Some(kind);
     let product_category =
-        read_product_code(reader.required_if(is_new(ItemType::Product), "product_category"));
+        read_product_code(reader.required_if(is_new_item(ItemType::Product), "product_category"));
     let service_category =
-        read_service_code(reader.required_if(is_new(ItemType::Service), "service_category"));
-    let quantity = reader.required("quantity").amount(AmountBounds::HUNDREDTH);
+        read_service_code(reader.required_if(is_new_item(ItemType::Service), "service_category"));
+    let quantity = reader
+        .required("quantity")
+        .amount(AmountBounds::AT_LEAST_HUNDREDTH);
     let unit_price = reader
         .required("unit_price")
         .amount(AmountBounds::NOT_NEGATIVE);
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_stands_for_name_type_and_tax_category() {
+    fn an_item_id_replaces_name_type_and_tax_category() {
         let line = json!({ "item_id": 7, "quantity": 1, "unit_price": 5, "price_unit": "EA" });
         let body = with_member(&testing::update_invoice(), "/lines/0", Some(line));
         let form = read_with(body, form).unwrap().value;
@@ -339,8 +341,8 @@ mod tests {
             "/invoice_category",
             Some(json!("b2c")),
         );
-        for at in ["/customer/tin", "/customer/business_description"] {
-            body = with_member(&body, at, None);
+        for pointer in ["/customer/tin", "/customer/business_description"] {
+            body = with_member(&body, pointer, None);
         }
         assert_eq!(broken_rules(read_with(body, form)), [""; 0]);
     }

@@ -36,25 +36,28 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<AcceptedForm<ValidDocument>, Faults> {
-    let (read, unknown) =
+    let (accepted, unknown_paths) =
         reader::read_with_unknown_paths(body, catalog, |reader| read_fields(reader, taxpayer))?;
-    let mut fields = normalize(body.clone(), &unknown);
+    let mut fields = normalize(body.clone(), &unknown_paths);
     // The authority accepts a missing customer only for B2C, so B2C is assumed if the category is missing too.
-    let consumer = (!fields.contains_key(CUSTOMER_FIELD)).then_some(Category::B2C);
+    let assumed_category = (!fields.contains_key(CUSTOMER_FIELD)).then_some(Category::B2C);
     for party in [SUPPLIER_FIELD, CUSTOMER_FIELD] {
         if let Some(Value::Object(party)) = fields.get_mut(party) {
             replace_invalid_contacts(party);
         }
     }
-    let document =
-        AuthorityDocument::new(fields, read.value.category.or(consumer), read.value.status);
+    let document = AuthorityDocument::new(
+        fields,
+        accepted.value.category.or(assumed_category),
+        accepted.value.status,
+    );
     let value = ValidDocument {
-        irn: read.value.irn,
+        irn: accepted.value.irn,
         document,
     };
     Ok(AcceptedForm {
         value,
-        warnings: read.warnings,
+        warnings: accepted.warnings,
     })
 }
 
@@ -120,8 +123,8 @@ pub(crate) fn read_fields(
     })
 }
 
-/// Checks the supplier or the customer. Only the supplier needs a telephone. An invalid telephone or email is no fault,
-/// nor is a tax number other than the taxpayer's: the caller is only warned that Submit refuses such a value.
+/// Checks the supplier or the customer. Only the supplier needs a telephone. An invalid telephone, an invalid email and
+/// a tax number other than the taxpayer's only cause a warning that Submit refuses the value.
 fn check_party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_CHARS_MAX);
     let tin = reader.required("tin").identifier(TEXT_CHARS_MAX);
@@ -163,16 +166,16 @@ fn check_dated_payment_means(reader: &mut Reader<'_>) -> Option<()> {
     code.zip(due).map(drop)
 }
 
-/// Removes an invalid telephone and replaces an invalid email. The authority would stop at either and check nothing
-/// else.
+/// Removes an invalid telephone and replaces an invalid email. The authority would stop at an invalid value and check
+/// no other field.
 fn replace_invalid_contacts(party: &mut Map<String, Value>) {
     let text = |name: &str| party.get(name).and_then(Value::as_str);
-    let is_odd_telephone = text("telephone").is_some_and(|text| !is_telephone(text));
-    let is_odd_email = text("email").is_some_and(|text| !is_email(text));
-    if is_odd_telephone {
+    let is_invalid_telephone = text("telephone").is_some_and(|text| !is_telephone(text));
+    let is_invalid_email = text("email").is_some_and(|text| !is_email(text));
+    if is_invalid_telephone {
         party.remove("telephone");
     }
-    if is_odd_email {
+    if is_invalid_email {
         party.insert("email".to_owned(), Value::from(PLACEHOLDER_EMAIL));
     }
 }
@@ -194,7 +197,7 @@ mod tests {
 
     #[test]
     fn every_required_field_is_required() {
-        let own = [
+        let validate_only = [
             "/due_date",
             "/tax_point_date",
             "/tax_currency_code",
@@ -211,7 +214,7 @@ mod tests {
             "/tax_total/0/tax_subtotal/0/tax_category/id",
             "/tax_total/0/tax_subtotal/0/tax_category/percent",
         ];
-        for paths in [DOCUMENT_REQUIRED, &own[..]] {
+        for paths in [DOCUMENT_REQUIRED, &validate_only[..]] {
             check_required(&body(), paths, |reader| read_fields(reader, None));
         }
     }
@@ -379,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_no_buyer_and_no_category_means_a_consumer() {
+    fn the_category_is_b2c_without_a_customer_and_a_category() {
         let uncategorised = with_member(&body(), "/invoice_category", None);
         assert_eq!(
             document_and_warnings(uncategorised.clone())
@@ -393,12 +396,12 @@ mod tests {
         assert_eq!(
             document_and_warnings(business).0["invoice_kind"],
             "B2B",
-            "what was said is not changed"
+            "a category in the body is not changed"
         );
     }
 
     #[test]
-    fn formats_that_are_not_checked_are_not_put_to_the_authority() {
+    fn an_invalid_telephone_or_email_is_not_sent_to_the_authority() {
         let odd = with_member(
             &body(),
             "/accounting_supplier_party/telephone",
@@ -423,12 +426,12 @@ mod tests {
             document["accounting_customer_party"]["email"],
             PLACEHOLDER_EMAIL
         );
-        let begins: Vec<_> = warnings
+        let first_words: Vec<_> = warnings
             .iter()
             .filter_map(|warning| warning.split(' ').next())
             .collect();
         assert_eq!(
-            begins,
+            first_words,
             [
                 "accounting_supplier_party.telephone",
                 "accounting_customer_party.email"
@@ -437,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_speaks_the_authoritys_words() {
+    fn the_document_has_the_names_and_words_of_the_authority() {
         let (document, warnings) = document_and_warnings(with_member(
             &body(),
             "/payment_status",

@@ -20,16 +20,17 @@ const ID_CHARS_MAX: usize = 100;
 /// The maximum length of the IRN of a report, in characters (spec.md).
 pub(crate) const REPORTED_IRN_CHARS_MAX: usize = 100;
 
-/// Reads a report. `is_of_another` is true if the body's `integrator_service_id` is the service id of another taxpayer.
+/// Reads a report. `names_another_taxpayer` is true if the body's `integrator_service_id` is the service id of another
+/// taxpayer.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
-    is_of_another: bool,
+    names_another_taxpayer: bool,
 ) -> Option<RunRequest> {
     ownership::read_optional_business_id(reader, taxpayer);
     let agent_tin = reader.required("agent_tin").identifier(TIN_CHARS_MAX);
     let beneficiary_tin = reader.required("beneficiary_tin").identifier(TIN_CHARS_MAX);
-    let irn = ownership::read_irn_up_to(reader, taxpayer, REPORTED_IRN_CHARS_MAX);
+    let irn = ownership::read_irn_with_max(reader, taxpayer, REPORTED_IRN_CHARS_MAX);
     let currency = reader.required("currency").currency();
     let item_description = reader
         .required("item_description")
@@ -43,7 +44,7 @@ pub(crate) fn read(
     let service_id = reader
         .required("integrator_service_id")
         .identifier(ID_CHARS_MAX);
-    if is_of_another {
+    if names_another_taxpayer {
         reader.report_fault(
             "integrator_service_id",
             FieldRule::other("own", "must not be the service id of another taxpayer"),
@@ -81,7 +82,7 @@ pub(crate) fn read(
     })
 }
 
-/// The amounts of a report.
+/// The amounts of a report, and the digits of their currency.
 #[derive(Debug, Clone, Copy)]
 struct ReportSums {
     base: Amount,
@@ -109,12 +110,13 @@ impl ReportSums {
             ));
         }
         if status == VatStatus::StandardVat {
-            let due = self.rate.percent_share(self.base);
+            let expected_vat = self.rate.percent_share(self.base);
             let tolerance = TOLERANCE.max(Amount::smallest_amount(self.digits));
-            let off = due.filter(|due| !due.is_within(tolerance, self.vat));
-            if let Some(due) = off {
+            let deviating_vat =
+                expected_vat.filter(|expected_vat| !expected_vat.is_within(tolerance, self.vat));
+            if let Some(expected_vat) = deviating_vat {
                 reader.warn(format!(
-                    "vat_calculated is {}, but vat_rate of base_amount is {due}",
+                    "vat_calculated is {}, but vat_rate of base_amount is {expected_vat}",
                     self.vat
                 ));
             }
@@ -128,7 +130,7 @@ impl ReportSums {
     }
 }
 
-/// Returns a warning if the sale of a report is yet to come.
+/// Returns a warning if the sale of a report is in the future.
 pub(crate) fn future_date_warning(request: &RunRequest, today: Date) -> Option<String> {
     let RunPayload::Report(report) = &request.payload else {
         return None;
@@ -242,14 +244,17 @@ mod tests {
             ("/business_id", Some(json!("odd")), "business_id: uuid"),
         ];
         check(&body(), &cases, |reader| read(reader, None, false));
-        let of_another = read_with(body(), |reader| read(reader, None, true));
-        assert_eq!(broken_rules(of_another), ["integrator_service_id: own"]);
+        let read_for_another = read_with(body(), |reader| read(reader, None, true));
+        assert_eq!(
+            broken_rules(read_for_another),
+            ["integrator_service_id: own"]
+        );
     }
 
     #[test]
-    fn amounts_that_do_not_fit_each_other_are_told() {
+    fn amounts_that_do_not_fit_each_other_get_a_warning() {
         let standard = with_member(&body(), "/vat_status", Some(json!("STANDARD_VAT")));
-        for (path, value, told) in [
+        for (path, value, expected) in [
             ("/vat_status", json!("STANDARD_VAT"), ""),
             ("/total_amount", json!(5), "come to 107.50"),
             ("/other_taxes", number("0.5"), "come to 108.00"),
@@ -262,27 +267,30 @@ mod tests {
             let warnings = form.unwrap().warnings;
             assert_eq!(
                 warnings.len(),
-                usize::from(!told.is_empty()),
+                usize::from(!expected.is_empty()),
                 "{warnings:?}"
             );
-            assert!(warnings.concat().contains(told), "{told}: {warnings:?}");
+            assert!(
+                warnings.concat().contains(expected),
+                "{expected}: {warnings:?}"
+            );
         }
         let negative = with_member(&standard, "/base_amount", Some(json!(-1)));
         let form = read_with(negative, |reader| read(reader, None, false)).unwrap();
         assert_eq!(form.warnings[0], "base_amount is below zero");
-        for (today, is_told) in [("2026-11-20", true), ("2026-11-21", false)] {
+        for (today, has_warning) in [("2026-11-20", true), ("2026-11-21", false)] {
             let warning = future_date_warning(&form.value, today.parse().unwrap());
-            assert_eq!(warning.is_some(), is_told, "{today}");
+            assert_eq!(warning.is_some(), has_warning, "{today}");
         }
     }
 
     #[test]
-    fn a_vat_that_is_rounded_to_the_currency_is_not_off() {
+    fn a_vat_that_is_rounded_to_the_digits_of_the_currency_gets_no_warning() {
         let mut catalog = catalog();
         let currencies =
             json!([{ "code": "JPY", "decimal_digits": 0 }, { "code": "NGN", "decimal_digits": 2 }]);
         catalog.load(ReferenceList::Currencies, &currencies);
-        for (currency, vat, total, is_told) in [
+        for (currency, vat, total, has_warning) in [
             ("NGN", "75.75", "1085.75", false),
             ("NGN", "76", "1086", true),
             ("JPY", "76", "1086", false),
@@ -298,20 +306,24 @@ mod tests {
             let read = |reader: &mut Reader<'_>| read(reader, None, false);
             let form = reader::read(&object(body), &catalog, read).unwrap();
             let warnings = form.warnings;
-            assert_eq!(!warnings.is_empty(), is_told, "{currency}: {warnings:?}");
+            assert_eq!(
+                !warnings.is_empty(),
+                has_warning,
+                "{currency}: {warnings:?}"
+            );
         }
     }
 
     #[test]
     fn the_authority_gets_its_own_words_and_numbers_as_texts() {
-        let sent = |body: Value| {
+        let document_for_authority = |body: Value| {
             let RunRequest { irn, payload } = read_with(body, |reader| read(reader, None, false))
                 .unwrap()
                 .value;
             payload.document(&irn)
         };
         assert_eq!(
-            sent(body()),
+            document_for_authority(body()),
             json!({
                 "agent_tin": "12345678-0001", "beneficiary_tin": "87654321-0001",
                 "irn": "INV001-94AD90FB-20261121", "currency": "NGN", "item_description": "Rice",
@@ -320,16 +332,17 @@ mod tests {
                 "integrator_service_id": "94AD90FB", "vat_status": "ZERO_VAT"
             })
         );
-        let taxed = sent(with_member(&body(), "/other_taxes", Some(number("1.25"))));
+        let taxed =
+            document_for_authority(with_member(&body(), "/other_taxes", Some(number("1.25"))));
         assert_eq!(taxed["other_taxes"], "1.25");
-        for (word, upstream) in [
+        for (word, authority_word) in [
             ("STANDARD_VAT", "STANDARD_VAT"),
             ("EXEMPT", "EXEMPT"),
             ("NON_VATABLE", "NON_VATABLE"),
         ] {
             assert_eq!(
-                sent(with_member(&body(), "/vat_status", Some(json!(word))))["vat_status"],
-                upstream
+                document_for_authority(with_member(&body(), "/vat_status", Some(json!(word))))["vat_status"],
+                authority_word
             );
         }
     }

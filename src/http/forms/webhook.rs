@@ -48,7 +48,7 @@ pub(crate) enum FieldNeed {
     Optional,
 }
 
-/// Reads the names of the events that an endpoint gets. Leaves out blank names, and warns of unknown ones.
+/// Reads the names of the events that an endpoint gets. Leaves out blank names, and warns of unknown names.
 pub(crate) fn read_enabled_events(reader: &mut Reader<'_>, need: FieldNeed) -> Option<Vec<String>> {
     let field = match need {
         FieldNeed::Required => reader.required(EVENTS_FIELD),
@@ -64,22 +64,22 @@ pub(crate) fn read_enabled_events(reader: &mut Reader<'_>, need: FieldNeed) -> O
         let sentence = format!("must not have more than {EVENT_NAMES_MAX} different names");
         reader.report_fault(EVENTS_FIELD, FieldRule::other("max", sentence));
     }
-    let unknown = names.iter().flatten().filter(|name| !is_event_name(name));
-    let unknown: Vec<_> = unknown
+    let unknown_names = names.iter().flatten().filter(|name| !is_event_name(name));
+    let unknown_events: Vec<_> = unknown_names
         .take(20)
         .map(|name| unknown_event_sentence(name))
         .collect();
-    if !unknown.is_empty() {
-        reader.warn(format!("unknown event: {}", unknown.join(", ")));
+    if !unknown_events.is_empty() {
+        reader.warn(format!("unknown event: {}", unknown_events.join(", ")));
     }
     names
 }
 
 pub(crate) fn read_retry_schedule(reader: &mut Reader<'_>) -> RetryScheduleChange {
-    let own = reader
+    let delays = reader
         .optional(SCHEDULE_FIELD)
         .whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
-    match own {
+    match delays {
         Some(delays) => RetryScheduleChange::Own(delays),
         None if reader.is_null(SCHEDULE_FIELD) => RetryScheduleChange::Shared,
         None => RetryScheduleChange::Keep,
@@ -89,13 +89,13 @@ pub(crate) fn read_retry_schedule(reader: &mut Reader<'_>) -> RetryScheduleChang
 /// Reads the requested type of the signing secret. The default is HMAC, a secret that both sides know.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "forms are read alike, and this one requires nothing"
+    reason = "every form returns an `Option`, and this form requires no field"
 )]
 pub(crate) fn read_secret_type(reader: &mut Reader<'_>) -> Option<SecretType> {
-    let kind = reader
+    let secret_type = reader
         .optional("type")
         .word(SecretType::parse, SecretType::allowed_words);
-    Some(kind.unwrap_or(SecretType::Hmac))
+    Some(secret_type.unwrap_or(SecretType::Hmac))
 }
 
 /// Reads a URL that the address policy allows this service to call.
@@ -250,13 +250,19 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_shared_unless_a_key_pair_is_asked_for() {
-        let kind = |body| read_with(body, read_secret_type).map(|form| form.value);
-        assert_eq!(kind(json!({})).unwrap(), SecretType::Hmac);
-        assert_eq!(kind(json!({ "type": null })).unwrap(), SecretType::Hmac);
-        assert_eq!(kind(json!({ "type": "hmac" })).unwrap(), SecretType::Hmac);
+    fn the_secret_type_is_hmac_by_default() {
+        let secret_type = |body| read_with(body, read_secret_type).map(|form| form.value);
+        assert_eq!(secret_type(json!({})).unwrap(), SecretType::Hmac);
         assert_eq!(
-            kind(json!({ "type": "Ed25519" })).unwrap(),
+            secret_type(json!({ "type": null })).unwrap(),
+            SecretType::Hmac
+        );
+        assert_eq!(
+            secret_type(json!({ "type": "hmac" })).unwrap(),
+            SecretType::Hmac
+        );
+        assert_eq!(
+            secret_type(json!({ "type": "Ed25519" })).unwrap(),
             SecretType::Ed25519
         );
         for odd in [json!("rsa"), json!("v1a")] {
@@ -274,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn events_left_out_are_not_the_same_as_none() {
+    fn absent_events_stay_and_an_empty_list_disables_all() {
         let policy = AddressPolicy::default();
         let url = json!({ "webhook_url": "https://example.com/hook" });
         let events = |body| {
@@ -288,12 +294,12 @@ mod tests {
             events(with_member(&url, "/enabled_events", Some(json!([])))),
             Some(vec![])
         );
-        let unknown = with_member(
+        let body = with_member(
             &url,
             "/enabled_events",
             Some(json!(["invoice.created", "odd", "invoice.transmited"])),
         );
-        let form = read_with(unknown, |reader| read(reader, &policy)).unwrap();
+        let form = read_with(body, |reader| read(reader, &policy)).unwrap();
         assert_eq!(
             form.warnings,
             ["unknown event: odd, invoice.transmited (did you mean invoice.transmitted?)"]
@@ -302,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_left_out_stays_and_null_is_the_deployments() {
+    fn an_absent_schedule_stays_and_null_restores_the_default() {
         let policy = AddressPolicy::default();
         let url = json!({ "webhook_url": "https://example.com/hook" });
         for (sent, change) in [
@@ -335,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_named_twice_is_kept_and_warned_of_once() {
+    fn a_duplicate_event_name_is_kept_once_and_warned_of_once() {
         let policy = AddressPolicy::default();
         let events = json!([
             "odd",

@@ -43,7 +43,7 @@ pub(crate) fn read_new(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Optio
 
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "forms are read alike, and this one requires nothing"
+    reason = "every form returns an `Option`, and this form requires no field"
 )]
 pub(crate) fn read_change(
     reader: &mut Reader<'_>,
@@ -108,28 +108,28 @@ mod tests {
     }
 
     #[test]
-    fn a_change_keeps_what_is_left_out_and_null_removes_a_description() {
+    fn an_absent_field_stays_and_null_removes_a_description() {
         let policy = AddressPolicy::default();
         let change = |body| {
             read_with(body, |reader| read_change(reader, &policy))
                 .unwrap()
                 .value
         };
-        let nothing = EndpointChange {
+        let unchanged = EndpointChange {
             url: None,
             enabled_events: None,
             description: SettingChange::Keep,
             retry_schedule: RetryScheduleChange::Keep,
         };
-        assert_eq!(change(json!({})), nothing);
+        assert_eq!(change(json!({})), unchanged);
         let cleared = change(json!({ "description": null, "retry_schedule_s": null }));
         assert_eq!(
             (cleared.description, cleared.retry_schedule),
             (SettingChange::Unset, RetryScheduleChange::Shared)
         );
-        let named = change(json!({ "description": "The warehouse", "enabled_events": [] }));
+        let described = change(json!({ "description": "The warehouse", "enabled_events": [] }));
         assert_eq!(
-            (named.description, named.enabled_events),
+            (described.description, described.enabled_events),
             (SettingChange::Set("The warehouse".to_owned()), Some(vec![]))
         );
     }

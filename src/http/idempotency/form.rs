@@ -40,12 +40,12 @@ const TOKEN_FIELD: &str = "once";
 const CSRF_FIELD: &str = "csrf";
 const DONE_NOTICE: &str = "This was done already.";
 const UNKNOWN_OUTCOME_NOTICE: &str = "This was sent before, and its outcome is not known. Check the state below before you send it again.";
-/// The number of times that a repeated form looks for the outcome of the first one, and the pause between two looks.
-const OUTCOME_LOOKS_MAX: u32 = 50;
-const OUTCOME_LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// The number of times that a repeated form looks for the outcome of the first one, and the pause between two checks.
+const OUTCOME_CHECKS_MAX: u32 = 50;
+const OUTCOME_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// The number of times that a repeated form looks for the answer to the first one after its command was executed. The
 /// answer is missing after a crash.
-const ANSWER_LOOKS_MAX: u32 = 10;
+const ANSWER_CHECKS_MAX: u32 = 10;
 
 /// The page that shows the result of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +120,7 @@ pub(crate) async fn session_token(
     let session =
         sessions::find_without_extending(&state.store, &token, settings.limits, state.now())
             .await?;
-    Ok(session.map(|_in_force| token))
+    Ok(session.map(|_valid_session| token))
 }
 
 fn read_sent_form(
@@ -139,11 +139,14 @@ fn read_sent_form(
     Ok(SentForm { claim, page })
 }
 
-/// Returns the nearest path above the form's own that exists.
+/// Returns the nearest existing path above the path of the form.
 fn parent_page_path(request: &HttpRequest) -> String {
-    let own = request.path();
-    let mut above = own.match_indices('/').rev().map(|(end, _)| &own[..end]);
-    above
+    let own_path = request.path();
+    let mut parent_paths = own_path
+        .match_indices('/')
+        .rev()
+        .map(|(end, _)| &own_path[..end]);
+    parent_paths
         .find(|path| request.resource_map().has_resource(path))
         .unwrap_or("/")
         .to_owned()
@@ -161,21 +164,21 @@ fn make_claim(
         .iter()
         .filter(|(name, _)| name == TOKEN_FIELD)
         .map(|(_, value)| value);
-    let once = tokens.next().filter(|token| !token.is_empty())?;
+    let token = tokens.next().filter(|token| !token.is_empty())?;
     if tokens.next().is_some() {
         return None;
     }
-    let wanted = fields
+    let content_fields = fields
         .iter()
         .filter(|(name, _)| name != TOKEN_FIELD && name != CSRF_FIELD);
-    let parts = wanted.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let parts = content_fields.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
     let request: Vec<_> = std::iter::once(path.as_bytes()).chain(parts).collect();
     let expires_at = state
         .now()
         .saturating_add(state.settings.idempotency_keep)
         .unwrap_or(Timestamp::MAX);
     Some(IdempotencyClaim::for_form(
-        session, once, &request, expires_at,
+        session, token, &request, expires_at,
     ))
 }
 
@@ -186,15 +189,15 @@ fn token_missing_error() -> ApiError {
 
 /// Stores the intent, or waits for the outcome of the form that stored it first.
 async fn store_intent_or_wait(state: &ApiState, form: &SentForm) -> Result<FormStatus, ApiError> {
-    let mut answer_looks = 0;
-    for _ in 0..OUTCOME_LOOKS_MAX {
-        if let Some(done) = idempotency::find(&state.store, &form.claim, state.now()).await? {
-            if done.answer.is_some() || answer_looks == ANSWER_LOOKS_MAX {
-                let page = result_path(form, done);
+    let mut answer_checks = 0;
+    for _ in 0..OUTCOME_CHECKS_MAX {
+        if let Some(stored_key) = idempotency::find(&state.store, &form.claim, state.now()).await? {
+            if stored_key.answer.is_some() || answer_checks == ANSWER_CHECKS_MAX {
+                let page = result_path(form, stored_key);
                 return Ok(FormStatus::Repeated(go_to(&page, DONE_NOTICE)));
             }
-            answer_looks += 1;
-            sleep(OUTCOME_LOOK_INTERVAL).await;
+            answer_checks += 1;
+            sleep(OUTCOME_CHECK_INTERVAL).await;
             continue;
         }
         let intent = KeyEntry {
@@ -205,7 +208,7 @@ async fn store_intent_or_wait(state: &ApiState, form: &SentForm) -> Result<FormS
         if idempotency::store_key_without_command(&state.store, intent, state.now()).await? {
             return Ok(FormStatus::First);
         }
-        sleep(OUTCOME_LOOK_INTERVAL).await;
+        sleep(OUTCOME_CHECK_INTERVAL).await;
     }
     Ok(FormStatus::Repeated(go_to(
         &form.page,
@@ -215,8 +218,11 @@ async fn store_intent_or_wait(state: &ApiState, form: &SentForm) -> Result<FormS
 
 /// Returns the address to which the first form redirected. If the first form showed a page directly, that page is not
 /// shown again, and the address is the form's result page.
-fn result_path(form: &SentForm, done: StoredKey) -> String {
-    let headers = done.answer.map(|answer| answer.headers).unwrap_or_default();
+fn result_path(form: &SentForm, stored_key: StoredKey) -> String {
+    let headers = stored_key
+        .answer
+        .map(|answer| answer.headers)
+        .unwrap_or_default();
     headers
         .into_iter()
         .next()
@@ -232,7 +238,7 @@ async fn store_outcome(
 ) {
     let status = response.status();
     let is_refused = response.response().error().is_some();
-    let stored = if !is_refused && (status.is_success() || status.is_redirection()) {
+    let result = if !is_refused && (status.is_success() || status.is_redirection()) {
         let location = response
             .headers()
             .get(LOCATION)
@@ -249,7 +255,7 @@ async fn store_outcome(
     } else {
         Ok(())
     };
-    if let Err(error) = stored {
+    if let Err(error) = result {
         tracing::warn!(%error, "the outcome of a form could not be stored");
     }
 }

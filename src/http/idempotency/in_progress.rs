@@ -5,11 +5,11 @@ use std::sync::Arc;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 
-use crate::domain::access::claim::IdempotencyClaim;
+use crate::domain::access::claim::{Fingerprint, IdempotencyClaim};
 
 /// The requests in progress. The map contains the fingerprint of each request, by the id of its idempotency claim.
 #[derive(Debug, Clone, Default)]
-pub struct InProgressRequests(Arc<DashMap<String, String>>);
+pub struct InProgressRequests(Arc<DashMap<String, Fingerprint>>);
 
 /// Marks a request as in progress until this guard is dropped.
 #[derive(Debug)]
@@ -32,10 +32,10 @@ impl InProgressRequests {
     ) -> Result<InProgressGuard, KeyInUse> {
         match self.0.entry(claim.id.clone()) {
             Entry::Occupied(other) => Err(KeyInUse {
-                is_same_request: *other.get() == claim.fingerprint,
+                is_same_request: other.get().is_same_request(&claim.fingerprint),
             }),
-            Entry::Vacant(place) => {
-                place.insert(claim.fingerprint.clone());
+            Entry::Vacant(vacant) => {
+                vacant.insert(claim.fingerprint.clone());
                 Ok(InProgressGuard {
                     in_progress: self.clone(),
                     id: claim.id.clone(),
@@ -60,7 +60,7 @@ mod tests {
     use crate::domain::access::caller::KeyKind;
 
     #[test]
-    fn a_key_is_in_one_hand_at_a_time() {
+    fn a_key_is_used_by_one_request_at_a_time() {
         let claim = |body: &[u8]| {
             IdempotencyClaim::new(
                 KeyOwner {
@@ -73,7 +73,7 @@ mod tests {
             )
         };
         let in_progress = InProgressRequests::default();
-        let place = in_progress.begin_request(&claim(b"a")).unwrap();
+        let guard = in_progress.begin_request(&claim(b"a")).unwrap();
         assert_eq!(
             in_progress.begin_request(&claim(b"a")).unwrap_err(),
             KeyInUse {
@@ -86,7 +86,7 @@ mod tests {
                 is_same_request: false
             }
         );
-        drop(place);
+        drop(guard);
         assert!(in_progress.begin_request(&claim(b"b")).is_ok());
     }
 }

@@ -40,11 +40,11 @@ fn check_key(key: &HeaderValue) -> Result<&str, Fault> {
     }
 }
 
-fn header_fault(rule: &'static str, what: &str) -> Fault {
+fn header_fault(rule: &'static str, problem: &str) -> Fault {
     Fault::new(
         HEADER_NAME,
         rule,
-        format!("The {HEADER_NAME} header {what}."),
+        format!("The {HEADER_NAME} header {problem}."),
     )
 }
 

@@ -1,8 +1,8 @@
 //! A request with an idempotency key, from its arrival to its response.
 //!
 //! `answer_write` runs around the handler. It returns the response that is stored for the key, or executes the request
-//! and stores its response. A repeated key is accepted only with the same body, which the policy middleware has read
-//! before. The handler sends its command through `IdempotentRequest`, so that the response is stored in the transaction
+//! and stores its response. A repeated key is accepted only with the same request; the policy middleware has read its
+//! body before. The handler sends its command through `IdempotentRequest`, so that the response is stored in the transaction
 //! of the command. A stored response is replayed with `idempotent-replayed: true`. Temporary failures are not stored.
 
 use std::convert::Infallible;
@@ -15,18 +15,16 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, web};
-use jiff::Timestamp;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::handle::{OnceClaim, Render, TaxpayerError, TaxpayerHandle};
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::http::extract::acting_taxpayer::TAXPAYER_ID_HEADER;
-use crate::http::extract::body_text::BodyText;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::in_progress::{InProgressGuard, KeyInUse};
 use crate::http::idempotency::key::idempotency_key;
+use crate::http::idempotency::request_claim::make_claim;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -66,7 +64,7 @@ pub(crate) async fn answer_write(
         Err(error) => Ok(request.error_response(error)),
         Ok(KeyStatus::Unkeyed) => next.call(request).await,
         Ok(KeyStatus::Repeated(answer)) => Ok(request.into_response(answer)),
-        Ok(KeyStatus::First(claim, _place)) => {
+        Ok(KeyStatus::First(claim, _guard)) => {
             request.extensions_mut().insert(claim.clone());
             let (request, answer) = next.call(request).await?.into_parts();
             let answer = store_final_response(state, claim, &request, answer)
@@ -86,45 +84,16 @@ async fn look_up_key(
         return Ok(KeyStatus::Unkeyed);
     };
     let claim = make_claim(state, account, &key, request);
-    let place = state
+    let guard = state
         .in_progress
         .begin_request(&claim)
         .map_err(key_in_use_error)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
-        None => Ok(KeyStatus::First(claim, place)),
-        Some(taken) => repeated_response(state, &claim, taken)
+        None => Ok(KeyStatus::First(claim, guard)),
+        Some(stored_key) => repeated_response(state, &claim, stored_key)
             .await
             .map(KeyStatus::Repeated),
     }
-}
-
-/// Makes the claim of a request. Requests are the same if method, path with query, body and `x-taxpayer-id` are equal.
-fn make_claim(
-    state: &ApiState,
-    account: KeyOwner,
-    key: &str,
-    request: &ServiceRequest,
-) -> IdempotencyClaim {
-    let extensions = request.extensions();
-    let body = extensions
-        .get::<BodyText>()
-        .map_or(&[][..], |body| &body.bytes);
-    let target = request
-        .uri()
-        .path_and_query()
-        .map_or("", |target| target.as_str());
-    let acting = request
-        .headers()
-        .get(TAXPAYER_ID_HEADER)
-        .map_or(&[][..], |value| value.as_bytes());
-    let parts = [
-        request.method().as_str().as_bytes(),
-        target.as_bytes(),
-        acting,
-        body,
-    ];
-    let expires_at = state.now().saturating_add(state.settings.idempotency_keep);
-    IdempotencyClaim::new(account, key, &parts, expires_at.unwrap_or(Timestamp::MAX))
 }
 
 fn key_in_use_error(occupied: KeyInUse) -> ApiError {
@@ -136,8 +105,8 @@ fn key_in_use_error(occupied: KeyInUse) -> ApiError {
 }
 
 fn key_reused_error() -> ApiError {
-    let message =
-        "This Idempotency-Key came with another request before; a new request needs a new key";
+    let message = "This Idempotency-Key came with another request before. To repeat that request, send it as it was; \
+                   use a new key only for something that is to be done in addition";
     ApiError::new(ErrorCode::IdempotencyKeyReused, message)
 }
 
@@ -152,12 +121,12 @@ fn secret_shown_once_error() -> ApiError {
 async fn repeated_response(
     state: &ApiState,
     claim: &IdempotencyClaim,
-    taken: StoredKey,
+    stored_key: StoredKey,
 ) -> Result<HttpResponse, ApiError> {
-    if taken.fingerprint != claim.fingerprint {
+    if !stored_key.fingerprint.is_same_request(&claim.fingerprint) {
         return Err(key_reused_error());
     }
-    if let Some(answer) = taken.answer {
+    if let Some(answer) = stored_key.answer {
         return Ok(replayed_response(answer));
     }
     // The first request may have rotated an API key and ended before all processes knew the new key. Waits for them.
@@ -177,9 +146,9 @@ async fn store_final_response(
         .and_then(|error| error.as_error::<ApiError>());
     // If another request with the same key was first, its response is returned.
     if error.is_some_and(may_result_from_first_request)
-        && let Some(taken) = idempotency::find(&state.store, &claim, state.now()).await?
+        && let Some(stored_key) = idempotency::find(&state.store, &claim, state.now()).await?
     {
-        return repeated_response(state, &claim, taken).await;
+        return repeated_response(state, &claim, stored_key).await;
     }
     match error {
         Some(error) if is_final_refusal(error) => {
@@ -256,9 +225,9 @@ impl IdempotentRequest {
             return Ok(show(&taxpayers.send(taxpayer, command).await?));
         };
         let show = Arc::new(show);
-        let rendered = Arc::clone(&show);
+        let render_answer = Arc::clone(&show);
         let render: Render<C::Output> =
-            Arc::new(move |output| to_stored_response(rendered(output).into()));
+            Arc::new(move |output| to_stored_response(render_answer(output).into()));
         let once = OnceClaim {
             claim,
             render: Some(render),
@@ -306,20 +275,20 @@ fn to_stored_response(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
 }
 
 /// Rebuilds the response that was stored.
-fn rebuild_response(kept: StoredResponse) -> HttpResponse {
-    let mut answer = HttpResponse::build(StatusCode::from_u16(kept.status).unwrap_or_default());
-    for (name, value) in kept.headers {
+fn rebuild_response(stored: StoredResponse) -> HttpResponse {
+    let mut answer = HttpResponse::build(StatusCode::from_u16(stored.status).unwrap_or_default());
+    for (name, value) in stored.headers {
         answer.append_header((name, value));
     }
-    answer.body(kept.body)
+    answer.body(stored.body)
 }
 
 /// Rebuilds the response that was stored, and marks it as a replay. A stored failure also counts as a failure in the
 /// access log.
-fn replayed_response(kept: StoredResponse) -> HttpResponse {
-    let is_failure = kept.status >= StatusCode::BAD_REQUEST.as_u16();
-    let failure = is_failure.then(|| LoggedFailure::from_stored_body(&kept.body));
-    let mut answer = rebuild_response(kept);
+fn replayed_response(stored: StoredResponse) -> HttpResponse {
+    let is_failure = stored.status >= StatusCode::BAD_REQUEST.as_u16();
+    let failure = is_failure.then(|| LoggedFailure::from_stored_body(&stored.body));
+    let mut answer = rebuild_response(stored);
     answer
         .headers_mut()
         .insert(REPLAYED_HEADER, HeaderValue::from_static("true"));
@@ -329,9 +298,9 @@ fn replayed_response(kept: StoredResponse) -> HttpResponse {
     answer
 }
 
-/// Returns true for a success that has to be stored now. Three kinds are not: a 202, because the same request later
-/// returns the outcome or continues the work; a response with a secret, marked by `Cache-Control`; and one that the
-/// command has already stored.
+/// Returns true for a success that has to be stored now. Three kinds of success are not stored: a 202, because the same
+/// request later returns the outcome or continues the work; a response with a secret, marked by `Cache-Control`; and a
+/// response that the command has already stored.
 fn must_be_stored(answer: &HttpResponse) -> bool {
     let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
     let is_already_stored = answer.extensions().get::<StoredByCommand>().is_some();
@@ -356,7 +325,7 @@ fn may_result_from_first_request(error: &ApiError) -> bool {
 /// is stored for the key. Faults of the body are not final, because the caller may correct the body and keep the key.
 /// Errors about the key itself are not final either, because they say nothing about the request.
 fn is_final_refusal(error: &ApiError) -> bool {
-    let is_form = matches!(
+    let is_never_final = matches!(
         error.code,
         ErrorCode::ValidationFailed
             | ErrorCode::IrnMalformed
@@ -368,8 +337,8 @@ fn is_final_refusal(error: &ApiError) -> bool {
     matches!(
         error.status,
         StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY
-    ) && !is_form
-        && !error.is_passing
+    ) && !is_never_final
+        && !error.is_temporary
 }
 
 #[cfg(test)]
@@ -413,9 +382,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_first_request_may_have_caused_is_answered_as_the_first_request_was() {
+    fn a_refusal_that_the_first_request_may_have_caused_gets_the_first_answer() {
         let all = ErrorCode::ALL.iter().copied();
-        let found: Vec<_> = all
+        let codes: Vec<_> = all
             .filter(|code| may_result_from_first_request(&ApiError::new(*code, "")))
             .collect();
         let expected = [
@@ -424,11 +393,11 @@ mod tests {
             ErrorCode::AlreadyAcknowledged,
             ErrorCode::PreconditionFailed,
         ];
-        assert_eq!(found, expected);
+        assert_eq!(codes, expected);
     }
 
     #[test]
-    fn an_answer_is_given_again_as_it_was() {
+    fn a_replayed_answer_equals_the_first_one() {
         let first = || {
             HttpResponse::Created()
                 .insert_header(("content-type", "application/json"))
@@ -436,30 +405,32 @@ mod tests {
                 .append_header(("x-system-warning", "two"))
                 .body("{\"success\":true}")
         };
-        let again = replayed_response(to_stored_response(first()).unwrap());
-        assert_eq!(again.headers().get(REPLAYED_HEADER).unwrap(), "true");
-        let mut again = to_stored_response(again).unwrap();
-        again
+        let replayed = replayed_response(to_stored_response(first()).unwrap());
+        assert_eq!(replayed.headers().get(REPLAYED_HEADER).unwrap(), "true");
+        let mut replayed = to_stored_response(replayed).unwrap();
+        replayed
             .headers
             .retain(|(name, _)| name != REPLAYED_HEADER.as_str());
         let mut first = to_stored_response(first()).unwrap();
-        again.headers.sort();
+        replayed.headers.sort();
         first.headers.sort();
-        assert_eq!(again, first);
+        assert_eq!(replayed, first);
     }
 
     #[test]
-    fn a_refusal_that_is_given_again_has_its_code_in_the_logs() {
+    fn a_replayed_refusal_has_its_code_in_the_logs() {
         let body = r#"{"success":false,"error_code":"INVOICE_LOCKED"}"#;
         for (status, code) in [(409, Some("INVOICE_LOCKED")), (200, None)] {
-            let again = replayed_response(StoredResponse {
+            let replayed = replayed_response(StoredResponse {
                 status,
                 headers: Vec::new(),
                 body: body.to_owned(),
             });
-            let told = again.extensions();
-            let told = told.get::<LoggedFailure>().map(|failure| failure.code);
-            assert_eq!(told, code, "{status}");
+            let extensions = replayed.extensions();
+            let logged_code = extensions
+                .get::<LoggedFailure>()
+                .map(|failure| failure.code);
+            assert_eq!(logged_code, code, "{status}");
         }
     }
 

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | the header | `key` |
 //! | the requests in progress | `in_progress` |
+//! | the parts that make two requests the same | `request_claim` |
 //! | a request with a key, from its arrival to its response | `keyed_request` |
 //! | a form of a page, whose token is its key | `form` |
 
@@ -15,6 +16,7 @@ mod form;
 pub(super) mod in_progress;
 mod key;
 mod keyed_request;
+mod request_claim;
 
 pub(crate) use form::{ResultPage, answer_form, new_token, session_token};
 pub use in_progress::InProgressRequests;

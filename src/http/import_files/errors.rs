@@ -1,5 +1,5 @@
-//! The errors of an imported file, as a CSV file. That of a large file is sent while the errors are read, one stored
-//! piece after the other.
+//! The errors of an imported file, as a CSV file. For a large import, this file is sent while the errors are read, one
+//! stored piece after the other.
 
 use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse, Responder as _};
@@ -16,7 +16,7 @@ use crate::store::invoices::imports;
 
 const CSV_UTF8_TYPE: &str = "text/csv; charset=utf-8";
 
-/// Sends the error file of an import. `right` is that of the reader, who may lose it during a long download.
+/// Sends the error file of an import. `right` is the right of the reader, who may lose it during a long download.
 pub(crate) async fn send_error_file(
     state: web::Data<ApiState>,
     taxpayer: TaxpayerId,
@@ -62,12 +62,11 @@ struct ErrorFileReader {
     import_no: String,
     /// The header line; empty once it has been sent.
     header: String,
-    /// The number of the next piece.
-    piece: i64,
+    next_piece: i64,
     right: ReadingRight,
 }
 
-/// Streams the header and then the errors of the pieces that are imported so far. Breaks off when the reader loses the
+/// Streams the header and then the errors of the pieces that are imported so far. Aborts when the reader loses the
 /// right to read.
 fn stream_errors(
     state: web::Data<ApiState>,
@@ -81,7 +80,7 @@ fn stream_errors(
         taxpayer,
         import_no,
         header,
-        piece: 0,
+        next_piece: 0,
         right,
     };
     stream::try_unfold(reader, |mut reader| async {
@@ -94,11 +93,12 @@ fn stream_errors(
             taxpayer: reader.taxpayer,
             import_no: &reader.import_no,
         };
-        let found = import_pieces::error_rows_from_piece(&reader.state.store, key, reader.piece)
-            .await
-            .inspect_err(|error| tracing::error!(%error, "a download broke off"))?;
-        Ok(found.map(|(rows, next)| {
-            reader.piece = next;
+        let rows =
+            import_pieces::error_rows_from_piece(&reader.state.store, key, reader.next_piece)
+                .await
+                .inspect_err(|error| tracing::error!(%error, "a download broke off"))?;
+        Ok(rows.map(|(rows, next)| {
+            reader.next_piece = next;
             (Bytes::from(rows), reader)
         }))
     })

@@ -3,17 +3,15 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use timing::clock;
 use tokio::task::spawn_blocking;
 
 use crate::actors::taxpayer::commands::{ImportInvoices, PlannedInvoices, PreviewImport};
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::actors::turn_gate::BudgetPortion;
 use crate::domain::import::pieces::{FilePieces, Piece};
-use crate::domain::import::record::Import;
+use crate::domain::import::record::{Import, import_batch_number};
 use crate::domain::import::source::ImportForm;
 use crate::domain::import::ubl_parties::ImportAccount;
-use crate::domain::invoice::batch;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::SharedCatalog;
@@ -25,15 +23,15 @@ use crate::store::Store;
 use crate::store::invoices::import_pieces::{self, ImportKey, NewImport, PieceParseOptions};
 
 /// A preview ends after the piece with which it has read this many documents.
-const PREVIEWED_MAX: usize = 10_000;
+const PREVIEWED_DOCUMENTS_MAX: usize = 10_000;
 
 pub(crate) struct LargeFile {
     pub(super) text: LargeText,
     pub(super) import_no: String,
     pub(super) form: ImportForm,
-    pub(super) source: PieceParseOptions,
+    pub(super) parse_options: PieceParseOptions,
     pub(super) taxpayer: Taxpayer,
-    /// Counts this bulk request as in progress until it is dropped.
+    /// Counts this bulk request as in progress until this value is dropped.
     pub(super) _turn: BudgetPortion,
 }
 
@@ -50,7 +48,7 @@ pub(super) struct LargeText {
 pub(super) struct PieceReader {
     pub(super) import_no: String,
     pub(super) form: ImportForm,
-    pub(super) source: PieceParseOptions,
+    pub(super) parse_options: PieceParseOptions,
     pub(super) account: ImportAccount,
     pub(super) today: Date,
     pub(super) catalog: SharedCatalog,
@@ -61,12 +59,12 @@ pub(super) struct PieceReader {
 impl PieceReader {
     /// Reads a piece on another thread. Returns the reader too, for the next piece.
     pub(super) async fn read(self, piece: Piece) -> Result<(ImportInvoices, Self), ApiError> {
-        let read = spawn_blocking(move || self.to_command(&piece).map(|command| (command, self)));
-        Ok(read.await.map_err(ApiError::internal)??)
+        let task = spawn_blocking(move || self.to_command(&piece).map(|command| (command, self)));
+        Ok(task.await.map_err(ApiError::internal)??)
     }
 
     fn to_command(&self, piece: &Piece) -> Result<ImportInvoices, Fault> {
-        let PieceParseOptions { format, profile } = &self.source;
+        let PieceParseOptions { format, profile } = &self.parse_options;
         let source = piece.read(*format, &profile.columns)?;
         let catalog = self.catalog.get();
         let context = ImportContext {
@@ -104,7 +102,7 @@ impl LargeFile {
         for (number, piece) in cuts.pieces(&text).enumerate() {
             import_pieces::store_piece(store, key, number, piece, now).await?;
         }
-        let batch_no = batch::draw_batch_number(now, &mut clock::system_rng());
+        let batch_no = import_batch_number(&self.import_no, now);
         let start = Import::start(
             self.import_no.clone(),
             self.form,
@@ -112,12 +110,12 @@ impl LargeFile {
             cuts.document_count(),
         );
         let import = Import { warnings, ..start };
-        let new = NewImport {
+        let new_import = NewImport {
             import,
-            source: self.source,
+            source: self.parse_options,
             pieces: cuts.piece_count(),
         };
-        Ok(import_pieces::start_import(store, taxpayer, new, now).await?)
+        Ok(import_pieces::start_import(store, taxpayer, new_import, now).await?)
     }
 
     /// Returns the outcome that an import would have for the first documents. Changes nothing. `send` sends the preview
@@ -144,14 +142,14 @@ impl LargeFile {
         let mut reader = PieceReader {
             import_no: self.import_no,
             form: self.form,
-            source: self.source,
+            parse_options: self.parse_options,
             account: ImportAccount::from(&self.taxpayer),
             today: state.latest_day(),
             catalog: state.catalog.clone(),
             documents_before: 0,
         };
         for piece in cuts.pieces(&text) {
-            if import.counts.total() >= PREVIEWED_MAX {
+            if import.counts.total() >= PREVIEWED_DOCUMENTS_MAX {
                 import.warnings.push(format!(
                     "The preview shows the first {} of {} invoices.",
                     import.counts.total(),
@@ -159,13 +157,13 @@ impl LargeFile {
                 ));
                 break;
             }
-            let (invoices, again) = reader.read(piece).await?;
+            let (invoices, returned_reader) = reader.read(piece).await?;
             let (part, plan) = send(PreviewImport { invoices, planned }).await?;
             planned = plan;
             import.add_piece(part);
             reader = PieceReader {
                 documents_before: import.counts.total(),
-                ..again
+                ..returned_reader
             };
         }
         Ok(import)

@@ -52,18 +52,21 @@ fn find_parameter(text: &str, wanted: &str) -> Option<String> {
 pub(super) fn find_file(body: &[u8], boundary: &str) -> Result<FileField, ApiError> {
     let delimiter = format!("\r\n--{boundary}");
     let first = delimiter.trim_start().as_bytes();
-    let mut at = if body.starts_with(first) {
+    let mut position = if body.starts_with(first) {
         first.len()
     } else {
         find_bytes(body, delimiter.as_bytes(), 0).ok_or_else(malformed_error)? + delimiter.len()
     };
-    let mut found = None;
+    let mut file = None;
     for _ in 0..FIELDS_MAX {
-        if body.get(at..).is_some_and(|rest| rest.starts_with(b"--")) {
+        if body
+            .get(position..)
+            .is_some_and(|rest| rest.starts_with(b"--"))
+        {
             let message = "The form must have a field with the name `file`.";
-            return found.ok_or_else(|| file_fault("required", message).into());
+            return file.ok_or_else(|| file_fault("required", message).into());
         }
-        let headers_start = find_bytes(body, b"\r\n", at).ok_or_else(malformed_error)?;
+        let headers_start = find_bytes(body, b"\r\n", position).ok_or_else(malformed_error)?;
         let headers_end =
             find_bytes(body, b"\r\n\r\n", headers_start).ok_or_else(malformed_error)?;
         if headers_end - headers_start > HEADER_BYTES_MAX {
@@ -75,12 +78,12 @@ pub(super) fn find_file(body: &[u8], boundary: &str) -> Result<FileField, ApiErr
         let headers = String::from_utf8_lossy(&body[headers_start..headers_end]);
         let bytes = start.min(end)..end;
         let field = file_field(&headers, bytes);
-        if found.is_some() && field.is_some() {
+        if file.is_some() && field.is_some() {
             let message = "The form has more than one field with the name `file`: send each file in a request of its own.";
             return Err(file_fault("duplicate", message).into());
         }
-        found = found.or(field);
-        at = end + delimiter.len();
+        file = file.or(field);
+        position = end + delimiter.len();
     }
     Err(malformed_error())
 }
@@ -105,10 +108,10 @@ fn file_field(headers: &str, bytes: Range<usize>) -> Option<FileField> {
 
 fn find_bytes(body: &[u8], wanted: &[u8], from: usize) -> Option<usize> {
     let rest = body.get(from..)?;
-    let found = rest
+    let position = rest
         .windows(wanted.len())
         .position(|window| window == wanted);
-    found.map(|at| from + at)
+    position.map(|position| from + position)
 }
 
 fn malformed_error() -> ApiError {
@@ -135,8 +138,8 @@ mod tests {
     #[test]
     fn the_field_with_the_file_is_found() {
         let file = Some("a;b.csv".to_owned());
-        let kind = Some("text/csv".to_owned());
-        let expected = Some(("a,b\r\n--not\r\n".to_owned(), kind, file));
+        let content_type = Some("text/csv".to_owned());
+        let expected = Some(("a,b\r\n--not\r\n".to_owned(), content_type, file));
         assert_eq!(find_content(FORM), expected);
         assert_eq!(find_content(&format!("preamble\r\n{FORM}")), expected);
         let empty = "--B\r\nContent-Disposition: form-data; name=file\r\n\r\n\r\n--B--";
@@ -158,16 +161,16 @@ mod tests {
             let parts: String = parts.map(|(name, text)| part(name, text)).collect();
             let found = find_file(format!("{parts}--B--").as_bytes(), "B");
             assert_eq!(found.is_err(), is_refused, "{names:?}");
-            let said = found.err().map(|error| format!("{error:?}"));
+            let message = found.err().map(|error| format!("{error:?}"));
             assert_eq!(
-                said.is_some_and(|said| said.contains("more than one field")),
+                message.is_some_and(|message| message.contains("more than one field")),
                 is_refused
             );
         }
     }
 
     #[test]
-    fn forms_that_break_off_or_have_no_file_are_refused() {
+    fn incomplete_forms_and_forms_without_a_file_are_refused() {
         for end in 0..FORM.len() - "--\r\n".len() {
             assert_eq!(find_content(&FORM[..end]), None, "{}", &FORM[..end]);
         }

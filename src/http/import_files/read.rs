@@ -1,4 +1,4 @@
-//! Reads a file. A small one becomes one command; a large one is cut into pieces.
+//! Reads a file. A small file becomes one command. A large file is cut into pieces.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,21 +63,21 @@ enum SizedFile {
 pub(crate) async fn read(
     state: &ApiState,
     id: TaxpayerId,
-    wanted: &FileRequest,
+    request: &FileRequest,
     body: BodyText,
 ) -> Result<PreparedImport, ApiError> {
-    let finder = wanted.clone();
-    let found = body
-        .process_in_turn(state, move |body| find_file(&finder, body))
+    let file_request = request.clone();
+    let sent_file = body
+        .process_in_turn(state, move |body| find_file(&file_request, body))
         .await??;
     let SentFile {
         file,
         format,
         digest,
-    } = found;
+    } = sent_file;
     let profile = import_profiles::owned_by(state.store.reader(), id).await?;
-    let import_no = import_number(&file_digest(&digest, format, wanted.form, &profile));
-    if !wanted.is_preview
+    let import_no = import_number(&file_digest(&digest, format, request.form, &profile));
+    if !request.is_preview
         && let Some(import) = imports::find_owned_by_number(&state.store, id, &import_no).await?
         && import.state() != ImportState::Stopped
     {
@@ -87,15 +87,15 @@ pub(crate) async fn read(
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     taxpayer.check_may_create_invoices(state.settings.verification)?;
     let turn = file.wait_for_bulk_turn(state).await?;
-    refuse_table_for_full_form(format, wanted.form)?;
+    refuse_table_for_full_form(format, request.form)?;
     let file = match measure_file(state, format, &profile, file).await? {
         SizedFile::Small(file) => file,
         SizedFile::Large(text) => {
             return Ok(PreparedImport::Large(Box::new(LargeFile {
                 text,
                 import_no,
-                form: wanted.form,
-                source: PieceParseOptions { format, profile },
+                form: request.form,
+                parse_options: PieceParseOptions { format, profile },
                 taxpayer,
                 _turn: turn,
             })));
@@ -103,7 +103,7 @@ pub(crate) async fn read(
     };
     let task = ImportTask {
         format,
-        form: wanted.form,
+        form: request.form,
         profile,
         import_no,
         account: ImportAccount::from(&taxpayer),
@@ -121,8 +121,8 @@ struct SentFile {
     digest: String,
 }
 
-fn find_file(wanted: &FileRequest, mut body: BodyText) -> Result<SentFile, ApiError> {
-    let (format, bytes) = wanted.find_file(&body.bytes)?;
+fn find_file(request: &FileRequest, mut body: BodyText) -> Result<SentFile, ApiError> {
+    let (format, bytes) = request.find_file(&body.bytes)?;
     body.bytes.truncate(bytes.end);
     body.bytes.drain(..bytes.start);
     let digest = hex::encode(Sha256::digest(&body.bytes));
@@ -155,7 +155,7 @@ async fn measure_file(
     mut file: BodyText,
 ) -> Result<SizedFile, ApiError> {
     let bytes_max = state.settings.bulk_bytes_max;
-    let room = match format {
+    let memory = match format {
         FileFormat::Ubl => return Ok(SizedFile::Small(file)),
         FileFormat::Xlsx => {
             file.unpacked_bytes = unpacked_bytes(&file.bytes)?;
@@ -167,7 +167,7 @@ async fn measure_file(
     let names = profile.columns.clone();
     let sized = file.process_in_turn(state, move |file| {
         let sized = to_sized_file(format, &names, bytes_max, file);
-        drop(room);
+        drop(memory);
         sized
     });
     Ok(sized.await??)
@@ -239,8 +239,8 @@ impl ImportTask {
     /// Reads the file on another thread if it is large.
     async fn read(self, state: &ApiState, file: BodyText) -> Result<ImportInvoices, ApiError> {
         let bytes = estimate_memory_bytes(self.format, &file.bytes)?;
-        let read = file.read_file(state, bytes, move |file| self.into_command(file));
-        Ok(read.await??)
+        let command = file.read_file(state, bytes, move |file| self.into_command(file));
+        Ok(command.await??)
     }
 
     fn into_command(self, file: &[u8]) -> Result<ImportInvoices, Fault> {

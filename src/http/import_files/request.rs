@@ -85,7 +85,7 @@ impl FileRequest {
         let format = by_type.or(by_name).ok_or_else(|| {
             let sent = field.content_type.as_deref().map_or_else(
                 || "a name without a known ending".to_owned(),
-                |kind| header_excerpt("content-type", &kind.replace('\0', "?")),
+                |content_type| header_excerpt("content-type", &content_type.replace('\0', "?")),
             );
             unsupported_error(&format!("a field with {sent}"))
         })?;
@@ -100,7 +100,7 @@ fn find_file_location(headers: &HeaderMap) -> Result<FileLocation, ApiError> {
     if let Some(boundary) = multipart::boundary(text) {
         return Ok(FileLocation::Field(boundary));
     }
-    // A body without a type is JSON, as everywhere.
+    // A body without a type is JSON, as in all other requests.
     let format = match text.trim() {
         "" => Some(FileFormat::Json),
         text => format_for_content_type(text),
@@ -183,12 +183,16 @@ mod tests {
             let request = TestRequest::default()
                 .insert_header((CONTENT_TYPE, content_type))
                 .to_http_request();
-            let found = FileRequest::new(&request)
-                .and_then(|wanted| wanted.find_file(body.as_bytes()).map(|(format, _)| format));
-            let refused = found.unwrap_err();
+            let format = FileRequest::new(&request)
+                .and_then(|request| request.find_file(body.as_bytes()).map(|(format, _)| format));
+            let refused = format.unwrap_err();
             assert_eq!(refused.code, ErrorCode::UnsupportedMediaType);
-            let told = format!("; you sent {sent}");
-            assert!(refused.message.ends_with(&told), "{}", refused.message);
+            let expected_end = format!("; you sent {sent}");
+            assert!(
+                refused.message.ends_with(&expected_end),
+                "{}",
+                refused.message
+            );
         }
     }
 

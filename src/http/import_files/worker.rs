@@ -32,11 +32,11 @@ pub const IMPORTS_MAX: usize = 2;
 const PIECES_PER_TURN: usize = 20;
 /// The reason that people see for a stopped import. The log has the cause.
 const STOPPED_REASON: &str = "The next invoices of the file could not be read or stored.";
-/// The wait before another try if the command of a piece is refused, for example because the taxpayer may not create
+/// The delay before a retry if the command of a piece is refused, for example because the taxpayer may not create
 /// invoices now.
-const REFUSED_DELAY: Duration = Duration::from_mins(1);
+const REFUSED_RETRY_DELAY: Duration = Duration::from_mins(1);
 /// The interval at which an import checks whether its taxpayer is still paused.
-const PAUSED_DELAY: Duration = Duration::from_secs(5);
+const PAUSED_RECHECK_DELAY: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub struct ImportWorker {
@@ -55,7 +55,7 @@ impl ImportWorker {
         let Some(key) = ImportKey::parse_lane_key(&lease.key) else {
             return release_lane(&self.store, lease, None).await;
         };
-        let mut ahead = None;
+        let mut prepared = None;
         for _ in 0..PIECES_PER_TURN {
             if self
                 .taxpayers
@@ -63,7 +63,7 @@ impl ImportWorker {
                 .find(key.taxpayer)
                 .is_some()
             {
-                return release_lane(&self.store, lease, Some(PAUSED_DELAY)).await;
+                return release_lane(&self.store, lease, Some(PAUSED_RECHECK_DELAY)).await;
             }
             let next = match import_pieces::next_piece(&self.store, key).await {
                 Ok(Some(next)) => next,
@@ -73,7 +73,7 @@ impl ImportWorker {
                 }
                 Err(error) => return Err(error),
             };
-            match self.import_piece(key, next, &mut ahead).await {
+            match self.import_piece(key, next, &mut prepared).await {
                 // Stale: another process has imported the piece.
                 Ok(()) | Err(PieceError::Command(TaxpayerError::Store(StoreError::Stale))) => {}
                 Err(
@@ -93,45 +93,45 @@ impl ImportWorker {
                 Err(error) => {
                     let import = &lease.key;
                     tracing::warn!(import, %error, "failed to import a piece of a file; will retry");
-                    return release_lane(&self.store, lease, Some(REFUSED_DELAY)).await;
+                    return release_lane(&self.store, lease, Some(REFUSED_RETRY_DELAY)).await;
                 }
             }
         }
         release_lane(&self.store, lease, Some(Duration::ZERO)).await
     }
 
-    /// Imports a piece. Meanwhile reads the following piece into `ahead`, for the next call.
+    /// Imports a piece. Meanwhile reads the following piece into `prepared`, for the next call.
     async fn import_piece(
         &self,
         key: ImportKey<'_>,
         next: NextPiece,
-        ahead: &mut Option<PreparedPiece>,
+        prepared: &mut Option<PreparedPiece>,
     ) -> Result<(), PieceError> {
         let NextPiece {
             import,
-            source,
+            source: parse_options,
             number,
             piece,
         } = next;
-        let mut invoices = match ahead.take().filter(|ahead| ahead.number == number) {
-            Some(ahead) => ahead.invoices,
+        let mut invoices = match prepared.take().filter(|piece| piece.number == number) {
+            Some(prepared) => prepared.invoices,
             None => {
-                self.read_piece(key, import.form, source.clone(), piece)
+                self.read_piece(key, import.form, parse_options.clone(), piece)
                     .await?
             }
         };
         invoices.file.documents_before = import.counts.total();
-        let read_ahead = self.read_ahead(key, import.form, source, number + 1);
+        let read_ahead = self.read_ahead(key, import.form, parse_options, number + 1);
         let command = ImportPiece {
             invoices,
             number,
             so_far: import,
         };
-        let sent = join!(self.taxpayers.send(key.taxpayer, command), read_ahead);
+        let results = join!(self.taxpayers.send(key.taxpayer, command), read_ahead);
         // If the following piece could not be read now, it is read again when it is imported, and a failure is reported
         // then.
-        *ahead = sent.1.ok().flatten();
-        sent.0?;
+        *prepared = results.1.ok().flatten();
+        results.0?;
         Ok(())
     }
 
@@ -140,16 +140,16 @@ impl ImportWorker {
         &self,
         key: ImportKey<'_>,
         form: ImportForm,
-        source: PieceParseOptions,
+        parse_options: PieceParseOptions,
         number: i64,
     ) -> Result<Option<PreparedPiece>, PieceError> {
-        let found = import_pieces::find_piece_by_number(&self.store, key, number)
+        let piece = import_pieces::find_piece_by_number(&self.store, key, number)
             .await
             .map_err(TaxpayerError::Store)?;
-        let Some(piece) = found else {
+        let Some(piece) = piece else {
             return Ok(None);
         };
-        let invoices = self.read_piece(key, form, source, piece).await?;
+        let invoices = self.read_piece(key, form, parse_options, piece).await?;
         Ok(Some(PreparedPiece { number, invoices }))
     }
 
@@ -157,7 +157,7 @@ impl ImportWorker {
         &self,
         key: ImportKey<'_>,
         form: ImportForm,
-        source: PieceParseOptions,
+        parse_options: PieceParseOptions,
         piece: Piece,
     ) -> Result<ImportInvoices, PieceError> {
         let taxpayer = taxpayers::find_by_id(self.store.reader(), key.taxpayer)
@@ -167,14 +167,14 @@ impl ImportWorker {
         let reader = PieceReader {
             import_no: key.import_no.to_owned(),
             form,
-            source,
+            parse_options,
             account: ImportAccount::from(&taxpayer),
             today: later_current_date(self.clock.now(), self.utc_offset),
             catalog: self.catalog.clone(),
             documents_before: 0,
         };
-        let read = reader.read(piece).await;
-        let (invoices, _) = read.map_err(|error| PieceError::Unreadable(Box::new(error)))?;
+        let result = reader.read(piece).await;
+        let (invoices, _) = result.map_err(|error| PieceError::Unreadable(Box::new(error)))?;
         Ok(invoices)
     }
 
@@ -191,11 +191,12 @@ impl ImportWorker {
             cause,
             "stopped the import of a file, whose next piece fails each time"
         );
-        // Both in one transaction: if the same file is sent again, it finds the import stopped and creates a new lane.
+        // Both changes are one transaction: if the same file is sent again, that request finds the import stopped and
+        // creates a new lane.
         let tx = self.store.begin().await?;
         match import_pieces::stop_import(&tx, key, STOPPED_REASON).await {
-            // The state of a corrupt record cannot be stored, but its lane is deleted, so that the import is not tried
-            // for ever.
+            // The state of a corrupt record cannot be stored, but its lane is deleted, so that the import is not
+            // retried for ever.
             Ok(()) | Err(StoreError::Corrupt { .. }) => {}
             Err(error) => return Err(error),
         }

@@ -22,11 +22,11 @@ use crate::http::metrics::process::ProcessStats;
 use crate::http::state::ApiState;
 
 /// The time span, up to now, whose calls show the current state of the authority.
-const MOMENT: SignedDuration = SignedDuration::from_secs(10);
+const RECENT_CALLS_SPAN: SignedDuration = SignedDuration::from_secs(10);
 /// The time span over which the breakers count failures.
 const BREAKER_WINDOW: SignedDuration = SignedDuration::from_secs(30);
-/// The time after a fault of the database in which queries may still wait because of it.
-const FAULT_LINGERS: SignedDuration = SignedDuration::from_secs(10);
+/// The time after a fault of the database in which queries may still wait because of the fault.
+const FAULT_AFTER_EFFECTS: SignedDuration = SignedDuration::from_secs(10);
 /// The directory below which Linux shows the control groups (version 2).
 const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
@@ -36,14 +36,14 @@ const QUARTER_HOUR: SignedDuration = SignedDuration::from_mins(15);
 /// Takes a sample of the counters, of the queue of runs and of the lanes that replicas hold.
 pub(super) fn take_sample(state: &ApiState) {
     let counters = state.tree.counters().snapshot();
-    let mut answered = [AnsweredCalls::default(); Operation::ALL.len()];
+    let mut answered_calls = [AnsweredCalls::default(); Operation::ALL.len()];
     let mut throttled_calls = 0;
     for stats in state.authority.call_stats() {
         match stats.outcome {
             CallOutcome::Succeeded | CallOutcome::Refused | CallOutcome::NotFound => {
-                let sum = &mut answered[stats.operation as usize];
+                let sum = &mut answered_calls[stats.operation as usize];
                 sum.calls += stats.calls;
-                sum.took += stats.duration;
+                sum.duration += stats.duration;
             }
             CallOutcome::Throttled => throttled_calls += stats.calls,
             _ => {}
@@ -55,7 +55,7 @@ pub(super) fn take_sample(state: &ApiState) {
         broken_answers: state.traffic.broken_answers(),
         failed_authentications: state.traffic.failed_authentications(),
         throttled_calls,
-        answered,
+        answered_calls,
         receivers_reached: state.delivery.durations.receivers_reached.get(),
         receivers_unreachable: state.delivery.durations.receivers_unreachable.get(),
         slow_read_waits: state.store.metrics().read_waits.slow.get(),
@@ -68,22 +68,24 @@ pub(super) fn take_sample(state: &ApiState) {
         let untaken = counts.work.untaken.iter().find(|(kind, _)| *kind == "run");
         let length = untaken.map_or(0, |(_, group)| group.count);
         lock(&state.incidents.queue_lengths).record(counts.counted_at, length);
-        let mut last_held = lock(&state.incidents.last_held);
+        let mut held_lanes = lock(&state.incidents.last_held_lanes);
         for lanes in &counts.lanes {
-            last_held.record(counts.counted_at, lanes.kind.as_str(), lanes.leased);
+            held_lanes.record(counts.counted_at, lanes.kind.as_str(), lanes.leased);
         }
     }
 }
 
 pub(super) fn gather_situation(state: &ApiState) -> Situation {
     let growth = |span| lock(&state.incidents.samples).growth_within(span);
-    let window = growth(BREAKER_WINDOW);
+    let breaker_window = growth(BREAKER_WINDOW);
     let counts = state.database_counts.last_counts();
     let mut work = counts.as_ref().map(|counts| counts.work.clone());
     if let Some(work) = &mut work {
-        let last_held = lock(&state.incidents.last_held);
+        let held_lanes = lock(&state.incidents.last_held_lanes);
         for (kind, lanes) in &mut work.untaken {
-            lanes.since = lanes.since.map(|due| last_held.last_held_or_due(kind, due));
+            lanes.since = lanes
+                .since
+                .map(|due| held_lanes.last_held_or_due(kind, due));
         }
     }
     let taxpayers = state.tree.busy_actors(kinds::TAXPAYER);
@@ -95,10 +97,10 @@ pub(super) fn gather_situation(state: &ApiState) -> Situation {
             slow_read_waits: growth(connection_wait_span(state)).slow_read_waits,
         },
         authority: AuthorityFacts {
-            receivers_reached: window.receivers_reached,
-            receivers_unreachable: window.receivers_unreachable,
+            receivers_reached: breaker_window.receivers_reached,
+            receivers_unreachable: breaker_window.receivers_unreachable,
             held_operations: operations_in_outage(state, outage_since.is_some()),
-            ..authority_facts(state, &growth(MOMENT))
+            ..authority_facts(state, &growth(RECENT_CALLS_SPAN))
         },
         actors: ActorFacts {
             failure: state.tree.readiness().err(),
@@ -133,11 +135,11 @@ fn connection_wait_span(state: &ApiState) -> SignedDuration {
 
 /// Returns the part of the last minute that lies after the last fault of the database and its after-effects.
 fn span_after_fault(since_fault: SignedDuration) -> SignedDuration {
-    let calm = since_fault.saturating_sub(FAULT_LINGERS);
+    let calm = since_fault.saturating_sub(FAULT_AFTER_EFFECTS);
     calm.clamp(SignedDuration::ZERO, MINUTE)
 }
 
-fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
+fn authority_facts(state: &ApiState, recent: &CounterSample) -> AuthorityFacts {
     let breakers = state.authority.breakers();
     let tripped = breakers.iter().filter(|breaker| breaker.is_tripped);
     let tripped = tripped.map(|breaker| {
@@ -155,13 +157,16 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
         .filter(|breaker| breaker.state != BreakerState::Closed);
     AuthorityFacts {
         // If the authority still answers calls, it is not silent, even if the probes fail.
-        is_silent: state.health.is_authority_silent() && !moment.has_answers(),
+        is_silent: state.health.is_authority_silent() && !recent.has_answers(),
         has_accepted_key: has_accepted_key(state, &breakers, own_key.is_some()),
         refused_keys: refused_keys(state, own_key),
         last_causes,
-        throttled_calls: moment.throttled_calls,
-        calls: call_facts(moment),
-        answered_at: breakers.iter().filter_map(|one| one.answered_at).max(),
+        throttled_calls: recent.throttled_calls,
+        calls: call_facts(recent),
+        answered_at: breakers
+            .iter()
+            .filter_map(|breaker| breaker.answered_at)
+            .max(),
         tripped_operations: tripped.collect(),
         has_held_runs: breakers
             .iter()
@@ -209,7 +214,9 @@ fn refused_keys(state: &ApiState, own_key: Option<RefusedKey>) -> Vec<(String, R
 fn has_accepted_key(state: &ApiState, breakers: &[BreakerView], is_own_refused: bool) -> bool {
     let is_own_accepted = !is_own_refused
         && !state.stopping.is_requested()
-        && breakers.iter().any(|one| one.calls > one.failures);
+        && breakers
+            .iter()
+            .any(|breaker| breaker.calls > breaker.failures);
     let own_id = &state.replicas.identity().id;
     let list = state.replicas.last_list();
     let mut others = list
@@ -220,7 +227,7 @@ fn has_accepted_key(state: &ApiState, breakers: &[BreakerView], is_own_refused: 
 
 /// Returns the operations whose breaker is open for all callers. A breaker stays open until the next call, so an open
 /// breaker alone says nothing about the authority now. If no outage is recorded, a breaker without a failure in the
-/// last minute is therefore left out. So is one that is open because of a fault of ours that is over.
+/// last minute is therefore left out. A breaker that is open because of a past fault of ours is left out, too.
 fn operations_in_outage(state: &ApiState, is_outage_recorded: bool) -> Vec<&'static str> {
     let now = state.now();
     let has_failed_lately = |breaker: &BreakerView| {
@@ -236,15 +243,18 @@ fn operations_in_outage(state: &ApiState, is_outage_recorded: bool) -> Vec<&'sta
         .collect()
 }
 
-fn call_facts(moment: &CounterSample) -> Vec<CallFacts> {
-    let operations = Operation::ALL.into_iter().zip(moment.answered);
+fn call_facts(recent: &CounterSample) -> Vec<CallFacts> {
+    let operations = Operation::ALL.into_iter().zip(recent.answered_calls);
     operations
         .map(|(operation, answered)| {
             let calls = u32::try_from(answered.calls).unwrap_or(u32::MAX);
             CallFacts {
                 operation: operation.name(),
                 answered: answered.calls,
-                mean: answered.took.checked_div(calls).unwrap_or(Duration::ZERO),
+                mean: answered
+                    .duration
+                    .checked_div(calls)
+                    .unwrap_or(Duration::ZERO),
             }
         })
         .collect()

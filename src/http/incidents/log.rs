@@ -34,7 +34,7 @@ type IncidentKey = (&'static str, String);
 /// The incidents and samples that this process remembers. Pages and metrics read the last report, without a query.
 #[derive(Debug, Default)]
 pub struct IncidentLog {
-    last: Mutex<Arc<IncidentReport>>,
+    last_report: Mutex<Arc<IncidentReport>>,
     /// The beginnings of the present incidents. An incident that is over is removed.
     beginnings: Mutex<HashMap<IncidentKey, IncidentStart>>,
     /// Set while the authority refuses the key of this process.
@@ -43,14 +43,14 @@ pub struct IncidentLog {
     database_fault_at: Mutex<Option<Timestamp>>,
     pub(crate) samples: Mutex<CounterSamples>,
     pub(crate) queue_lengths: Mutex<QueueLengths>,
-    pub(crate) last_held: Mutex<LastHeldLanes>,
+    pub(crate) last_held_lanes: Mutex<LastHeldLanes>,
     /// The highest concurrency limit that each operation has had.
     pub(crate) highest_limits: Mutex<HashMap<&'static str, u32>>,
 }
 
 impl IncidentLog {
     pub(crate) fn last_report(&self) -> Arc<IncidentReport> {
-        Arc::clone(&lock(&self.last))
+        Arc::clone(&lock(&self.last_report))
     }
 
     /// Finds the incidents of a situation, and keeps them as the last report.
@@ -66,14 +66,14 @@ impl IncidentLog {
             for mut finding in (kind.find)(situation) {
                 // The facts may have been counted a while ago, so the end that they name may have passed meanwhile.
                 finding.until = finding.until.filter(|at| *at > situation.now);
-                let case = if finding.may_change_cause {
+                let key = if finding.may_change_cause {
                     (kind.name, String::new())
                 } else {
                     (kind.name, finding.cause.clone())
                 };
-                let known = beginnings.get(&case).copied();
+                let known = beginnings.get(&key).copied();
                 let beginning = find_start(&finding, known, situation.now);
-                present.insert(case, beginning);
+                present.insert(key, beginning);
                 incidents.push(Incident {
                     kind,
                     since: beginning.at,
@@ -88,12 +88,12 @@ impl IncidentLog {
             incidents,
             counted_at,
         });
-        *lock(&self.last) = Arc::clone(&report);
+        *lock(&self.last_report) = Arc::clone(&report);
         report
     }
 
-    /// Records the operations at whose last calls the authority refused the key of this process; none if it accepts the
-    /// key.
+    /// Records the operations at whose last calls the authority refused the key of this process. `operations` is empty
+    /// if the authority accepts the key.
     pub(crate) fn record_refused_key(
         &self,
         operations: Vec<String>,
@@ -128,19 +128,19 @@ impl IncidentLog {
     }
 }
 
-/// Returns the beginning of an incident: the earlier of the recorded beginning (`known`) and the one that the data
-/// shows now. The data may no longer show the real beginning, because part of the incident may be over.
+/// Returns the beginning of an incident: the earlier of the recorded beginning (`known`) and the beginning that the
+/// data shows now. The data may no longer show the real beginning, because part of the incident may be over.
 fn find_start(finding: &Finding, known: Option<IncidentStart>, now: Timestamp) -> IncidentStart {
     let from_data = finding.since.map(|at| IncidentStart {
         at: at.min(now),
         is_first_sight: finding.is_since_first_sight,
     });
-    let known = known.map(|one| IncidentStart {
-        at: one.at.min(now),
-        ..one
+    let known = known.map(|known| IncidentStart {
+        at: known.at.min(now),
+        ..known
     });
     let beginnings = [known, from_data].into_iter().flatten();
-    let earliest = beginnings.min_by_key(|one| (one.at, one.is_first_sight));
+    let earliest = beginnings.min_by_key(|start| (start.at, start.is_first_sight));
     earliest.unwrap_or(IncidentStart {
         at: now,
         is_first_sight: true,
@@ -159,7 +159,7 @@ mod tests {
     use crate::domain::incident::{CountAndOldest, DatabaseFault, WorkFacts};
 
     /// A moment of an incident: its second, the change of the facts, and the kind of the incident with its beginning in
-    /// seconds. The last word says if this beginning is only the first sight.
+    /// seconds. The last value is true if the incident was only first seen then.
     type Moment = (i64, fn(&mut Situation), Option<(&'static str, i64, bool)>);
 
     fn at(second: i64) -> Timestamp {
@@ -181,23 +181,23 @@ mod tests {
         vec![("state_differs".to_owned(), since(second))]
     }
 
-    const LIVES: [&[Moment]; 7] = [
-        // Another cause is no other incident.
+    const COURSES: [&[Moment]; 7] = [
+        // A new cause starts no new incident.
         &[
             (
                 0,
-                |now| now.database.fault = Some(DatabaseFault::Failing),
+                |situation| situation.database.fault = Some(DatabaseFault::Failing),
                 Some(("database-silent", 0, true)),
             ),
             (
                 5,
-                |now| now.database.fault = Some(DatabaseFault::Silent),
+                |situation| situation.database.fault = Some(DatabaseFault::Silent),
                 Some(("database-silent", 0, true)),
             ),
-            (9, |now| now.database.fault = None, None),
+            (9, |situation| situation.database.fault = None, None),
             (
                 12,
-                |now| now.database.fault = Some(DatabaseFault::Silent),
+                |situation| situation.database.fault = Some(DatabaseFault::Silent),
                 Some(("database-silent", 12, true)),
             ),
         ],
@@ -205,54 +205,54 @@ mod tests {
         &[
             (
                 3,
-                |now| now.authority.is_silent = true,
+                |situation| situation.authority.is_silent = true,
                 Some(("authority-out", 3, true)),
             ),
             (
                 5,
-                |now| work(now).outage_since = Some(at(1)),
+                |situation| work(situation).outage_since = Some(at(1)),
                 Some(("authority-out", 1, false)),
             ),
             (
                 7,
-                |now| now.authority.held_operations = vec!["sign"],
+                |situation| situation.authority.held_operations = vec!["sign"],
                 Some(("authority-out", 1, false)),
             ),
             (
                 9,
-                |now| work(now).outage_since = None,
+                |situation| work(situation).outage_since = None,
                 Some(("authority-out", 1, false)),
             ),
         ],
-        // A later comparison of a day that still differs begins nothing, and what is over is forgotten.
+        // A later comparison of a day that still differs starts no new incident. An incident that is over is removed.
         &[
             (
                 0,
-                |now| work(now).differences = differing_since(-100),
+                |situation| work(situation).differences = differing_since(-100),
                 Some(("ledger-differs", -100, true)),
             ),
             (
                 5,
-                |now| work(now).differences = differing_since(3),
+                |situation| work(situation).differences = differing_since(3),
                 Some(("ledger-differs", -100, true)),
             ),
-            (7, |now| work(now).differences.clear(), None),
+            (7, |situation| work(situation).differences.clear(), None),
             (
                 9,
-                |now| work(now).differences = differing_since(8),
+                |situation| work(situation).differences = differing_since(8),
                 Some(("ledger-differs", 8, true)),
             ),
         ],
-        // The oldest of several is settled, and the others remain.
+        // The oldest of several runs has ended, and the others remain.
         &[
             (
                 0,
-                |now| work(now).paused = since(-60),
+                |situation| work(situation).paused = since(-60),
                 Some(("runs-paused", -60, false)),
             ),
             (
                 5,
-                |now| work(now).paused = since(-10),
+                |situation| work(situation).paused = since(-10),
                 Some(("runs-paused", -60, false)),
             ),
         ],
@@ -260,26 +260,26 @@ mod tests {
         &[
             (
                 0,
-                |now| now.authority.tripped_operations = vec![("sign", Some(at(-60)))],
+                |situation| situation.authority.tripped_operations = vec![("sign", Some(at(-60)))],
                 Some(("breaker-tripped", -60, false)),
             ),
             (
                 5,
-                |now| now.authority.tripped_operations = vec![("pull", None)],
+                |situation| situation.authority.tripped_operations = vec![("pull", None)],
                 Some(("breaker-tripped", 5, true)),
             ),
         ],
-        // A time of the future means that a clock was set back.
+        // A time in the future means that a clock was set back.
         &[(
             0,
-            |now| now.authority.tripped_operations = vec![("sign", Some(at(60)))],
+            |situation| situation.authority.tripped_operations = vec![("sign", Some(at(60)))],
             Some(("breaker-tripped", 0, false)),
         )],
-        // So does a first sight of the future.
+        // A first sight in the future means that a clock was set back.
         &[
             (
                 0,
-                |now| now.database.fault = Some(DatabaseFault::Silent),
+                |situation| situation.database.fault = Some(DatabaseFault::Silent),
                 Some(("database-silent", 0, true)),
             ),
             (-3_600, |_| (), Some(("database-silent", -3_600, true))),
@@ -289,34 +289,37 @@ mod tests {
 
     #[test]
     fn an_incident_begins_once_and_says_if_it_was_only_seen_then() {
-        for life in LIVES {
+        for course in COURSES {
             let log = IncidentLog::default();
             let mut situation = Situation::calm();
-            for (second, change, expected) in life {
+            for (second, change, expected) in course {
                 situation.now = at(*second);
                 change(&mut situation);
                 let report = log.record_situation(&situation, None);
-                let told = report.incidents.iter().map(|incident| {
+                let shown = report.incidents.iter().map(|incident| {
                     let since = incident.since.duration_since(at(0)).as_secs();
                     (incident.kind.name, since, incident.is_since_first_sight)
                 });
                 let expected: Vec<_> = expected.iter().copied().collect();
-                assert_eq!(told.collect::<Vec<_>>(), expected, "at {second} s");
+                assert_eq!(shown.collect::<Vec<_>>(), expected, "at {second} s");
             }
         }
     }
 
     #[test]
-    fn an_end_that_has_passed_since_the_work_was_counted_is_not_told() {
-        for (second, is_told) in [(59, true), (60, false), (3_600, false)] {
+    fn an_end_that_has_passed_since_the_work_was_counted_is_not_shown() {
+        for (second, is_shown) in [(59, true), (60, false), (3_600, false)] {
             let mut situation = Situation::calm();
-            let counted = work(&mut situation);
-            counted.due_soon = 1;
-            counted.next_deadline = Some(at(60));
+            let facts = work(&mut situation);
+            facts.due_soon = 1;
+            facts.next_deadline = Some(at(60));
             situation.now = at(second);
             let report = IncidentLog::default().record_situation(&situation, None);
-            let ends = report.incidents.iter().map(|one| one.finding.until);
-            let expected = is_told.then(|| at(60));
+            let ends = report
+                .incidents
+                .iter()
+                .map(|incident| incident.finding.until);
+            let expected = is_shown.then(|| at(60));
             assert_eq!(ends.collect::<Vec<_>>(), [expected], "at {second} s");
         }
     }

@@ -27,16 +27,16 @@ use crate::http::state::ApiState;
 /// The kind of incident that the refused key of another replica may cause, too.
 const REFUSED_KEY: &str = "authority-refuses-key";
 /// The kinds of incidents that say why the authority cannot be used.
-const AUTHORITY_FAILS: [&str; 4] = [
+const AUTHORITY_FAILURES: [&str; 4] = [
     REFUSED_KEY,
     "authority-tls",
     "authority-out",
     "authority-slow",
 ];
 /// The interval at which incidents are looked for.
-const WATCH_EVERY: Duration = Duration::from_secs(1);
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest wait for fresh counts of the database. After that the last counts are used.
-const COUNTS_WAIT: Duration = Duration::from_millis(500);
+const COUNTS_WAIT_MAX: Duration = Duration::from_millis(500);
 
 /// Watches for incidents until the process stops.
 pub async fn watch_incidents(state: web::Data<ApiState>) {
@@ -46,20 +46,20 @@ pub async fn watch_incidents(state: web::Data<ApiState>) {
                 .database_counts
                 .current_counts(&state.store, state.now())
                 .await;
-            sleep(WATCH_EVERY).await;
+            sleep(WATCH_INTERVAL).await;
         }
     };
     let probe = async {
         loop {
             readiness(&state).await;
-            sleep(WATCH_EVERY).await;
+            sleep(WATCH_INTERVAL).await;
         }
     };
     let find = async {
         loop {
             facts::take_sample(&state);
             find_incidents(&state);
-            sleep(WATCH_EVERY).await;
+            sleep(WATCH_INTERVAL).await;
         }
     };
     tokio::select! {
@@ -81,7 +81,7 @@ pub(crate) async fn readiness(state: &ApiState) -> HealthReport {
     let has_own_key = state.incidents.refused_key().is_none();
     let mut kinds = report.incidents.iter().map(|incident| incident.kind);
     let authority = kinds.find(|kind| {
-        AUTHORITY_FAILS.contains(&kind.name) && !(has_own_key && kind.name == REFUSED_KEY)
+        AUTHORITY_FAILURES.contains(&kind.name) && !(has_own_key && kind.name == REFUSED_KEY)
     });
     state
         .health
@@ -94,17 +94,17 @@ pub(crate) async fn readiness(state: &ApiState) -> HealthReport {
         .await
 }
 
-/// Returns the current incidents. Reads the counts of the database first, if it answers within `COUNTS_WAIT`.
+/// Returns the current incidents. Reads the counts of the database first, if it answers within `COUNTS_WAIT_MAX`.
 pub(crate) async fn current_report(state: &ApiState) -> Arc<IncidentReport> {
     let counts = state
         .database_counts
         .current_counts(&state.store, state.now());
-    drop(timeout(COUNTS_WAIT, Box::pin(counts)).await);
+    drop(timeout(COUNTS_WAIT_MAX, Box::pin(counts)).await);
     find_incidents(state)
 }
 
-/// Returns the incidents that operators see: those of this process, and those that the other replicas tell of
-/// themselves. The alerts need only those of each process.
+/// Returns the incidents that operators see: those of this process, and those that the other replicas report about
+/// themselves. Alerts are made from the incidents of each process itself.
 pub(crate) fn incidents_for_operators(state: &ApiState, own: &IncidentReport) -> Vec<Incident> {
     with_told_incidents(
         &own.incidents,

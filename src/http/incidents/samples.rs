@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use authority_client::Operation;
 
-/// Samples are kept for the longest span that is asked for.
-const KEPT_FOR: SignedDuration = SignedDuration::from_mins(15);
+/// The age after which samples are dropped: the longest span that is asked for.
+const SAMPLE_AGE_MAX: SignedDuration = SignedDuration::from_mins(15);
 
 /// The values of counters at one moment. Counters never decrease.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,14 +23,14 @@ pub(crate) struct CounterSample {
     pub(crate) receivers_unreachable: u64,
     pub(crate) slow_read_waits: u64,
     /// The calls that the authority answered, in the order of `Operation::ALL`.
-    pub(crate) answered: [AnsweredCalls; Operation::ALL.len()],
+    pub(crate) answered_calls: [AnsweredCalls; Operation::ALL.len()],
 }
 
 /// The number of answered calls, and the sum of their durations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AnsweredCalls {
     pub(crate) calls: u64,
-    pub(crate) took: Duration,
+    pub(crate) duration: Duration,
 }
 
 /// The lengths of the queue of runs in the last minutes, with the times at which they were counted, oldest first.
@@ -43,9 +43,10 @@ const QUEUE_MINUTES: i64 = 5;
 impl QueueLengths {
     /// Adds the length that was counted at this time. Adding the same count again changes nothing.
     pub(crate) fn record(&mut self, at: Timestamp, length: u64) {
-        let kept = SignedDuration::from_mins(QUEUE_MINUTES + 1);
-        self.0
-            .retain(|(counted, _)| *counted < at && at.duration_since(*counted) <= kept);
+        let age_max = SignedDuration::from_mins(QUEUE_MINUTES + 1);
+        self.0.retain(|(counted_at, _)| {
+            *counted_at < at && at.duration_since(*counted_at) <= age_max
+        });
         self.0.push_back((at, length));
     }
 
@@ -58,7 +59,8 @@ impl QueueLengths {
         let minutes = (0..=QUEUE_MINUTES).rev().map(SignedDuration::from_mins);
         let length_at = |ago: SignedDuration| {
             let older = self.0.iter().rev();
-            let mut older = older.skip_while(|(counted, _)| now.duration_since(*counted) < ago);
+            let mut older =
+                older.skip_while(|(counted_at, _)| now.duration_since(*counted_at) < ago);
             older.next().map(|(_, length)| *length)
         };
         minutes.filter_map(length_at).collect()
@@ -92,7 +94,11 @@ pub(crate) struct CounterSamples(VecDeque<(Timestamp, CounterSample)>);
 impl CounterSample {
     /// True if the authority answered any call. A request to call less often is an answer, too.
     pub(crate) fn has_answers(&self) -> bool {
-        self.throttled_calls > 0 || self.answered.iter().any(|one| one.calls > 0)
+        self.throttled_calls > 0
+            || self
+                .answered_calls
+                .iter()
+                .any(|answered| answered.calls > 0)
     }
 
     /// Returns how much each counter grew since the earlier sample.
@@ -114,13 +120,13 @@ impl CounterSample {
                 .receivers_unreachable
                 .saturating_sub(earlier.receivers_unreachable),
             slow_read_waits: self.slow_read_waits.saturating_sub(earlier.slow_read_waits),
-            answered: std::array::from_fn(|index| AnsweredCalls {
-                calls: self.answered[index]
+            answered_calls: std::array::from_fn(|index| AnsweredCalls {
+                calls: self.answered_calls[index]
                     .calls
-                    .saturating_sub(earlier.answered[index].calls),
-                took: self.answered[index]
-                    .took
-                    .saturating_sub(earlier.answered[index].took),
+                    .saturating_sub(earlier.answered_calls[index].calls),
+                duration: self.answered_calls[index]
+                    .duration
+                    .saturating_sub(earlier.answered_calls[index].duration),
             }),
         }
     }
@@ -129,8 +135,9 @@ impl CounterSample {
 impl CounterSamples {
     pub(crate) fn add(&mut self, at: Timestamp, sample: &CounterSample) {
         // If the clock was set back, samples from the future would never expire, so they are removed.
-        self.0
-            .retain(|(taken, _)| *taken <= at && at.duration_since(*taken) <= KEPT_FOR);
+        self.0.retain(|(taken_at, _)| {
+            *taken_at <= at && at.duration_since(*taken_at) <= SAMPLE_AGE_MAX
+        });
         self.0.push_back((at, *sample));
     }
 
@@ -143,7 +150,7 @@ impl CounterSamples {
         let earlier = self
             .0
             .iter()
-            .find(|(taken, _)| now.duration_since(*taken) <= span);
+            .find(|(taken_at, _)| now.duration_since(*taken_at) <= span);
         earlier.map_or_else(CounterSample::default, |(_, earlier)| {
             last.growth_since(earlier)
         })
@@ -156,13 +163,16 @@ mod tests {
 
     #[test]
     fn an_authority_that_asks_to_be_called_less_often_answers() {
-        let mut answered = [AnsweredCalls::default(); Operation::ALL.len()];
-        answered[1].calls = 1;
+        let mut answered_calls = [AnsweredCalls::default(); Operation::ALL.len()];
+        answered_calls[1].calls = 1;
         let silent = CounterSample {
             receivers_unreachable: 9,
             ..CounterSample::default()
         };
-        let answering = CounterSample { answered, ..silent };
+        let answering = CounterSample {
+            answered_calls,
+            ..silent
+        };
         let throttling = CounterSample {
             throttled_calls: 1,
             ..silent
@@ -198,11 +208,15 @@ mod tests {
     }
 
     #[test]
-    fn work_is_untaken_since_it_is_due_and_nobody_holds_any_of_its_kind() {
+    fn work_is_untaken_since_it_is_due_and_no_replica_holds_its_kind() {
         let due = at(100);
         let mut held = LastHeldLanes::default();
-        assert_eq!(held.last_held_or_due("run", due), due, "nobody has looked");
-        // (when somebody looked, how many were held then, untaken since)
+        assert_eq!(
+            held.last_held_or_due("run", due),
+            due,
+            "nothing is recorded"
+        );
+        // The second of a record, the number of lanes that are held then, and the expected result.
         for (second, count, since) in [
             (130, 0, 130),
             (135, 0, 130),
@@ -224,7 +238,7 @@ mod tests {
     #[test]
     fn growth_is_counted_within_the_span_and_old_samples_are_dropped() {
         let mut samples = CounterSamples::default();
-        assert_eq!(samples.growth_within(KEPT_FOR).panics, 0);
+        assert_eq!(samples.growth_within(SAMPLE_AGE_MAX).panics, 0);
         for (second, panics) in [(0, 5), (60, 7), (120, 8)] {
             samples.add(at(second), &sample(panics));
         }
@@ -238,7 +252,7 @@ mod tests {
             [0, 1, 3, 3]
         );
         samples.add(at(120 + 15 * 60), &sample(8));
-        assert_eq!(within(&samples, 15), 0, "the first two are forgotten");
+        assert_eq!(within(&samples, 15), 0, "the first two are dropped");
         samples.add(at(1), &sample(9));
         assert_eq!(within(&samples, 15), 0, "the clock was set back");
     }

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_due_since_the_start_counts() {
+    fn time_before_the_start_of_the_process_does_not_count() {
         let last_checkpoint = Arc::new(LastCheckpoint::default());
         let schedules = Schedules {
             started_at: second(100),
@@ -62,7 +62,11 @@ mod tests {
             last_checkpoint: Some(Arc::clone(&last_checkpoint)),
             reconcile_every: Duration::from_mins(1),
         };
-        let checkpointed = || schedules.checkpoint_schedule().map(|one| one.last);
+        let checkpointed = || {
+            schedules
+                .checkpoint_schedule()
+                .map(|schedule| schedule.last)
+        };
         assert_eq!(checkpointed(), Some(second(100)));
         last_checkpoint.set(second(120));
         assert_eq!(checkpointed(), Some(second(120)));
@@ -72,7 +76,9 @@ mod tests {
                 reconciled_at,
                 ..WorkFacts::default()
             };
-            schedules.reconciliation_schedule(&work).map(|one| one.last)
+            schedules
+                .reconciliation_schedule(&work)
+                .map(|schedule| schedule.last)
         };
         assert_eq!(reconciled(None, Some(second(1))), None);
         assert_eq!(reconciled(Some(second(5)), None), Some(second(100)));

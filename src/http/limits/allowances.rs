@@ -42,7 +42,7 @@ pub(crate) enum SensitiveOperation {
 enum BucketKey {
     Reads(RateKey),
     Writes(RateKey),
-    /// The requests of an integrator with all its taxpayers.
+    /// The reads of an integrator with all its taxpayers.
     IntegratorReads(IntegratorId),
     IntegratorWrites(IntegratorId),
     /// The operations on a taxpayer by everybody who may do them: by the API and by pages.
@@ -70,7 +70,7 @@ pub struct RateLimits {
     onboardings: Option<Quota>,
     failure_lines: Option<Quota>,
     /// The number of log lines about failed authentications that were suppressed since the last written line.
-    suppressed: AtomicU64,
+    suppressed_lines: AtomicU64,
     buckets: Buckets<BucketKey>,
 }
 
@@ -91,7 +91,7 @@ impl From<Rates> for RateLimits {
                 FAILURE_LINES_PER_S_AND_BURST.0,
                 FAILURE_LINES_PER_S_AND_BURST.1,
             ),
-            suppressed: AtomicU64::new(0),
+            suppressed_lines: AtomicU64::new(0),
             buckets: Buckets::default(),
         }
     }
@@ -180,8 +180,8 @@ impl RateLimits {
         )
     }
 
-    /// Counts a request for a link of somebody who forgot the password. As many are allowed as failed authentications,
-    /// but wrong API keys from the same address take nothing away.
+    /// Counts a request for a link to replace a forgotten password. The limit has the size of the limit of failed
+    /// authentications, but the two are counted apart.
     pub(crate) fn count_forgotten_password(
         &self,
         peer: Option<IpAddr>,
@@ -194,8 +194,8 @@ impl RateLimits {
         )
     }
 
-    /// Counts a change that is refused because a value is taken, such as a Create Taxpayer. Without this limit, an
-    /// integrator could find out by trial which tax numbers and emails others have registered.
+    /// Counts a change, such as Create Taxpayer, that is refused because another account has one of its values. Without
+    /// this limit, an integrator could find out by trial which tax numbers and emails others have registered.
     pub(crate) fn count_refused_create(
         &self,
         integrator: IntegratorId,
@@ -232,9 +232,9 @@ impl RateLimits {
             .take_from_bucket(BucketKey::FailureLines, self.failure_lines, now)
             .is_ok()
         {
-            return Some(self.suppressed.swap(0, Ordering::Relaxed));
+            return Some(self.suppressed_lines.swap(0, Ordering::Relaxed));
         }
-        self.suppressed.fetch_add(1, Ordering::Relaxed);
+        self.suppressed_lines.fetch_add(1, Ordering::Relaxed);
         None
     }
 
@@ -310,7 +310,7 @@ mod tests {
         assert!(count().is_err(), "another integrator gives back its own");
     }
 
-    /// Each kind of attempt counts with an allowance of one; whoever has used it up has that of all other kinds.
+    /// Every kind has an allowance of one attempt. Using up one kind must leave all others.
     #[test]
     fn no_two_kinds_of_attempts_share_an_allowance() {
         type Count = fn(&RateLimits) -> Result<Option<Allowance>, QuotaExceeded>;
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_about_failures_are_bounded_and_those_left_out_are_counted() {
+    fn lines_about_failures_are_limited_and_suppressed_lines_are_counted() {
         let limits = RateLimits::from(Rates::default());
         let lines = |now| {
             (0..1_000)

@@ -27,12 +27,12 @@ use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
 /// An answer up to this size is not counted, because the operating system buffers all of it at once.
 const UNCOUNTED_BYTES_MAX: usize = 64 * 1024;
-/// A large answer is handed to the framework in parts of this size. So the framework does not copy all of it, and its
-/// memory is free once it is sent.
+/// A large answer is handed to the framework in parts of this size. So the framework does not copy the whole answer,
+/// and the memory of the answer is free once it is sent.
 pub(crate) const PART_BYTES: usize = 64 * 1024;
 /// The longest time that a part of a list waits for memory. Clients that read nothing are disconnected sooner, which
 /// frees memory.
-const ROOM_WAIT: Duration = Duration::from_mins(1);
+const MEMORY_WAIT_MAX: Duration = Duration::from_mins(1);
 
 /// The memory that answers may take, in bytes: of all accounts together, of one integrator with its taxpayers, and of
 /// one key's account.
@@ -47,16 +47,16 @@ pub struct AnswerMemoryLimits {
 pub struct AnswerMemory {
     process: Arc<Semaphore>,
     payers: KeyedSemaphores<Payer>,
-    shares: KeyedSemaphores<RateKey>,
-    size: usize,
+    callers: KeyedSemaphores<RateKey>,
+    process_bytes: usize,
     /// Limits the number of parts of lists that are loaded and rendered at the same time.
-    rendering: Semaphore,
+    rendering_turns: Semaphore,
 }
 
 /// The memory reserved for an answer. Dropping this value releases the memory.
 #[derive(Debug)]
 pub(crate) struct AnswerPermit {
-    _share: OwnedSemaphorePermit,
+    _caller: OwnedSemaphorePermit,
     _payer: Option<OwnedSemaphorePermit>,
     _process: OwnedSemaphorePermit,
 }
@@ -93,13 +93,13 @@ pub(crate) struct AnsweredCall {
 }
 
 impl AnswerMemory {
-    pub fn new(bytes: AnswerMemoryLimits) -> Self {
+    pub fn new(limits: AnswerMemoryLimits) -> Self {
         Self {
-            process: Arc::new(Semaphore::new(bytes.process_max)),
-            payers: KeyedSemaphores::new(bytes.integrator_max),
-            shares: KeyedSemaphores::new(bytes.account_max),
-            size: bytes.process_max,
-            rendering: Semaphore::new(available_parallelism().map_or(1, NonZero::get)),
+            process: Arc::new(Semaphore::new(limits.process_max)),
+            payers: KeyedSemaphores::new(limits.integrator_max),
+            callers: KeyedSemaphores::new(limits.account_max),
+            process_bytes: limits.process_max,
+            rendering_turns: Semaphore::new(available_parallelism().map_or(1, NonZero::get)),
         }
     }
 
@@ -107,17 +107,17 @@ impl AnswerMemory {
     /// parts are loaded at once than there are cores, because a loaded invoice takes ten times the memory of its text.
     pub(crate) async fn wait_for_rendering_turn(&self) -> Option<SemaphorePermit<'_>> {
         // Fails only if the semaphore is closed, which it never is.
-        self.rendering.acquire().await.ok()
+        self.rendering_turns.acquire().await.ok()
     }
 
     /// Reserves memory for an answer that is ready. If there is too little, fails at once, so that the answer is
     /// dropped and does not wait in memory.
     fn try_reserve(&self, holder: AnswerHolder, bytes: usize) -> Result<AnswerPermit, ApiError> {
-        let share = self
-            .shares
+        let caller = self
+            .callers
             .for_holder(holder.caller)
-            .try_acquire_many_owned(self.share_permits(bytes));
-        let share = share.map_err(|_| too_many_answers_error("this caller"))?;
+            .try_acquire_many_owned(self.caller_permits(bytes));
+        let caller = caller.map_err(|_| too_many_answers_error("this caller"))?;
         let payer = holder.payer.map(|payer| {
             self.payers
                 .for_holder(payer)
@@ -132,7 +132,7 @@ impl AnswerMemory {
             ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER)
         })?;
         Ok(AnswerPermit {
-            _share: share,
+            _caller: caller,
             _payer: payer,
             _process: process,
         })
@@ -140,17 +140,19 @@ impl AnswerMemory {
 
     /// Returns the bytes that one caller gets at most, whatever its payer.
     pub(crate) fn smallest_share_bytes(&self) -> usize {
-        self.size.min(self.payers.size()).min(self.shares.size())
+        self.process_bytes
+            .min(self.payers.size())
+            .min(self.callers.size())
     }
 
-    /// Reserves memory for a part of an answer that is not loaded yet. Returns `None` if too little is free within
-    /// `ROOM_WAIT`.
+    /// Reserves memory for a part of an answer that is not loaded yet. Returns `None` if too little becomes free within
+    /// `MEMORY_WAIT_MAX`.
     pub(crate) async fn reserve(&self, holder: AnswerHolder, bytes: usize) -> Option<AnswerPermit> {
-        let room = async {
-            let share = self
-                .shares
+        let permit = async {
+            let caller = self
+                .callers
                 .for_holder(holder.caller)
-                .acquire_many_owned(self.share_permits(bytes))
+                .acquire_many_owned(self.caller_permits(bytes))
                 .await
                 .ok()?;
             let payer = match holder.payer {
@@ -168,12 +170,12 @@ impl AnswerMemory {
                 .await
                 .ok()?;
             Some(AnswerPermit {
-                _share: share,
+                _caller: caller,
                 _payer: payer,
                 _process: process,
             })
         };
-        timeout(ROOM_WAIT, room).await.ok().flatten()
+        timeout(MEMORY_WAIT_MAX, permit).await.ok().flatten()
     }
 
     /// Makes a large answer hold its memory and the slot of its call until it is sent. Refuses the answer if there is
@@ -198,15 +200,15 @@ impl AnswerMemory {
         if bytes <= UNCOUNTED_BYTES_MAX {
             return Ok(answer);
         }
-        let room = match self.try_reserve(call.holder, bytes) {
-            Ok(room) => Some(room),
+        let permit = match self.try_reserve(call.holder, bytes) {
+            Ok(permit) => Some(permit),
             Err(_) if !call.is_read => None,
             Err(refusal) => return Err(refusal),
         };
         Ok(answer.map_body(|_, body| match body.try_into_bytes() {
-            Ok(rest) => BoxBody::new(ChunkedBody {
-                rest,
-                _room: room,
+            Ok(unsent) => BoxBody::new(ChunkedBody {
+                unsent,
+                _permit: permit,
                 _slot: call.slot,
             }),
             Err(body) => body,
@@ -214,9 +216,9 @@ impl AnswerMemory {
     }
 
     /// Returns the number of permits that an answer takes from the share of its caller. An answer larger than the share
-    /// takes all of them.
-    fn share_permits(&self, bytes: usize) -> u32 {
-        to_permits(bytes.min(self.shares.size()))
+    /// takes the whole share.
+    fn caller_permits(&self, bytes: usize) -> u32 {
+        to_permits(bytes.min(self.callers.size()))
     }
 
     fn payer_permits(&self, bytes: usize) -> u32 {
@@ -224,7 +226,7 @@ impl AnswerMemory {
     }
 
     fn process_permits(&self, bytes: usize) -> u32 {
-        to_permits(bytes.min(self.size))
+        to_permits(bytes.min(self.process_bytes))
     }
 }
 
@@ -240,8 +242,8 @@ fn to_permits(bytes: usize) -> u32 {
 
 /// A body that is handed to the framework in parts, and holds its memory until it is sent.
 struct ChunkedBody {
-    rest: Bytes,
-    _room: Option<AnswerPermit>,
+    unsent: Bytes,
+    _permit: Option<AnswerPermit>,
     _slot: Option<CallSlot>,
 }
 
@@ -249,15 +251,15 @@ impl MessageBody for ChunkedBody {
     type Error = std::convert::Infallible;
 
     fn size(&self) -> BodySize {
-        BodySize::Sized(self.rest.len() as u64)
+        BodySize::Sized(self.unsent.len() as u64)
     }
 
     fn poll_next(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        let length = self.rest.len().min(PART_BYTES);
-        Poll::Ready((length > 0).then(|| Ok(self.rest.split_to(length))))
+        let length = self.unsent.len().min(PART_BYTES);
+        Poll::Ready((length > 0).then(|| Ok(self.unsent.split_to(length))))
     }
 }
 
@@ -295,7 +297,7 @@ mod tests {
         account_max: 2 * UNCOUNTED_BYTES_MAX,
     };
 
-    fn caller(number: u8) -> AnswerHolder {
+    fn holder(number: u8) -> AnswerHolder {
         AnswerHolder {
             caller: RateKey::new(None, Some([10, 0, 0, number].into())),
             payer: None,
@@ -304,7 +306,7 @@ mod tests {
 
     fn hold(memory: &AnswerMemory, number: u8, bytes: usize) -> Result<HttpResponse, ErrorCode> {
         let call = AnsweredCall {
-            holder: caller(number),
+            holder: holder(number),
             slot: None,
             is_read: true,
         };
@@ -318,7 +320,7 @@ mod tests {
         let memory = AnswerMemory::new(LIMITS);
         let _first = hold(&memory, 1, 2 * UNCOUNTED_BYTES_MAX).unwrap();
         let write = AnsweredCall {
-            holder: caller(1),
+            holder: holder(1),
             slot: None,
             is_read: false,
         };
@@ -368,7 +370,7 @@ mod tests {
             memory.try_reserve(
                 AnswerHolder {
                     payer,
-                    ..caller(number)
+                    ..holder(number)
                 },
                 2 * UNCOUNTED_BYTES_MAX,
             )
@@ -394,13 +396,13 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_part_of_a_list_waits_for_what_is_sent_before_it() {
+    async fn a_part_of_a_list_waits_until_the_part_before_it_is_sent() {
         let memory = AnswerMemory::new(LIMITS);
         let first = memory
-            .reserve(caller(1), 2 * UNCOUNTED_BYTES_MAX)
+            .reserve(holder(1), 2 * UNCOUNTED_BYTES_MAX)
             .await
             .unwrap();
-        let second = memory.reserve(caller(1), UNCOUNTED_BYTES_MAX);
+        let second = memory.reserve(holder(1), UNCOUNTED_BYTES_MAX);
         let (second, ()) = tokio::join!(second, async { drop(first) });
         assert!(second.is_some());
     }

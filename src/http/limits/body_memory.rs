@@ -26,11 +26,11 @@ pub(crate) const SMALL_BODY_BYTES_MAX: usize = 64 * 1024;
 /// A quarter of each budget is for small bodies.
 const SMALL_BUDGET_DIVISOR: usize = 4;
 /// The longest time that a request waits for memory before it is refused.
-const ROOM_WAIT: Duration = Duration::from_secs(10);
+const MEMORY_WAIT_MAX: Duration = Duration::from_secs(10);
 /// The number of bulk requests that are processed at the same time.
 const CONCURRENT_BULK_MAX: usize = 4;
 /// The longest time that a request waits for its turn before it is refused.
-const TURN_WAIT: Duration = Duration::from_secs(30);
+const TURN_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// The maximum size of one parsed value, with its digits or its name, and with the spare capacity of the array or
 /// object that holds it.
@@ -66,7 +66,7 @@ struct BodyBudgets {
 /// share.
 #[derive(Debug)]
 struct BodyBudget {
-    size: usize,
+    process_bytes: usize,
     process: Arc<TurnGate>,
     integrators: KeyedSemaphores<Option<Payer>>,
     accounts: KeyedSemaphores<Option<KeyOwner>>,
@@ -91,16 +91,16 @@ pub(crate) struct BodyPermit {
 pub(crate) struct TextMemory {
     account: Option<PayingAccount>,
     /// The length that the request announced; `None` for a body in chunks.
-    announced: Option<usize>,
+    announced_length: Option<usize>,
     bytes_max: usize,
-    size: usize,
+    reserved_bytes: usize,
     permit: Option<BodyPermit>,
 }
 
 impl BodyMemory {
     pub fn new(limits: BodyMemoryLimits) -> Self {
         let budget = |part: fn(usize) -> usize| BodyBudget {
-            size: part(limits.process_max),
+            process_bytes: part(limits.process_max),
             process: TurnGate::new(part(limits.process_max)),
             integrators: KeyedSemaphores::new(part(limits.integrator_max)),
             accounts: KeyedSemaphores::new(part(limits.account_max)),
@@ -117,7 +117,7 @@ impl BodyMemory {
         }
     }
 
-    /// Reserves memory for the parsed values of this text. Waits at most `ROOM_WAIT`.
+    /// Reserves memory for the parsed values of this text. Waits at most `MEMORY_WAIT_MAX`.
     pub(crate) async fn reserve_for_values(
         &self,
         account: Option<PayingAccount>,
@@ -127,7 +127,7 @@ impl BodyMemory {
             .await
     }
 
-    /// Reserves `bytes` for the values of a body whose text has this `length`. Waits at most `ROOM_WAIT`.
+    /// Reserves `bytes` for the values of a body whose text has this `length`. Waits at most `MEMORY_WAIT_MAX`.
     pub(crate) async fn reserve(
         &self,
         account: Option<PayingAccount>,
@@ -163,8 +163,8 @@ async fn take_turn(
     message: &str,
 ) -> Result<BudgetPortion, ApiError> {
     let payer = account.map(PayingAccount::payer);
-    let taken = timeout(TURN_WAIT, gate.take(payer, 1)).await;
-    taken.map_err(|_| ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER))
+    let turn = timeout(TURN_WAIT_MAX, gate.take(payer, 1)).await;
+    turn.map_err(|_| ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER))
 }
 
 /// The number of large bodies that are parsed at the same time: half of the processors are left to everything else.
@@ -194,14 +194,14 @@ impl BodyBudget {
         whole: usize,
         bytes: usize,
     ) -> Result<BodyPermit, ApiError> {
-        if bytes > self.size {
+        if bytes > self.process_bytes {
             let message = "The request body holds more values than the service can work on";
             return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
         }
-        let share = timeout(ROOM_WAIT, self.take_share(account, whole)).await;
+        let share = timeout(MEMORY_WAIT_MAX, self.take_share(account, whole)).await;
         let share = share.ok().flatten().ok_or_else(share_memory_full_error)?;
         let payer = account.map(PayingAccount::payer);
-        let portion = timeout(ROOM_WAIT, self.process.take(payer, bytes)).await;
+        let portion = timeout(MEMORY_WAIT_MAX, self.process.take(payer, bytes)).await;
         Ok(BodyPermit {
             portion: portion.map_err(|_| process_memory_full_error())?,
             _share: share,
@@ -214,23 +214,23 @@ impl BodyBudget {
             account.map(|account| account.owner),
             account.map(PayingAccount::payer),
         );
-        let of_account = to_permits(whole.min(self.accounts.size()));
-        let of_key = self
+        let account_permits = to_permits(whole.min(self.accounts.size()));
+        let account = self
             .accounts
             .for_holder(owner)
-            .acquire_many_owned(of_account)
+            .acquire_many_owned(account_permits)
             .await
             .ok()?;
-        let of_integrator = to_permits(whole.min(self.integrators.size()));
-        let of_all_keys = self
+        let integrator_permits = to_permits(whole.min(self.integrators.size()));
+        let integrator = self
             .integrators
             .for_holder(payer)
-            .acquire_many_owned(of_integrator)
+            .acquire_many_owned(integrator_permits)
             .await
             .ok()?;
         Some(BodyShare {
-            _account: of_key,
-            _integrator: of_all_keys,
+            _account: account,
+            _integrator: integrator,
         })
     }
 }
@@ -239,43 +239,49 @@ impl TextMemory {
     /// Prepares for a body of the announced length, or of at most `bytes_max`. Reserves nothing yet.
     pub(crate) fn new(
         account: Option<PayingAccount>,
-        announced: Option<usize>,
+        announced_length: Option<usize>,
         bytes_max: usize,
     ) -> Self {
         Self {
             account,
-            announced,
+            announced_length,
             bytes_max,
-            size: 0,
+            reserved_bytes: 0,
             permit: None,
         }
     }
 
     /// Reserves memory for the first `length` bytes, which have arrived. Returns the number of bytes that are reserved
-    /// now: at most twice `length`, or `SMALL_BODY_BYTES_MAX`. Waits at most `ROOM_WAIT` for the shares, and as long
-    /// for the memory of the process.
+    /// now: at most twice `length`, or `SMALL_BODY_BYTES_MAX`. Waits at most `MEMORY_WAIT_MAX` for the shares, and
+    /// again for the memory of the process.
     pub(crate) async fn reserve_up_to(
         &mut self,
         memory: &BodyMemory,
         length: usize,
     ) -> Result<usize, ApiError> {
-        if length <= self.size {
-            return Ok(self.size);
+        if length <= self.reserved_bytes {
+            return Ok(self.reserved_bytes);
         }
-        let whole = match self.announced {
+        let whole = match self.announced_length {
             Some(announced) => announced.min(self.bytes_max),
             None if length <= SMALL_BODY_BYTES_MAX => SMALL_BODY_BYTES_MAX,
             None => self.bytes_max,
         };
         let size = length
-            .max(2 * self.size)
+            .max(2 * self.reserved_bytes)
             .max(SMALL_BODY_BYTES_MAX)
             .min(whole)
             .max(length);
-        let is_outgrown = self.announced.is_none() && self.size == SMALL_BODY_BYTES_MAX;
+        // A body in chunks that proves not to be small moves from the budget of small bodies to that of large ones.
+        let is_outgrown =
+            self.announced_length.is_none() && self.reserved_bytes == SMALL_BODY_BYTES_MAX;
         match &mut self.permit {
             Some(permit) if !is_outgrown => {
-                let grown = timeout(ROOM_WAIT, permit.portion.grow(size - self.size)).await;
+                let grown = timeout(
+                    MEMORY_WAIT_MAX,
+                    permit.portion.grow(size - self.reserved_bytes),
+                )
+                .await;
                 grown.map_err(|_| process_memory_full_error())?;
             }
             _ => {
@@ -289,7 +295,7 @@ impl TextMemory {
                 );
             }
         }
-        self.size = size;
+        self.reserved_bytes = size;
         Ok(size)
     }
 
@@ -341,7 +347,7 @@ mod tests {
 
     const KIB: usize = 1024;
 
-    /// Budgets with 512 KiB for large bodies of the process, 384 KiB for those of an integrator, 192 KiB for a key's.
+    /// Returns budgets for large bodies of 512 KiB for the process, 384 KiB for an integrator and 192 KiB for a key.
     fn bodies() -> BodyMemory {
         let part = |kib: usize| kib * KIB / 3 * 4;
         BodyMemory::new(BodyMemoryLimits {
@@ -351,7 +357,7 @@ mod tests {
         })
     }
 
-    /// The account of a taxpayer's key; `None` for a request without a key.
+    /// Returns the account of a taxpayer's key; `None` for a request without a key.
     fn account(integrator: i64, id: impl Into<Option<i64>>) -> Option<PayingAccount> {
         let integrator = Some(IntegratorId(integrator));
         let owner = |id| KeyOwner {
@@ -364,25 +370,28 @@ mod tests {
         })
     }
 
-    /// Reserves memory for a body of which `come` bytes have arrived. Returns `None` if this would have to wait.
+    /// Reserves memory for a body of which `arrived` bytes have arrived. Returns `None` if this would have to wait.
     fn receive(
         bodies: &BodyMemory,
         account: Option<PayingAccount>,
         announced: impl Into<Option<usize>>,
-        come: usize,
+        arrived: usize,
     ) -> Option<TextMemory> {
-        let mut room = TextMemory::new(account, announced.into(), 2 * 1024 * KIB);
-        room.reserve_up_to(bodies, come).now_or_never()?.unwrap();
-        Some(room)
+        let mut memory = TextMemory::new(account, announced.into(), 2 * 1024 * KIB);
+        memory
+            .reserve_up_to(bodies, arrived)
+            .now_or_never()?
+            .unwrap();
+        Some(memory)
     }
 
     #[actix_web::test]
-    async fn memory_is_reserved_as_bytes_come() {
+    async fn memory_is_reserved_as_bytes_arrive() {
         let bodies = bodies();
-        let mut room = TextMemory::new(account(1, 1), Some(192 * KIB), 192 * KIB);
+        let mut memory = TextMemory::new(account(1, 1), Some(192 * KIB), 192 * KIB);
         let mut sizes = Vec::new();
-        for come in [1, 64 * KIB, 64 * KIB + 1, 129 * KIB, 192 * KIB] {
-            sizes.push(room.reserve_up_to(&bodies, come).await.unwrap() / KIB);
+        for arrived in [1, 64 * KIB, 64 * KIB + 1, 129 * KIB, 192 * KIB] {
+            sizes.push(memory.reserve_up_to(&bodies, arrived).await.unwrap() / KIB);
         }
         assert_eq!(sizes, [64, 64, 128, 192, 192]);
         let mut chunked = TextMemory::new(account(2, 2), None, 100 * KIB);
@@ -396,7 +405,7 @@ mod tests {
                 .await
                 .unwrap(),
             100 * KIB,
-            "it is no small one"
+            "the body is not small"
         );
         assert!(
             TextMemory::new(account(1, 1), Some(0), 100)
@@ -508,7 +517,7 @@ mod tests {
         .await;
     }
 
-    /// Counts the bytes that a parsed value really takes, to compare them with the estimate of `estimate_parsed_bytes`.
+    /// Counts the bytes that a parsed value takes, to compare them with the estimate of `estimate_parsed_bytes`.
     fn counted_size(value: &Value) -> usize {
         let own = size_of::<Value>();
         own + match value {
@@ -522,16 +531,16 @@ mod tests {
             // A node of the library's B-tree has room for eleven members.
             Value::Object(members) => {
                 let node = 11 * (size_of::<String>() + own) + 16;
-                let of = |(name, value): (&String, &Value)| {
+                let member_size = |(name, value): (&String, &Value)| {
                     name.len().next_multiple_of(8) + counted_size(value)
                 };
-                members.len().div_ceil(6) * node + members.iter().map(of).sum::<usize>()
+                members.len().div_ceil(6) * node + members.iter().map(member_size).sum::<usize>()
             }
         }
     }
 
     #[test]
-    fn no_text_becomes_more_than_its_weight() {
+    fn no_parsed_text_takes_more_memory_than_estimated() {
         let list = |item: &str| format!("[{}]", vec![item; 3_000].join(","));
         let members: Vec<_> = (0..3_000).map(|number| format!("\"{number}\":0")).collect();
         for text in [
@@ -552,8 +561,8 @@ mod tests {
                 continue;
             };
             let real = counted_size(&value);
-            let weight = estimate_parsed_bytes(text.as_bytes());
-            assert!(real <= weight, "{real} > {weight}: {}", &text[..40]);
+            let estimate = estimate_parsed_bytes(text.as_bytes());
+            assert!(real <= estimate, "{real} > {estimate}: {}", &text[..40]);
         }
     }
 }

@@ -15,15 +15,16 @@ const BUCKETS_PER_CLEANUP: usize = 1_024;
 
 #[derive(Debug)]
 pub(crate) struct Buckets<K: Eq + Hash> {
+    /// The time when each bucket is full again, in nanoseconds.
     full_at: DashMap<K, i64>,
-    made: AtomicUsize,
+    created_count: AtomicUsize,
 }
 
 impl<K: Eq + Hash> Default for Buckets<K> {
     fn default() -> Self {
         Self {
             full_at: DashMap::new(),
-            made: AtomicUsize::new(0),
+            created_count: AtomicUsize::new(0),
         }
     }
 }
@@ -39,12 +40,12 @@ impl<K: Eq + Hash> Buckets<K> {
         let now = unix_nanos(now);
         match self.full_at.entry(key) {
             Entry::Occupied(mut bucket) => quota.count_use(bucket.get_mut(), now),
-            Entry::Vacant(place) => {
+            Entry::Vacant(vacant) => {
                 let mut full_at = now;
-                let taken = quota.count_use(&mut full_at, now);
-                drop(place.insert(full_at));
+                let allowance = quota.count_use(&mut full_at, now);
+                drop(vacant.insert(full_at));
                 self.drop_full_buckets_periodically(now);
-                taken
+                allowance
             }
         }
     }
@@ -59,7 +60,7 @@ impl<K: Eq + Hash> Buckets<K> {
     /// Drops full buckets after every `BUCKETS_PER_CLEANUP` new buckets. Deadlocks if the calling thread holds a lock
     /// of the map.
     fn drop_full_buckets_periodically(&self, now: i64) {
-        if self.made.fetch_add(1, Ordering::Relaxed) % BUCKETS_PER_CLEANUP
+        if self.created_count.fetch_add(1, Ordering::Relaxed) % BUCKETS_PER_CLEANUP
             == BUCKETS_PER_CLEANUP - 1
         {
             self.full_at.retain(|_, full_at| *full_at > now);
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_a_bucket_of_its_own() {
+    fn each_key_has_a_bucket_of_its_own() {
         let buckets = Buckets::default();
         let quota = Quota::per_minute(1).unwrap();
         let now = Timestamp::UNIX_EPOCH;
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_not_come_for_a_while_is_forgotten() {
+    fn buckets_that_are_full_again_are_dropped() {
         let buckets = Buckets::default();
         let quota = Quota::per_minute(60).unwrap();
         for n in 0..10 * BUCKETS_PER_CLEANUP {

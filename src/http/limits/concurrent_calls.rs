@@ -49,30 +49,31 @@ struct CallSemaphores<K: Eq + Hash> {
 }
 
 impl ConcurrentCalls {
-    pub fn new(of_account: ConcurrentLimits, of_integrator: ConcurrentLimits) -> Self {
+    pub fn new(account_limits: ConcurrentLimits, payer_limits: ConcurrentLimits) -> Self {
         Self {
-            accounts: CallSemaphores::new(of_account),
-            payers: CallSemaphores::new(of_integrator),
+            accounts: CallSemaphores::new(account_limits),
+            payers: CallSemaphores::new(payer_limits),
         }
     }
 
+    /// Takes a slot for a call. Fails at once if the account or its payer has too many calls in flight.
     pub(crate) fn start_call(
         &self,
         account: PayingAccount,
         kind: CallKind,
     ) -> Result<CallSlot, ApiError> {
-        let of_key = self
+        let account_permit = self
             .accounts
             .take_permit(account.owner, kind)
             .ok_or_else(|| too_many_calls_error("with this key"))?;
         let whose = "with the keys of this integrator and its taxpayers";
-        let payer_account = self
+        let payer_permit = self
             .payers
             .take_permit(account.payer(), kind)
             .ok_or_else(|| too_many_calls_error(whose))?;
         Ok(CallSlot {
-            _account: of_key,
-            _payer: payer_account,
+            _account: account_permit,
+            _payer: payer_permit,
         })
     }
 }
@@ -92,11 +93,11 @@ impl<K: Eq + Hash> CallSemaphores<K> {
     }
 
     fn take_permit(&self, holder: K, kind: CallKind) -> Option<OwnedSemaphorePermit> {
-        let share = match kind {
+        let semaphore = match kind {
             CallKind::Relay => self.relays.for_holder(holder),
-            brief => self.brief.for_holder((holder, brief)),
+            CallKind::Read | CallKind::Write => self.brief.for_holder((holder, kind)),
         };
-        share.try_acquire_owned().ok()
+        semaphore.try_acquire_owned().ok()
     }
 }
 

@@ -1,5 +1,5 @@
 //! A client's connection. It ends when a new connection needs its place (`open_connections`), or when the client reads
-//! too little of an answer. The framework has no timeout for writes: without this timeout, a client that reads nothing
+//! too little of an answer. The framework has no timeout for writes, so without this limit a client that reads nothing
 //! would keep an answer in memory for ever.
 
 use std::io::{self, ErrorKind};
@@ -25,18 +25,18 @@ pub(crate) struct GuardedStream<S> {
     stall: Option<StallTimer>,
 }
 
-/// The end of the time that a slow client is given, and the bytes that the client has read in this time.
+/// The deadline of a slow client, and the bytes that the client has read since the timer started.
 #[derive(Debug)]
 struct StallTimer {
-    until: Pin<Box<Sleep>>,
-    bytes: usize,
+    deadline: Pin<Box<Sleep>>,
+    bytes_read: usize,
 }
 
 impl StallTimer {
     fn start(limit: Duration) -> Self {
         Self {
-            until: Box::pin(sleep(limit)),
-            bytes: 0,
+            deadline: Box::pin(sleep(limit)),
+            bytes_read: 0,
         }
     }
 }
@@ -69,10 +69,10 @@ impl<S> GuardedStream<S> {
         let limit = self.stalled_after;
         let stall = self.stall.get_or_insert_with(|| StallTimer::start(limit));
         if let Poll::Ready(Ok(bytes)) = written {
-            stall.bytes += bytes;
+            stall.bytes_read += bytes;
         }
-        while is_pending && stall.until.as_mut().poll(context).is_ready() {
-            if stall.bytes < BYTES_READ_MIN {
+        while is_pending && stall.deadline.as_mut().poll(context).is_ready() {
+            if stall.bytes_read < BYTES_READ_MIN {
                 return Poll::Ready(Err(abort_error("the client takes nothing")));
             }
             *stall = StallTimer::start(limit);
@@ -165,8 +165,7 @@ mod tests {
         (listener.accept().await.unwrap().0, client)
     }
 
-    /// Writes until the stream fails.
-    async fn write_to_the_end<S: AsyncWrite + Unpin>(stream: &mut GuardedStream<S>) -> io::Error {
+    async fn write_until_error<S: AsyncWrite + Unpin>(stream: &mut GuardedStream<S>) -> io::Error {
         let bytes = vec![0; 65_536];
         loop {
             let written =
@@ -180,12 +179,12 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_takes_nothing_is_dropped() {
         let (ours, _client) = connect().await;
-        let failed = write_to_the_end(&mut guarded_stream(ours, &open())).await;
+        let failed = write_until_error(&mut guarded_stream(ours, &open())).await;
         assert_eq!(failed.to_string(), "the client takes nothing");
     }
 
     /// Lets the client read this many bytes once, and then nothing. Returns how long it takes until the stream fails.
-    async fn patience(bytes: usize) -> Duration {
+    async fn time_until_failure(bytes: usize) -> Duration {
         let mut stream = guarded_stream((), &open());
         let began = Instant::now();
         poll_fn(|context| {
@@ -205,8 +204,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_client_that_takes_more_than_a_trickle_gets_more_time() {
-        assert!(patience(BYTES_READ_MIN - 1).await >= STALLED_AFTER);
-        assert!(patience(BYTES_READ_MIN).await >= 2 * STALLED_AFTER);
+        assert!(time_until_failure(BYTES_READ_MIN - 1).await >= STALLED_AFTER);
+        assert!(time_until_failure(BYTES_READ_MIN).await >= 2 * STALLED_AFTER);
     }
 
     #[tokio::test]

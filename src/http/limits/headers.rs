@@ -13,15 +13,15 @@ const REMAINING_HEADER: HeaderName = HeaderName::from_static("x-ratelimit-remain
 const RESET_HEADER: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Stores the remaining allowance in the request, for the headers of the response. Refuses a request over the limit.
-pub(crate) fn note_allowance(
+pub(crate) fn store_allowance(
     request: &HttpRequest,
     counted: Result<Option<Allowance>, QuotaExceeded>,
 ) -> Result<(), ApiError> {
-    let left = counted
+    let allowance = counted
         .as_ref()
         .map_or_else(|exceeded| Some(exceeded.allowance), |allowance| *allowance);
-    if let Some(left) = left {
-        request.extensions_mut().insert(left);
+    if let Some(allowance) = allowance {
+        request.extensions_mut().insert(allowance);
     }
     counted.map(drop).map_err(limit_error)
 }
@@ -34,16 +34,16 @@ pub(crate) fn limit_error(exceeded: QuotaExceeded) -> ApiError {
 
 /// Adds the rate limit headers to the response of a counted request.
 pub(crate) fn add_limit_headers(request: &HttpRequest, headers: &mut HeaderMap) {
-    let noted = request.extensions().get::<Allowance>().copied();
+    let allowance = request.extensions().get::<Allowance>().copied();
     let Some(Allowance {
         limit,
         remaining,
-        whole_at,
-    }) = noted
+        full_at,
+    }) = allowance
     else {
         return;
     };
-    let reset = whole_at.as_second() + i64::from(whole_at.subsec_nanosecond() > 0);
+    let reset = full_at.as_second() + i64::from(full_at.subsec_nanosecond() > 0);
     headers.insert(LIMIT_HEADER, limit.into());
     headers.insert(REMAINING_HEADER, remaining.into());
     headers.insert(RESET_HEADER, reset.into());

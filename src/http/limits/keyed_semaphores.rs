@@ -13,16 +13,16 @@ const SEMAPHORES_PER_CLEANUP: usize = 1_024;
 #[derive(Debug)]
 pub(crate) struct KeyedSemaphores<K: Eq + Hash> {
     size: usize,
-    in_use: DashMap<K, Arc<Semaphore>>,
-    made: AtomicUsize,
+    semaphores: DashMap<K, Arc<Semaphore>>,
+    created_count: AtomicUsize,
 }
 
 impl<K: Eq + Hash> KeyedSemaphores<K> {
     pub(crate) fn new(size: usize) -> Self {
         Self {
             size,
-            in_use: DashMap::new(),
-            made: AtomicUsize::new(0),
+            semaphores: DashMap::new(),
+            created_count: AtomicUsize::new(0),
         }
     }
 
@@ -34,17 +34,18 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
     /// Returns the semaphore of a key. The semaphore is kept while one of its permits is in use.
     pub(crate) fn for_holder(&self, holder: K) -> Arc<Semaphore> {
         let mut is_new = false;
-        let share = Arc::clone(&self.in_use.entry(holder).or_insert_with(|| {
+        let semaphore = Arc::clone(&self.semaphores.entry(holder).or_insert_with(|| {
             is_new = true;
             Arc::new(Semaphore::new(self.size))
         }));
         if is_new
-            && self.made.fetch_add(1, Ordering::Relaxed) % SEMAPHORES_PER_CLEANUP
+            && self.created_count.fetch_add(1, Ordering::Relaxed) % SEMAPHORES_PER_CLEANUP
                 == SEMAPHORES_PER_CLEANUP - 1
         {
-            self.in_use.retain(|_, share| Arc::strong_count(share) > 1);
+            self.semaphores
+                .retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
         }
-        share
+        semaphore
     }
 }
 
@@ -53,30 +54,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_holder_has_a_share_of_its_own() {
-        let shares = KeyedSemaphores::new(1);
-        let taken = shares.for_holder("a").try_acquire_owned().unwrap();
+    fn each_holder_has_permits_of_its_own() {
+        let semaphores = KeyedSemaphores::new(1);
+        let taken = semaphores.for_holder("a").try_acquire_owned().unwrap();
         assert!(
-            shares.for_holder("a").try_acquire_owned().is_err()
-                && shares.for_holder("b").try_acquire_owned().is_ok()
+            semaphores.for_holder("a").try_acquire_owned().is_err()
+                && semaphores.for_holder("b").try_acquire_owned().is_ok()
         );
         drop(taken);
-        assert!(shares.for_holder("a").try_acquire_owned().is_ok());
+        assert!(semaphores.for_holder("a").try_acquire_owned().is_ok());
     }
 
     #[test]
-    fn a_share_in_use_is_kept_and_others_are_forgotten() {
-        let shares = KeyedSemaphores::new(1);
-        let taken = shares.for_holder(0).try_acquire_owned().unwrap();
+    fn a_semaphore_in_use_is_kept_and_others_are_dropped() {
+        let semaphores = KeyedSemaphores::new(1);
+        let taken = semaphores.for_holder(0).try_acquire_owned().unwrap();
         for holder in 1..10 * SEMAPHORES_PER_CLEANUP {
-            drop(shares.for_holder(holder));
+            drop(semaphores.for_holder(holder));
         }
         assert!(
-            shares.in_use.len() <= SEMAPHORES_PER_CLEANUP + 1,
+            semaphores.semaphores.len() <= SEMAPHORES_PER_CLEANUP + 1,
             "{}",
-            shares.in_use.len()
+            semaphores.semaphores.len()
         );
-        assert!(shares.for_holder(0).try_acquire_owned().is_err());
+        assert!(semaphores.for_holder(0).try_acquire_owned().is_err());
         drop(taken);
     }
 }

@@ -11,7 +11,7 @@ use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 
 /// The maximum number of connections that linger at the same time.
 const LINGERING_MAX: usize = 64;
-/// The maximum number of them that one client may have: one IPv4 address or one /64 network of IPv6.
+/// The maximum number of lingering connections of one client: of one IPv4 address or one /64 network of IPv6.
 const LINGERING_PER_CLIENT_MAX: usize = 8;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct LingerSlots {
     clients: KeyedSemaphores<IpAddr>,
 }
 
-/// The permission of one connection to linger. It is given back when this value is dropped.
+/// The permission of one connection to linger. Dropping this value returns the permission.
 #[derive(Debug)]
 pub(crate) struct LingerSlot {
     _all: OwnedSemaphorePermit,
@@ -57,20 +57,20 @@ mod tests {
     }
 
     #[test]
-    fn a_client_and_all_clients_have_so_many_slots_and_get_them_back() {
+    fn slots_are_limited_for_each_client_and_in_total_and_are_free_when_dropped() {
         let slots = LingerSlots::default();
         let mut taken: Vec<_> = (0..LINGERING_PER_CLIENT_MAX)
             .map(|_| slots.take(Some(address(1))).unwrap())
             .collect();
         assert!(slots.take(Some(address(1))).is_none());
         for client in 2.. {
-            let of_client: Vec<_> = (0..LINGERING_PER_CLIENT_MAX)
+            let client_slots: Vec<_> = (0..LINGERING_PER_CLIENT_MAX)
                 .map_while(|_| slots.take(Some(address(client))))
                 .collect();
-            if of_client.is_empty() {
+            if client_slots.is_empty() {
                 break;
             }
-            taken.extend(of_client);
+            taken.extend(client_slots);
         }
         assert_eq!(taken.len(), LINGERING_MAX);
         taken.clear();

@@ -16,10 +16,10 @@
 //! | a semaphore for each account | `keyed_semaphores` |
 //! | limits of the calls in flight | `concurrent_calls` |
 //! | the memory of bodies, and turns of bulk requests | `body_memory` |
-//! | the memory of answers that wait to be taken | `answer_memory` |
+//! | the memory of answers that wait until their callers read them | `answer_memory` |
 //! | pages of a person, an address or an account | `page_limits` |
-//! | the answers of pages that are made while they are sent | `page_streams` |
-//! | the documents that are printed, and the workbooks that are written, at once | `printing` |
+//! | the answers to pages that are made while they are sent | `page_streams` |
+//! | the documents that are printed at the same time, and the workbooks that are written | `printing` |
 //! | the open connections of a listener | `open_connections` |
 //! | the connections that linger after a refusal | `lingering` |
 //! | a connection that ends when its place is needed or its client reads too little | `guarded_stream` |
@@ -51,7 +51,7 @@ pub(crate) use body_memory::{BodyPermit, SMALL_BODY_BYTES_MAX, TextMemory, estim
 pub(crate) use concurrent_calls::{CallKind, CallSlot};
 pub use concurrent_calls::{ConcurrentCalls, ConcurrentLimits};
 pub(crate) use guarded_stream::GuardedStream;
-pub(crate) use headers::{add_limit_headers, limit_error, note_allowance};
+pub(crate) use headers::{add_limit_headers, limit_error, store_allowance};
 pub(crate) use keyed_semaphores::KeyedSemaphores;
 pub(crate) use lingering::LingerSlot;
 pub(crate) use open_connections::Connection;

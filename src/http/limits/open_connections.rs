@@ -20,7 +20,7 @@ use crate::http::limits::lingering::{LingerSlot, LingerSlots};
 /// At a limit, one in 64 of the allowed connections is closed at once, so that not every connection of a flood costs a
 /// search.
 const FREED_DIVISOR: usize = 64;
-/// The value of `waits_since` for a connection that does not wait for its client.
+/// The value of `wait_number` for a connection that does not wait for its client.
 const NOT_WAITING: u64 = 0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +41,9 @@ pub struct OpenConnections(Arc<SharedConnections>);
 #[derive(Debug)]
 struct SharedConnections {
     limits: ConnectionLimits,
-    /// Numbers the moments at which connections began to wait, so that the longest wait is known without a clock.
-    moments: AtomicU64,
-    open: Mutex<ConnectionTable>,
+    /// The number of the last wait. Waits are numbered, so that the longest wait is known without a clock.
+    last_wait_number: AtomicU64,
+    table: Mutex<ConnectionTable>,
     linger_slots: LingerSlots,
 }
 
@@ -54,7 +54,7 @@ struct ConnectionTable {
     by_holder: HashMap<Holder, BTreeMap<u64, Arc<ConnectionEntry>>>,
 }
 
-/// One open connection, as the requests on it see it. Clones are the same connection.
+/// One open connection, for the requests on it. Clones stand for the same connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     entry: Arc<ConnectionEntry>,
@@ -68,7 +68,7 @@ struct ConnectionEntry {
     /// clients.
     peer: Holder,
     holder: Mutex<Holder>,
-    waits_since: AtomicU64,
+    wait_number: AtomicU64,
     is_closed: AtomicBool,
     waker: AtomicWaker,
 }
@@ -81,8 +81,8 @@ impl OpenConnections {
     pub fn new(limits: ConnectionLimits) -> Self {
         let shared = SharedConnections {
             limits,
-            moments: AtomicU64::new(NOT_WAITING),
-            open: Mutex::default(),
+            last_wait_number: AtomicU64::new(NOT_WAITING),
+            table: Mutex::default(),
             linger_slots: LingerSlots::default(),
         };
         Self(Arc::new(shared))
@@ -92,25 +92,25 @@ impl OpenConnections {
     /// `None` if the listener is full and no connection waits for its client.
     pub(crate) fn admit(&self, peer: Option<IpAddr>) -> Option<Connection> {
         let peer = peer.map(|peer| subscriber_address(Some(peer)));
-        let mut open = lock(&self.0.open);
-        if open.count >= self.0.limits.all_max
-            && !open.close_longest_waiting(None, self.0.limits.all_max)
+        let mut table = lock(&self.0.table);
+        if table.count >= self.0.limits.all_max
+            && !table.close_longest_waiting(None, self.0.limits.all_max)
         {
             return None;
         }
-        if peer.is_some() && !self.0.make_room(&mut open, peer) {
+        if peer.is_some() && !self.0.make_room(&mut table, peer) {
             return None;
         }
-        open.last_id += 1;
+        table.last_id += 1;
         let entry = Arc::new(ConnectionEntry {
-            id: open.last_id,
+            id: table.last_id,
             peer,
             holder: Mutex::new(peer),
-            waits_since: AtomicU64::new(self.0.next_wait_number()),
+            wait_number: AtomicU64::new(self.0.next_wait_number()),
             is_closed: AtomicBool::new(false),
             waker: AtomicWaker::new(),
         });
-        open.insert(peer, &entry);
+        table.insert(peer, &entry);
         Some(Connection {
             entry,
             shared: Arc::clone(&self.0),
@@ -120,15 +120,15 @@ impl OpenConnections {
 
 impl SharedConnections {
     fn next_wait_number(&self) -> u64 {
-        self.moments.fetch_add(1, Ordering::Relaxed) + 1
+        self.last_wait_number.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Makes room for one more connection of this client: at the limit, closes some of the client's connections that
-    /// wait for it. Returns false if there is no room, because all of the client's connections are at work.
-    fn make_room(&self, open: &mut ConnectionTable, holder: Holder) -> bool {
-        let count = open.by_holder.get(&holder).map_or(0, BTreeMap::len);
+    /// wait for the client. Returns false if there is no room, because all its connections are at work.
+    fn make_room(&self, table: &mut ConnectionTable, holder: Holder) -> bool {
+        let count = table.by_holder.get(&holder).map_or(0, BTreeMap::len);
         count < self.limits.address_max
-            || open.close_longest_waiting(Some(holder), self.limits.address_max)
+            || table.close_longest_waiting(Some(holder), self.limits.address_max)
     }
 }
 
@@ -156,13 +156,13 @@ impl ConnectionTable {
 
     /// Closes the connections of one client that have waited longest: of `holder` or, if it is `None`, of the client
     /// with the most waiting connections. Returns false if no connection waits.
-    fn close_longest_waiting(&mut self, holder: Option<Holder>, bound: usize) -> bool {
+    fn close_longest_waiting(&mut self, holder: Option<Holder>, limit: usize) -> bool {
         let Some(holder) = holder.or_else(|| self.most_waiting_holder()) else {
             return false;
         };
         let mut waiting: Vec<_> = self.waiting_entries(holder).cloned().collect();
-        waiting.sort_unstable_by_key(|entry| entry.waits_since.load(Ordering::Relaxed));
-        waiting.truncate((bound / FREED_DIVISOR).clamp(1, (waiting.len() / 2).max(1)));
+        waiting.sort_unstable_by_key(|entry| entry.wait_number.load(Ordering::Relaxed));
+        waiting.truncate((limit / FREED_DIVISOR).clamp(1, (waiting.len() / 2).max(1)));
         for entry in &waiting {
             self.remove(entry);
             entry.close();
@@ -176,7 +176,7 @@ impl ConnectionTable {
             .get(&holder)
             .into_iter()
             .flat_map(BTreeMap::values);
-        entries.filter(|entry| entry.waits_since.load(Ordering::Relaxed) != NOT_WAITING)
+        entries.filter(|entry| entry.wait_number.load(Ordering::Relaxed) != NOT_WAITING)
     }
 
     /// Returns the client with the most waiting connections; a proxy only if no client has more than one.
@@ -202,56 +202,56 @@ impl ConnectionEntry {
 impl Connection {
     /// Marks that the service has to act next, not the client.
     pub(crate) fn mark_at_work(&self) {
-        self.entry.waits_since.store(NOT_WAITING, Ordering::Relaxed);
-        self.count_towards(self.entry.peer);
+        self.entry.wait_number.store(NOT_WAITING, Ordering::Relaxed);
+        self.set_holder(self.entry.peer);
     }
 
     /// Marks that the client has to act next: to send a request or to take an answer.
     pub(crate) fn mark_waiting_for_client(&self) {
         self.entry
-            .waits_since
+            .wait_number
             .store(self.shared.next_wait_number(), Ordering::Relaxed);
     }
 
     /// Marks that the client has just taken a part of an answer, so that it has not kept the service waiting. Without
     /// this, a long download would be the first connection to be closed.
     pub(crate) fn mark_answer_part_taken(&self) {
-        if self.entry.waits_since.load(Ordering::Relaxed) != NOT_WAITING {
+        if self.entry.wait_number.load(Ordering::Relaxed) != NOT_WAITING {
             self.mark_waiting_for_client();
         }
     }
 
     /// Marks that the client has to send the rest of a body. Until then, the connection of a proxy counts for `client`.
     pub(crate) fn mark_waiting_for_body(&self, client: Option<IpAddr>) {
-        if self.entry.waits_since.load(Ordering::Relaxed) == NOT_WAITING {
+        if self.entry.wait_number.load(Ordering::Relaxed) == NOT_WAITING {
             self.mark_waiting_for_client();
             if self.entry.peer.is_none() {
-                self.count_towards(client.map(|client| subscriber_address(Some(client))));
+                self.set_holder(client.map(|client| subscriber_address(Some(client))));
             }
         }
     }
 
-    /// Returns a permission to drop what `client` still sends after its request was refused; `None` if too many
-    /// connections do so already.
+    /// Returns a permission to keep the connection open until `client` has sent the rest of a refused request; `None`
+    /// if too many connections linger already.
     pub(crate) fn take_linger_slot(&self, client: Option<IpAddr>) -> Option<LingerSlot> {
         self.shared.linger_slots.take(client)
     }
 
-    fn count_towards(&self, holder: Holder) {
+    fn set_holder(&self, holder: Holder) {
         if self.entry.peer.is_some() || *lock(&self.entry.holder) == holder {
             return;
         }
-        let mut open = lock(&self.shared.open);
+        let mut table = lock(&self.shared.table);
         if self.is_closed() {
             return;
         }
-        open.remove(&self.entry);
-        if holder.is_some() && !self.shared.make_room(&mut open, holder) {
+        table.remove(&self.entry);
+        if holder.is_some() && !self.shared.make_room(&mut table, holder) {
             self.entry.close();
             return;
         }
         *lock(&self.entry.holder) = holder;
-        open.insert(holder, &self.entry);
+        table.insert(holder, &self.entry);
     }
 
     fn is_closed(&self) -> bool {
@@ -267,9 +267,9 @@ impl Connection {
         }
     }
 
-    /// Gives up the place of a connection that has ended.
+    /// Removes a connection that has ended from the table.
     pub(crate) fn unregister(&self) {
-        lock(&self.shared.open).remove(&self.entry);
+        lock(&self.shared.table).remove(&self.entry);
     }
 }
 
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_bound_of_an_address_its_longest_waiting_connection_is_closed() {
+    fn at_the_limit_of_an_address_its_longest_waiting_connection_is_closed() {
         let open = open();
         let of_one: Vec<_> = (0..3)
             .map(|_| open.admit(Some(address(1))).unwrap())
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_bound_of_all_the_address_with_the_most_connections_gives_one_up() {
+    fn at_the_total_limit_the_address_with_the_most_connections_loses_one() {
         let open = open();
         let of_one: Vec<_> = (0..3)
             .map(|_| open.admit(Some(address(1))).unwrap())
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_of_a_proxy_is_bounded_only_together_with_all() {
+    fn the_connections_of_a_proxy_count_only_against_the_total_limit() {
         let open = open();
         let of_proxy: Vec<_> = (0..6).map(|_| open.admit(None).unwrap()).collect();
         assert_eq!(closed_flags(&of_proxy), [false; 6]);
@@ -374,11 +374,11 @@ mod tests {
         assert_eq!(
             closed_flags(&connections),
             [true, false, false, false, false],
-            "the second has come in whole"
+            "the second body has arrived"
         );
         connections.iter().for_each(Connection::unregister);
-        assert_eq!(lock(&open.0.open).count, 0);
-        assert!(lock(&open.0.open).by_holder.is_empty());
+        assert_eq!(lock(&open.0.table).count, 0);
+        assert!(lock(&open.0.table).by_holder.is_empty());
     }
 
     #[test]

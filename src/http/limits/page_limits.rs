@@ -1,7 +1,7 @@
-//! Limits the pages that one person, or one address without a session, may request in a second and at the same time,
-//! and beside it those of all people of an account. All sessions of a person count together, so that a further sign-in
-//! gives no further pages. A session token that was not found in the database lately counts against the limit of its
-//! address before it is looked up, so that random tokens do not cost one database read each.
+//! Limits the pages that one person, or one address without a session, may request in a second and at the same time.
+//! A second limit applies to all people of an account together. All sessions of a person count together, so that a
+//! further sign-in gives no further pages. A session token that was not found in the database lately counts against the
+//! limit of its address before it is looked up, so that random tokens do not cost one database read each.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,9 +25,9 @@ use crate::http::respond::error::{ApiError, RETRY_AFTER};
 const BURST_FACTOR: u32 = 10;
 /// The limits of all people of an account together, as a multiple of the limits of one person.
 const ACCOUNT_FACTOR: u16 = 4;
-/// A session counts against the limit of its person for this long after it was found in the database.
-const KNOWN_FOR: SignedDuration = SignedDuration::from_mins(10);
-/// The number of sessions that become known after which those that were not found lately are dropped.
+/// The time after a session was found in the database for which its pages count for its person without a look-up.
+const KNOWN_SESSION_AGE_MAX: SignedDuration = SignedDuration::from_mins(10);
+/// The number of newly known sessions after which the sessions that were not found lately are dropped.
 const SESSIONS_PER_CLEANUP: usize = 1_024;
 
 /// The limits for the pages of one person, or of one address without a session.
@@ -55,7 +55,7 @@ pub struct PageLimits {
     accounts: HolderLimits,
     /// The sessions that were found in the database lately, by the first half of the hash of their tokens.
     sessions: DashMap<u128, KnownSession>,
-    made_known: AtomicUsize,
+    remembered_count: AtomicUsize,
 }
 
 /// The limits of each holder of one kind.
@@ -82,15 +82,15 @@ pub(crate) struct PageSlot {
     holder: PageHolder,
     /// The person of the session; `None` until the session was found in the database.
     person: Option<SessionOwner>,
-    _place: OwnedSemaphorePermit,
-    _account_place: Option<OwnedSemaphorePermit>,
+    _permit: OwnedSemaphorePermit,
+    _account_permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Counts a streamed answer as in flight until the slot is dropped.
 #[derive(Debug)]
 pub(crate) struct StreamSlot {
-    _place: OwnedSemaphorePermit,
-    _account_place: Option<OwnedSemaphorePermit>,
+    _permit: OwnedSemaphorePermit,
+    _account_permit: Option<OwnedSemaphorePermit>,
 }
 
 impl PageSlot {
@@ -120,8 +120,8 @@ impl HolderLimits {
                 .count_use(holder, quota, now)
                 .map_err(limit_error)?;
         }
-        let place = self.in_flight.for_holder(holder).try_acquire_owned();
-        place.map_err(|_| {
+        let permit = self.in_flight.for_holder(holder).try_acquire_owned();
+        permit.map_err(|_| {
             let message =
                 "Too many of your pages are being made at the same time, please try again";
             ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
@@ -129,8 +129,8 @@ impl HolderLimits {
     }
 
     fn admit_stream(&self, holder: PageHolder) -> Result<OwnedSemaphorePermit, ApiError> {
-        let place = self.streams.for_holder(holder).try_acquire_owned();
-        place.map_err(|_| {
+        let permit = self.streams.for_holder(holder).try_acquire_owned();
+        permit.map_err(|_| {
             let message = "Too many files and parts of pages are being sent to you at the same time, please try again";
             ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
         })
@@ -147,7 +147,7 @@ impl PageLimits {
             singles: HolderLimits::new(rates),
             accounts: HolderLimits::new(account_rates),
             sessions: DashMap::new(),
-            made_known: AtomicUsize::new(0),
+            remembered_count: AtomicUsize::new(0),
         }
     }
 
@@ -164,15 +164,15 @@ impl PageLimits {
             PageHolder::Person,
         );
         Ok(PageSlot {
-            _place: self.singles.admit_page(holder, now)?,
-            _account_place: None,
+            _permit: self.singles.admit_page(holder, now)?,
+            _account_permit: None,
             holder,
             person: None,
         })
     }
 
     /// Counts a page whose session was found in the database against the limits of its person and of the person's
-    /// account, unless that was done already. The next pages of the session count against these from the beginning.
+    /// account, unless it is counted already. From then on, `admit` counts the pages of the session for the person.
     pub(crate) fn admit_person(
         &self,
         slot: PageSlot,
@@ -190,27 +190,27 @@ impl PageLimits {
         } else {
             PageSlot {
                 holder,
-                _place: self.singles.admit_page(holder, now)?,
+                _permit: self.singles.admit_page(holder, now)?,
                 ..slot
             }
         };
         let account = account_holder(person);
-        let account_place = account.map(|account| self.accounts.admit_page(account, now));
+        let account_permit = account.map(|account| self.accounts.admit_page(account, now));
         Ok(PageSlot {
             person: Some(person),
-            _account_place: account_place.transpose()?,
+            _account_permit: account_permit.transpose()?,
             ..slot
         })
     }
 
     /// Counts an answer that is made while it is sent to a person.
     pub(super) fn admit_stream(&self, person: SessionOwner) -> Result<StreamSlot, ApiError> {
-        let place = self.singles.admit_stream(PageHolder::Person(person))?;
+        let permit = self.singles.admit_stream(PageHolder::Person(person))?;
         let account = account_holder(person);
-        let account_place = account.map(|account| self.accounts.admit_stream(account));
+        let account_permit = account.map(|account| self.accounts.admit_stream(account));
         Ok(StreamSlot {
-            _place: place,
-            _account_place: account_place.transpose()?,
+            _permit: permit,
+            _account_permit: account_permit.transpose()?,
         })
     }
 
@@ -225,7 +225,7 @@ impl PageLimits {
         let known = KnownSession { person, found_at };
         let is_new = self.sessions.insert(session, known).is_none();
         if is_new
-            && self.made_known.fetch_add(1, Ordering::Relaxed) % SESSIONS_PER_CLEANUP
+            && self.remembered_count.fetch_add(1, Ordering::Relaxed) % SESSIONS_PER_CLEANUP
                 == SESSIONS_PER_CLEANUP - 1
         {
             self.sessions.retain(|_, known| known.is_recent(now));
@@ -235,7 +235,7 @@ impl PageLimits {
 
 impl KnownSession {
     fn is_recent(&self, now: Timestamp) -> bool {
-        now.duration_since(self.found_at) < KNOWN_FOR
+        now.duration_since(self.found_at) < KNOWN_SESSION_AGE_MAX
     }
 }
 
@@ -316,7 +316,7 @@ mod tests {
             .filter(|_| limits.admit(1, Some(address(1)), now()).is_ok())
             .count();
         assert_eq!(admitted, 10, "and has a quota of its own");
-        let later = now() + KNOWN_FOR;
+        let later = now() + KNOWN_SESSION_AGE_MAX;
         assert_eq!(limits.find_known_person(1, now()), Some(person));
         assert_eq!(limits.find_known_person(1, later), None);
     }
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_take_no_place_of_a_page_and_are_bounded() {
+    fn streams_take_no_slot_of_a_page_and_are_limited() {
         let limits = limits();
         let person = contact(1, 1);
         let streams: Vec<_> = (0..5)
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_that_were_not_found_lately_are_forgotten() {
+    fn sessions_that_were_not_found_lately_are_dropped() {
         let limits = limits();
         for number in 0..10 * SESSIONS_PER_CLEANUP {
             let minutes = i64::try_from(number / SESSIONS_PER_CLEANUP).unwrap() * 20;

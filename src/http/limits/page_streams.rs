@@ -1,6 +1,6 @@
-//! Answers to pages that are made while they are sent: parts that update themselves, and files. The page was made when
-//! its answer began, so such an answer has a place of its own until it has ended, and its queries use the database
-//! connections of pages.
+//! Answers to pages that are made while they are sent: parts that update themselves, and files. The slot of the page is
+//! free when its answer begins, so such an answer takes a slot of its own until it has ended. Its queries use the
+//! database connections of pages.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,9 +14,8 @@ use database::poll_with_page_pool;
 use crate::http::limits::page_limits::{PageLimits, PageSlot, StreamSlot};
 use crate::http::respond::error::ApiError;
 
-/// Counts the streamed answer to a page as in flight until it has ended. Refuses it if the person has too many streamed
-/// answers in flight. Other answers stay as they are, except that the body of an answer to HEAD is not made if
-/// it would be streamed.
+/// Counts the streamed answer to a page as in flight until it has ended. Fails if the person has too many streamed
+/// answers in flight. A streamed answer to HEAD gets an empty body. Other answers stay unchanged.
 pub(crate) fn admit_stream(
     pages: &PageLimits,
     request: &HttpRequest,
@@ -90,7 +89,7 @@ mod tests {
     use crate::domain::access::session::SessionOwner;
     use crate::http::limits::PageRates;
 
-    fn found_page(pages: &PageLimits) -> PageSlot {
+    fn page_slot(pages: &PageLimits) -> PageSlot {
         let now = Timestamp::UNIX_EPOCH;
         let slot = pages.admit(7, None, now).unwrap();
         pages
@@ -98,12 +97,12 @@ mod tests {
             .unwrap()
     }
 
-    fn streamed() -> HttpResponse {
+    fn streamed_answer() -> HttpResponse {
         HttpResponse::Ok().streaming(stream::pending::<Result<Bytes, Infallible>>())
     }
 
     #[test]
-    fn only_the_streams_of_a_person_have_its_places() {
+    fn only_streams_to_a_person_are_limited() {
         let pages = PageLimits::new(PageRates {
             per_s: 0,
             concurrent_max: 2,
@@ -116,7 +115,7 @@ mod tests {
         ] {
             let answer = || {
                 if is_streamed {
-                    streamed()
+                    streamed_answer()
                 } else {
                     HttpResponse::Ok().body("whole")
                 }
@@ -125,7 +124,7 @@ mod tests {
                 .method(method.clone())
                 .to_http_request();
             if has_session {
-                request.extensions_mut().insert(found_page(&pages));
+                request.extensions_mut().insert(page_slot(&pages));
             }
             let answers: Vec<_> = (0..5)
                 .filter_map(|_| admit_stream(&pages, &request, answer()).ok())
@@ -135,21 +134,21 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_place_is_free_when_its_stream_ends_and_head_ends_at_once() {
+    async fn a_slot_is_free_when_its_stream_ends_and_head_ends_at_once() {
         let pages = PageLimits::new(PageRates {
             per_s: 0,
             concurrent_max: 1,
         });
         let get = TestRequest::get().to_http_request();
-        get.extensions_mut().insert(found_page(&pages));
-        let first = admit_stream(&pages, &get, streamed()).unwrap();
-        assert!(admit_stream(&pages, &get, streamed()).is_err());
+        get.extensions_mut().insert(page_slot(&pages));
+        let first = admit_stream(&pages, &get, streamed_answer()).unwrap();
+        assert!(admit_stream(&pages, &get, streamed_answer()).is_err());
         drop(first);
-        assert!(admit_stream(&pages, &get, streamed()).is_ok());
+        assert!(admit_stream(&pages, &get, streamed_answer()).is_ok());
         let head = TestRequest::default()
             .method(Method::HEAD)
             .to_http_request();
-        let unsent = admit_stream(&pages, &head, streamed()).unwrap();
+        let unsent = admit_stream(&pages, &head, streamed_answer()).unwrap();
         assert_eq!(
             unsent.body().size(),
             BodySize::Stream,

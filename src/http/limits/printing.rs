@@ -1,5 +1,5 @@
-//! Limits the documents that are printed at the same time, and likewise the workbooks that are written: of each at most
-//! half as many as the machine has cores, because both keep a core busy and other requests need the rest.
+//! Limits the documents that are printed at the same time. A separate limit applies to the workbooks that are written.
+//! Each is half the number of cores, because this work keeps a core busy and other requests need the rest.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -47,13 +47,13 @@ impl PrintingLimit {
         payer: Option<Payer>,
         task: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let place = self.0.take(payer, 1).await;
-        let computed = spawn_blocking(move || {
+        let slot = self.0.take(payer, 1).await;
+        let running = spawn_blocking(move || {
             let result = task();
-            drop(place);
+            drop(slot);
             result
         });
-        computed.await.map_err(ApiError::internal)
+        running.await.map_err(ApiError::internal)
     }
 }
 
@@ -67,12 +67,12 @@ mod tests {
     use crate::domain::kernel::ids::IntegratorId;
 
     #[tokio::test]
-    async fn who_asks_for_many_documents_lets_another_through() {
-        let places = PrintingLimit(TurnGate::new(1));
+    async fn a_payer_with_many_documents_does_not_delay_another() {
+        let printing = PrintingLimit(TurnGate::new(1));
         let (sender, printed) = channel();
         let print = |id| {
             let sender = sender.clone();
-            places
+            printing
                 .compute_in_payer_turn(Payer::Integrator(IntegratorId(id)), move || sender.send(id))
         };
         let many = join_all((0..5).map(|_| print(1)));

@@ -14,13 +14,13 @@ pub(crate) struct Quota {
     interval: i64,
 }
 
-/// The rest of a quota, as the response headers show it.
+/// The remaining part of a quota, as the response headers show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allowance {
     pub(crate) limit: u32,
     pub(crate) remaining: u32,
     /// The time when the whole allowance is available again.
-    pub(crate) whole_at: Timestamp,
+    pub(crate) full_at: Timestamp,
 }
 
 /// The refusal of a request that finds its quota used up.
@@ -54,24 +54,24 @@ impl Quota {
         full_at_ns: &mut i64,
         now_ns: i64,
     ) -> Result<Allowance, QuotaExceeded> {
-        let whole = self.interval * i64::from(self.size);
-        // A bucket is full again after `whole` at the latest. A later `full_at_ns` shows that the clock was set back.
-        let is_from_before = *full_at_ns > now_ns + whole;
-        let next = if is_from_before {
+        let refill_ns = self.interval * i64::from(self.size);
+        // A bucket is full after `refill_ns` at the latest. A later `full_at_ns` shows that the clock was set back.
+        let is_clock_set_back = *full_at_ns > now_ns + refill_ns;
+        let next_full_at_ns = if is_clock_set_back {
             now_ns
         } else {
             (*full_at_ns).max(now_ns)
         } + self.interval;
-        let wait = next - now_ns - whole;
+        let wait = next_full_at_ns - now_ns - refill_ns;
         if wait > 0 {
-            let allowance = self.allowance(next - self.interval, now_ns);
+            let allowance = self.allowance(next_full_at_ns - self.interval, now_ns);
             return Err(QuotaExceeded {
                 allowance,
                 retry_after: Duration::from_nanos(wait.unsigned_abs()),
             });
         }
-        *full_at_ns = next;
-        Ok(self.allowance(next, now_ns))
+        *full_at_ns = next_full_at_ns;
+        Ok(self.allowance(next_full_at_ns, now_ns))
     }
 
     /// Undoes the count of one request.
@@ -82,11 +82,11 @@ impl Quota {
     fn allowance(self, full_at_ns: i64, now_ns: i64) -> Allowance {
         let missing = (full_at_ns - now_ns + self.interval - 1) / self.interval;
         let missing = u32::try_from(missing).unwrap_or(u32::MAX);
-        let whole_at = Timestamp::from_nanosecond(full_at_ns.into()).unwrap_or(Timestamp::MAX);
+        let full_at = Timestamp::from_nanosecond(full_at_ns.into()).unwrap_or(Timestamp::MAX);
         Allowance {
             limit: self.size,
             remaining: self.size.saturating_sub(missing),
-            whole_at,
+            full_at,
         }
     }
 }
@@ -126,35 +126,35 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_and_when_it_is_whole_again_is_told() {
+    fn the_allowance_shows_what_remains_and_when_it_is_full_again() {
         let quota = Quota::per_minute(2).unwrap();
         let mut full_at = 0;
         let at = |seconds: i64| {
             Timestamp::from_nanosecond((NOW + seconds * NANOS_PER_SECOND).into()).unwrap()
         };
-        let told = |remaining, seconds| Allowance {
+        let expected = |remaining, seconds| Allowance {
             limit: 2,
             remaining,
-            whole_at: at(seconds),
+            full_at: at(seconds),
         };
-        assert_eq!(quota.count_use(&mut full_at, NOW), Ok(told(1, 30)));
+        assert_eq!(quota.count_use(&mut full_at, NOW), Ok(expected(1, 30)));
         assert_eq!(
             quota.count_use(&mut full_at, NOW + 10 * NANOS_PER_SECOND),
-            Ok(told(0, 60))
+            Ok(expected(0, 60))
         );
         let exceeded = quota
             .count_use(&mut full_at, NOW + 20 * NANOS_PER_SECOND)
             .unwrap_err();
-        assert_eq!(exceeded.allowance, told(0, 60));
+        assert_eq!(exceeded.allowance, expected(0, 60));
         assert_eq!(exceeded.retry_after, Duration::from_secs(10));
         assert_eq!(
             quota.count_use(&mut full_at, NOW + 30 * NANOS_PER_SECOND),
-            Ok(told(0, 90))
+            Ok(expected(0, 90))
         );
     }
 
     #[test]
-    fn a_request_that_is_taken_back_leaves_room_for_another() {
+    fn a_request_that_is_not_counted_leaves_room_for_another() {
         let quota = Quota::per_minute(2).unwrap();
         let mut full_at = 0;
         assert_eq!(take_all(quota, &mut full_at, NOW), 2);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_no_limit_and_one_is_always_let_through() {
+    fn zero_is_no_limit_and_one_request_is_always_allowed() {
         assert_eq!(
             (Quota::per_second(0, 5), Quota::per_minute(0)),
             (None, None)

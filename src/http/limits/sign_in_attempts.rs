@@ -25,7 +25,7 @@ use crate::http::respond::error::ApiError;
 use crate::store::accounts::devices::Device;
 
 /// The delay of an attempt over the allowance.
-const SLOWDOWN: Duration = Duration::from_secs(3);
+const ATTEMPT_DELAY: Duration = Duration::from_secs(3);
 /// The attempts that may wait at the same time: for one person, from one address, and in all.
 const SLOWED_PER_PERSON_MAX: usize = 10;
 const SLOWED_PER_ADDRESS_MAX: usize = 4;
@@ -48,9 +48,9 @@ pub(crate) enum TriedPerson {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt {
-    pub(crate) tried: TriedPerson,
+    pub(crate) person: TriedPerson,
     /// The browser, if the person has signed in with it to this account before. If several accounts have the same
-    /// email, each is tried in an attempt of its own, and only the attempts for accounts that know the browser name it.
+    /// email, each is tried in an attempt of its own, with the device only if the account knows the browser.
     pub(crate) device: Option<Device>,
     pub(crate) address: Option<IpAddr>,
 }
@@ -64,16 +64,16 @@ enum AttemptKey {
 
 #[derive(Debug)]
 pub struct SignInAttempts {
-    person: Option<Quota>,
-    address: Option<Quota>,
+    person_quota: Option<Quota>,
+    address_quota: Option<Quota>,
     buckets: Buckets<AttemptKey>,
-    slowed: Slowdown,
+    slowdown: Slowdown,
 }
 
 /// The delay of attempts over the allowance, and the limits on how many attempts may wait.
 #[derive(Debug)]
 struct Slowdown {
-    by: Duration,
+    delay: Duration,
     persons: KeyedSemaphores<TriedPerson>,
     addresses: KeyedSemaphores<IpAddr>,
     all: Arc<Semaphore>,
@@ -98,16 +98,16 @@ impl TriedPerson {
 
 impl SignInAttempts {
     pub fn new(rates: SignInRates) -> Self {
-        Self::with_slowdown(rates, SLOWDOWN)
+        Self::with_slowdown(rates, ATTEMPT_DELAY)
     }
 
-    fn with_slowdown(rates: SignInRates, by: Duration) -> Self {
+    fn with_slowdown(rates: SignInRates, delay: Duration) -> Self {
         Self {
-            person: Quota::per_minute(rates.person_per_min),
-            address: Quota::per_minute(rates.address_per_min),
+            person_quota: Quota::per_minute(rates.person_per_min),
+            address_quota: Quota::per_minute(rates.address_per_min),
             buckets: Buckets::default(),
-            slowed: Slowdown {
-                by,
+            slowdown: Slowdown {
+                delay,
                 persons: KeyedSemaphores::new(SLOWED_PER_PERSON_MAX),
                 addresses: KeyedSemaphores::new(SLOWED_PER_ADDRESS_MAX),
                 all: Arc::new(Semaphore::new(SLOWED_ATTEMPTS_MAX)),
@@ -115,8 +115,8 @@ impl SignInAttempts {
         }
     }
 
-    /// Returns when an attempt may begin: at once, or after a delay if it is over the allowance. Fails if too many
-    /// attempts wait, or if a known browser is over its allowance.
+    /// Waits until an attempt may begin: for a fixed delay if it is over the allowance, else not at all. Fails if too
+    /// many attempts wait, or if a known browser is over its allowance.
     pub(crate) async fn begin_attempt(
         &self,
         attempt: Attempt,
@@ -124,23 +124,23 @@ impl SignInAttempts {
     ) -> Result<CountedAttempt, ApiError> {
         let address = subscriber_address(attempt.address);
         if let Some(device) = attempt.device {
-            let bucket = AttemptKey::Device(attempt.tried, device);
+            let bucket = AttemptKey::Device(attempt.person, device);
             return self
-                .count_in_buckets(&[(bucket, self.person)], now)
+                .count_in_buckets(&[(bucket, self.person_quota)], now)
                 .map_err(limit_error);
         }
         let buckets = [
-            (AttemptKey::Person(attempt.tried), self.person),
-            (AttemptKey::Address(address), self.address),
+            (AttemptKey::Person(attempt.person), self.person_quota),
+            (AttemptKey::Address(address), self.address_quota),
         ];
         if let Ok(counted) = self.count_in_buckets(&buckets, now) {
             return Ok(counted);
         }
-        let _places = self
-            .slowed
-            .take_waiting_slots(attempt.tried, address)
-            .ok_or_else(|| self.slowed.too_many_attempts_error())?;
-        sleep(self.slowed.by).await;
+        let _slots = self
+            .slowdown
+            .take_waiting_slots(attempt.person, address)
+            .ok_or_else(|| self.slowdown.too_many_attempts_error())?;
+        sleep(self.slowdown.delay).await;
         Ok(CountedAttempt(Vec::new()))
     }
 
@@ -155,22 +155,22 @@ impl SignInAttempts {
         buckets: &[(AttemptKey, Option<Quota>)],
         now: Timestamp,
     ) -> Result<CountedAttempt, QuotaExceeded> {
-        let mut taken = Vec::new();
+        let mut counted = Vec::new();
         for (bucket, quota) in buckets
             .iter()
             .filter_map(|(bucket, quota)| Some((*bucket, (*quota)?)))
         {
             if let Err(exceeded) = self.buckets.count_use(bucket, quota, now) {
-                self.give_back(taken, now);
+                self.give_back(counted, now);
                 return Err(exceeded);
             }
-            taken.push((bucket, quota));
+            counted.push((bucket, quota));
         }
-        Ok(CountedAttempt(taken))
+        Ok(CountedAttempt(counted))
     }
 
-    fn give_back(&self, taken: Vec<(AttemptKey, Quota)>, now: Timestamp) {
-        for (bucket, quota) in taken {
+    fn give_back(&self, counted: Vec<(AttemptKey, Quota)>, now: Timestamp) {
+        for (bucket, quota) in counted {
             self.buckets.give_back(&bucket, quota, now);
         }
     }
@@ -179,7 +179,7 @@ impl SignInAttempts {
 impl Slowdown {
     fn take_waiting_slots(
         &self,
-        tried: TriedPerson,
+        person: TriedPerson,
         address: IpAddr,
     ) -> Option<[OwnedSemaphorePermit; 3]> {
         Some([
@@ -187,14 +187,14 @@ impl Slowdown {
                 .for_holder(address)
                 .try_acquire_owned()
                 .ok()?,
-            self.persons.for_holder(tried).try_acquire_owned().ok()?,
+            self.persons.for_holder(person).try_acquire_owned().ok()?,
             Arc::clone(&self.all).try_acquire_owned().ok()?,
         ])
     }
 
     fn too_many_attempts_error(&self) -> ApiError {
         let message = "Too many attempts; try again when Retry-After has passed";
-        ApiError::new(ErrorCode::RateLimited, message).with_retry_after(self.by)
+        ApiError::new(ErrorCode::RateLimited, message).with_retry_after(self.delay)
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
 
     fn attempt(email: &str, address: u8) -> Attempt {
         Attempt {
-            tried: TriedPerson::for_password(email),
+            person: TriedPerson::for_password(email),
             device: None,
             address: Some([10, 0, 0, address].into()),
         }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn over_the_allowance_strangers_are_slowed_and_few_wait() {
+    async fn over_the_allowance_strangers_are_delayed_and_few_may_wait() {
         let attempts = attempts();
         assert_eq!(begun_at_once(&attempts, "ada@example.com", 9), 3);
         let late = (0..20)
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_is_slowed_whatever_persons_it_tries() {
+    async fn an_address_is_delayed_whichever_persons_it_tries() {
         let attempts = attempts();
         let begin = |number: u8| {
             attempts.begin_attempt(attempt(&format!("{number}@example.com"), 1), now())

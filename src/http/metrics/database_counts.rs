@@ -69,17 +69,17 @@ impl CachedCounts {
         store: &Store,
         now: Timestamp,
     ) -> Option<Arc<DatabaseCounts>> {
-        let look = async {
-            let counted = DatabaseCounts::read(store, now).await.inspect_err(|error| {
+        let load = async {
+            let counts = DatabaseCounts::read(store, now).await.inspect_err(|error| {
                 tracing::warn!(%error, "the work in the database could not be counted");
             });
-            counted.ok().map(Arc::new)
+            counts.ok().map(Arc::new)
         };
-        let counted = self.current.get_or_load(Box::pin(look)).await;
-        if counted.is_some() {
-            self.lock_last_counts().clone_from(&counted);
+        let counts = self.current.get_or_load(Box::pin(load)).await;
+        if counts.is_some() {
+            self.lock_last_counts().clone_from(&counts);
         }
-        counted
+        counts
     }
 
     /// Returns the counts that were read last, however long ago.
@@ -121,8 +121,8 @@ impl DatabaseCounts {
             .iter()
             .filter(|(health, _)| *health == EndpointHealth::Disabled);
         let endpoints_disabled = to_unsigned(disabled.map(|(_, count)| count).sum());
-        let lists = reference_lists::find_ages(store).await?;
-        let all: i64 = endpoints.iter().map(|(_, count)| count).sum();
+        let list_ages = reference_lists::find_ages(store).await?;
+        let endpoint_count: i64 = endpoints.iter().map(|(_, count)| count).sum();
         Ok(WorkFacts {
             counted_at: Some(now),
             overdue: CountAndOldest {
@@ -132,12 +132,12 @@ impl DatabaseCounts {
             due_soon: to_unsigned(runs.iter().map(|group| group.due_soon).sum()),
             next_deadline: runs.iter().filter_map(|group| group.next_deadline).min(),
             quarantined: quarantine_list::count_by_kind(store).await?,
-            endpoints_active: to_unsigned(all).saturating_sub(endpoints_disabled),
+            endpoints_active: to_unsigned(endpoint_count).saturating_sub(endpoints_disabled),
             endpoints_disabled,
             differences: reconciliations::count_open_findings_by_kind(store).await?,
             reconciled_at: reconciliations::last_completion_time(store).await?,
-            oldest_list_fetched_at: lists.oldest_fetched_at,
-            missing_lists: lists.missing,
+            oldest_list_fetched_at: list_ages.oldest_fetched_at,
+            missing_lists: list_ages.missing,
             outage_since: outage
                 .filter(Outage::is_open)
                 .map(|outage| outage.started_at),
@@ -145,7 +145,7 @@ impl DatabaseCounts {
         })
     }
 
-    /// True if an outage of the authority is in force.
+    /// True if an outage of the authority has not ended.
     pub(crate) fn is_outage_open(&self) -> bool {
         self.work.outage_since.is_some()
     }
@@ -176,7 +176,7 @@ mod tests {
     use crate::store::testing::stores;
 
     #[tokio::test]
-    async fn however_often_the_page_is_asked_for_the_database_is_asked_every_few_seconds() {
+    async fn many_requests_of_the_page_read_the_database_once_in_a_few_seconds() {
         for test in stores().await {
             let counts = CachedCounts::default();
             let first = counts

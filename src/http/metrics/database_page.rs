@@ -1,4 +1,4 @@
-//! The values of the metrics page that are counted in the database. All replicas show the same ones.
+//! The values of the metrics page that are counted in the database. All replicas show the same values.
 
 use jiff::Timestamp;
 use prometheus_client::metrics::family::Family;
@@ -17,22 +17,22 @@ const UNFINISHED_STATES: [RunState; 3] = [RunState::Running, RunState::Waiting, 
 
 pub(super) fn register(
     registry: &mut Registry,
-    counted: &DatabaseCounts,
+    counts: &DatabaseCounts,
     holds: &RunHolds,
     now: Timestamp,
 ) {
-    register_runs(registry, counted, now);
-    register_held_runs(registry, holds.count(&counted.due_runs));
-    register_deliveries(registry, counted);
-    register_lanes(registry, counted);
+    register_runs(registry, counts, now);
+    register_held_runs(registry, holds.count(&counts.due_runs));
+    register_deliveries(registry, counts);
+    register_lanes(registry, counts);
     let help = "1 while the authority is out, as any replica sees it";
     registry.register(
         "authority_outage",
         help,
-        gauge(counted.is_outage_open().into()),
+        gauge(counts.is_outage_open().into()),
     );
     let gauges = Family::<LabelPairs, Gauge>::default();
-    for (status, count) in &counted.verifications {
+    for (status, count) in &counts.verifications {
         gauges
             .get_or_create(&vec![("verification", status.to_string())])
             .set(*count);
@@ -43,7 +43,7 @@ pub(super) fn register(
         gauges,
     );
     let findings = Family::<LabelPairs, Gauge>::default();
-    for (kind, group) in &counted.work.differences {
+    for (kind, group) in &counts.work.differences {
         findings
             .get_or_create(&vec![("kind", kind.clone())])
             .set(gauge_value(group.count));
@@ -51,14 +51,14 @@ pub(super) fn register(
     let help = "Differences from the authority's ledger that are left to an operator";
     registry.register("reconciliation_findings", help, findings);
     let age = |since: Timestamp| gauge(now.duration_since(since).as_secs());
-    if let Some(ended) = counted.work.reconciled_at {
+    if let Some(ended) = counts.work.reconciled_at {
         registry.register(
             "reconciliation_age_seconds",
             "Time since a day was last compared",
             age(ended),
         );
     }
-    if let Some(oldest) = counted.work.oldest_list_fetched_at {
+    if let Some(oldest) = counts.work.oldest_list_fetched_at {
         registry.register(
             "catalog_age_seconds",
             "Age of the oldest reference list",
@@ -67,12 +67,12 @@ pub(super) fn register(
     }
 }
 
-fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
+fn register_runs(registry: &mut Registry, counts: &DatabaseCounts, now: Timestamp) {
     let runs = Family::<LabelPairs, Gauge>::default();
     let oldest = Family::<LabelPairs, Gauge>::default();
     for state in UNFINISHED_STATES {
         let labels = vec![("state", state.to_string())];
-        let (count, since) = counted.count_runs_and_oldest(state);
+        let (count, since) = counts.count_runs_and_oldest(state);
         runs.get_or_create(&labels).set(count);
         let age = since.map_or(0, |since| now.duration_since(since).as_secs().max(0));
         oldest.get_or_create(&labels).set(age);
@@ -85,11 +85,11 @@ fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timesta
     );
     let waiting = Family::<LabelPairs, Gauge>::default();
     for reason in WaitReason::ALL {
-        let of_reason = counted
+        let groups = counts
             .runs
             .iter()
             .filter(|group| group.wait_reason == Some(*reason));
-        let count = of_reason.map(|group| group.runs).sum();
+        let count = groups.map(|group| group.runs).sum();
         waiting
             .get_or_create(&vec![("reason", reason.to_string())])
             .set(count);
@@ -103,38 +103,37 @@ fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timesta
     registry.register(
         "deadlines_overdue",
         help,
-        gauge(gauge_value(counted.work.overdue.count)),
+        gauge(gauge_value(counts.work.overdue.count)),
     );
     let help = "Submissions that have not ended and reach their legal deadlines within an hour";
     registry.register(
         "deadlines_due_soon",
         help,
-        gauge(gauge_value(counted.work.due_soon)),
+        gauge(gauge_value(counts.work.due_soon)),
     );
 }
 
-fn register_held_runs(registry: &mut Registry, held: HeldRuns) {
+fn register_held_runs(registry: &mut Registry, runs: HeldRuns) {
     let gauges = Family::<LabelPairs, Gauge>::default();
     for hold in RunHold::ALL {
         gauges
             .get_or_create(&vec![("reason", hold.to_string())])
-            .set(gauge_value(held.held_for_reason(*hold)));
+            .set(gauge_value(runs.held_for_reason(*hold)));
     }
-    let meaning =
-        "Runs that are due and not taken although workers are free, by what holds them back";
-    registry.register("runs_held", meaning, gauges);
+    let help = "Runs that are due and not taken although workers are free, by what holds them back";
+    registry.register("runs_held", help, gauges);
 }
 
-fn register_deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
+fn register_deliveries(registry: &mut Registry, counts: &DatabaseCounts) {
     registry.register(
         "deliveries_pending",
         "Deliveries that wait",
-        gauge(counted.deliveries_pending),
+        gauge(counts.deliveries_pending),
     );
     let help = "Dead letters that are stored: deliveries that are not retried";
-    registry.register("deliveries_dead", help, gauge(counted.deliveries_dead));
+    registry.register("deliveries_dead", help, gauge(counts.deliveries_dead));
     let quarantined = Family::<LabelPairs, Gauge>::default();
-    for (kind, group) in &counted.work.quarantined {
+    for (kind, group) in &counts.work.quarantined {
         quarantined
             .get_or_create(&vec![("kind", kind.to_string())])
             .set(gauge_value(group.count));
@@ -142,7 +141,7 @@ fn register_deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
     let help = "Work in quarantine, because it panicked twice or was in flight at three crashes";
     registry.register("quarantined", help, quarantined);
     let endpoints = Family::<LabelPairs, Gauge>::default();
-    for (health, count) in &counted.endpoints {
+    for (health, count) in &counts.endpoints {
         endpoints
             .get_or_create(&vec![("health", health.to_string())])
             .set(*count);
@@ -150,10 +149,10 @@ fn register_deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
     registry.register("endpoints", "Webhook endpoints by health", endpoints);
 }
 
-fn register_lanes(registry: &mut Registry, counted: &DatabaseCounts) {
+fn register_lanes(registry: &mut Registry, counts: &DatabaseCounts) {
     let due = Family::<LabelPairs, Gauge>::default();
     let leased = Family::<LabelPairs, Gauge>::default();
-    for lane in &counted.lanes {
+    for lane in &counts.lanes {
         let labels = vec![("kind", lane.kind.as_str().to_owned())];
         due.get_or_create(&labels).set(lane.due);
         leased.get_or_create(&labels).set(lane.leased);

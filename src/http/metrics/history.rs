@@ -8,21 +8,21 @@ use timing::recent_count::RECENT_SECONDS;
 
 /// The number of past seconds for which requests are kept.
 const SECONDS_KEPT: u64 = 300;
-/// The number of classes of durations: up to 4 µs one for each microsecond, then four for each doubling. The last one
+/// The number of classes of durations: one for each microsecond up to 4 µs, then four for each doubling. The last one
 /// includes all durations of more than an hour.
 const CLASSES: usize = 124;
 
 /// The number of requests in each class of durations.
-type Durations = [u64; CLASSES];
+type DurationCounts = [u64; CLASSES];
 
-/// The requests of one second. A slot is used again after `SECONDS_KEPT` seconds; a request that is counted at the
-/// moment of the change may be lost.
+/// The requests of one second. A slot is used again after `SECONDS_KEPT` seconds. A request that is counted while the
+/// slot is cleared may be lost.
 #[derive(Debug)]
 struct SecondSlot {
     /// The second since the start of the process, plus one. 0 means that the slot was never used.
     second: AtomicU64,
     failures: AtomicU64,
-    durations: [AtomicU32; CLASSES],
+    duration_counts: [AtomicU32; CLASSES],
 }
 
 /// The number, failures and durations of the requests of one or several seconds.
@@ -38,7 +38,7 @@ pub(crate) struct RequestStatistics {
 
 #[derive(Debug)]
 pub(crate) struct RequestHistory {
-    begun: Instant,
+    started: Instant,
     slots: Vec<SecondSlot>,
 }
 
@@ -47,7 +47,7 @@ impl Default for SecondSlot {
         Self {
             second: AtomicU64::default(),
             failures: AtomicU64::default(),
-            durations: array::from_fn(|_| AtomicU32::default()),
+            duration_counts: array::from_fn(|_| AtomicU32::default()),
         }
     }
 }
@@ -55,42 +55,42 @@ impl Default for SecondSlot {
 impl Default for RequestHistory {
     fn default() -> Self {
         Self {
-            begun: Instant::now(),
+            started: Instant::now(),
             slots: (0..SECONDS_KEPT).map(|_| SecondSlot::default()).collect(),
         }
     }
 }
 
 impl RequestHistory {
-    pub(crate) fn count_request(&self, is_failure: bool, took: Duration) {
-        self.count_at(self.begun.elapsed().as_secs(), is_failure, took);
+    pub(crate) fn count_request(&self, is_failure: bool, duration: Duration) {
+        self.count_at(self.started.elapsed().as_secs(), is_failure, duration);
     }
 
     /// Returns the statistics of each of the last `SECONDS_KEPT` seconds except the present one, the oldest first.
-    /// Those of seconds before the start of the process are zero.
+    /// All figures are zero for the seconds before the start of the process.
     pub(crate) fn requests_by_second(&self) -> Vec<RequestStatistics> {
-        self.requests_by_second_at(self.begun.elapsed().as_secs())
+        self.requests_by_second_at(self.started.elapsed().as_secs())
     }
 
     /// Returns the statistics of the `RECENT_SECONDS` seconds before the present one, taken together.
     pub(crate) fn recent_requests(&self) -> RequestStatistics {
-        let now = self.begun.elapsed().as_secs();
+        let now = self.started.elapsed().as_secs();
         self.sum_seconds(now.saturating_sub(RECENT_SECONDS)..now)
     }
 
-    fn count_at(&self, second: u64, is_failure: bool, took: Duration) {
+    fn count_at(&self, second: u64, is_failure: bool, duration: Duration) {
         let Some(slot) = self.slot_for_second(second) else {
             return;
         };
         if slot.second.swap(second + 1, Ordering::Relaxed) != second + 1 {
             slot.failures.store(0, Ordering::Relaxed);
-            for count in &slot.durations {
+            for count in &slot.duration_counts {
                 count.store(0, Ordering::Relaxed);
             }
         }
         slot.failures
             .fetch_add(u64::from(is_failure), Ordering::Relaxed);
-        if let Some(count) = slot.durations.get(duration_class(took)) {
+        if let Some(count) = slot.duration_counts.get(duration_class(duration)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -106,23 +106,23 @@ impl RequestHistory {
     }
 
     fn sum_seconds(&self, seconds: std::ops::Range<u64>) -> RequestStatistics {
-        let mut durations = [0; CLASSES];
+        let mut duration_counts = [0; CLASSES];
         let mut failures = 0;
         for second in seconds {
             let slot = self.slot_for_second(second);
-            let Some(slot) = slot.filter(|it| it.second.load(Ordering::Relaxed) == second + 1)
+            let Some(slot) = slot.filter(|slot| slot.second.load(Ordering::Relaxed) == second + 1)
             else {
                 continue;
             };
             failures += slot.failures.load(Ordering::Relaxed);
-            for (sum, count) in durations.iter_mut().zip(&slot.durations) {
+            for (sum, count) in duration_counts.iter_mut().zip(&slot.duration_counts) {
                 *sum += u64::from(count.load(Ordering::Relaxed));
             }
         }
         RequestStatistics {
-            requests: durations.iter().sum(),
+            requests: duration_counts.iter().sum(),
             failures,
-            p99_us: p99_us(&durations),
+            p99_us: p99_us(&duration_counts),
         }
     }
 
@@ -134,8 +134,8 @@ impl RequestHistory {
 }
 
 /// Returns the class of a duration. From 4 µs on, each doubling has four classes.
-fn duration_class(took: Duration) -> usize {
-    let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
+fn duration_class(duration: Duration) -> usize {
+    let micros = u32::try_from(duration.as_micros()).unwrap_or(u32::MAX);
     let Some(octave) = micros.checked_ilog2().filter(|octave| *octave >= 2) else {
         return usize::try_from(micros).unwrap_or(0);
     };
@@ -153,13 +153,13 @@ fn duration_class_end_us(class: usize) -> u64 {
     ((5 + class % 4) << (octave - 2)) - 1
 }
 
-fn p99_us(durations: &Durations) -> u64 {
-    let all: u64 = durations.iter().sum();
-    let wanted = (all * 99).div_ceil(100);
+fn p99_us(counts: &DurationCounts) -> u64 {
+    let total: u64 = counts.iter().sum();
+    let rank = (total * 99).div_ceil(100);
     let mut so_far = 0;
-    let class = durations.iter().position(|count| {
+    let class = counts.iter().position(|count| {
         so_far += count;
-        so_far >= wanted && wanted > 0
+        so_far >= rank && rank > 0
     });
     class.map_or(0, duration_class_end_us)
 }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_second_has_its_requests_and_old_seconds_are_forgotten() {
+    fn each_second_has_its_requests_and_old_seconds_are_dropped() {
         let history = RequestHistory::default();
         let took = Duration::from_millis(3);
         history.count_at(0, false, took);
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(
             requests(SECONDS_KEPT + 1).iter().sum::<u64>(),
             2,
-            "second 0 is forgotten"
+            "second 0 is dropped"
         );
     }
 

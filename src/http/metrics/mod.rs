@@ -1,6 +1,6 @@
-//! The metrics page, in the text format of Prometheus. `traffic` counts requests as they are answered,
-//! `history` keeps those of the last minutes,
-//! `database_counts` reads values from the database every few seconds, and `page` reads all other values at the scrape.
+//! The metrics page, in the text format of Prometheus. `traffic` counts requests as they are answered, `history` keeps
+//! the requests of the last minutes, `database_counts` reads values from the database every few seconds, and `page`
+//! reads all other values at the scrape.
 //!
 //! | File | Content |
 //! |---|---|

@@ -39,7 +39,7 @@ pub(crate) async fn render_page(state: &ApiState) -> Result<String, ApiError> {
     register_actors(&mut registry, &state.tree);
     register_authority(&mut registry, &state.authority);
     register_inbound(&mut registry, &state.inbound);
-    register_incidents(&mut registry, &state.delivery.incidents);
+    register_incident_counters(&mut registry, &state.delivery.incidents);
     register_durations(&mut registry, &state.delivery.durations);
     register_predictions(&mut registry, &state.pipeline.backlog.measurements);
     register_store(&mut registry, state.store.metrics());
@@ -50,9 +50,9 @@ pub(crate) async fn render_page(state: &ApiState) -> Result<String, ApiError> {
     let is_up = state.health.database_fault().is_none();
     registry.register("database_up", help, gauge(is_up.into()));
     register_current_incidents(&mut registry, &report);
-    if let Some(counted) = state.database_counts.last_counts() {
+    if let Some(counts) = state.database_counts.last_counts() {
         let holds = state.pipeline.backlog.holds();
-        database_page::register(&mut registry, &counted, &holds, state.now());
+        database_page::register(&mut registry, &counts, &holds, state.now());
     }
     let mut text = String::new();
     encode_registry(&mut text, &registry).map_err(ApiError::internal)?;
@@ -205,7 +205,7 @@ fn register_current_incidents(registry: &mut Registry, report: &IncidentReport) 
     registry.register("incident", help, gauges);
 }
 
-fn register_incidents(registry: &mut Registry, incidents: &Incidents) {
+fn register_incident_counters(registry: &mut Registry, incidents: &Incidents) {
     let runs = [
         ("given_up", &incidents.runs_given_up),
         ("quarantined", &incidents.runs_quarantined),

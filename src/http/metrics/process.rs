@@ -1,5 +1,5 @@
 //! Metrics of the process as the operating system sees it, under the names that Prometheus gives them. They are read
-//! from `/proc`; on a system without it they are absent.
+//! from `/proc`, and absent on a system without it.
 
 use std::fs;
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl ProcessStats {
         let open_files = fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
         Self {
             open_files: open_files.and_then(|count| u64::try_from(count).ok()),
-            open_files_max: first_number_after(&read_file("/proc/self/limits"), "Max open files"),
+            open_files_max: number_after_name(&read_file("/proc/self/limits"), "Max open files"),
             ..Self::parse(
                 &read_file("/proc/self/stat"),
                 &read_file("/proc/self/status"),
@@ -90,7 +90,7 @@ impl ProcessStats {
             .map(|(_, fields)| fields)
             .unwrap_or_default();
         let ticks = |number: usize| fields.split(' ').nth(number - 3)?.parse::<u64>().ok();
-        let booted_at = first_number_after(system, "btime").map(Duration::from_secs);
+        let booted_at = number_after_name(system, "btime").map(Duration::from_secs);
         Self {
             cpu: ticks(14)
                 .zip(ticks(15))
@@ -98,8 +98,8 @@ impl ProcessStats {
             started_at: booted_at
                 .zip(ticks(22))
                 .map(|(booted_at, ticks)| booted_at + ticks_to_duration(ticks)),
-            resident_bytes: first_number_after(status, "VmRSS:").map(|kilobytes| kilobytes * 1_024),
-            threads: first_number_after(status, "Threads:"),
+            resident_bytes: number_after_name(status, "VmRSS:").map(|kilobytes| kilobytes * 1_024),
+            threads: number_after_name(status, "Threads:"),
             ..Self::default()
         }
     }
@@ -114,7 +114,7 @@ fn ticks_to_duration(ticks: u64) -> Duration {
 }
 
 /// Returns the first number after a name at the beginning of a line.
-fn first_number_after(text: &str, name: &str) -> Option<u64> {
+fn number_after_name(text: &str, name: &str) -> Option<u64> {
     text.lines()
         .find_map(|line| line.strip_prefix(name))?
         .split_whitespace()
@@ -145,7 +145,7 @@ mod tests {
         let found = ProcessStats::parse(&late, status, "btime 1700000000\n");
         assert_eq!(found.started_at, Some(Duration::from_secs(1_743_000_001)));
         let limits = "Max open files            1024                 524288               files\n";
-        assert_eq!(first_number_after(limits, "Max open files"), Some(1_024));
+        assert_eq!(number_after_name(limits, "Max open files"), Some(1_024));
     }
 
     #[test]

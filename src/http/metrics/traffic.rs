@@ -33,7 +33,7 @@ pub struct Traffic {
     requests: Family<RequestLabels, Counter>,
     durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
     history: Arc<RequestHistory>,
-    broken: Arc<Count>,
+    broken_answers: Arc<Count>,
     failed_authentications: Arc<Count>,
 }
 
@@ -43,7 +43,7 @@ impl Default for Traffic {
             requests: Family::default(),
             durations: Family::new_with_constructor(duration_histogram),
             history: Arc::default(),
-            broken: Arc::default(),
+            broken_answers: Arc::default(),
             failed_authentications: Arc::default(),
         }
     }
@@ -82,7 +82,7 @@ impl Traffic {
 
     /// Counts an answer with status 500 that a defect of this service has caused.
     pub(crate) fn count_broken_answer(&self) {
-        self.broken.increment();
+        self.broken_answers.increment();
     }
 
     pub(crate) fn count_failed_authentication(&self) {
@@ -91,7 +91,7 @@ impl Traffic {
 
     /// Returns the number of answers with status 500 that a defect of this service has caused.
     pub(crate) fn broken_answers(&self) -> u64 {
-        self.broken.get()
+        self.broken_answers.get()
     }
 
     /// Returns the number of keys and passwords that were wrong.
@@ -106,7 +106,7 @@ impl Traffic {
 
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register("http_requests", "Requests answered", self.requests.clone());
-        let broken = counter(self.broken.get());
+        let broken = counter(self.broken_answers.get());
         let help = "Requests answered with 500 because of a defect";
         registry.register("http_requests_broken", help, broken);
         let failed = counter(self.failed_authentications.get());

@@ -21,7 +21,7 @@ use crate::http::state::ApiState;
 /// The route that is logged for a request without a matching path.
 const UNMATCHED_ROUTE: &str = "unmatched";
 /// The paths that a secret token follows: of the authority's notices, of links to deliveries, of invitations, of links
-/// that end mails, and of the public pages of invoices. A path that only ends like one, such as
+/// to unsubscribe from mails, and of the public pages of invoices. A path that only ends like one, such as
 /// `/ops/taxpayers/7/verify`, has no token.
 const TOKEN_PATHS: [&str; 5] = [
     "authority/notifications/",
@@ -33,8 +33,8 @@ const TOKEN_PATHS: [&str; 5] = [
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;
 
-/// The pattern of the path that a request has matched, set by the policy of the path. It is kept because the framework
-/// would search for it again.
+/// The pattern of the path that a request has matched, set by the policy of the path. It is kept so that the
+/// framework need not search for it again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MatchedRoute(pub(crate) &'static str);
 
@@ -93,7 +93,7 @@ impl AccessRecord {
     }
 
     /// True if the response shows a defect of this service. The contract requires status 500 for some failures that are
-    /// no defect, such as an access point that is offline. Those have error codes other than `INTERNAL_ERROR`.
+    /// no defect, such as an access point that is offline. Such failures have error codes other than `INTERNAL_ERROR`.
     fn is_defect(&self) -> bool {
         let code = self.failure.as_ref().map(|failure| failure.code);
         let is_internal = code.is_none_or(|code| code == ErrorCode::InternalError.as_str());
@@ -172,15 +172,18 @@ pub(crate) fn user_agent(headers: &HeaderMap) -> Option<String> {
     ))
 }
 
-/// Returns the path of a request for the log. Hides a token or a key, however the path is encoded. A mistyped path may
-/// have one that is valid.
+/// Returns the path of a request for the log. Hides a token or a key, however the path is encoded, because even a
+/// mistyped path may contain a valid one.
 fn redact_path(path: &str) -> String {
     let decoded = percent_decode(path).to_ascii_lowercase();
-    let segments: Vec<_> = decoded.split('/').filter(|one| !one.is_empty()).collect();
-    let plain = segments.join("/");
-    let secret = TOKEN_PATHS.iter().find(|start| plain.contains(*start));
-    match secret {
-        Some(start) => format!("/{start}***"),
+    let segments: Vec<_> = decoded
+        .split('/')
+        .filter(|segment| !segment.is_empty())
+        .collect();
+    let normalized = segments.join("/");
+    let token_path = TOKEN_PATHS.iter().find(|path| normalized.contains(*path));
+    match token_path {
+        Some(token_path) => format!("/{token_path}***"),
         None => to_printable(&redact(path).text, PATH_CHARS_MAX),
     }
 }
@@ -217,7 +220,7 @@ mod tests {
         }
         let busy = AccessRecord::from_failure(&ApiError::new(ErrorCode::Overloaded, "busy"));
         assert!(!busy.is_defect());
-        // The response of a page.
+        // A page that fails has no error code.
         let unnamed = AccessRecord {
             failure: None,
             ..AccessRecord::from_failure(&ApiError::internal("down"))

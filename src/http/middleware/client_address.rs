@@ -46,24 +46,24 @@ impl FromRequest for ClientAddress {
 }
 
 pub(crate) fn client_address(request: &HttpRequest) -> Option<IpAddr> {
-    let found = request.extensions().get::<ClientAddress>().copied();
-    found.map_or_else(
+    let stored = request.extensions().get::<ClientAddress>().copied();
+    stored.map_or_else(
         || request.peer_addr().map(|peer| peer.ip()),
         |ClientAddress(address)| address,
     )
 }
 
 impl TrustedProxies {
-    /// Follows the forwarded addresses from the nearest proxy, and returns the first that is not a trusted proxy. An
-    /// entry that cannot be parsed ends the search at the proxy before it.
+    /// Follows the forwarded addresses, beginning with the nearest proxy, and returns the first that is not a trusted
+    /// proxy. An entry that cannot be parsed ends the search: the last trusted proxy then counts as the client.
     pub(crate) fn client_address(
         &self,
         peer: Option<SocketAddr>,
         headers: &HeaderMap,
     ) -> Option<IpAddr> {
-        let mut nearest = peer?.ip().to_canonical();
-        if !self.trusts(nearest) {
-            return Some(nearest);
+        let mut last_trusted = peer?.ip().to_canonical();
+        if !self.is_trusted(last_trusted) {
+            return Some(last_trusted);
         }
         let values: Vec<_> = headers.get_all(self.header.name()).collect();
         let hops = values
@@ -72,16 +72,16 @@ impl TrustedProxies {
             .flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
         for hop in hops.take(HOPS_MAX) {
             match self.header.forwarded_address(hop) {
-                Some(address) if self.trusts(address) => nearest = address,
+                Some(address) if self.is_trusted(address) => last_trusted = address,
                 Some(address) => return Some(address),
                 None => break,
             }
         }
-        Some(nearest)
+        Some(last_trusted)
     }
 
-    /// Warns once if a peer that is no trusted proxy forwards an address. It is either a proxy that the settings do not
-    /// name, or somebody who pretends to be one.
+    /// Warns once if a peer that is no trusted proxy forwards an address. The peer is either a proxy that the
+    /// settings do not name, or somebody who pretends to be one.
     pub(crate) fn warn_about_unnamed_proxy(&self, peer: Option<SocketAddr>, headers: &HeaderMap) {
         static WARNED: Once = Once::new();
         if WARNED.is_completed() || !self.is_unnamed_proxy(peer, headers) {
@@ -97,19 +97,19 @@ impl TrustedProxies {
     }
 
     fn is_unnamed_proxy(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> bool {
-        let forwards = [FORWARDED, X_FORWARDED_FOR]
+        let has_forwarding_header = [FORWARDED, X_FORWARDED_FOR]
             .iter()
             .any(|name| headers.contains_key(name));
-        forwards && peer.is_some_and(|peer| !self.trusts(peer.ip().to_canonical()))
+        has_forwarding_header && peer.is_some_and(|peer| !self.is_trusted(peer.ip().to_canonical()))
     }
 
     /// Returns the client of a connection, or `None` if the peer is a trusted proxy.
     pub(crate) fn connection_client(&self, peer: Option<SocketAddr>) -> Option<IpAddr> {
         let peer = peer.map_or(UNKNOWN_ADDRESS, |peer| peer.ip().to_canonical());
-        (!self.trusts(peer)).then_some(peer)
+        (!self.is_trusted(peer)).then_some(peer)
     }
 
-    fn trusts(&self, address: IpAddr) -> bool {
+    fn is_trusted(&self, address: IpAddr) -> bool {
         self.networks
             .iter()
             .any(|network| network.contains(&address))
@@ -141,11 +141,11 @@ impl ForwardedHeader {
 
 /// Parses an address with or without a port. An IPv6 address may have brackets.
 fn parse_forwarded_node(node: &str) -> Option<IpAddr> {
-    let alone = node
+    let without_brackets = node
         .strip_prefix('[')
         .and_then(|node| node.strip_suffix(']'))
         .unwrap_or(node);
-    let address = alone.parse().ok().or_else(|| {
+    let address = without_brackets.parse().ok().or_else(|| {
         let with_port: SocketAddr = node.parse().ok()?;
         Some(with_port.ip())
     });
@@ -227,14 +227,14 @@ mod tests {
         assert_eq!(
             proxies.connection_client(PROXY.parse().ok()),
             None,
-            "its address is not bounded"
+            "its address is not limited"
         );
         let direct = proxies.connection_client("[::ffff:198.51.100.1]:1".parse().ok());
         assert_eq!(direct.unwrap().to_string(), "198.51.100.1");
     }
 
     #[test]
-    fn the_nearest_address_that_is_no_proxys_counts() {
+    fn the_nearest_address_that_belongs_to_no_proxy_counts() {
         for (value, expected) in [
             ("1.1.1.1, 203.0.113.7", "203.0.113.7"),
             ("1.1.1.1, 203.0.113.7, 10.1.2.3", "203.0.113.7"),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_header_is_read_where_it_is_the_one() {
+    fn the_standard_header_is_read_if_it_is_the_configured_one() {
         for (value, expected) in [
             ("for=203.0.113.7;proto=https;by=10.0.0.9", "203.0.113.7"),
             ("For=\"[2001:db8::7]:4711\"", "2001:db8::7"),

@@ -1,13 +1,12 @@
-//! The headers by which a browser takes an answer for what it is. Its type is not guessed. Unless it is a page of this
-//! service, it is data: nothing in it runs, and nothing is loaded for it. So a file that somebody has sent cannot act
-//! in the name of whoever opens it.
+//! Headers that forbid a browser to guess the type of an answer, and to run or load anything for an answer that is not
+//! a page of this service. So a file that somebody has sent cannot act in the name of the person who opens it.
 
 use actix_web::http::header::{
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
 
-const NO_GUESSES: HeaderValue = HeaderValue::from_static("nosniff");
-/// The policy of data. A picture that is opened by itself may have styles.
+const NO_SNIFFING: HeaderValue = HeaderValue::from_static("nosniff");
+/// The policy of an answer that is neither a page nor a PDF. A picture that is opened by itself may have styles.
 const DATA_POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
 /// The policy of a PDF. Browsers show no PDF in a sandbox, and their viewers need an inline style.
@@ -16,11 +15,11 @@ const PDF_POLICY: HeaderValue =
 
 /// Adds the headers to an answer. Only a page of HTML keeps a policy that its handler has set.
 pub(super) fn add_content_policy(headers: &mut HeaderMap) {
-    headers.insert(X_CONTENT_TYPE_OPTIONS, NO_GUESSES);
-    if is_of_type(headers, "text/html") && headers.contains_key(CONTENT_SECURITY_POLICY) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
+    if has_media_type(headers, "text/html") && headers.contains_key(CONTENT_SECURITY_POLICY) {
         return;
     }
-    let policy = if is_of_type(headers, "application/pdf") {
+    let policy = if has_media_type(headers, "application/pdf") {
         PDF_POLICY
     } else {
         DATA_POLICY
@@ -28,10 +27,10 @@ pub(super) fn add_content_policy(headers: &mut HeaderMap) {
     headers.insert(CONTENT_SECURITY_POLICY, policy);
 }
 
-fn is_of_type(headers: &HeaderMap, kind: &str) -> bool {
-    let stated = headers.get(CONTENT_TYPE).map(HeaderValue::to_str);
-    let essence = stated.and_then(|stated| stated.ok()?.split(';').next());
-    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(kind))
+fn has_media_type(headers: &HeaderMap, media_type: &str) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::to_str);
+    let essence = content_type.and_then(|content_type| content_type.ok()?.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(media_type))
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ pub(crate) async fn ignore_unknown_encodings(
     mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let is_impossible = AcceptEncoding::parse(&request)
+    let has_no_common_encoding = AcceptEncoding::parse(&request)
         .is_ok_and(|accepted| accepted.negotiate(ENCODINGS.iter()).is_none());
-    if is_impossible {
+    if has_no_common_encoding {
         request.headers_mut().remove(ACCEPT_ENCODING);
     }
     next.call(request).await

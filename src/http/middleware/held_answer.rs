@@ -1,6 +1,6 @@
 //! Answers a read with 304 and without a body if the caller already has the response. Each successful response gets an
-//! entity tag, unless its handler has set one; the caller names the tag in `If-None-Match`. A streamed response has no
-//! tag, and neither has one with `Cache-Control`: a secret, or a file that has its own tag.
+//! entity tag, unless its handler has set one; the caller names the tag in `If-None-Match`. A streamed response gets no
+//! tag. A response with `Cache-Control` gets none either: it holds a secret, or is a file that has its own tag.
 
 use actix_web::Error;
 use actix_web::HttpResponse;
@@ -18,10 +18,10 @@ pub(crate) async fn tag_or_answer_not_modified(
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let may_be_held = matches!(*request.method(), Method::GET | Method::HEAD);
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let response = next.call(request).await?;
     let headers = response.headers();
-    if !may_be_held || response.status() != StatusCode::OK || headers.contains_key(CACHE_CONTROL) {
+    if !is_read || response.status() != StatusCode::OK || headers.contains_key(CACHE_CONTROL) {
         return Ok(response);
     }
     let (request, response) = response.into_parts();
@@ -39,13 +39,15 @@ pub(crate) async fn tag_or_answer_not_modified(
             response.set_body(BoxBody::new(bytes)),
         ));
     }
-    let mut held = HttpResponse::NotModified().finish();
+    let mut not_modified = HttpResponse::NotModified().finish();
     for (name, value) in response.headers() {
         if name != CONTENT_TYPE {
-            held.headers_mut().append(name.clone(), value.clone());
+            not_modified
+                .headers_mut()
+                .append(name.clone(), value.clone());
         }
     }
-    Ok(ServiceResponse::new(request, held))
+    Ok(ServiceResponse::new(request, not_modified))
 }
 
 /// Returns the tag that the handler has given to its answer.

@@ -28,7 +28,7 @@ pub(crate) async fn warn_of_ignored_body(
 }
 
 /// True if the policy has read a body that no handler has taken. The policy does not read the body of a GET, which no
-/// handler takes, so there the declared length decides.
+/// handler takes, so for a GET the declared length decides.
 fn has_ignored_body(request: &HttpRequest) -> bool {
     if let Some(text) = request.extensions().get::<BodyText>() {
         return has_content(&text.bytes);
@@ -41,8 +41,8 @@ fn has_ignored_body(request: &HttpRequest) -> bool {
 
 /// False for a body of blanks only, and for an object without members.
 fn has_content(body: &[u8]) -> bool {
-    let letters = body.iter().filter(|letter| !letter.is_ascii_whitespace());
-    let start: Vec<u8> = letters.take(EMPTY_OBJECT.len() + 1).copied().collect();
+    let bytes = body.iter().filter(|byte| !byte.is_ascii_whitespace());
+    let start: Vec<u8> = bytes.take(EMPTY_OBJECT.len() + 1).copied().collect();
     !start.is_empty() && start != EMPTY_OBJECT
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_body_and_an_empty_object_say_nothing() {
+    fn an_empty_body_and_an_empty_object_cause_no_warning() {
         for (body, expected) in [
             ("", false),
             (" \r\n", false),

@@ -52,17 +52,17 @@ impl KeyWatch {
         loop {
             sleep(CHECK_INTERVAL).await;
             let state = &self.state;
-            let found = keys::find_valid(
+            let valid_key = keys::find_valid(
                 &state.store,
                 self.kind,
                 self.key.expose_secret(),
                 state.now(),
             )
             .await;
-            if let Ok(Some(key)) = &found {
+            if let Ok(Some(key)) = &valid_key {
                 state.key_usage.record_use(key, self.address);
             }
-            if matches!(found, Ok(None)) {
+            if matches!(valid_key, Ok(None)) {
                 return self.surface.key_ended_error();
             }
         }

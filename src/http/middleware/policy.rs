@@ -27,7 +27,7 @@ use crate::http::middleware::client_address::client_address;
 use crate::http::middleware::key_watch::KeyWatch;
 use crate::http::middleware::request_log;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::file::AskedByBrowser;
+use crate::http::respond::file::BrowserRequest;
 use crate::http::state::{ApiSettings, ApiState};
 
 /// Says which requests of a path change something.
@@ -67,7 +67,7 @@ pub(crate) struct RoutePolicy {
     pub(crate) surface: Option<ApiSurface>,
     pub(crate) effect: RequestEffect,
     /// True if the handlers wait for the authority or for a webhook receiver.
-    pub(crate) relays: bool,
+    pub(crate) is_relayed: bool,
     /// True if the body contains many invoices.
     pub(crate) is_bulk: bool,
     pub(crate) body_kind: BodyKind,
@@ -96,7 +96,7 @@ impl RoutePolicy {
             pattern,
             surface,
             effect: RequestEffect::ByMethod,
-            relays: false,
+            is_relayed: false,
             is_bulk: false,
             body_kind: BodyKind::Json,
             repeat: FormRepeat::Once,
@@ -156,7 +156,7 @@ impl RoutePolicy {
     }
 
     fn call_kind(self, is_read: bool) -> CallKind {
-        match (self.relays, is_read) {
+        match (self.is_relayed, is_read) {
             (true, _) => CallKind::Relay,
             (false, true) => CallKind::Read,
             (false, false) => CallKind::Write,
@@ -180,7 +180,7 @@ impl RoutePolicy {
             request.extensions_mut().insert(ReadOnlyRequest);
         }
         if self.serves_pages() {
-            request.extensions_mut().insert(AskedByBrowser);
+            request.extensions_mut().insert(BrowserRequest);
         }
         let public_url = state
             .as_ref()
@@ -211,21 +211,21 @@ impl RoutePolicy {
         next: Next<BoxBody>,
         has_handler: bool,
     ) -> Result<ServiceResponse<BoxBody>, Error> {
-        let surface = self.surface.filter(|_| self.relays);
+        let surface = self.surface.filter(|_| self.is_relayed);
         let Some(watch) = KeyWatch::new(request.request(), state, surface) else {
             return self
                 .answer_if_admitted(state, request, next, has_handler)
                 .await;
         };
-        let waiting = request.request().clone();
+        let waiting_request = request.request().clone();
         tokio::select! {
             biased;
             answer = self.answer_if_admitted(state, request, next, has_handler) => answer,
-            error = watch.wait_until_invalid() => Ok(ServiceResponse::from_err(error, waiting)),
+            error = watch.wait_until_invalid() => Ok(ServiceResponse::from_err(error, waiting_request)),
         }
     }
 
-    /// Admits a request, reads its body and answers it; answers with the error of whichever step fails.
+    /// Admits a request, reads its body and answers it. If a step fails, answers with the error of this step.
     async fn answer_if_admitted(
         self,
         state: &web::Data<ApiState>,
@@ -239,15 +239,15 @@ impl RoutePolicy {
         } else {
             Ok(AdmittedRequest::default())
         };
-        let read = match &admitted {
+        let body_read = match &admitted {
             Ok(_) if has_handler && !is_read(request.method()) => {
                 self.read_before_handler(state, &mut request).await
             }
             _ => Ok(()),
         };
         let only_reads = self.only_reads(request.method());
-        request_log::note_request(state, &request, self.pattern, only_reads);
-        let admitted = match read.and(admitted) {
+        request_log::record_request(state, &request, self.pattern, only_reads);
+        let admitted = match body_read.and(admitted) {
             Err(error) => return Ok(request.error_response(error)),
             Ok(admitted) => admitted,
         };
@@ -277,7 +277,7 @@ impl RoutePolicy {
             _ => next.call(request).await?,
         };
         let (request, answer) = response.into_parts();
-        let answer = request_log::note_answer(state, &request, answer);
+        let answer = request_log::record_answer(state, &request, answer);
         let answer = limits::admit_stream(&state.pages, &request, answer)
             .and_then(|answer| state.answers.hold_until_sent(call, answer))
             .unwrap_or_else(HttpResponse::from_error);
@@ -327,22 +327,24 @@ impl RoutePolicy {
         };
         let is_read = self.effect == RequestEffect::Never || is_read(request.method());
         let now = state.now();
-        let paying = auth::paying_account(request.request());
+        let paying_account = auth::paying_account(request.request());
         let holder = RateKey::new(account, client_address(request.request()));
-        let mut counted = state.limits.count_request(holder, is_read, now);
-        if let (Ok(_), Some(integrator)) = (&counted, paying.and_then(|account| account.integrator))
-        {
-            let of_all = state
+        let mut allowance = state.limits.count_request(holder, is_read, now);
+        if let (Ok(_), Some(integrator)) = (
+            &allowance,
+            paying_account.and_then(|account| account.integrator),
+        ) {
+            let integrator_allowance = state
                 .limits
                 .count_integrator_request(integrator, is_read, now);
-            counted = of_all.and(counted);
+            allowance = integrator_allowance.and(allowance);
         }
-        limits::note_allowance(request.request(), counted)?;
+        limits::store_allowance(request.request(), allowance)?;
         if let (Some(surface), true) = (self.surface, has_handler) {
             surface.admit(request.request()).await?;
         }
         let kind = self.call_kind(is_read);
-        let call = paying
+        let call = paying_account
             .map(|account| state.calls.start_call(account, kind))
             .transpose()?;
         Ok(AdmittedRequest {
@@ -373,7 +375,7 @@ fn record_throttled(state: &ApiState, request: &HttpRequest, error: &ApiError) {
     }
 }
 
-/// Completes a `Location` header that is only a path to a full URL.
+/// Extends a `Location` header that holds only a path to a full URL.
 fn complete_location(public_url: &str, headers: &mut HeaderMap) {
     let path = headers.get(LOCATION).and_then(|path| path.to_str().ok());
     let path = path.filter(|path| path.starts_with('/'));

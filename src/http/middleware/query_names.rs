@@ -1,7 +1,7 @@
 //! Warns of names in the query string that an endpoint does not know: a filter with a wrong name would otherwise look
-//! as if it had matched everything. Warns of an unknown word in a filter whose words are all known: the list is empty
-//! then, as if there was nothing. Refuses a name that the endpoint knows and that is given twice, because nobody could
-//! tell which of the two values was used.
+//! as if it had matched everything. Warns of an unknown word in a filter that matches one word of a fixed list: the
+//! answer would be empty, as if nothing existed. Refuses a name that the endpoint knows and that is given twice,
+//! because nobody could tell which of the two values was used.
 
 use std::collections::BTreeSet;
 
@@ -58,75 +58,75 @@ pub(crate) async fn check_query_names(
 /// Returns a warning with the unknown names, and one for each filter with an unknown word. Fails with a fault for each
 /// name that is given twice.
 fn query_warnings(
-    query: &str,
+    query_string: &str,
     rules: impl FnOnce() -> QueryRules,
 ) -> Result<Vec<String>, ApiError> {
-    if query.is_empty() {
+    if query_string.is_empty() {
         return Ok(Vec::new());
     }
     let rules = rules();
-    let asked = Query::from_text(query);
-    let repeated = repeated_name_faults(&asked, &rules.names);
+    let query = Query::from_text(query_string);
+    let repeated = repeated_name_faults(&query, &rules.names);
     if repeated.is_empty() {
-        let unknown_names = describe_unknown_names(&asked, &rules.names).into_iter();
+        let unknown_names = describe_unknown_names(&query, &rules.names).into_iter();
         Ok(unknown_names
-            .chain(describe_unknown_words(&asked, &rules.names))
+            .chain(describe_unknown_words(&query, &rules.names))
             .collect())
     } else {
         Err(ApiError::from(repeated).with_status(rules.invalid_status))
     }
 }
 
-/// Returns a fault for each of the `known` names that the query string has more than once.
-fn repeated_name_faults(asked: &Query, known: &[String]) -> Faults {
-    let is_repeated = |name: &str| asked.pairs().filter(|(other, _)| *other == name).count() > 1;
-    let distinct: BTreeSet<_> = known.iter().collect();
+/// Returns a fault for each of the `known_names` that the query string has more than once.
+fn repeated_name_faults(query: &Query, known_names: &[String]) -> Faults {
+    let is_repeated = |name: &str| query.pairs().filter(|(other, _)| *other == name).count() > 1;
+    let distinct: BTreeSet<_> = known_names.iter().collect();
     let repeated = distinct.into_iter().filter(|name| is_repeated(name));
     let faults =
         repeated.map(|name| Fault::field(name, FieldRule::other("once", "is given twice")));
     faults.collect()
 }
 
-/// Returns a warning with the names of the query string that are not `known`; `None` if there are none.
-fn describe_unknown_names(asked: &Query, known: &[String]) -> Option<String> {
-    let mut unknown: Vec<&str> = asked
+/// Returns a warning with the names of the query string that are not in `known_names`; `None` if there are none.
+fn describe_unknown_names(query: &Query, known_names: &[String]) -> Option<String> {
+    let mut unknown: Vec<&str> = query
         .pairs()
         .map(|(name, _)| name)
-        .filter(|name| !known.iter().any(|one| one == name))
+        .filter(|name| !known_names.iter().any(|known| known == name))
         .collect();
     unknown.sort_unstable();
     unknown.dedup();
     if unknown.is_empty() {
         return None;
     }
-    let more = unknown.len().saturating_sub(NAMES_SHOWN_MAX);
-    let rest = if more == 0 {
+    let more_count = unknown.len().saturating_sub(NAMES_SHOWN_MAX);
+    let more_text = if more_count == 0 {
         String::new()
     } else {
-        format!(" and {more} more")
+        format!(" and {more_count} more")
     };
-    let named: Vec<String> = unknown
+    let shown_names: Vec<String> = unknown
         .iter()
         .take(NAMES_SHOWN_MAX)
         .map(|name| {
             let shown: String = name.chars().take(NAME_CHARS_SHOWN_MAX).collect();
-            shown + &suggestion(name, known.iter().map(String::as_str))
+            shown + &suggestion(name, known_names.iter().map(String::as_str))
         })
         .collect();
     Some(format!(
-        "unknown query parameter: {}{rest}",
-        named.join(", ")
+        "unknown query parameter: {}{more_text}",
+        shown_names.join(", ")
     ))
 }
 
-/// Returns a warning for each filter of the path whose value is none of its words. `known` are the names of the path's
-/// parameters.
-fn describe_unknown_words(asked: &Query, known: &[String]) -> Vec<String> {
+/// Returns a warning for each filter of the path whose value is none of its words. `known_names` are the names of the
+/// path's parameters.
+fn describe_unknown_words(query: &Query, known_names: &[String]) -> Vec<String> {
     let filters = VOCABULARIES
         .iter()
-        .filter(|(name, _)| known.iter().any(|one| one == name));
+        .filter(|(name, _)| known_names.iter().any(|known| known == name));
     let warnings = filters.filter_map(|(name, words)| {
-        let value = asked.trimmed_text(name)?;
+        let value = query.trimmed_text(name)?;
         let words = words();
         if words.iter().any(|word| word.eq_ignore_ascii_case(&value)) {
             return None;
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_name_is_given_once() {
+    fn a_known_name_may_be_given_only_once() {
         let cases: [(&str, &[&str]); 9] = [
             ("", &[]),
             ("status=draft,approved&page=2", &[]),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn only_unknown_names_are_named_each_once() {
+    fn each_unknown_name_is_shown_once() {
         let many = ('a'..='y').fold(String::new(), |all, letter| all + "&" + &letter.to_string());
         for (query, expected) in [
             ("", None),

@@ -62,16 +62,16 @@ where
     request.extensions_mut().insert(prefs.clone());
     let client = find_client_address(&request, state.as_deref());
     request.extensions_mut().insert(ClientAddress(client));
-    let line = RequestTimer::begin(&request, client, span);
-    let logged = PendingLogEntry::begin(&request);
+    let timer = RequestTimer::begin(&request, client, span);
+    let log_entry = PendingLogEntry::begin(&request);
     let connection = request.conn_data::<Connection>().cloned();
     if let Some(connection) = &connection {
         connection.mark_at_work();
     }
-    let sender = connection
+    let body_connection = connection
         .clone()
         .map(|connection| BodyConnection { connection, client });
-    let stream = RequestStream::take_from(&mut request, sender);
+    let stream = RequestStream::take_payload(&mut request, body_connection);
     let log_span = tracing::info_span!(
         "request",
         request_id = prefs.request_id,
@@ -91,16 +91,16 @@ where
                 if let Some(state) = state {
                     set_connection_rules(&mut response, state);
                 }
-                line.end(&AccessRecord::from_response(&response), state);
-                let response = logged.end(state, &prefs, response);
+                timer.end(&AccessRecord::from_response(&response), state);
+                let response = log_entry.end(state, &prefs, response);
                 return Ok(finish_request_body(response, stream).await);
             }
             Ok(Err(error)) => to_api_error(&error, error.as_response_error().status_code()),
             Err(panic) => ApiError::internal(panic_text(panic.as_ref())),
         };
         let state = state.as_deref().map(Arc::as_ref);
-        line.end(&AccessRecord::from_failure(&failure), state);
-        logged.end_without_answer(state, &prefs, &failure);
+        timer.end(&AccessRecord::from_failure(&failure), state);
+        log_entry.end_without_answer(state, &prefs, &failure);
         Err(abandon_request(failure, prefs, stream))
     };
     let answer = trace.scope(answer).instrument(log_span).await;
@@ -157,7 +157,7 @@ fn find_request_id(request: &ServiceRequest) -> String {
 }
 
 /// Begins the span of a request, in the trace of its caller or else in a new trace. The id of a new trace is the
-/// request id if that is a UUID, so that a search for one finds what is stored with the other.
+/// request id if that is a UUID, so that logs and traces of a request are found by one id.
 fn begin_span(request: &ServiceRequest, request_id: &str) -> Span {
     let name = format_args!("{}", request.method());
     let caller = header_text(request, &TRACEPARENT_HEADER).and_then(|text| text.parse().ok());
@@ -228,7 +228,7 @@ fn render_error(
         }
         None => render::render_failure(&to_api_error(error, response.status()), prefs),
     };
-    // Keep the headers that inner middleware added to the failed response, also those that came more than once.
+    // Keep the headers that inner middleware added to the failed response, including repeated ones.
     let rendered: Vec<_> = answer.headers().keys().cloned().collect();
     for (name, value) in response.headers() {
         if !rendered.contains(name) {
@@ -342,7 +342,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns how the request is answered.
+    /// Returns the preferences for the response to this request.
     fn prefs(request: TestRequest) -> ResponsePrefs {
         let request = request.to_srv_request();
         let id = find_request_id(&request);
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_document_is_for_who_asks_for_one() {
+    fn a_problem_document_is_sent_only_if_it_is_asked_for() {
         for accept in [
             "application/problem+json",
             "Application/Problem+JSON; charset=utf-8",
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn the_trace_of_the_caller_goes_on_and_without_one_a_trace_begins() {
+    fn the_trace_of_the_caller_continues_and_without_one_a_trace_begins() {
         let trace = |header: &str| {
             let request = TestRequest::default().insert_header((TRACEPARENT, header));
             prefs(request).trace
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_begins_here_has_the_id_of_its_request() {
+    fn a_new_trace_has_the_id_of_its_request() {
         for id in [None, Some("0b8c8d9e-6d35-4b4f-9d0a-6f0b3f6f2f11")] {
             let request = TestRequest::default();
             let request = match id {
@@ -449,7 +449,7 @@ mod tests {
             assert_eq!(answer.headers().get_all(name).count(), count, "{name}");
         }
         let kind = answer.headers().get("content-type").unwrap();
-        assert_eq!(kind, "application/json", "that of the body");
+        assert_eq!(kind, "application/json", "the type of the rendered body");
     }
 
     async fn raise_panic() -> HttpResponse {

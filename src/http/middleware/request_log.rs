@@ -32,8 +32,8 @@ use crate::http::respond::logged_failure::{LoggedFailure, to_printable};
 use crate::http::respond::render::{self, ResponsePrefs};
 use crate::http::state::ApiState;
 
-/// The paths whose requests are logged.
-const LOGGED_PATHS: &str = "/v1/";
+/// The start of all paths whose requests are logged.
+const LOGGED_PATH_PREFIX: &str = "/v1/";
 
 /// The log entry of a request while it is collected. The middleware shares it with the policy of the path.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ struct PendingEntryState {
     call: RefCell<Option<LoggedCall>>,
 }
 
-/// A request of an account, with what is logged of it.
+/// A request of an account, and the parts of it that are logged.
 struct LoggedCall {
     account: PayingAccount,
     key: String,
@@ -54,10 +54,10 @@ struct LoggedCall {
     /// The invoice that the path names.
     invoice: Option<String>,
     is_read: bool,
-    sent: SentBody,
+    sent_body: SentBody,
     /// The logged part of a successful response; `None` before there is a response, for a failure, and if the log
     /// does not keep this response.
-    good: Option<LoggedSuccess>,
+    success: Option<LoggedSuccess>,
 }
 
 /// The first bytes of a body, and the length of the whole body.
@@ -93,12 +93,12 @@ impl PendingLogEntry {
     /// Creates the entry of a request that has just arrived, and puts it into the request, where the policy of the path
     /// finds it.
     pub(crate) fn begin(request: &ServiceRequest) -> Self {
-        let slot = Self(Rc::new(PendingEntryState {
+        let entry = Self(Rc::new(PendingEntryState {
             started: Instant::now(),
             call: RefCell::default(),
         }));
-        request.extensions_mut().insert(slot.clone());
-        slot
+        request.extensions_mut().insert(entry.clone());
+        entry
     }
 
     /// Logs the answer of a request of an account. Returns the answer, whose body may have been read and put back.
@@ -114,13 +114,13 @@ impl PendingLogEntry {
         let status = response.status();
         let is_failure = status.is_client_error() || status.is_server_error();
         if !is_failure {
-            if let Some(good) = call.good.take() {
+            if let Some(success) = call.success.take() {
                 let outcome = LoggedOutcome {
                     status,
                     error_code: None,
-                    detail: good.detail,
-                    response: good.body,
-                    invoice: good.invoice,
+                    detail: success.detail,
+                    response: success.body,
+                    invoice: success.invoice,
                 };
                 self.push_entry(state, &prefs.request_id, call, outcome);
             }
@@ -133,11 +133,11 @@ impl PendingLogEntry {
             .cloned();
         let (request, answer) = response.into_parts();
         let (answer, body) = read_body(answer);
-        let kept = body.map(|body| json_body(answer.headers(), &body));
+        let logged_body = body.map(|body| json_body(answer.headers(), &body));
         let failed = LoggedFailedAnswer {
             status,
             error_code: failure.map(|failure| failure.code.to_owned()),
-            body: kept.unwrap_or_else(|| LoggedBody::without_text(0)),
+            body: logged_body.unwrap_or_else(|| LoggedBody::without_text(0)),
         };
         self.push_failure(state, &prefs.request_id, call, failed);
         ServiceResponse::new(request, answer)
@@ -154,11 +154,11 @@ impl PendingLogEntry {
             return;
         };
         let (answer, body) = read_body(render::render_failure(error, prefs));
-        let kept = body.map(|body| json_body(answer.headers(), &body));
+        let logged_body = body.map(|body| json_body(answer.headers(), &body));
         let failed = LoggedFailedAnswer {
             status: error.status,
             error_code: Some(error.code.as_str().to_owned()),
-            body: kept.unwrap_or_else(|| LoggedBody::without_text(0)),
+            body: logged_body.unwrap_or_else(|| LoggedBody::without_text(0)),
         };
         self.push_failure(state, &prefs.request_id, call, failed);
     }
@@ -171,11 +171,11 @@ impl PendingLogEntry {
         failed: LoggedFailedAnswer,
     ) {
         let owner = call.account.owner;
-        let admitted =
+        let kept_detail =
             state
                 .request_log
                 .decide_kept_detail(owner, RequestKind::Failed, state.now());
-        if let Some(detail) = admitted {
+        if let Some(detail) = kept_detail {
             let outcome = LoggedOutcome {
                 status: failed.status,
                 error_code: failed.error_code,
@@ -195,13 +195,13 @@ impl PendingLogEntry {
         outcome: LoggedOutcome,
     ) {
         let has_bodies = outcome.detail == KeptDetail::WithBodies;
-        let sent = &call.sent;
+        let sent = &call.sent_body;
         let request = if has_bodies && sent.is_json {
             LoggedBody::from_json(&sent.start, sent.bytes)
         } else {
             LoggedBody::without_text(sent.bytes)
         };
-        let named = sent.is_json.then(|| irn_in_body(&sent.start)).flatten();
+        let sent_irn = sent.is_json.then(|| irn_in_body(&sent.start)).flatten();
         let response = outcome.response;
         let duration = self.0.started.elapsed();
         state.request_log.push(LoggedRequest {
@@ -219,7 +219,7 @@ impl PendingLogEntry {
             error_code: outcome.error_code,
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             key: call.key,
-            invoice: call.invoice.or(outcome.invoice).or(named),
+            invoice: call.invoice.or(outcome.invoice).or(sent_irn),
             request,
             response: if has_bodies {
                 response
@@ -236,13 +236,13 @@ fn start_time(state: &ApiState, duration: Duration) -> jiff::Timestamp {
 }
 
 /// Records the caller of a path and the sent body. `route` is the pattern of the path.
-pub(crate) fn note_request(
+pub(crate) fn record_request(
     state: &ApiState,
     request: &ServiceRequest,
     route: &'static str,
     is_read: bool,
 ) {
-    if !route.starts_with(LOGGED_PATHS) || !state.request_log.is_on() {
+    if !route.starts_with(LOGGED_PATH_PREFIX) || !state.request_log.is_on() {
         return;
     }
     let request = request.request();
@@ -257,17 +257,17 @@ pub(crate) fn note_request(
         route,
         invoice: invoice_in_path(request, route),
         is_read,
-        sent: SentBody::from_request(request),
-        good: None,
+        sent_body: SentBody::from_request(request),
+        success: None,
     };
-    if let Some(slot) = request.extensions().get::<PendingLogEntry>() {
-        slot.0.call.replace(Some(call));
+    if let Some(entry) = request.extensions().get::<PendingLogEntry>() {
+        entry.0.call.replace(Some(call));
     }
 }
 
 /// Records a successful response, before its body is compressed. Returns the answer, whose body may have been read and
 /// put back.
-pub(crate) fn note_answer(
+pub(crate) fn record_answer(
     state: &ApiState,
     request: &HttpRequest,
     answer: HttpResponse,
@@ -276,12 +276,12 @@ pub(crate) fn note_answer(
     if answer.error().is_some() || status.is_client_error() || status.is_server_error() {
         return answer;
     }
-    let slot = request.extensions().get::<PendingLogEntry>().cloned();
-    let Some(slot) = slot else {
+    let entry = request.extensions().get::<PendingLogEntry>().cloned();
+    let Some(entry) = entry else {
         return answer;
     };
-    let mut noted = slot.0.call.borrow_mut();
-    let Some(call) = noted.as_mut() else {
+    let mut pending_call = entry.0.call.borrow_mut();
+    let Some(call) = pending_call.as_mut() else {
         return answer;
     };
     let kind = if call.is_read {
@@ -289,16 +289,16 @@ pub(crate) fn note_answer(
     } else {
         RequestKind::GoodWrite
     };
-    let admitted = state
+    let kept_detail = state
         .request_log
         .decide_kept_detail(call.account.owner, kind, state.now());
-    let Some(detail) = admitted else {
+    let Some(detail) = kept_detail else {
         return answer;
     };
     let holds_secret = answer.headers().contains_key(CACHE_CONTROL);
     let (answer, body) = read_body(answer);
     let length = body.as_ref().map_or(0, |body| body.len() as u64);
-    call.good = Some(match body {
+    call.success = Some(match body {
         Some(body) if detail == KeptDetail::WithBodies && !holds_secret => LoggedSuccess {
             detail,
             body: json_body(answer.headers(), &body),
@@ -353,8 +353,9 @@ fn json_body(headers: &HeaderMap, body: &Bytes) -> LoggedBody {
 
 /// True for JSON, also if no type is named: a body is JSON by default.
 fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).map(HeaderValue::to_str);
-    kind.is_none_or(|kind| kind.is_ok_and(|kind| kind.to_ascii_lowercase().contains("json")))
+    let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::to_str);
+    content_type
+        .is_none_or(|text| text.is_ok_and(|text| text.to_ascii_lowercase().contains("json")))
 }
 
 fn path_without_secrets(request: &HttpRequest) -> String {
@@ -392,7 +393,7 @@ fn irn_in_body(body: &[u8]) -> Option<String> {
     if body.len() > BODY_BYTES_MAX {
         return None;
     }
-    let named: BodyWithIrn = strict_json::from_untrusted(body).ok()?;
-    let irn = named.irn.or_else(|| named.data?.irn)?;
+    let parsed: BodyWithIrn = strict_json::from_untrusted(body).ok()?;
+    let irn = parsed.irn.or_else(|| parsed.data?.irn)?;
     Some(to_printable(&redact(&irn).text, PATH_CHARS_MAX))
 }

@@ -1,6 +1,6 @@
 //! Handles a body that no handler read to its end. A short rest is read, so that the connection can be reused. After a
 //! long rest, the connection is closed a moment after the response, so that the caller can read the response. Until then
-//! the rest is dropped, up to a limit, because many callers write the whole body before they read anything.
+//! the rest is read and discarded, up to a limit, because many callers write the whole body before they read anything.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -52,8 +52,8 @@ struct SharedPayload {
     payload: Payload,
     has_ended: bool,
     /// The `Content-Length` of the request.
-    declared: Option<usize>,
-    sender: Option<BodyConnection>,
+    declared_length: Option<usize>,
+    body_connection: Option<BodyConnection>,
 }
 
 /// The connection on which a body arrives, and the client for which the connection counts while more of the body is
@@ -65,9 +65,9 @@ pub(crate) struct BodyConnection {
 
 impl RequestStream {
     /// Takes over the payload of a request. Returns `None` if the request has no body.
-    pub(crate) fn take_from(
+    pub(crate) fn take_payload(
         request: &mut ServiceRequest,
-        sender: Option<BodyConnection>,
+        body_connection: Option<BodyConnection>,
     ) -> Option<Self> {
         let payload = match request.take_payload() {
             Payload::None => return None,
@@ -77,12 +77,12 @@ impl RequestStream {
             .headers()
             .get(CONTENT_LENGTH)
             .and_then(|length| length.to_str().ok());
-        let declared = length.and_then(|length| length.parse().ok());
+        let declared_length = length.and_then(|length| length.parse().ok());
         let stream = Self(Rc::new(RefCell::new(SharedPayload {
             payload,
             has_ended: false,
-            declared,
-            sender,
+            declared_length,
+            body_connection,
         })));
         request.set_payload(Payload::Stream {
             payload: stream.clone().boxed_local(),
@@ -94,18 +94,19 @@ impl RequestStream {
         self.0.borrow().has_ended
     }
 
-    /// Returns a permission to drop a long rest of the body. Returns `None` if the rest is too long to be dropped to its
-    /// end, or if too many connections drop one already.
+    /// Returns a permission to discard a long rest of the body. Returns `None` if the rest is too long to be read
+    /// to its end, or if too many connections linger already.
     fn take_linger_slot(&self) -> Option<LingerSlot> {
         let shared = self.0.borrow();
         if shared
-            .declared
+            .declared_length
             .is_some_and(|length| length > LONG_LINGER_BYTES)
         {
             return None;
         }
-        let sender = shared.sender.as_ref()?;
-        sender.connection.take_linger_slot(sender.client)
+        let body_connection = shared.body_connection.as_ref()?;
+        let client = body_connection.client;
+        body_connection.connection.take_linger_slot(client)
     }
 
     /// Reads the rest of the body, up to `REST_BYTES_MAX` bytes. Reads nothing if the `Content-Length` is greater.
@@ -113,16 +114,16 @@ impl RequestStream {
         if self
             .0
             .borrow()
-            .declared
+            .declared_length
             .is_some_and(|length| length > REST_BYTES_MAX)
         {
             return;
         }
         let rest = async {
-            let mut left = REST_BYTES_MAX;
+            let mut bytes_left = REST_BYTES_MAX;
             while let Some(Ok(chunk)) = self.next().await {
-                match left.checked_sub(chunk.len()) {
-                    Some(fewer) => left = fewer,
+                match bytes_left.checked_sub(chunk.len()) {
+                    Some(fewer) => bytes_left = fewer,
                     None => break,
                 }
             }
@@ -166,9 +167,9 @@ impl Stream for RequestStream {
             return Poll::Ready(None);
         }
         let polled = Pin::new(&mut shared.payload).poll_next(context);
-        match (&shared.sender, &polled) {
-            (Some(sender), Poll::Pending) => sender.connection.mark_waiting_for_body(sender.client),
-            (Some(sender), Poll::Ready(_)) => sender.connection.mark_at_work(),
+        match (&shared.body_connection, &polled) {
+            (Some(body), Poll::Pending) => body.connection.mark_waiting_for_body(body.client),
+            (Some(body), Poll::Ready(_)) => body.connection.mark_at_work(),
             (None, _) => (),
         }
         shared.has_ended = matches!(polled, Poll::Ready(None | Some(Err(_))));
@@ -185,13 +186,12 @@ struct LastResponseBody {
 }
 
 struct LingerBeforeClose {
-    /// The end of this period.
-    until: Pin<Box<Sleep>>,
+    period_end: Pin<Box<Sleep>>,
     /// The number of periods that may follow this one.
     periods_left: u32,
     bytes_left: usize,
     /// The number of bytes that were read in this period.
-    bytes_of_period: usize,
+    period_bytes: usize,
     _slot: Option<LingerSlot>,
 }
 
@@ -220,43 +220,45 @@ impl MessageBody for LastResponseBody {
 }
 
 impl LingerBeforeClose {
-    /// Begins to drop what the caller still sends: much of it with a slot, and little without one.
+    /// Starts to discard what the caller still sends. With a slot, more is read for a longer time.
     fn start(slot: Option<LingerSlot>) -> Self {
         let (periods, bytes_left) = match slot {
             Some(_) => (LONG_LINGER_PERIODS, LONG_LINGER_BYTES),
             None => (1, SHORT_LINGER_BYTES),
         };
         Self {
-            until: Box::pin(sleep(LINGER_PERIOD)),
+            period_end: Box::pin(sleep(LINGER_PERIOD)),
             periods_left: periods - 1,
             bytes_left,
-            bytes_of_period: 0,
+            period_bytes: 0,
             _slot: slot,
         }
     }
 
-    /// Drops what the caller still sends. Becomes ready at the end of the request's body, or at the end of a period if
-    /// it is the last one or the caller sent too little in it.
+    /// Discards what the caller still sends. Becomes ready at the end of the request's body, or at the end of a period
+    /// that is the last one or in which the caller sent too little.
     fn poll(&mut self, stream: &mut RequestStream, context: &mut Context<'_>) -> Poll<()> {
         loop {
             while self.bytes_left > 0 {
                 match stream.poll_next_unpin(context) {
                     Poll::Ready(Some(Ok(chunk))) => {
                         self.bytes_left = self.bytes_left.saturating_sub(chunk.len());
-                        self.bytes_of_period += chunk.len();
+                        self.period_bytes += chunk.len();
                     }
                     Poll::Ready(_) => return Poll::Ready(()),
                     Poll::Pending => break,
                 }
             }
-            ready!(self.until.as_mut().poll(context));
+            ready!(self.period_end.as_mut().poll(context));
             let is_last = self.periods_left == 0 || self.bytes_left == 0;
-            if is_last || self.bytes_of_period < BYTES_PER_PERIOD_MIN {
+            if is_last || self.period_bytes < BYTES_PER_PERIOD_MIN {
                 return Poll::Ready(());
             }
             self.periods_left -= 1;
-            self.bytes_of_period = 0;
-            self.until.as_mut().reset(Instant::now() + LINGER_PERIOD);
+            self.period_bytes = 0;
+            self.period_end
+                .as_mut()
+                .reset(Instant::now() + LINGER_PERIOD);
         }
     }
 }

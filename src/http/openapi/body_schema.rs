@@ -44,7 +44,7 @@ fn property_schema(property: &Property) -> Schema {
         return schema_allowing_blank(property);
     }
     let presence = property.presence;
-    let text = |what: &str| described_schema(property, Type::String, what);
+    let text = |note: &str| described_schema(property, Type::String, note);
     let value = |kind: Type| described_schema(property, kind, "");
     let schema = match &property.shape {
         FieldType::Text { min, max } => limit_length(text(""), presence, *min, *max),
@@ -55,7 +55,7 @@ fn property_schema(property: &Property) -> Schema {
         FieldType::Date => text("").format(Some(DATE_FORMAT)),
         FieldType::Moment => text("").format(Some(MOMENT_FORMAT)),
         FieldType::Formatted { rule: "uuid", .. } => text("").format(Some(UUID_FORMAT)),
-        FieldType::Formatted { what, .. } => text(what),
+        FieldType::Formatted { description, .. } => text(description),
         FieldType::Pattern { pattern, list } => {
             text(&list.map(reference_list_note).unwrap_or_default())
                 .pattern(Some(pattern_regex(pattern)))
@@ -72,12 +72,8 @@ fn property_schema(property: &Property) -> Schema {
             text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max))
         }
         FieldType::LogPosition => {
-            let null = (presence != Presence::Required).then_some(Type::Null);
-            let kinds: SchemaType = [Type::Integer, Type::String]
-                .into_iter()
-                .chain(null)
-                .collect();
-            text("the sequence of an event, or a moment as RFC 3339 writes it").schema_type(kinds)
+            text("the sequence of an event, or a moment as RFC 3339 writes it")
+                .schema_type(log_position_type(presence))
         }
         FieldType::Id => value(Type::Integer)
             .format(Some(ID_FORMAT))
@@ -90,8 +86,12 @@ fn property_schema(property: &Property) -> Schema {
         FieldType::Object(form) => {
             form_fields(form).schema_type(nullable_type(Type::Object, presence))
         }
-        FieldType::Objects { min, items_max, of } => {
-            return list_schema(form_schema(of), *min, *items_max, property);
+        FieldType::Objects {
+            min,
+            items_max,
+            item,
+        } => {
+            return list_schema(form_schema(item), *min, *items_max, property);
         }
         FieldType::Texts { items_max, max } => {
             return list_schema(text_item_schema(*max), 0, *items_max, property);
@@ -109,10 +109,10 @@ fn property_schema(property: &Property) -> Schema {
     schema.build().into()
 }
 
-/// Returns the schema of a value of type `kind`, with the rules of its field. The description is `what`, followed by a
-/// note if the field is required on a condition.
-fn described_schema(property: &Property, kind: Type, what: &str) -> ObjectBuilder {
-    let sentence = [what, presence_note(property.presence)]
+/// Returns the schema of a value of type `kind`, with the rules of its field. The description is `note`, followed by a
+/// sentence if the field is required on a condition.
+fn described_schema(property: &Property, kind: Type, note: &str) -> ObjectBuilder {
+    let sentence = [note, presence_note(property.presence)]
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
@@ -150,17 +150,17 @@ fn schema_allowing_blank(property: &Property) -> Schema {
         presence: Presence::Required,
         ..property.clone()
     };
-    let none = SchemaType::from_iter([Type::String, Type::Null]);
+    let text_or_null = SchemaType::from_iter([Type::String, Type::Null]);
     let blank = ObjectBuilder::new()
-        .schema_type(none)
+        .schema_type(text_or_null)
         .pattern(Some("^\\s*$"));
-    let when =
+    let condition_note =
         (property.presence == Presence::Conditional).then(|| presence_note(property.presence));
-    let either = AnyOfBuilder::new()
+    let schema = AnyOfBuilder::new()
         .item(property_schema(&strict))
         .item(blank)
-        .description(when);
-    either
+        .description(condition_note);
+    schema
         .extensions(Some(rule_extensions(property)))
         .build()
         .into()
@@ -182,11 +182,11 @@ fn rule_extensions(property: &Property) -> Extensions {
 /// names of an enumeration in the same case, so without these names two of them would be equal.
 fn enum_names(words: &str) -> Option<Vec<String>> {
     let mut folded: Vec<_> = words.split(", ").map(str::to_lowercase).collect();
-    let all = folded.len();
+    let word_count = folded.len();
     folded.sort_unstable();
     folded.dedup();
     let names = words.split(", ").map(variant_name);
-    (folded.len() < all).then(|| names.collect())
+    (folded.len() < word_count).then(|| names.collect())
 }
 
 fn variant_name(word: &str) -> String {
@@ -213,10 +213,18 @@ fn nullable_type(kind: Type, presence: Presence) -> SchemaType {
     }
 }
 
+fn log_position_type(presence: Presence) -> SchemaType {
+    let null = (presence != Presence::Required).then_some(Type::Null);
+    [Type::Integer, Type::String]
+        .into_iter()
+        .chain(null)
+        .collect()
+}
+
 /// Limits the length of a text. An optional text has no minimum, since a blank text counts as absent.
 fn limit_length(text: ObjectBuilder, presence: Presence, min: usize, max: usize) -> ObjectBuilder {
-    let least = (presence == Presence::Required).then_some(min.max(1));
-    text.min_length(least).max_length(Some(max))
+    let min_length = (presence == Presence::Required).then_some(min.max(1));
+    text.min_length(min_length).max_length(Some(max))
 }
 
 fn word_values(words: &str) -> impl Iterator<Item = Value> {
@@ -252,11 +260,11 @@ fn schema_bound(amount: Amount) -> Option<utoipa::Number> {
 }
 
 fn list_schema(item: Schema, min: usize, items_max: usize, property: &Property) -> Schema {
-    let least = (min > 0).then_some(min);
+    let min_items = (min > 0).then_some(min);
     ArrayBuilder::new()
         .schema_type(nullable_type(Type::Array, property.presence))
         .items(RefOr::T(item))
-        .min_items(least)
+        .min_items(min_items)
         .max_items(Some(items_max))
         .extensions(Some(rule_extensions(property)))
         .build()

@@ -106,8 +106,8 @@ fn make_conditional(schema: &mut Schema, path: &[&str]) {
             }
         }
         (Schema::Object(object), [name]) => {
-            if let Some(at) = object.required.iter().position(|known| known == name) {
-                let name = object.required.remove(at);
+            if let Some(position) = object.required.iter().position(|known| known == name) {
+                let name = object.required.remove(position);
                 add_to_conditional_fields(object, vec![name]);
             }
         }
@@ -121,13 +121,13 @@ fn make_conditional(schema: &mut Schema, path: &[&str]) {
 }
 
 fn add_to_conditional_fields(object: &mut Object, names: Vec<String>) {
-    let listed = object
+    let listed_names = object
         .extensions
         .get_or_insert_default()
         .entry(CONDITIONAL_EXTENSION.to_owned())
         .or_insert_with(|| Value::Array(Vec::new()));
-    if let Value::Array(listed) = listed {
-        listed.extend(names.into_iter().map(Value::from));
+    if let Value::Array(listed_names) = listed_names {
+        listed_names.extend(names.into_iter().map(Value::from));
     }
 }
 

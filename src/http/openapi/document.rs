@@ -47,7 +47,7 @@ fn build_document(tags: Vec<Tag>, webhooks: Paths) -> OpenApi {
         )))
         .contact(Some(ContactBuilder::new().name(Some("einvoice")).build()))
         .license(Some(license.build()));
-    let described: Vec<_> = tags
+    let tag_descriptions: Vec<_> = tags
         .iter()
         .map(|tag| {
             TagBuilder::new()
@@ -58,16 +58,16 @@ fn build_document(tags: Vec<Tag>, webhooks: Paths) -> OpenApi {
         .collect();
     let mut paths = Paths::new();
     let mut components = ComponentsBuilder::new().schemas_from_iter(schema::failures());
-    for (name, _, what) in SCHEMES {
-        let key = ApiKey::Header(ApiKeyValue::with_description("x-api-key", what));
+    for (name, _, description) in SCHEMES {
+        let key = ApiKey::Header(ApiKeyValue::with_description("x-api-key", description));
         components = components.security_scheme(name, SecurityScheme::ApiKey(key));
     }
     for tag in tags {
         for mut operation in tag.operations {
             components =
                 components.schemas_from_iter(std::mem::take(&mut operation.doc.components));
-            for (method, built) in operation.build_for_each_method(tag.name) {
-                paths.add_path_operation(operation.path, vec![method], built);
+            for (method, entry) in operation.build_for_each_method(tag.name) {
+                paths.add_path_operation(operation.path, vec![method], entry);
             }
         }
     }
@@ -85,7 +85,7 @@ fn build_document(tags: Vec<Tag>, webhooks: Paths) -> OpenApi {
     OpenApiBuilder::new()
         .info(info.build())
         .servers(Some(servers))
-        .tags(Some(described))
+        .tags(Some(tag_descriptions))
         .paths(paths)
         .webhooks(Some(webhooks))
         .components(Some(components))

@@ -61,10 +61,10 @@ words! {
 
 /// Declares a schema for each listed id type: a whole number. The text after the type describes the id.
 macro_rules! ids {
-    ($($name:ty: $what:literal,)+) => {$(
+    ($($name:ty: $description:literal,)+) => {$(
         impl PartialSchema for $name {
             fn schema() -> RefOr<Schema> {
-                let number = ObjectBuilder::new().schema_type(Type::Integer).description(Some($what));
+                let number = ObjectBuilder::new().schema_type(Type::Integer).description(Some($description));
                 number.format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64))).into()
             }
         }
@@ -124,7 +124,7 @@ impl PartialSchema for InvoiceObject<'_> {
             .property("authority_data", component(AUTHORITY_STATE_SCHEMA))
             .property("customer", component(CUSTOMER_SCHEMA))
             .property("invoice_lines", lines);
-        require_all_but(fields, &["due_date", "edited_at"])
+        require_all(fields)
     }
 }
 
@@ -150,7 +150,7 @@ fn authority_state_schema() -> RefOr<Schema> {
     let fields = ObjectBuilder::new()
         .property("qr_code", text())
         .property("status", reference::<AuthorityStatus>());
-    require_all_but(fields, &[])
+    require_all(fields)
 }
 
 fn customer_schema() -> RefOr<Schema> {
@@ -159,7 +159,7 @@ fn customer_schema() -> RefOr<Schema> {
         .property("name", text())
         .property("tin", text_or_null())
         .property("email", text());
-    require_all_but(fields, &["tin"])
+    require_all(fields)
 }
 
 fn line_schema() -> RefOr<Schema> {
@@ -173,17 +173,13 @@ fn line_schema() -> RefOr<Schema> {
         .property("tax_category", text())
         .property("product_category", text_or_null())
         .property("service_category", text_or_null());
-    require_all_but(fields, &["product_category", "service_category"])
+    require_all(fields)
 }
 
-/// Returns the schema of an object in which all fields are required, except those in `optional`.
-fn require_all_but(fields: ObjectBuilder, optional: &[&str]) -> RefOr<Schema> {
+/// Returns the schema of an object in which all fields are required.
+fn require_all(fields: ObjectBuilder) -> RefOr<Schema> {
     let mut object = fields.build();
-    let required = object
-        .properties
-        .keys()
-        .filter(|name| !optional.contains(&name.as_str()));
-    object.required = required.cloned().collect();
+    object.required = object.properties.keys().cloned().collect();
     RefOr::T(object.into())
 }
 

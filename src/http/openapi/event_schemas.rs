@@ -46,7 +46,7 @@ pub(crate) fn event_description(kind: EventKind) -> &'static str {
         }
         EventKind::InvoiceReported => "An invoice was reported to the authority.",
         EventKind::InvoiceRejected => {
-            "The authority rejected an invoice. The error says why; correct the invoice and submit it again."
+            "The authority rejected an invoice. The error has its words, and the run of the invoice explains them; correct the invoice and submit it again."
         }
         EventKind::InvoiceFailed => {
             "An operation on an invoice has failed too often. An operator looks at it; nothing needs to be sent again."
@@ -115,18 +115,18 @@ fn message_schema(kind: EventKind) -> RefOr<Schema> {
         .with_required("name", text_or_null());
     let uuid = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::Uuid)));
     let name = text().enum_values(Some([kind.as_str()]));
-    let place = "the place in the taxpayer's log; 0 for a test";
-    let cause =
+    let sequence_note = "the place in the taxpayer's log; 0 for a test";
+    let actor_note =
         "the actor behind the event; absent in events from before it was recorded, and in tests";
-    let hash = "SHA-256 over the previous hash and the event; absent in tests";
+    let hash_note = "SHA-256 over the previous hash and the event; absent in tests";
     SchemaFields::default()
         .with_required("id", uuid.description(Some("the same for every attempt")))
         .with_required("type", name)
         .with_required("timestamp", moment())
-        .with_required("sequence", whole_number().description(Some(place)))
+        .with_required("sequence", whole_number().description(Some(sequence_note)))
         .with_required("taxpayer_id", component(&TaxpayerId::name()))
-        .with_optional("hash", text().description(Some(hash)))
-        .with_optional("actor", actor.0.description(Some(cause)))
+        .with_optional("hash", text().description(Some(hash_note)))
+        .with_optional("actor", actor.0.description(Some(actor_note)))
         .with_required("data", event_data_fields(kind).0)
         .0
         .description(Some(event_description(kind)))
@@ -141,7 +141,9 @@ fn event_data_fields(kind: EventKind) -> SchemaFields {
         | EventKind::InvoiceTransmitted
         | EventKind::InvoiceReported
         | EventKind::InvoiceAcknowledged => invoice_fields(),
-        EventKind::InvoiceStatusUpdated => invoice_fields().with_optional("remark", text_or_null()),
+        EventKind::InvoiceStatusUpdated => invoice_fields()
+            .with_optional("remark", text_or_null())
+            .with_optional("not_submitted", text()),
         EventKind::InvoiceSubmitted => {
             let difference = SchemaFields::default()
                 .with_required("path", text())
@@ -159,9 +161,11 @@ fn event_data_fields(kind: EventKind) -> SchemaFields {
             .with_required("reference", text_or_null())
             .with_required("remark", text_or_null())
             .with_required("amount_paid", schema_or_null(component(&Amount::name())))
-            .with_required("payable_amount", schema_or_null(component(&Amount::name()))),
+            .with_required("payable_amount", schema_or_null(component(&Amount::name())))
+            .with_optional("payment_date", day()),
         EventKind::InvoiceBatchCompleted => SchemaFields::default()
             .with_required("batch_no", text_or_null())
+            .with_optional("import_no", text())
             .with_required("created", whole_number())
             .with_required("duplicates", whole_number())
             .with_required("failed", whole_number()),
@@ -181,22 +185,22 @@ fn event_data_fields(kind: EventKind) -> SchemaFields {
 
 /// Returns the fields of an event that is about no invoice.
 fn account_data_fields(kind: EventKind) -> SchemaFields {
-    let taxpayer =
+    let taxpayer_fields =
         || SchemaFields::default().with_required("taxpayer_id", component(&TaxpayerId::name()));
     match kind {
-        EventKind::TaxpayerVerified | EventKind::TaxpayerUnverified => taxpayer()
+        EventKind::TaxpayerVerified | EventKind::TaxpayerUnverified => taxpayer_fields()
             .with_required("verification", component(&VerificationStatus::name()))
             .with_required("reason", text_or_null()),
         EventKind::AuthorityOutageStarted => outage_fields(),
         EventKind::AuthorityOutageEnded => outage_fields()
             .with_required("ended_at", text_or_null())
             .with_required("duration_s", whole_number()),
-        EventKind::WebhookUpdated => taxpayer()
+        EventKind::WebhookUpdated => taxpayer_fields()
             .with_required("webhook_id", schema_or_null(whole_number()))
             .with_required("webhook_origin", text_or_null())
             .with_required("changed", ArrayBuilder::new().items(text())),
-        EventKind::WebhookTest => taxpayer().with_required("message", text()),
-        _ => taxpayer(),
+        EventKind::WebhookTest => taxpayer_fields().with_required("message", text()),
+        _ => taxpayer_fields(),
     }
 }
 
@@ -248,6 +252,10 @@ fn text_or_null() -> ObjectBuilder {
 
 fn moment() -> ObjectBuilder {
     text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+}
+
+fn day() -> ObjectBuilder {
+    text().format(Some(SchemaFormat::KnownFormat(KnownFormat::Date)))
 }
 
 fn whole_number() -> ObjectBuilder {

@@ -17,14 +17,14 @@ const HEAD: &str = "# Fields of every request body\n\n\
     `sum`, `after_or_equal`, `prohibited`, `own`, `resolves`.\n";
 
 #[test]
-fn the_tables_of_fields_are_those_of_the_forms() {
+fn the_page_of_fields_agrees_with_the_forms() {
     let page = render_page();
     if std::env::var_os("EINVOICE_WRITE_DOCS").is_some() {
         std::fs::write(FILE, &page).unwrap();
     }
-    let written = std::fs::read_to_string(FILE).unwrap_or_default();
+    let stored_page = std::fs::read_to_string(FILE).unwrap_or_default();
     assert_eq!(
-        written, page,
+        stored_page, page,
         "docs/fields.md is old: EINVOICE_WRITE_DOCS=1 cargo test --lib fields"
     );
 }
@@ -45,24 +45,24 @@ fn render_page() -> String {
             "\n{title}\n| Field | Needed | What it may be | Rules |\n|---|---|---|---|\n"
         )
         .unwrap();
-        rows(&mut page, "", form);
+        append_rows(&mut page, "", form);
     }
     page
 }
 
-fn rows(page: &mut String, parent: &str, form: &FormSchema) {
+fn append_rows(page: &mut String, parent: &str, form: &FormSchema) {
     for property in &form.0 {
         let path = format!("{parent}{}", property.name);
-        writeln!(page, "{}", row(&path, property)).unwrap();
+        writeln!(page, "{}", table_row(&path, property)).unwrap();
         match &property.shape {
-            FieldType::Object(inner) => rows(page, &format!("{path}."), inner),
-            FieldType::Objects { of, .. } => rows(page, &format!("{path}[]."), of),
+            FieldType::Object(inner) => append_rows(page, &format!("{path}."), inner),
+            FieldType::Objects { item, .. } => append_rows(page, &format!("{path}[]."), item),
             _ => {}
         }
     }
 }
 
-fn row(path: &str, property: &Property) -> String {
+fn table_row(path: &str, property: &Property) -> String {
     let needed = match property.presence {
         Presence::Required => "yes",
         Presence::Conditional => "conditional",
@@ -70,19 +70,19 @@ fn row(path: &str, property: &Property) -> String {
     };
     format!(
         "| `{path}` | {needed} | {} | {} |",
-        kind(&property.shape),
+        type_words(&property.shape),
         property.rule_ids().join(", ")
     )
 }
 
-fn kind(shape: &FieldType) -> String {
+fn type_words(shape: &FieldType) -> String {
     match shape {
         FieldType::Text { min: 0, max } => format!("text, at most {max} characters"),
         FieldType::Text { min, max } => format!("text, {min} to {max} characters"),
         FieldType::Identifier { max } => format!("identifier, at most {max} characters"),
         FieldType::Email => "email address".to_owned(),
         FieldType::Date => "date, YYYY-MM-DD".to_owned(),
-        FieldType::Formatted { what, .. } => what.clone(),
+        FieldType::Formatted { description, .. } => description.clone(),
         FieldType::Pattern {
             pattern,
             list: None,

@@ -14,6 +14,7 @@
 //! | schemas of request bodies | `body_schema` |
 //! | fields that are required on a condition | `conditions` |
 //! | schemas of responses: envelopes, pages and failures | `schema` |
+//! | schemas of views, and their members that are always there | `view_schemas` |
 //! | schemas of the domain's types | `domain_types` |
 //! | schemas of the messages of webhooks | `event_schemas` |
 //! | sentences about properties | `glossary` |
@@ -36,6 +37,7 @@ pub(crate) mod schema;
 #[cfg(test)]
 mod tests;
 mod trying;
+mod view_schemas;
 mod webhooks;
 
 pub(crate) use operation_doc::{OperationDoc, doc, example, invoice_file};

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use utoipa::openapi::path::{HttpMethod, OperationBuilder};
-use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder, Responses, ResponsesBuilder};
 
@@ -119,11 +118,10 @@ impl Operation {
         if status != 200 {
             return response;
         }
-        let any = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
-        let file = ContentBuilder::new().schema(Some(any)).build();
-        let kinds = self.doc.given_files.iter();
-        kinds.fold(response, |response, kind| {
-            response.content(*kind, file.clone())
+        let media_types = self.doc.answer_file_types.iter();
+        media_types.fold(response, |response, media_type| {
+            let file = ContentBuilder::new().schema(Some(schema::file(media_type)));
+            response.content(*media_type, file.build())
         })
     }
 
@@ -143,14 +141,14 @@ impl Operation {
             .doc
             .answers
             .iter()
-            .map(|(status, (message, kind, schema))| {
+            .map(|(status, (message, media_type, schema))| {
                 let content = ContentBuilder::new()
                     .schema(Some(schema.clone()))
                     .example(answer_example(self.doc.name, *status))
                     .build();
                 let response = ResponseBuilder::new()
                     .description(message)
-                    .content(*kind, content);
+                    .content(*media_type, content);
                 let facts = self.header_facts(*status, method);
                 let response = add_headers(response, success_headers(facts));
                 (status.to_string(), self.add_file_types(*status, response))
@@ -162,11 +160,11 @@ impl Operation {
             ("304".to_owned(), response)
         });
         let mut failures: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
-        let of_role = self.least_role.filter(|role| *role > OperatorRole::Viewer);
+        let restricted_role = self.least_role.filter(|role| *role > OperatorRole::Viewer);
         for code in self
             .key_error_codes
             .iter()
-            .chain(of_role.map(|_| &ErrorCode::RoleInsufficient))
+            .chain(restricted_role.map(|_| &ErrorCode::RoleInsufficient))
         {
             failures
                 .entry(code.status().as_u16())
@@ -189,20 +187,22 @@ impl Operation {
         if self.doc.has_query() && !codes.contains(&invalid) {
             codes.push(invalid);
         }
-        // A status for which the operation documents an answer of its own keeps that answer. For example, the 503 of a
+        // A status keeps the answer that the operation documents for it, if there is one. For example, the 503 of a
         // service that is not ready has no error code.
-        let own = &self.doc.answers;
-        failures.retain(|status, codes| !codes.is_empty() && !own.contains_key(status));
+        let own_answers = &self.doc.answers;
+        failures.retain(|status, codes| !codes.is_empty() && !own_answers.contains_key(status));
         let failures = failures.iter().map(|(status, codes)| {
             let response = failure_response(codes);
             let response = add_headers(response, failure_headers(*status, codes));
             (status.to_string(), response)
         });
-        let all = answers
+        let responses = answers
             .chain(unchanged)
             .chain(failures)
             .map(|(status, response)| (status, response.build()));
-        ResponsesBuilder::new().responses_from_iter(all).build()
+        ResponsesBuilder::new()
+            .responses_from_iter(responses)
+            .build()
     }
 }
 
@@ -216,11 +216,11 @@ fn add_headers(
 }
 
 fn failure_response(codes: &[ErrorCode]) -> ResponseBuilder {
-    let named: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
+    let code_names: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
     let content = |name| ContentBuilder::new().schema(Some(schema::component(name)));
     let envelope = content(FAILURE_SCHEMA).examples_from_iter(example_references(codes));
     ResponseBuilder::new()
-        .description(named.join(", "))
+        .description(code_names.join(", "))
         .content(JSON_MEDIA_TYPE, envelope.build())
         .content("application/problem+json", content(PROBLEM_SCHEMA).build())
 }

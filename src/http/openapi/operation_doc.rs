@@ -15,6 +15,7 @@ use crate::domain::access::caller::KeyKind;
 use crate::http::forms::form_schema::FormSchema;
 use crate::http::forms::reader::Reader;
 use crate::http::openapi::parameter::{self, QueryType};
+use crate::http::openapi::view_schemas::view_schemas;
 use crate::http::openapi::{body_schema, schema};
 use crate::http::respond::code::ErrorCode;
 
@@ -41,14 +42,14 @@ pub(crate) struct OperationDoc {
     pub(super) note: Option<&'static str>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<(FormSchema, Value)>,
-    body_may_be_absent: bool,
+    is_body_optional: bool,
     /// A rule about the fields of the request body that no schema can express.
     pub(super) body_note: Option<&'static str>,
     /// The media types of files that the operation accepts as its request body, in addition to JSON.
-    taken_files: &'static [&'static str],
+    body_file_types: &'static [&'static str],
     pub(super) answers: BTreeMap<u16, (String, &'static str, Schema)>,
     /// The media types of the files that callers may ask for, with `Accept`, instead of the JSON of the response 200.
-    pub(super) given_files: &'static [&'static str],
+    pub(super) answer_file_types: &'static [&'static str],
     pub(super) failures: BTreeMap<u16, Vec<ErrorCode>>,
     /// The kind of API key that a setting may require; `None` if the policy of the path alone decides.
     pub(super) optional_key: Option<KeyKind>,
@@ -66,11 +67,11 @@ pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
         note: None,
         parameters: Vec::new(),
         body: None,
-        body_may_be_absent: false,
+        is_body_optional: false,
         body_note: None,
-        taken_files: &[],
+        body_file_types: &[],
         answers: BTreeMap::new(),
-        given_files: &[],
+        answer_file_types: &[],
         failures: BTreeMap::new(),
         optional_key: None,
         has_duplicates: false,
@@ -96,13 +97,13 @@ pub(crate) use example;
 pub(crate) fn invoice_file(
     name: &'static str,
     summary: &'static str,
-    kind: &'static str,
+    media_type: &'static str,
 ) -> OperationDoc {
     let message = "The file, with its `ETag`";
-    let file = if kind == JSON_MEDIA_TYPE {
+    let file = if media_type == JSON_MEDIA_TYPE {
         doc(name, summary).gives_schema(200, message, schema::object())
     } else {
-        doc(name, summary).gives_non_json(200, message, kind)
+        doc(name, summary).gives_non_json(200, message, media_type)
     };
     file.with_note(
         "With its `ETag` in `If-None-Match`, a file that has \
@@ -219,15 +220,15 @@ impl OperationDoc {
         example: &str,
     ) -> Self {
         Self {
-            body_may_be_absent: true,
+            is_body_optional: true,
             ..self.takes(form, example)
         }
     }
 
     /// Documents that the request body may also be a file of one of these media types, instead of JSON.
-    pub(crate) fn takes_files(self, taken_files: &'static [&'static str]) -> Self {
+    pub(crate) fn takes_files(self, body_file_types: &'static [&'static str]) -> Self {
         Self {
-            taken_files,
+            body_file_types,
             ..self
         }
     }
@@ -301,9 +302,9 @@ impl OperationDoc {
     }
 
     /// Adds the media types of the files that callers may ask for instead of the JSON of the response 200.
-    pub(crate) fn may_give_files(self, given_files: &'static [&'static str]) -> Self {
+    pub(crate) fn may_give_files(self, answer_file_types: &'static [&'static str]) -> Self {
         Self {
-            given_files,
+            answer_file_types,
             ..self
         }
     }
@@ -316,10 +317,8 @@ impl OperationDoc {
 
     /// Adds the schema of a view to the components of the document. Returns a reference to it.
     fn add_schema<T: ToSchema>(&mut self) -> RefOr<Schema> {
-        let name = T::name().into_owned();
-        T::schemas(&mut self.components);
-        self.components.push((name.clone(), T::schema()));
-        schema::component(&name)
+        self.components.extend(view_schemas::<T>());
+        schema::component(&T::name())
     }
 
     /// Adds error codes with their usual statuses. Codes of calls to the authority or to a webhook also get 503, the
@@ -353,7 +352,7 @@ impl OperationDoc {
     }
 
     /// Returns the status of the answer to an invalid field or parameter: 400 if documented for it, otherwise the usual
-    /// one.
+    /// status.
     pub(crate) fn invalid_status(&self) -> StatusCode {
         let invalid = ErrorCode::ValidationFailed;
         match self.failures.get(&StatusCode::BAD_REQUEST.as_u16()) {
@@ -369,7 +368,7 @@ impl OperationDoc {
             .schema(Some(schema::component(&body_schema_name(self.name))))
             .example(Some(example.clone()))
             .build();
-        let required = if self.body_may_be_absent {
+        let required = if self.is_body_optional {
             Required::False
         } else {
             Required::True
@@ -378,16 +377,16 @@ impl OperationDoc {
             .content(JSON_MEDIA_TYPE, content)
             .description(self.body_note)
             .required(Some(required));
-        let body = self.taken_files.iter().fold(body, |body, kind| {
-            let file = schema::file(kind);
-            let file = if kind.starts_with("multipart/") {
+        let body = self.body_file_types.iter().fold(body, |body, media_type| {
+            let file = schema::file(media_type);
+            let file = if media_type.starts_with("multipart/") {
                 let form = ObjectBuilder::new().schema_type(Type::Object);
                 form.property("file", file).required("file")
             } else {
                 file
             };
             let content = ContentBuilder::new().schema(Some(Schema::from(file.build())));
-            body.content(*kind, content.build())
+            body.content(*media_type, content.build())
         });
         Some(body.build())
     }

@@ -53,9 +53,8 @@ fn named_type(name: &str) -> ObjectBuilder {
         }
         "month" => text.pattern(Some("^[0-9]{4}-[0-9]{2}$")),
         "taxpayer_id" | "integrator_id" => integer().minimum(Some(1)),
-        "overdue" | "without_cancelled" | "preview" | "for_you" | "grade" | "calculate" => {
-            ObjectBuilder::new().schema_type(Type::Boolean)
-        }
+        "overdue" | "refund_due" | "without_cancelled" | "preview" | "for_you" | "grade"
+        | "calculate" => ObjectBuilder::new().schema_type(Type::Boolean),
         _ => text,
     }
 }
@@ -108,7 +107,7 @@ fn header(name: &'static str, schema: ObjectBuilder, description: &'static str) 
         .build()
 }
 
-/// Returns the schema of a whole number of 64 bits. Without the format, clients take it for one of 32 bits.
+/// Returns the schema of a whole number of 64 bits. Without the format, clients assume 32 bits.
 fn integer() -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(Type::Integer)
@@ -118,14 +117,16 @@ fn integer() -> ObjectBuilder {
 /// Returns the parameters in a path, in the order in which the path names them.
 pub(super) fn path_parameters(path: &'static str) -> impl Iterator<Item = Parameter> {
     // Most objects under `/ops/` have a UUID as their id. Only the objects in these paths have a numeric id.
-    let has_number = ["/taxpayers/{id}", "/integrators/{id}", "/operators/{id}"];
-    let is_operated =
-        path.starts_with("/ops/") && !has_number.iter().any(|numbered| path.contains(numbered));
+    let numeric_id_paths = ["/taxpayers/{id}", "/integrators/{id}", "/operators/{id}"];
+    let has_uuid = path.starts_with("/ops/")
+        && !numeric_id_paths
+            .iter()
+            .any(|numeric| path.contains(numeric));
     let names = path
         .split('/')
         .filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'));
     names.map(move |name| match name {
-        "id" if is_operated => path_parameter(uuid_parameter_doc(), name),
+        "id" if has_uuid => path_parameter(uuid_parameter_doc(), name),
         name => path_parameter(path_parameter_doc(name), name),
     })
 }
@@ -160,8 +161,8 @@ fn path_parameter_doc(name: &str) -> PathParameterDoc {
         }
         "operation" => {
             let operations = Operation::ALL.into_iter().map(Operation::name);
-            let part = text_parameter_doc("The operation of the authority", "sign");
-            with_allowed_words(part, operations)
+            let doc = text_parameter_doc("The operation of the authority", "sign");
+            with_allowed_words(doc, operations)
         }
         "batch_no" => text_parameter_doc("The batch number that Bulk gave", "B-1"),
         "import_no" => text_parameter_doc(
@@ -198,23 +199,23 @@ fn uuid_parameter_doc() -> PathParameterDoc {
 }
 
 fn with_allowed_words(
-    part: PathParameterDoc,
+    doc: PathParameterDoc,
     words: impl Iterator<Item = impl Into<Value>>,
 ) -> PathParameterDoc {
     PathParameterDoc {
-        schema: part.schema.enum_values(Some(words)),
-        ..part
+        schema: doc.schema.enum_values(Some(words)),
+        ..doc
     }
 }
 
-fn path_parameter(part: PathParameterDoc, name: &'static str) -> Parameter {
+fn path_parameter(doc: PathParameterDoc, name: &'static str) -> Parameter {
     let parameter = ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Path)
         .required(Required::True);
     parameter
-        .schema(Some(part.schema))
-        .description(Some(part.description))
-        .example(Some(part.example))
+        .schema(Some(doc.schema))
+        .description(Some(doc.description))
+        .example(Some(doc.example))
         .build()
 }

@@ -76,6 +76,12 @@ const NEXT_CURSOR: HeaderDescription = (
     Type::String,
     "the `cursor` of the next page; absent on the last",
 );
+const NEXT_LINK: HeaderDescription = (
+    "link",
+    "NextLink",
+    Type::String,
+    "the address of the next page as `<…>; rel=\"next\"` (RFC 8288); absent on the last",
+);
 
 const LOCATION: HeaderDescription = (
     "location",
@@ -84,7 +90,7 @@ const LOCATION: HeaderDescription = (
     "the address that tells how far the work has come; absent where several things are under way",
 );
 
-const ALL: [HeaderDescription; 12] = [
+const ALL: [HeaderDescription; 13] = [
     REQUEST_ID,
     WARNING,
     LIMIT,
@@ -96,6 +102,7 @@ const ALL: [HeaderDescription; 12] = [
     CHALLENGE,
     DUPLICATE,
     NEXT_CURSOR,
+    NEXT_LINK,
     LOCATION,
 ];
 
@@ -123,6 +130,12 @@ impl HeaderFacts<'_> {
         self.path.starts_with("/v1/")
     }
 
+    /// True if headers of the response lead to the next page. A list that has its next cursor in the body takes no
+    /// `per_page`.
+    fn has_next_page_headers(self) -> bool {
+        self.has_parameter("cursor") && self.has_parameter("per_page")
+    }
+
     fn has_parameter(self, name: &str) -> bool {
         self.parameters
             .iter()
@@ -132,12 +145,13 @@ impl HeaderFacts<'_> {
 
 /// Returns the components of the document that describe the headers.
 pub(super) fn components() -> impl Iterator<Item = (&'static str, RefOr<Header>)> {
-    ALL.into_iter().map(|(_, component, kind, what)| {
-        let header = HeaderBuilder::new()
-            .schema(Some(ObjectBuilder::new().schema_type(kind)))
-            .description(Some(what));
-        (component, header.build().into())
-    })
+    ALL.into_iter()
+        .map(|(_, component, value_type, description)| {
+            let header = HeaderBuilder::new()
+                .schema(Some(ObjectBuilder::new().schema_type(value_type)))
+                .description(Some(description));
+            (component, header.build().into())
+        })
 }
 
 /// Returns the headers of a success.
@@ -151,27 +165,33 @@ pub(super) fn success_headers(facts: HeaderFacts<'_>) -> impl Iterator<Item = (&
         (ENTITY_TAG, facts.has_entity_tag()),
         (REPLAYED, facts.has_parameter("Idempotency-Key")),
         (DUPLICATE, facts.is_duplicate),
-        (NEXT_CURSOR, facts.has_parameter("cursor")),
+        (NEXT_CURSOR, facts.has_next_page_headers()),
+        (NEXT_LINK, facts.has_next_page_headers()),
         (LOCATION, facts.status == 202),
     ]
     .into_iter()
-    .filter_map(|(header, is_there)| is_there.then(|| header_reference(&header)))
+    .filter_map(|(header, is_present)| is_present.then(|| header_reference(&header)))
 }
 
-/// Returns the headers of a failure with this status and these codes.
+/// Returns the headers of a failure with this status and these codes. A failure of the authority is temporary, also where
+/// its status is 500, as in Transmit and Report.
 pub(super) fn failure_headers(
     status: u16,
     codes: &[ErrorCode],
 ) -> impl Iterator<Item = (&'static str, Ref)> {
+    let temporary_codes = [
+        ErrorCode::IdempotencyInProgress,
+        ErrorCode::AuthorityUnavailable,
+    ];
     let is_temporary = matches!(status, 429 | 502 | 503 | 504)
-        || codes.contains(&ErrorCode::IdempotencyInProgress);
+        || codes.iter().any(|code| temporary_codes.contains(code));
     [
         (REQUEST_ID, true),
         (RETRY_AFTER, is_temporary),
         (CHALLENGE, status == 401),
     ]
     .into_iter()
-    .filter_map(|(header, is_there)| is_there.then(|| header_reference(&header)))
+    .filter_map(|(header, is_present)| is_present.then(|| header_reference(&header)))
 }
 
 fn header_reference(header: &HeaderDescription) -> (&'static str, Ref) {

@@ -233,9 +233,9 @@ fn text_or_null() -> ObjectBuilder {
 
 /// Returns the schema of an RFC 6902 patch that corrects the received body.
 fn patch() -> ArrayBuilder {
-    let what = "an operation of RFC 6902, and why it is safe";
+    let description = "an operation of RFC 6902, and why it is safe";
     let operation = ObjectBuilder::new()
-        .description(Some(what))
+        .description(Some(description))
         .property(
             "op",
             text().enum_values(Some(["add", "remove", "replace", "move"])),

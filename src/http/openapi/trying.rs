@@ -20,6 +20,6 @@ pub(super) fn magic_words_section() -> String {
     )
 }
 
-fn magic_word_row(known: &MagicWord) -> String {
-    format!("| `{}` | {} |\n", known.word, known.happens)
+fn magic_word_row(magic_word: &MagicWord) -> String {
+    format!("| `{}` | {} |\n", magic_word.word, magic_word.happens)
 }

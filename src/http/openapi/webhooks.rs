@@ -29,7 +29,7 @@ fn add_event(mut paths: Paths, kind: EventKind, example: Value) -> Paths {
     let body = RequestBodyBuilder::new()
         .content(JSON_MEDIA_TYPE, content)
         .required(Some(Required::True));
-    let taken = ResponseBuilder::new().description(
+    let success = ResponseBuilder::new().description(
         "Any 2xx takes the message. Anything else, or none in time, has it sent again",
     );
     let name = kind.as_str().replace(['.', '-'], "_");
@@ -41,7 +41,7 @@ fn add_event(mut paths: Paths, kind: EventKind, example: Value) -> Paths {
         // A message is signed; it carries no key.
         .securities(Some(iter::empty::<SecurityRequirement>()))
         .request_body(Some(body.build()))
-        .response("200", taken.build());
+        .response("200", success.build());
     paths.add_path_operation(kind.as_str(), vec![HttpMethod::Post], operation.build());
     paths
 }

@@ -1,5 +1,5 @@
-//! The worst actors of all replicas. The figures of this process are current. Those of another replica come from its
-//! last heartbeat, which names only its worst actors.
+//! The worst actors of all replicas. The figures of this process are current. The figures of another replica come
+//! from its last heartbeat, which names only its worst actors.
 
 use database::column::json;
 use jiff::Timestamp;
@@ -12,8 +12,8 @@ use crate::http::state::ApiState;
 
 /// The maximum number of actors in a heartbeat, and their maximum size in bytes. A heartbeat is small because it is
 /// written every second.
-const TOLD_MAX: usize = 20;
-const TOLD_BYTES_MAX: usize = 12 * 1_024;
+const REPORTED_ACTORS_MAX: usize = 20;
+const REPORTED_BYTES_MAX: usize = 12 * 1_024;
 
 /// An actor of one of the replicas.
 #[derive(Debug, Serialize)]
@@ -36,14 +36,14 @@ impl AsRef<ActorFigures> for ReplicaActor {
 
 /// Returns the worst actors of this process, as its heartbeat contains them.
 pub(super) fn local_worst_actors(tree: &Tree) -> Vec<Value> {
-    let top = tree.snapshot(TOLD_MAX).top;
+    let top = tree.snapshot(REPORTED_ACTORS_MAX).top;
     let mut bytes = 0;
-    choose_worst(&top, TOLD_MAX)
+    choose_worst(&top, REPORTED_ACTORS_MAX)
         .into_iter()
         .map(to_heartbeat_entry)
         .take_while(|actor| {
             bytes += json(actor).len();
-            bytes <= TOLD_BYTES_MAX
+            bytes <= REPORTED_BYTES_MAX
         })
         .collect()
 }
@@ -61,7 +61,7 @@ fn to_heartbeat_entry(actor: &ActorFigures) -> Value {
     value
 }
 
-/// Removes fields that are null, zero or empty, because whoever reads the heartbeat fills in these values.
+/// Removes fields that are null, zero or empty, because the reader of the heartbeat fills in these values.
 fn remove_default_fields(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -104,10 +104,10 @@ pub(crate) fn rank_actors(
             None => list.state(other) != ReplicaState::Missing,
         })
         .flat_map(|other| reported_actors(&list, other));
-    let is_own_meant = replica.is_none_or(|name| identity.name == name);
+    let is_own_included = replica.is_none_or(|name| identity.name == name);
     let own = own
         .into_iter()
-        .filter(|_| is_own_meant)
+        .filter(|_| is_own_included)
         .map(|actor| ReplicaActor {
             replica: identity.name.clone(),
             told_at: None,
@@ -121,13 +121,13 @@ pub(crate) fn rank_actors(
 /// replica runs another version.
 fn reported_actors(list: &ReplicaList, replica: &Replica) -> Vec<ReplicaActor> {
     let told_us_ago = list.micros_until_last_read(replica.seen_at);
-    let told = replica.figures.worst_actors.iter();
-    let actors = told.filter_map(|actor| {
+    let entries = replica.figures.worst_actors.iter();
+    let actors = entries.filter_map(|entry| {
         Some(ReplicaActor {
             replica: replica.identity.name.clone(),
             told_at: Some(replica.seen_at),
             told_us_ago,
-            actor: serde_json::from_value(actor.clone()).ok()?,
+            actor: serde_json::from_value(entry.clone()).ok()?,
         })
     });
     actors.collect()
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::domain::replica::{ReplicaFigures, ReplicaIdentity};
 
-    fn troubled(name: &str) -> ActorFigures {
+    fn failing_actor(name: &str) -> ActorFigures {
         let panic = |cause: &str| PanicRecord {
             at: Timestamp::from_second(1_000).unwrap(),
             cause: cause.repeat(200),
@@ -165,13 +165,10 @@ mod tests {
     }
 
     #[test]
-    fn a_told_actor_is_read_with_its_last_panic_alone_and_says_whose_it_is_and_how_old() {
-        let written = to_heartbeat_entry(&troubled("7"));
-        assert_eq!(
-            written["last_hour"],
-            serde_json::json!({ "wait_max_us": 9 })
-        );
-        assert!(written.get("last_minute").is_none(), "{written}");
+    fn a_reported_actor_has_its_last_panic_its_replica_and_its_age() {
+        let entry = to_heartbeat_entry(&failing_actor("7"));
+        assert_eq!(entry["last_hour"], serde_json::json!({ "wait_max_us": 9 }));
+        assert!(entry.get("last_minute").is_none(), "{entry}");
         let second = |second| Timestamp::from_second(second).unwrap();
         let replica = Replica {
             identity: ReplicaIdentity {
@@ -181,7 +178,7 @@ mod tests {
             seen_at: second(8),
             leases: 0,
             figures: ReplicaFigures {
-                worst_actors: vec![written, serde_json::json!({ "kind": 7 })],
+                worst_actors: vec![entry, serde_json::json!({ "kind": 7 })],
                 ..ReplicaFigures::default()
             },
         };
@@ -189,27 +186,31 @@ mod tests {
             read_at: Some(second(10)),
             ..ReplicaList::default()
         };
-        let told = reported_actors(&list, &replica);
-        assert_eq!(told.len(), 1, "what is unknown is left out: {told:?}");
-        let mut expected = troubled("7");
+        let actors = reported_actors(&list, &replica);
+        assert_eq!(
+            actors.len(),
+            1,
+            "an unreadable actor is left out: {actors:?}"
+        );
+        let mut expected = failing_actor("7");
         expected.last_panic = None;
         expected.panics.truncate(1);
-        assert_eq!(told[0].actor, expected);
+        assert_eq!(actors[0].actor, expected);
         assert_eq!(
             (
-                told[0].replica.as_str(),
-                told[0].told_at,
-                told[0].told_us_ago
+                actors[0].replica.as_str(),
+                actors[0].told_at,
+                actors[0].told_us_ago
             ),
             ("b:1", Some(second(8)), 2_000_000)
         );
     }
 
     #[test]
-    fn twenty_actors_in_trouble_fit_into_a_sign() {
-        let bytes: usize = (0..TOLD_MAX)
-            .map(|number| json(&to_heartbeat_entry(&troubled(&number.to_string()))).len())
+    fn twenty_failing_actors_fit_into_a_heartbeat() {
+        let bytes: usize = (0..REPORTED_ACTORS_MAX)
+            .map(|number| json(&to_heartbeat_entry(&failing_actor(&number.to_string()))).len())
             .sum();
-        assert!(bytes <= TOLD_BYTES_MAX, "{bytes}");
+        assert!(bytes <= REPORTED_BYTES_MAX, "{bytes}");
     }
 }

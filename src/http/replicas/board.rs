@@ -10,7 +10,7 @@ use tokio::sync;
 use crate::domain::breaker::BreakerOrder;
 use crate::domain::replica::{Replica, ReplicaIdentity, ReplicaList};
 
-/// If two reads of the list are further apart than this, this process was held up and does not know what the other
+/// The longest time between two reads of the list. After a longer gap, this process does not know what the other
 /// replicas did in between.
 const GAP_MAX: SignedDuration = SignedDuration::from_millis(2_500);
 
@@ -18,10 +18,10 @@ const GAP_MAX: SignedDuration = SignedDuration::from_millis(2_500);
 pub struct ReplicaBoard {
     identity: ReplicaIdentity,
     started_at: Timestamp,
-    last: Mutex<Arc<ReplicaList>>,
+    last_list: Mutex<Arc<ReplicaList>>,
     clock_ahead_ms: AtomicI64,
     /// The last order about each operation that this process has obeyed.
-    obeyed: Mutex<HashMap<String, BreakerOrder>>,
+    obeyed_orders: Mutex<HashMap<String, BreakerOrder>>,
     order_turn: sync::Mutex<()>,
 }
 
@@ -30,9 +30,9 @@ impl ReplicaBoard {
         Self {
             identity,
             started_at,
-            last: Mutex::default(),
+            last_list: Mutex::default(),
             clock_ahead_ms: AtomicI64::new(0),
-            obeyed: Mutex::default(),
+            obeyed_orders: Mutex::default(),
             order_turn: sync::Mutex::default(),
         }
     }
@@ -47,11 +47,11 @@ impl ReplicaBoard {
 
     /// Returns the replicas as they were when the database last answered.
     pub(crate) fn last_list(&self) -> Arc<ReplicaList> {
-        Arc::clone(&lock(&self.last))
+        Arc::clone(&lock(&self.last_list))
     }
 
     pub(super) fn record_list(&self, read_at: Timestamp, replicas: Vec<Replica>) {
-        let mut last = lock(&self.last);
+        let mut last = lock(&self.last_list);
         let gap = last.read_at.map(|earlier| read_at.duration_since(earlier));
         let is_gapless = gap.is_some_and(|gap| gap <= GAP_MAX && !gap.is_negative());
         let watched_since = last.watched_since.filter(|_| is_gapless);
@@ -71,21 +71,21 @@ impl ReplicaBoard {
         self.clock_ahead_ms.load(Ordering::Relaxed)
     }
 
-    /// Waits until nobody else reads the operators' orders. The caller keeps the turn until it has obeyed what it read:
-    /// otherwise a slow reader could put an older state in place of a newer one.
+    /// Waits until nobody else reads the operators' orders. The caller keeps the turn until it has obeyed the orders:
+    /// otherwise a slow reader could replace a newer state with an older one.
     pub(super) async fn wait_for_order_turn(&self) -> sync::MutexGuard<'_, ()> {
         self.order_turn.lock().await
     }
 
     /// Records that this process obeys an order. Returns false if it has obeyed this order before.
     pub(super) fn mark_order_obeyed(&self, order: &BreakerOrder) -> bool {
-        let before = lock(&self.obeyed).insert(order.operation.clone(), order.clone());
-        before.is_none_or(|before| before.number != order.number)
+        let previous = lock(&self.obeyed_orders).insert(order.operation.clone(), order.clone());
+        previous.is_none_or(|previous| previous.number != order.number)
     }
 
     /// Returns the time of the last order about an operation that this process has obeyed.
     pub(crate) fn last_order_at(&self, operation: &str) -> Option<Timestamp> {
-        let obeyed = lock(&self.obeyed);
+        let obeyed = lock(&self.obeyed_orders);
         obeyed.get(operation).map(|order| order.ordered_at)
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_new_once() {
+    fn an_order_is_new_only_once() {
         let board = board();
         let order = |operation: &str, number| BreakerOrder {
             operation: operation.into(),

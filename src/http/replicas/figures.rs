@@ -17,7 +17,7 @@ pub(super) fn gather_figures(state: &ApiState) -> ReplicaFigures {
         started_at: state.replicas.started_at(),
         is_stopping: state.stopping.is_requested(),
         not_ready: unready_reason(state),
-        degraded: state.health.last_reason_degraded(),
+        degraded: state.health.last_degraded_reason(),
         refused_key: state.incidents.refused_key(),
         resident_bytes: ProcessStats::read().resident_bytes,
         clock_ahead_ms: state.replicas.clock_ahead_ms(),
@@ -39,7 +39,7 @@ fn unready_reason(state: &ApiState) -> Option<String> {
     let database = fault.map(|fault| format!("the database is {fault}"));
     database
         .or_else(|| state.tree.readiness().err())
-        .or_else(|| state.health.last_reason_not_ready())
+        .or_else(|| state.health.last_unready_reason())
 }
 
 fn actor_totals(state: &ApiState) -> ActorTotals {

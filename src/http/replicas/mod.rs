@@ -1,11 +1,11 @@
 //! The heartbeats of the replicas. Every second, each replica writes its state and figures to the database, reads those
-//! of the others, and obeys the operators' orders about breakers and taxpayers. Pages, responses and metrics show what
-//! was read last, without a query.
+//! of the other replicas, and obeys the operators' orders about breakers and taxpayers. Pages, responses and metrics
+//! show the values that were read last, without a query.
 //!
 //! | Concept | File |
 //! |---|---|
 //! | the figures of this process, for its heartbeat | `figures` |
-//! | the worst actors of a replica, and of all | `actors` |
+//! | the worst actors of a replica, and of all replicas | `actors` |
 //! | the state of all replicas as last read | `board` |
 //! | the pause of a taxpayer on all replicas | `taxpayer_pauses` |
 
@@ -30,19 +30,19 @@ use crate::http::state::ApiState;
 use crate::store::operations::{breaker_orders, replicas};
 
 /// The interval at which a replica records a heartbeat.
-const HEARTBEAT_EVERY: Duration = Duration::from_secs(1);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Records heartbeats until the process stops. The last heartbeat says that it stops.
+/// Records heartbeats until the process stops. The last heartbeat says that the process stops.
 pub async fn record_heartbeats(state: web::Data<ApiState>) {
     let mut has_removed_predecessors = false;
     while !state.stopping.is_requested() {
-        let exchanged = exchange_with_replicas(&state, &mut has_removed_predecessors).await;
-        if let Err(error) = exchanged {
+        let result = exchange_with_replicas(&state, &mut has_removed_predecessors).await;
+        if let Err(error) = result {
             // Not a warning: a database that does not answer is reported as an incident anyway.
             tracing::debug!(%error, "this replica could not record a heartbeat");
         }
         tokio::select! {
-            () = sleep(HEARTBEAT_EVERY) => {}
+            () = sleep(HEARTBEAT_INTERVAL) => {}
             () = state.stopping.wait_for_stop() => {}
         }
     }
@@ -51,6 +51,7 @@ pub async fn record_heartbeats(state: web::Data<ApiState>) {
     }
 }
 
+/// Records a heartbeat, reads the heartbeats of the other replicas, and obeys new orders.
 async fn exchange_with_replicas(
     state: &ApiState,
     has_removed_predecessors: &mut bool,
@@ -60,8 +61,8 @@ async fn exchange_with_replicas(
         *has_removed_predecessors = true;
     }
     let now = record_heartbeat(state).await?;
-    let listed = replicas::list(&state.store, now).await?;
-    state.replicas.record_list(now, listed);
+    let replica_list = replicas::list(&state.store, now).await?;
+    state.replicas.record_list(now, replica_list);
     taxpayer_pauses::load_pauses(state).await?;
     obey_orders(state).await
 }
@@ -73,7 +74,7 @@ async fn remove_predecessors(state: &ApiState) -> Result<(), StoreError> {
     if let Some(last_heartbeat) = replicas::remove_predecessors(&state.store, identity).await? {
         tracing::warn!(
             replica = identity.name,
-            last_sign = %last_heartbeat,
+            last_heartbeat = %last_heartbeat,
             "the process before this one did not stop in order; its work goes on here or elsewhere"
         );
     }
@@ -175,8 +176,8 @@ pub(crate) fn local_breaker(state: &ApiState, operation: Operation) -> BreakerFi
     figures::breaker_figures(state).swap_remove(operation as usize)
 }
 
-/// Returns the breakers of all replicas together. Those of this process are current, those of the others about a second
-/// old.
+/// Returns the breakers of all replicas together. The breakers of this process are current. Those of other replicas are
+/// about a second old.
 pub(crate) fn shared_breakers(state: &ApiState) -> Vec<MergedBreaker> {
     let own = figures::breaker_figures(state);
     let identity = state.replicas.identity();
@@ -206,7 +207,7 @@ mod tests {
     use crate::store::operations::taxpayer_pauses as stored_pauses;
 
     #[actix_web::test]
-    async fn orders_are_read_after_those_who_read_them_earlier_have_obeyed() {
+    async fn orders_are_read_after_earlier_readers_have_obeyed_theirs() {
         let app = start_app().await;
         let state = &app.state;
         let by = OperatorRequest {
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_ahead_or_behind_only_as_far_as_no_delay_explains() {
+    fn a_clock_difference_that_a_delay_explains_counts_as_none() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let ahead =
             |before, database, after| clock_ahead(at(before), at(database), at(after)).as_secs();

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_code_stands_in_the_table_twice() {
+    fn no_code_is_in_the_table_twice() {
         let texts: BTreeSet<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(texts.len(), ErrorCode::ALL.len());
     }

@@ -1,5 +1,5 @@
-//! The members of a failure's body that only some failures have. They are plain JSON. The module that knows their
-//! meaning makes them, and the failure only carries them.
+//! The members of a failure's body that only some failures have. The members are plain JSON: the module that knows
+//! their meaning creates them, and the failure only carries them.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;

@@ -16,11 +16,12 @@ use crate::http::respond::error::ApiError;
 /// The header that holds a warning about unusual but accepted input. A response may have several of them.
 pub(crate) const WARNING_HEADER: HeaderName = HeaderName::from_static("x-system-warning");
 
-/// The maximum number of warnings in the headers of a response, and of their bytes with their names. Common clients
-/// read at most 100 headers, and some proxies at most 4 KiB of headers.
+/// The maximum number of warnings in the headers of a response. Common clients read at most 100 headers.
 const WARNINGS_MAX: usize = 20;
+/// The maximum number of bytes of all warning headers of a response, with their names. Some proxies accept at most 4
+/// KiB of headers.
 const WARNING_BYTES_MAX: usize = 3_000;
-/// The end of a warning that was cut.
+/// The end of a warning that was cut because it is too long.
 const CUT_MARK: &[u8] = b"...";
 
 const NEXT_CURSOR_HEADER: HeaderName = HeaderName::from_static("x-next-cursor");
@@ -53,7 +54,7 @@ impl ApiResponse {
         Self::with_status(StatusCode::OK, message, data)
     }
 
-    /// Returns a success whose body is made while it is sent. An error cuts the answer off.
+    /// Returns a success whose body is made while it is sent. An error ends the response early.
     pub(crate) fn from_stream(
         parts: impl Stream<Item = Result<Bytes, ApiError>> + 'static,
     ) -> Self {
@@ -103,8 +104,8 @@ impl ApiResponse {
         self
     }
 
-    /// Sets the entity tag of the answer. Without this call, the tag is the digest of the body, which depends on the
-    /// parts of the object that the caller asked for.
+    /// Sets the entity tag of the response. Without this call, the tag is the digest of the body, which depends on the
+    /// parts of the object that the caller requested.
     #[must_use]
     pub(crate) fn with_tag(mut self, tag: &EntityTag) -> Self {
         if let Ok(value) = HeaderValue::try_from(tag.to_string()) {
@@ -146,8 +147,8 @@ impl ApiResponse {
 
     /// Attaches a value to the response for our own middleware. The caller does not see it.
     #[must_use]
-    pub(crate) fn with_extension<T: 'static>(mut self, mark: T) -> Self {
-        self.0.extensions_mut().insert(mark);
+    pub(crate) fn with_extension<T: 'static>(mut self, value: T) -> Self {
+        self.0.extensions_mut().insert(value);
         self
     }
 
@@ -160,7 +161,7 @@ impl ApiResponse {
 
 /// Returns a warning as the value of a header. Each character that a header cannot hold is replaced by `?`.
 pub(crate) fn warning_value(text: &str) -> Option<HeaderValue> {
-    let sendable: String = text
+    let header_text: String = text
         .chars()
         .map(|letter| {
             if letter == ' ' || letter.is_ascii_graphic() {
@@ -170,35 +171,36 @@ pub(crate) fn warning_value(text: &str) -> Option<HeaderValue> {
             }
         })
         .collect();
-    HeaderValue::from_str(&sendable).ok()
+    HeaderValue::from_str(&header_text).ok()
 }
 
 /// Removes the warnings for which the headers of a response have no room. A last warning says how many were left out.
 /// Use it once, when the response has all its warnings.
 pub(crate) fn limit_warnings(headers: &mut HeaderMap) {
     let name_bytes = WARNING_HEADER.as_str().len();
-    let mut shown = 0;
-    let mut bytes = 0;
-    let mut left_out = 0;
-    let all: Vec<_> = headers.remove(WARNING_HEADER).collect();
-    for warning in all {
-        let room = WARNING_BYTES_MAX.saturating_sub(bytes + name_bytes);
+    let mut shown_count = 0;
+    let mut shown_bytes = 0;
+    let mut left_out_count = 0;
+    let warnings: Vec<_> = headers.remove(WARNING_HEADER).collect();
+    for warning in warnings {
+        let room = WARNING_BYTES_MAX.saturating_sub(shown_bytes + name_bytes);
         // The first warning is always shown, cut if it is too long.
-        let warning = if shown == 0 {
+        let warning = if shown_count == 0 {
             cut_warning(warning, room)
         } else {
             warning
         };
-        if shown == WARNINGS_MAX || warning.len() > room {
-            left_out += 1;
+        if shown_count == WARNINGS_MAX || warning.len() > room {
+            left_out_count += 1;
             continue;
         }
-        shown += 1;
-        bytes += name_bytes + warning.len();
+        shown_count += 1;
+        shown_bytes += name_bytes + warning.len();
         headers.append(WARNING_HEADER, warning);
     }
-    if left_out > 0 {
-        let text = format!("warnings left out, for which the headers have no room: {left_out}");
+    if left_out_count > 0 {
+        let text =
+            format!("warnings left out, for which the headers have no room: {left_out_count}");
         if let Some(value) = warning_value(&text) {
             headers.append(WARNING_HEADER, value);
         }
@@ -208,8 +210,8 @@ pub(crate) fn limit_warnings(headers: &mut HeaderMap) {
 /// Returns the warning, or its start if it has more than `bytes_max` bytes.
 fn cut_warning(warning: HeaderValue, bytes_max: usize) -> HeaderValue {
     let bytes = warning.as_bytes();
-    let kept = bytes_max.saturating_sub(CUT_MARK.len());
-    let start = bytes.get(..kept).filter(|_| bytes.len() > bytes_max);
+    let kept_bytes = bytes_max.saturating_sub(CUT_MARK.len());
+    let start = bytes.get(..kept_bytes).filter(|_| bytes.len() > bytes_max);
     let cut = start.and_then(|start| HeaderValue::from_bytes(&[start, CUT_MARK].concat()).ok());
     cut.unwrap_or(warning)
 }
@@ -248,7 +250,7 @@ mod tests {
     #[test]
     fn warnings_that_the_headers_have_no_room_for_are_counted() {
         let (short, long, endless) = (10, 2_000, 200_000);
-        for (sent, shown, left_out) in [
+        for (lengths, shown_count, left_out_count) in [
             (vec![], 0, 0),
             (vec![short], 1, 0),
             (vec![short; WARNINGS_MAX], WARNINGS_MAX, 0),
@@ -259,23 +261,26 @@ mod tests {
             (vec![short, endless, short], 2, 1),
             (vec![long, long, short, long], 2, 2),
         ] {
-            let warnings: Vec<_> = sent.iter().map(|length| "w".repeat(*length)).collect();
+            let warnings: Vec<_> = lengths.iter().map(|length| "w".repeat(*length)).collect();
             let mut answer: HttpResponse = ApiResponse::ok("", ()).warn(&warnings).into();
             limit_warnings(answer.headers_mut());
             let kept = answer.headers().get_all(WARNING_HEADER);
             let mut kept: Vec<_> = kept.map(|value| value.to_str().unwrap()).collect();
-            if left_out > 0 {
+            if left_out_count > 0 {
                 let count = kept.pop().unwrap();
-                assert!(count.ends_with(&format!("no room: {left_out}")), "{count}");
+                assert!(
+                    count.ends_with(&format!("no room: {left_out_count}")),
+                    "{count}"
+                );
             }
-            assert_eq!(kept.len(), shown, "{sent:?}");
+            assert_eq!(kept.len(), shown_count, "{lengths:?}");
             let bytes: usize = kept.iter().map(|text| text.len()).sum();
-            assert!(bytes <= WARNING_BYTES_MAX, "{sent:?}: {bytes}");
+            assert!(bytes <= WARNING_BYTES_MAX, "{lengths:?}: {bytes}");
         }
     }
 
     #[test]
-    fn a_warning_without_end_is_cut() {
+    fn a_warning_that_is_too_long_is_cut() {
         for (length, expected) in [(9, "wwwwwwwww"), (10, "wwwwwwwwww"), (11, "wwwwwww...")] {
             let warning = HeaderValue::from_str(&"w".repeat(length)).unwrap();
             assert_eq!(cut_warning(warning, 10), expected, "{length}");
@@ -283,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_with_a_secret_is_not_stored() {
+    fn a_response_with_a_secret_is_not_stored() {
         assert_eq!(
             ApiResponse::ok("", ())
                 .forbid_storing()

@@ -33,10 +33,11 @@ pub struct ApiError {
     pub(crate) retry_after: Option<Duration>,
     /// True if the same call may succeed later; `None` leaves the field out of the response.
     pub(crate) retryable: Option<bool>,
-    /// True for a refusal that may be over when the same request comes again, so it is not stored for an idempotency
-    /// key.
-    pub(crate) is_passing: bool,
-    pub(crate) allowed: Box<[Method]>,
+    /// True for a refusal that may not happen again when the caller repeats the request, so the refusal is not stored
+    /// for an idempotency key.
+    pub(crate) is_temporary: bool,
+    /// The methods that the path accepts, if the method of the request was refused.
+    pub(crate) allowed_methods: Box<[Method]>,
     pub(crate) details: Box<Details>,
     /// The cause for the log. The caller does not see it.
     pub(crate) cause: Option<Box<str>>,
@@ -51,8 +52,8 @@ impl ApiError {
             faults: Faults::default(),
             retry_after: None,
             retryable: None,
-            is_passing: false,
-            allowed: Box::default(),
+            is_temporary: false,
+            allowed_methods: Box::default(),
             details: Box::default(),
             cause: None,
         }
@@ -71,14 +72,15 @@ impl ApiError {
         Self::new(ErrorCode::InternalError, message).with_cause(cause)
     }
 
-    /// Returns the error for an interrupted request. No `Retry-After`: a repetition might record a payment twice.
+    /// Returns the error for an interrupted request. It has no `Retry-After`, because a repetition might record a
+    /// payment twice.
     fn interruption_error() -> Self {
         let message =
             "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)
     }
 
-    /// True for the refusal of a write while the taxpayer is paused.
+    /// Returns true for the refusal of a write while the taxpayer is paused.
     pub(crate) fn is_about_pause(&self) -> bool {
         *self.message == *PAUSE_MESSAGE
     }
@@ -149,28 +151,28 @@ impl ApiError {
         }
     }
 
-    pub(crate) fn method_not_allowed(allowed: Vec<Method>) -> Self {
+    pub(crate) fn method_not_allowed(allowed_methods: Vec<Method>) -> Self {
         let message = format!(
             "This path does not take that method{}",
-            allowed_methods_hint(&allowed)
+            allowed_methods_hint(&allowed_methods)
         );
         Self {
-            allowed: allowed.into_boxed_slice(),
+            allowed_methods: allowed_methods.into_boxed_slice(),
             ..Self::new(ErrorCode::MethodNotAllowed, message)
         }
     }
 }
 
 /// Returns the end of the sentence that names the methods to use, such as `: use GET, PUT or PATCH`. HEAD is left out
-/// beside GET, which does the same. Returns an empty text if there is no method.
-fn allowed_methods_hint(allowed: &[Method]) -> String {
-    let has_get = allowed.contains(&Method::GET);
-    let named: Vec<_> = allowed
+/// if GET is allowed, because every GET path also answers HEAD. Returns an empty text if there is no method.
+fn allowed_methods_hint(allowed_methods: &[Method]) -> String {
+    let has_get = allowed_methods.contains(&Method::GET);
+    let names: Vec<_> = allowed_methods
         .iter()
         .filter(|method| !(has_get && **method == Method::HEAD))
         .map(Method::as_str)
         .collect();
-    match named.as_slice() {
+    match names.as_slice() {
         [] => String::new(),
         [only] => format!(": use {only}"),
         [others @ .., last] => format!(": use {} or {last}", others.join(", ")),
@@ -207,11 +209,16 @@ impl From<Fault> for ApiError {
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         let message = refusal.to_string();
-        let is_passing = is_temporary(&refusal);
+        let is_temporary = is_temporary(&refusal);
         let (code, faults) = match refusal {
             Refusal::Invalid(faults) => return Self::invalid(faults),
             Refusal::InvoiceNotSigned => {
                 return Self::new(ErrorCode::InvoiceNotSigned, message).with_retryable(false);
+            }
+            Refusal::SignatureUnderWay => {
+                return Self::new(ErrorCode::InvoiceNotSigned, message)
+                    .with_retryable(true)
+                    .with_retry_after(AUTHORITY_RETRY_AFTER);
             }
             Refusal::ProfileIncomplete(missing) => {
                 (ErrorCode::ProfileIncomplete, missing_field_faults(&missing))
@@ -260,14 +267,14 @@ impl From<Refusal> for ApiError {
             Refusal::AlreadyAcknowledged => (ErrorCode::AlreadyAcknowledged, Faults::default()),
         };
         Self {
-            is_passing,
+            is_temporary,
             ..Self::new(code, message).with_faults(faults)
         }
     }
 }
 
-/// True for a refusal that is due to other work in progress at the same moment. Its message asks the caller to send the
-/// request again.
+/// Returns true for a refusal that is due to other work in progress at the same moment. The message of such a refusal
+/// asks the caller to send the request again.
 fn is_temporary(refusal: &Refusal) -> bool {
     matches!(
         refusal,
@@ -390,10 +397,25 @@ mod tests {
             status_and_code(Refusal::InvoiceNotFound),
             (404, "INVOICE_NOT_FOUND")
         );
-        assert_eq!(
-            status_and_code(Refusal::InvoiceNotSigned),
-            (500, "INVOICE_NOT_SIGNED")
-        );
+    }
+
+    #[test]
+    fn an_invoice_that_is_being_signed_can_be_transmitted_later() {
+        for (refusal, is_retryable, retry_after) in [
+            (Refusal::InvoiceNotSigned, false, None),
+            (
+                Refusal::SignatureUnderWay,
+                true,
+                Some(AUTHORITY_RETRY_AFTER),
+            ),
+        ] {
+            let sentence = refusal.to_string();
+            let error = ApiError::from(refusal);
+            let status_and_code = (error.status.as_u16(), error.code.as_str());
+            assert_eq!(status_and_code, (500, "INVOICE_NOT_SIGNED"), "{sentence}");
+            assert_eq!(error.retryable, Some(is_retryable), "{sentence}");
+            assert_eq!(error.retry_after, retry_after, "{sentence}");
+        }
     }
 
     #[test]
@@ -444,12 +466,12 @@ mod tests {
         );
         assert!(
             !corrupt.message.contains("invoices"),
-            "what is wrong inside is for the log"
+            "the cause is shown in the log only"
         );
     }
 
     #[test]
-    fn the_authoritys_failures_are_told_apart() {
+    fn each_failure_of_the_authority_has_its_own_code() {
         let refused = AuthorityFailure::Refused {
             status: 400,
             message: "tin is unknown".into(),

@@ -1,5 +1,5 @@
-//! An answer that is a file, not the envelope. The `ETag` of a file in memory is the digest of its bytes, so that
-//! no program fetches it twice. A file that is made while it is sent has none.
+//! An answer that is a file, not the envelope. The `ETag` of a file in memory is the digest of its bytes, so that a
+//! program need not fetch the same file twice. A file that is made while it is sent has no `ETag`.
 
 use actix_web::body::BoxBody;
 use actix_web::http::header::{
@@ -13,25 +13,25 @@ use crate::http::respond::entity_tag::{entity_tag, is_known_to_caller};
 use crate::http::respond::envelope::{WARNING_HEADER, warning_value};
 use crate::http::respond::error::ApiError;
 
-/// The types of files that a browser may show instead of saving them. They cannot hold anything that acts on a page.
-const SHOWN_TYPES: [&str; 2] = ["application/pdf", "image/png"];
+/// The file types that a browser may show instead of saving. Files of these types cannot run scripts in a page.
+const INLINE_TYPES: [&str; 2] = ["application/pdf", "image/png"];
 
-/// Marks the request of a person at a browser. Its file is private, and several people may share the browser, so the
-/// file is not stored there.
+/// Marks the request of a person with a browser. Several people may share the browser, so a private file must not be
+/// stored in its cache.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct AskedByBrowser;
+pub(crate) struct BrowserRequest;
 
 /// Returns the header that tells a browser to show a file or to save it.
 fn content_disposition(media_type: &str, name: &str) -> String {
-    let word = if SHOWN_TYPES.contains(&media_type) {
+    let disposition = if INLINE_TYPES.contains(&media_type) {
         "inline"
     } else {
         "attachment"
     };
-    format!("{word}; filename=\"{name}\"")
+    format!("{disposition}; filename=\"{name}\"")
 }
 
-/// Returns a download whose body is made while it is sent. An error cuts the answer off.
+/// Returns a download whose body is made while it is sent. An error ends the response early.
 pub(crate) fn streamed_download(
     media_type: &'static str,
     name: &str,
@@ -50,7 +50,7 @@ pub(crate) struct FileAnswer {
     /// The name under which a browser saves the file, of letters, digits and `-_.`.
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// Sentences about whatever is odd in the file.
+    /// Warnings about unusual values in the file.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -58,15 +58,15 @@ impl Responder for FileAnswer {
     type Body = BoxBody;
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse {
-        let may_be_held = !request.extensions().contains::<AskedByBrowser>();
+        let may_be_cached = !request.extensions().contains::<BrowserRequest>();
         let tag = entity_tag(&self.bytes);
-        let is_held = may_be_held && is_known_to_caller(request, &tag);
-        let mut answer = if is_held {
+        let is_cached = may_be_cached && is_known_to_caller(request, &tag);
+        let mut answer = if is_cached {
             HttpResponse::NotModified()
         } else {
             HttpResponse::Ok()
         };
-        if may_be_held {
+        if may_be_cached {
             answer
                 .insert_header((ETAG, tag.to_string()))
                 .insert_header((CACHE_CONTROL, HeaderValue::from_static("private, no-cache")));
@@ -76,7 +76,7 @@ impl Responder for FileAnswer {
         for warning in self.warnings.iter().filter_map(|text| warning_value(text)) {
             answer.append_header((WARNING_HEADER, warning));
         }
-        if is_held {
+        if is_cached {
             return answer.finish();
         }
         answer

@@ -8,6 +8,7 @@ use crate::domain::request_log::redact;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
+/// The maximum number of faulty fields that a log line names.
 const FIELDS_MAX: usize = 10;
 const FIELD_CHARS_MAX: usize = 64;
 
@@ -31,8 +32,10 @@ impl LoggedFailure {
     /// Reads the failure from the body of an answer that was stored; `None` if the body has no known error code.
     pub(crate) fn from_stored_body(body: &str) -> Option<Self> {
         let body: Value = strict_json::from_trusted(body).ok()?;
-        let told = body.get("error_code")?.as_str()?;
-        let code = ErrorCode::ALL.iter().find(|code| code.as_str() == told)?;
+        let code_text = body.get("error_code")?.as_str()?;
+        let code = ErrorCode::ALL
+            .iter()
+            .find(|code| code.as_str() == code_text)?;
         Some(Self {
             code: code.as_str(),
             fields: None,
@@ -40,15 +43,15 @@ impl LoggedFailure {
     }
 }
 
-/// Returns the paths of the faulty fields, separated by commas; `None` if no field is faulty. A name that nobody knows
-/// may be a key that somebody has pasted, so keys are hidden.
+/// Returns the paths of the faulty fields, separated by commas; `None` if no field is faulty. An unknown field name may
+/// be an API key that the caller has pasted by mistake, so API keys are hidden.
 fn field_paths(faults: &Faults) -> Option<String> {
-    let named: Vec<_> = faults
+    let paths: Vec<_> = faults
         .iter()
         .take(FIELDS_MAX)
         .map(|fault| to_printable(&redact(&fault.path).text, FIELD_CHARS_MAX))
         .collect();
-    (!named.is_empty()).then(|| named.join(","))
+    (!paths.is_empty()).then(|| paths.join(","))
 }
 
 /// Returns the first `chars_max` characters of a text. Each character that a log line cannot hold is replaced by `?`.
@@ -71,7 +74,7 @@ mod tests {
     use crate::domain::kernel::fault::Fault;
 
     #[test]
-    fn a_stored_failure_tells_its_code() {
+    fn the_code_of_a_stored_failure_is_read() {
         let locked = r#"{"success":false,"message":"Locked.","error_code":"INVOICE_LOCKED"}"#;
         for (body, code) in [
             (locked, Some("INVOICE_LOCKED")),
@@ -86,8 +89,8 @@ mod tests {
             ("no JSON", None),
             ("", None),
         ] {
-            let found = LoggedFailure::from_stored_body(body);
-            assert_eq!(found.map(|failure| failure.code), code, "{body}");
+            let failure = LoggedFailure::from_stored_body(body);
+            assert_eq!(failure.map(|failure| failure.code), code, "{body}");
         }
     }
 
@@ -96,10 +99,10 @@ mod tests {
         let faults: Faults = (0..12)
             .map(|n| Fault::new(format!("lines.{n}\n"), "required", "its value is 42"))
             .collect();
-        let named = field_paths(&faults).unwrap();
+        let paths = field_paths(&faults).unwrap();
         assert!(
-            named.starts_with("lines.0?,lines.1?,") && named.ends_with("lines.9?"),
-            "{named}"
+            paths.starts_with("lines.0?,lines.1?,") && paths.ends_with("lines.9?"),
+            "{paths}"
         );
         assert_eq!(field_paths(&Faults::default()), None);
     }

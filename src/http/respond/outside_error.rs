@@ -33,7 +33,7 @@ impl From<AuthorityFailure> for ApiError {
     }
 }
 
-/// Returns the error for a call that a paused service does not make.
+/// Returns the error for a call that is not made because the service is paused.
 fn paused_service_error(code: ErrorCode, message: String) -> ApiError {
     ApiError::new(code, message)
         .with_status(StatusCode::SERVICE_UNAVAILABLE)
@@ -85,9 +85,9 @@ impl From<InboxError> for ApiError {
 
 /// The response to a notice that was not processed. Every error makes the authority send the notice again.
 impl From<NoticeError> for ApiError {
-    fn from(unresolved: NoticeError) -> Self {
-        let cause = unresolved.to_string();
-        match unresolved {
+    fn from(failure: NoticeError) -> Self {
+        let cause = failure.to_string();
+        match failure {
             NoticeError::UnknownInvoice | NoticeError::Withheld => {
                 Self::invoice_not_found().with_cause(cause)
             }

@@ -7,17 +7,17 @@ use actix_web::http::header::{CACHE_CONTROL, HeaderValue, LOCATION, SET_COOKIE};
 /// The cookie that carries a notice to the next page. The page that shows the notice removes the cookie. If no page
 /// does, the cookie expires after `NOTICE_LIFETIME_S` seconds.
 const NOTICE_COOKIE: &str = "notice";
-/// The name of the same cookie in production. A browser accepts it only from this host and over TLS, so no other host
+/// The name of the notice cookie in production. A browser accepts it only from this host and over TLS, so no other host
 /// can put a sentence on a page.
 const SECURE_NOTICE_COOKIE: &str = "__Host-notice";
 const NOTICE_LIFETIME_S: i64 = 60;
 /// The maximum length of an encoded notice. Browsers drop a cookie of more than 4,096 bytes, including its name and
 /// attributes (RFC 6265, section 6.1).
 const NOTICE_BYTES_MAX: usize = 3_600;
-/// The encoded sign of a notice that was cut: `…`.
+/// The character `…`, encoded, which ends a notice that was cut.
 const ELLIPSIS: &str = "%E2%80%A6";
 
-/// Leads the browser to another page, which shows the notice.
+/// Redirects the browser to another page, which shows the notice.
 pub(crate) fn go_to(path: &str, notice: &str) -> HttpResponse {
     let mut answer = redirect(path);
     add_notice(&mut answer, notice);
@@ -58,7 +58,7 @@ pub(crate) fn redirect(path: &str) -> HttpResponse {
         .finish()
 }
 
-/// Returns the name of the notice's cookie. `is_secure` says that browsers use TLS, as in `SessionSettings`.
+/// Returns the name of the notice's cookie. `is_secure` is true if browsers use TLS.
 pub(crate) fn notice_cookie_name(is_secure: bool) -> &'static str {
     if is_secure {
         SECURE_NOTICE_COOKIE
@@ -67,13 +67,14 @@ pub(crate) fn notice_cookie_name(is_secure: bool) -> &'static str {
     }
 }
 
-/// Gives the notice of an answer, if it has one, the name and the attributes of a cookie that is sent over TLS only.
-pub(crate) fn send_notice_over_tls_only(answer: &mut HttpResponse) {
+/// Restricts the notice cookie of a response, if there is one, to TLS: gives it the name and the attributes of a cookie
+/// that browsers send over TLS only.
+pub(crate) fn restrict_notice_to_tls(answer: &mut HttpResponse) {
     let headers = answer.headers_mut();
-    let sent: Vec<_> = headers.remove(SET_COOKIE).collect();
-    for cookie in sent {
-        let secure = to_secure_notice(&cookie);
-        headers.append(SET_COOKIE, secure.unwrap_or(cookie));
+    let cookies: Vec<_> = headers.remove(SET_COOKIE).collect();
+    for cookie in cookies {
+        let secure_cookie = to_secure_notice(&cookie);
+        headers.append(SET_COOKIE, secure_cookie.unwrap_or(cookie));
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_notice_over_tls_has_the_attributes_of_a_session() {
-        let sent = |answer: &HttpResponse| {
+        let set_cookies = |answer: &HttpResponse| {
             let cookies = answer.headers().get_all(SET_COOKIE);
             let texts: Vec<_> = cookies
                 .map(|cookie| cookie.to_str().unwrap().to_owned())
@@ -124,9 +125,9 @@ mod tests {
             (go_to("/a", "Saved; sent"), "Saved%3B%20sent"),
             (removal, ""),
         ] {
-            assert!(sent(&answer)[0].starts_with(&format!("notice={value};")));
-            send_notice_over_tls_only(&mut answer);
-            let cookies = sent(&answer);
+            assert!(set_cookies(&answer)[0].starts_with(&format!("notice={value};")));
+            restrict_notice_to_tls(&mut answer);
+            let cookies = set_cookies(&answer);
             assert_eq!(cookies.len(), 1);
             let cookie = &cookies[0];
             let start = format!("__Host-notice={value};");
@@ -141,9 +142,9 @@ mod tests {
                 assert!(cookie.contains(attribute), "{cookie}");
             }
         }
-        let mut plain = redirect("/a");
-        send_notice_over_tls_only(&mut plain);
-        assert!(sent(&plain).is_empty());
+        let mut without_notice = redirect("/a");
+        restrict_notice_to_tls(&mut without_notice);
+        assert!(set_cookies(&without_notice).is_empty());
     }
 
     #[test]

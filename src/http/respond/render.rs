@@ -24,12 +24,12 @@ pub(crate) struct ResponsePrefs {
     pub(crate) trace: TraceContext,
     /// True if the caller accepts `application/problem+json`.
     pub(crate) wants_problem: bool,
-    /// The address that links to this service begin with; `None` if they begin with the host of the request.
+    /// The address with which links to this service begin; `None` if links are paths on the host of the request.
     pub(crate) public_url: Option<String>,
 }
 
 impl ResponsePrefs {
-    /// Returns the address of the page about an error code. Without a public address it is a path on this host.
+    /// Returns the address of the page about an error code. Without a public address, it is a path on this host.
     fn doc_url(&self, code: ErrorCode) -> String {
         let root = self.public_url.as_deref().unwrap_or_default();
         format!("{root}{}", code.page_path())
@@ -86,8 +86,12 @@ pub(crate) fn render_failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpRes
     if let Some(wait) = error.retry_after {
         answer.insert_header((RETRY_AFTER, RetryAfter::seconds(wait)));
     }
-    if !error.allowed.is_empty() {
-        let methods: Vec<_> = error.allowed.iter().map(ToString::to_string).collect();
+    if !error.allowed_methods.is_empty() {
+        let methods: Vec<_> = error
+            .allowed_methods
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         answer.insert_header((ALLOW, methods.join(", ")));
     }
     if error.status == StatusCode::REQUEST_TIMEOUT {
@@ -128,15 +132,15 @@ fn failure_body<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBod
 fn problem_body<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a> {
     // The details already show the first faults, so only the remaining faults are added.
     let explained = &error.details.errors;
-    let rest = error.faults.iter().skip(explained.len());
-    let rest = rest.map(problem_entry);
+    let remaining = error.faults.iter().skip(explained.len());
+    let remaining = remaining.map(problem_entry);
     ProblemBody {
         r#type: prefs.doc_url(error.code),
         title: error.status.canonical_reason().unwrap_or_default(),
         status: error.status.as_u16(),
         detail: &error.message,
         error_code: error.code.as_str(),
-        errors: explained.iter().cloned().chain(rest).collect(),
+        errors: explained.iter().cloned().chain(remaining).collect(),
         patch: error.details.patch.as_deref(),
         patch_suffices: error.details.patch_suffices,
         retryable: error.retryable,
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_in_whole_seconds_and_is_never_none() {
+    fn a_wait_is_rounded_up_to_whole_seconds_and_is_at_least_one() {
         let prefs = ResponsePrefs::default();
         for (millis, seconds) in [(0, "1"), (400, "1"), (1_000, "1"), (1_001, "2")] {
             let error = ApiError::new(ErrorCode::Overloaded, "")
@@ -255,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_known_is_told_how_to_say_who_it_is() {
+    fn a_401_names_the_authentication_scheme() {
         let prefs = ResponsePrefs::default();
         let challenge = |code| {
             render_failure(&ApiError::new(code, ""), &prefs)
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_method_names_those_that_are_taken() {
+    fn the_failure_for_a_refused_method_names_the_allowed_methods() {
         let prefs = ResponsePrefs {
             wants_problem: true,
             ..ResponsePrefs::default()
@@ -293,8 +297,8 @@ mod tests {
                 "that method: use GET, PUT or POST",
             ),
         ] {
-            let told = ApiError::method_not_allowed(allowed).message;
-            assert!(told.ends_with(end), "{told}");
+            let message = ApiError::method_not_allowed(allowed).message;
+            assert!(message.ends_with(end), "{message}");
         }
         assert_eq!(
             answer.headers().get(CONTENT_TYPE).unwrap(),

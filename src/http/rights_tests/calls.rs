@@ -1,4 +1,4 @@
-//! Requests with any number of keys, and what comes back.
+//! Requests with any number of keys, and their responses.
 
 use actix_web::dev::ServiceResponse;
 use actix_web::http::Method;
@@ -55,12 +55,12 @@ pub(super) fn send(method: Method, path: &str, key: &str, body: Value) -> TestCa
     }
 }
 
-pub(super) fn request(asked: TestCall) -> TestRequest {
-    let mut request = TestRequest::default().method(asked.method).uri(&asked.path);
-    for key in asked.keys {
+pub(super) fn request(call: TestCall) -> TestRequest {
+    let mut request = TestRequest::default().method(call.method).uri(&call.path);
+    for key in call.keys {
         request = request.append_header(("x-api-key", key));
     }
-    match asked.body {
+    match call.body {
         Some(body) => request.set_json(body),
         None => request,
     }

@@ -21,7 +21,7 @@ const READS: [Method; 2] = [Method::GET, Method::HEAD];
 const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
 
 #[actix_web::test]
-async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
+async fn every_path_accepts_only_its_keys_and_hides_the_data_of_other_tenants() {
     for test_app in start_apps().await {
         let state = test_app.state.clone();
         let app = App::new()
@@ -29,35 +29,35 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
             .wrap(from_fn(super::request_context))
             .configure(super::routes);
         let app = init_service(app).await;
-        let ask = async |asked: TestCall| {
-            read_response(app.call(request(asked).to_request()).await.unwrap()).await
+        let ask = async |call: TestCall| {
+            read_response(app.call(request(call).to_request()).await.unwrap()).await
         };
         let foreign = OtherTenant::create(&ask).await;
         foreign.check_own_objects_visible(&ask).await;
-        let before = foreign.events(&ask).await;
+        let events_before = foreign.events(&ask).await;
         let mut faults = Vec::new();
         let mut count = 0;
         for key in keys(&test_app, &ask).await {
             for path in endpoint_table() {
                 // An operator's key may change any tenant's data, so operators' paths are tested only with reads.
-                let is_theirs = rule_for_path(path.pattern) == Rule::Operator
-                    && key.opens.contains(&Rule::Operator);
+                let is_operator_call = rule_for_path(path.pattern) == Rule::Operator
+                    && key.accepted_rules.contains(&Rule::Operator);
                 for method in path
-                    .allowed
+                    .methods
                     .iter()
-                    .filter(|method| !is_theirs || READS.contains(method))
+                    .filter(|method| !is_operator_call || READS.contains(method))
                 {
                     let has_body = !READS.contains(method);
                     let body = has_body.then(|| foreign.body.clone());
-                    let target = foreign.path(path.pattern);
-                    let seen = ask(TestCall {
+                    let called_path = foreign.path(path.pattern);
+                    let response = ask(TestCall {
                         method: method.clone(),
-                        path: target,
+                        path: called_path,
                         keys: key.texts.clone(),
                         body,
                     })
                     .await;
-                    faults.extend(wrong_response_sentence(&path, method, &key, &seen));
+                    faults.extend(wrong_response_sentence(&path, method, &key, &response));
                     count += 1;
                 }
             }
@@ -70,7 +70,7 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
         );
         assert_eq!(
             foreign.events(&ask).await,
-            before,
+            events_before,
             "nobody changed anything of {}",
             foreign.irn
         );

@@ -1,4 +1,4 @@
-//! Which keys may call which paths, and whether an answer keeps to it.
+//! The rules that say which keys may call which paths, and the check that a response obeys them.
 
 use actix_web::http::Method;
 use serde_json::json;
@@ -44,9 +44,8 @@ pub(super) fn rule_for_path(pattern: &str) -> Rule {
     if pattern == "/" {
         return Rule::Public;
     }
-    let found = RULES.iter().find(|(prefix, _)| pattern.starts_with(prefix));
-    found
-        .unwrap_or_else(|| panic!("no rule says who may call {pattern}: add one"))
+    let rule = RULES.iter().find(|(prefix, _)| pattern.starts_with(prefix));
+    rule.unwrap_or_else(|| panic!("no rule says who may call {pattern}: add one"))
         .1
 }
 
@@ -55,16 +54,16 @@ pub(super) fn rule_for_path(pattern: &str) -> Rule {
 pub(super) struct Key {
     name: &'static str,
     pub(super) texts: Vec<String>,
-    pub(super) opens: &'static [Rule],
-    reads_only: bool,
+    pub(super) accepted_rules: &'static [Rule],
+    is_read_only: bool,
 }
 
-fn key(name: &'static str, texts: &[&str], opens: &'static [Rule]) -> Key {
+fn key(name: &'static str, texts: &[&str], accepted_rules: &'static [Rule]) -> Key {
     Key {
         name,
         texts: texts.iter().map(|text| (*text).to_owned()).collect(),
-        opens,
-        reads_only: false,
+        accepted_rules,
+        is_read_only: false,
     }
 }
 
@@ -76,28 +75,34 @@ pub(super) async fn keys(
     let rotated = ask(send(Method::POST, &rotate, INTEGRATOR_KEY, json!({})))
         .await
         .data();
-    let own = rotated["api_key"].as_str().unwrap();
-    let beside = format!("{rotate}?scope=read_only&overlap_s=600");
-    let reading = ask(send(Method::POST, &beside, INTEGRATOR_KEY, json!({})))
-        .await
-        .data();
-    let reading = key(
+    let taxpayer_key = rotated["api_key"].as_str().unwrap();
+    let read_only_rotation = format!("{rotate}?scope=read_only&overlap_s=600");
+    let read_only = ask(send(
+        Method::POST,
+        &read_only_rotation,
+        INTEGRATOR_KEY,
+        json!({}),
+    ))
+    .await
+    .data();
+    let read_only_key = key(
         "a taxpayer's key that only reads",
-        &[reading["api_key"].as_str().unwrap()],
+        &[read_only["api_key"].as_str().unwrap()],
         &[Rule::Taxpayer, Rule::AccessPoint],
     );
-    let former = "sik_former";
+    let former_key = "sik_former";
     let now = test_app.state.now();
     let store = &test_app.state.store;
-    let second = new_key("sik_latter");
-    let integrator = accounts::add_integrator(store, &new_integrator("Former", former), now).await;
-    accounts::rotate_integrator_key(store, integrator.unwrap(), &second, now)
+    let new_integrator_key = new_key("sik_latter");
+    let integrator =
+        accounts::add_integrator(store, &new_integrator("Former", former_key), now).await;
+    accounts::rotate_integrator_key(store, integrator.unwrap(), &new_integrator_key, now)
         .await
         .unwrap();
     vec![
         key("no key", &[], &[]),
         key("an empty key", &[""], &[]),
-        key("two keys", &[own, own], &[]),
+        key("two keys", &[taxpayer_key, taxpayer_key], &[]),
         key("a malformed key", &["odd"], &[]),
         key("a key with a blank", &[" tpk_ one"], &[]),
         key("an unknown prefix", &["xyz_one"], &[]),
@@ -105,10 +110,10 @@ pub(super) async fn keys(
         key("an unknown integrator's key", &["sik_nobody"], &[]),
         key("an unknown operator's key", &["opk_nobody"], &[]),
         key("a taxpayer's former key", &[TAXPAYER_KEY], &[]),
-        key("an integrator's former key", &[former], &[]),
+        key("an integrator's former key", &[former_key], &[]),
         key(
             "a taxpayer's key",
-            &[own],
+            &[taxpayer_key],
             &[Rule::Taxpayer, Rule::AccessPoint],
         ),
         key(
@@ -118,8 +123,8 @@ pub(super) async fn keys(
         ),
         key("an operator's key", &[OPERATOR_KEY], &[Rule::Operator]),
         Key {
-            reads_only: true,
-            ..reading
+            is_read_only: true,
+            ..read_only_key
         },
     ]
 }
@@ -129,36 +134,38 @@ pub(super) fn wrong_response_sentence(
     path: &Path,
     method: &Method,
     key: &Key,
-    seen: &CallResponse,
+    response: &CallResponse,
 ) -> Option<String> {
     let pattern = path.pattern;
     let rule = rule_for_path(pattern);
-    let is_open = matches!(rule, Rule::Public | Rule::Token) || key.opens.contains(&rule);
+    let is_open = matches!(rule, Rule::Public | Rule::Token) || key.accepted_rules.contains(&rule);
     let is_one_key = matches!(key.texts.as_slice(), [text] if !text.is_empty());
     let refusal = match (rule, is_one_key) {
         (Rule::AccessPoint, true) => (403, "KEY_NOT_RECOGNIZED"),
         (_, true) => (401, "INVALID_API_KEY"),
         _ => (401, "UNAUTHENTICATED"),
     };
-    let may_only_read = key.reads_only && !matches!(rule, Rule::Public | Rule::Token);
+    let may_only_read = key.is_read_only && !matches!(rule, Rule::Public | Rule::Token);
     let is_right = match (is_open, rule) {
-        (false, _) if *method == Method::HEAD => seen.status == refusal.0,
-        (false, _) => (seen.status, seen.code().as_str()) == refusal,
+        (false, _) if *method == Method::HEAD => response.status == refusal.0,
+        (false, _) => (response.status, response.code().as_str()) == refusal,
         (true, _) if may_only_read && !path.policy.only_reads(method) => {
-            (seen.status, seen.code().as_str()) == (403, "KEY_READ_ONLY")
+            (response.status, response.code().as_str()) == (403, "KEY_READ_ONLY")
         }
-        (true, Rule::Token) => seen.status == 404,
+        (true, Rule::Token) => response.status == 404,
         // Operators may see the data of every tenant.
-        (true, Rule::Public | Rule::Operator) => ![401, 403].contains(&seen.status),
-        (true, _) if OtherTenant::has_object_id(pattern) => [401, 403, 404].contains(&seen.status),
-        (true, _) => seen.status != 401,
+        (true, Rule::Public | Rule::Operator) => ![401, 403].contains(&response.status),
+        (true, _) if OtherTenant::has_object_id(pattern) => {
+            [401, 403, 404].contains(&response.status)
+        }
+        (true, _) => response.status != 401,
     };
-    let is_hidden = rule == Rule::Operator && is_open || !seen.is_marked();
-    let said = || {
+    let is_hidden = rule == Rule::Operator && is_open || !response.is_marked();
+    let sentence = || {
         format!(
             "{method} {pattern} with {}: {} {}",
-            key.name, seen.status, seen.text
+            key.name, response.status, response.text
         )
     };
-    (!is_right || !is_hidden).then(said)
+    (!is_right || !is_hidden).then(sentence)
 }

@@ -20,9 +20,9 @@ pub(super) struct OtherTenant {
     invoice: i64,
     taxpayer_key: String,
     pub(super) irn: String,
-    /// The other tenant's values for the parameters of paths, such as `{irn}`.
-    places: Vec<(&'static str, String)>,
-    /// A body with the fields of many paths. Each names an object of the other tenant.
+    /// The parameters of paths, such as `{irn}`, each with the other tenant's value.
+    path_values: Vec<(&'static str, String)>,
+    /// A body with the fields of many paths. Each field names an object of the other tenant.
     pub(super) body: Value,
 }
 
@@ -39,15 +39,20 @@ async fn onboard_foreign(ask: &impl AsyncFn(TestCall) -> CallResponse) -> (i64, 
     let taxpayer = post(ask, TAXPAYERS, integrator, onboarding).await["id"]
         .as_i64()
         .unwrap();
-    let of = |end: &str| format!("{TAXPAYERS}/{taxpayer}/{end}");
-    let place = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
-    ask(send(Method::PATCH, &of("profile"), integrator, place))
-        .await
-        .data();
-    let rotated = post(ask, &of("api-key/rotate"), integrator, json!({})).await;
+    let own_path = |end: &str| format!("{TAXPAYERS}/{taxpayer}/{end}");
+    let address = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
+    ask(send(
+        Method::PATCH,
+        &own_path("profile"),
+        integrator,
+        address,
+    ))
+    .await
+    .data();
+    let rotated = post(ask, &own_path("api-key/rotate"), integrator, json!({})).await;
     let taxpayer_key = rotated["api_key"].as_str().unwrap().to_owned();
-    let url = json!({ "webhook_url": "https://hook.foreign-mark.example/", "enabled_events": ["invoice.created"] });
-    ask(send(Method::PUT, &of("webhook"), integrator, url))
+    let webhook = json!({ "webhook_url": "https://hook.foreign-mark.example/", "enabled_events": ["invoice.created"] });
+    ask(send(Method::PUT, &own_path("webhook"), integrator, webhook))
         .await
         .data();
     (taxpayer, taxpayer_key)
@@ -55,12 +60,13 @@ async fn onboard_foreign(ask: &impl AsyncFn(TestCall) -> CallResponse) -> (i64, 
 
 /// Returns a submission of the other tenant's invoice.
 fn foreign_submission(irn: &str) -> Value {
-    let own = [
+    let members = [
         ("/irn", irn),
         ("/accounting_supplier_party/tin", TIN),
         ("/business_id", BUSINESS_ID),
     ];
-    own.into_iter()
+    members
+        .into_iter()
         .fold(submission(), |body, (pointer, value)| {
             with_member(&body, pointer, Some(json!(value)))
         })
@@ -78,15 +84,15 @@ impl OtherTenant {
     pub(super) async fn create(ask: &impl AsyncFn(TestCall) -> CallResponse) -> Self {
         let integrator = OTHER_INTEGRATOR_KEY;
         let (taxpayer, taxpayer_key) = onboard_foreign(ask).await;
-        let of = |end: &str| format!("{TAXPAYERS}/{taxpayer}/{end}");
+        let own_path = |end: &str| format!("{TAXPAYERS}/{taxpayer}/{end}");
         let invoice = with_member(
             &standard_invoice(),
             "/customer/name",
             Some(json!("foreign-mark customer")),
         );
         let invoice = with_member(&invoice, "/customer/tin", Some(json!("11223344-0001")));
-        let made = post(ask, INVOICES, &taxpayer_key, invoice.clone()).await;
-        let irn = made["irn"].as_str().unwrap().to_owned();
+        let created_invoice = post(ask, INVOICES, &taxpayer_key, invoice.clone()).await;
+        let irn = created_invoice["irn"].as_str().unwrap().to_owned();
         let second = with_member(&invoice, "/invoice_no", Some(json!("INV002")));
         let bulk = json!({ "invoices": [second] });
         let batch = post(ask, &format!("{INVOICES}/bulk"), &taxpayer_key, bulk).await;
@@ -97,20 +103,22 @@ impl OtherTenant {
         // The authority is unreachable, so the run stays open.
         let run = ask(send(Method::POST, submit, &taxpayer_key, body.clone())).await;
         assert_eq!(run.status, 503, "{}", run.text);
-        let all = json!({ "since": 1, "only": "all" });
-        let replay = post(ask, &of("webhook/replay"), integrator, all).await;
-        let deliveries = ask(get(&of("webhook/deliveries"), integrator)).await.data();
-        let added = json!({ "url": "https://hook.foreign-mark.example/", "enabled_events": ["invoice.created"] });
-        let endpoint = post(ask, &of("webhook/endpoints"), integrator, added).await;
-        let shown = ask(get(&format!("{TAXPAYERS}/{taxpayer}"), integrator))
+        let replay_all = json!({ "since": 1, "only": "all" });
+        let replay = post(ask, &own_path("webhook/replay"), integrator, replay_all).await;
+        let deliveries = ask(get(&own_path("webhook/deliveries"), integrator))
             .await
             .data();
-        let places = vec![
+        let second_hook = json!({ "url": "https://hook.foreign-mark.example/", "enabled_events": ["invoice.created"] });
+        let endpoint = post(ask, &own_path("webhook/endpoints"), integrator, second_hook).await;
+        let taxpayer_view = ask(get(&format!("{TAXPAYERS}/{taxpayer}"), integrator))
+            .await
+            .data();
+        let path_values = vec![
             ("{irn}", irn.clone()),
             ("{batch_no}", id_text(&batch["batch_no"])),
             ("{import_no}", id_text(&import["import_no"])),
             ("{correction_no}", "C20260115-0000000000000000".to_owned()),
-            ("{contact_id}", id_text(&shown["users"][0]["id"])),
+            ("{contact_id}", id_text(&taxpayer_view["users"][0]["id"])),
             ("{delivery_id}", id_text(&deliveries["data"][0]["id"])),
             ("{replay_id}", id_text(&replay["id"])),
             ("{endpoint_id}", id_text(&endpoint["id"])),
@@ -120,19 +128,19 @@ impl OtherTenant {
             ("{file:.*}", "index.html".to_owned()),
             ("{token}", "not-the-token".to_owned()),
         ];
-        let named = json!({
+        let fields = json!({
             "unique_no": irn, "unique_no_type": "IRN", "status": "approved", "payment_status": "PAID",
-            "remark": "not mine", "taxpayer_id": taxpayer, "since": 1, "x": made["id"],
+            "remark": "not mine", "taxpayer_id": taxpayer, "since": 1, "x": created_invoice["id"],
         });
-        for (name, value) in named.as_object().unwrap() {
+        for (name, value) in fields.as_object().unwrap() {
             body[name.as_str()] = value.clone();
         }
         Self {
             taxpayer,
-            invoice: made["id"].as_i64().unwrap(),
+            invoice: created_invoice["id"].as_i64().unwrap(),
             taxpayer_key,
             irn,
-            places,
+            path_values,
             body,
         }
     }
@@ -145,7 +153,7 @@ impl OtherTenant {
             self.taxpayer
         };
         let path = self
-            .places
+            .path_values
             .iter()
             .fold(pattern.to_owned(), |path, (name, value)| {
                 path.replace(name, value)
@@ -199,8 +207,12 @@ impl OtherTenant {
                 OTHER_INTEGRATOR_KEY,
             ),
         ] {
-            let own = ask(get(&path, key)).await;
-            assert!(own.status == 200 && own.is_marked(), "{path}: {}", own.text);
+            let response = ask(get(&path, key)).await;
+            assert!(
+                response.status == 200 && response.is_marked(),
+                "{path}: {}",
+                response.text
+            );
         }
         for pattern in [
             "/v1/tax-payers/invoices/batches/{batch_no}",
@@ -208,8 +220,8 @@ impl OtherTenant {
             "/v1/tax-payers/invoices/{id}/timeline",
             "/v1/app/invoices/{irn}/run",
         ] {
-            let own = ask(get(&self.path(pattern), &self.taxpayer_key)).await;
-            assert_eq!(own.status, 200, "{pattern}: {}", own.text);
+            let response = ask(get(&self.path(pattern), &self.taxpayer_key)).await;
+            assert_eq!(response.status, 200, "{pattern}: {}", response.text);
         }
         let replay = self.path("/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}");
         assert_eq!(ask(get(&replay, OTHER_INTEGRATOR_KEY)).await.status, 200);

@@ -18,12 +18,12 @@ enum SoldKind {
 }
 
 /// Returns the operations that move the codes of a line to the fields for goods or to the fields for services.
-pub(super) fn find_fixes(body: &Value, wrong: &Violation) -> Vec<PatchOperation> {
-    let Some((line, name)) = wrong.path.rsplit_once('.') else {
+pub(super) fn find_fixes(body: &Value, violation: &Violation) -> Vec<PatchOperation> {
+    let Some((line, name)) = violation.path.rsplit_once('.') else {
         return Vec::new();
     };
     let is_code = GOODS_FIELDS.contains(&name) || SERVICE_FIELDS.contains(&name);
-    if wrong.rule != "required" || !is_code {
+    if violation.rule != "required" || !is_code {
         return Vec::new();
     }
     let line = json_pointer(line);
@@ -49,7 +49,7 @@ fn line_fixes(line_fields: &Value, line_pointer: &str) -> Option<Vec<PatchOperat
     if !codes.iter().all(|code| code_kind(code) == Some(kind)) {
         return None;
     }
-    let (right, other, what) = match kind {
+    let (right, other, kind_words) = match kind {
         SoldKind::Goods => (
             GOODS_FIELDS,
             SERVICE_FIELDS,
@@ -71,13 +71,13 @@ fn line_fixes(line_fields: &Value, line_pointer: &str) -> Option<Vec<PatchOperat
             None => fixes.push(PatchOperation {
                 pointer: format!("{line_pointer}/{right}"),
                 change: PatchAction::MoveFrom(from),
-                why: format!("every code of this line is that of {what}"),
+                why: format!("every code of this line is that of {kind_words}"),
             }),
-            Some(there) if there == misplaced => fixes.push(PatchOperation {
+            Some(existing) if existing == misplaced => fixes.push(PatchOperation {
                 pointer: from,
                 change: PatchAction::Remove,
                 why: format!(
-                    "{right} says the same, and every code of this line is that of {what}"
+                    "{right} says the same, and every code of this line is that of {kind_words}"
                 ),
             }),
             Some(_) => return None,

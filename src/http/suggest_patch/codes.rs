@@ -13,7 +13,7 @@ use crate::http::suggest_patch::patch_op::PatchOperation;
 use crate::http::suggest_patch::units;
 use crate::http::suggest_patch::violation::Violation;
 
-/// The names of the fields that hold a code, each with the authority's list of its codes.
+/// The names of the fields that hold a code, each with the authority's list of the allowed codes.
 const CODE_FIELDS: [(&str, ReferenceList); 7] = [
     ("document_currency_code", ReferenceList::Currencies),
     ("tax_currency_code", ReferenceList::Currencies),
@@ -28,50 +28,50 @@ const CODE_RULES: [&str; 4] = ["exists", "max", "currency", "country"];
 const CURRENCY_FIELDS: [&str; 2] = ["document_currency_code", "tax_currency_code"];
 /// The maximum number of different texts of one body that are looked up in the lists of codes. One text may be compared
 /// with all names of a long list.
-const TEXTS_MAX: usize = 50;
+const LOOKED_UP_TEXTS_MAX: usize = 50;
 
 /// The codes that the texts of one body mean. Each text is looked up once.
 pub(super) struct MeantCodes<'l> {
     catalog: &'l Catalog,
-    known: HashMap<(ReferenceList, String), Option<CodeMatch>>,
+    matches: HashMap<(ReferenceList, String), Option<CodeMatch>>,
 }
 
 impl<'l> MeantCodes<'l> {
     pub(super) fn new(catalog: &'l Catalog) -> Self {
         Self {
             catalog,
-            known: HashMap::new(),
+            matches: HashMap::new(),
         }
     }
 
     /// Returns the code that a text means. `None` if no code or several fit, or if too many texts were looked up.
     fn find_meant_code(&mut self, list: ReferenceList, text: &str) -> Option<CodeMatch> {
         let key = (list, text.to_owned());
-        if let Some(known) = self.known.get(&key) {
-            return known.clone();
+        if let Some(code_match) = self.matches.get(&key) {
+            return code_match.clone();
         }
-        if self.known.len() >= TEXTS_MAX {
+        if self.matches.len() >= LOOKED_UP_TEXTS_MAX {
             return None;
         }
-        let found = match list {
+        let code_match = match list {
             ReferenceList::QuantityCodes => units::meant_code(self.catalog, text),
             _ => nearest_code(self.catalog, list, text),
         };
-        self.known.insert(key, found.clone());
-        found
+        self.matches.insert(key, code_match.clone());
+        code_match
     }
 }
 
 /// Returns the operation that replaces an invalid code; `None` if it is not certain which code is meant.
 pub(super) fn find_fix(
     body: &Value,
-    wrong: &Violation,
+    violation: &Violation,
     codes: &mut MeantCodes<'_>,
 ) -> Option<PatchOperation> {
-    let path = wrong.path.as_str();
+    let path = violation.path.as_str();
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
     let (_, list) = CODE_FIELDS.iter().find(|(field, _)| *field == name)?;
-    if !CODE_RULES.contains(&wrong.rule) {
+    if !CODE_RULES.contains(&violation.rule) {
         return None;
     }
     let pointer = json_pointer(path);
@@ -94,7 +94,7 @@ pub(super) fn find_fix(
 /// A code in the wrong case is safe, except one like `GBp`, which may mean a hundredth of `GBP`.
 fn is_safe_currency(body: &Value, name: &str, text: &str, meant: &CodeMatch) -> bool {
     let other = CURRENCY_FIELDS.iter().find(|other| **other != name);
-    let said = other
+    let other_code = other
         .and_then(|other| body.get(*other))
         .and_then(Value::as_str);
     match meant.kind {
@@ -104,17 +104,22 @@ fn is_safe_currency(body: &Value, name: &str, text: &str, meant: &CodeMatch) -> 
                 && !(text.starts_with(|first: char| first.is_uppercase())
                     && text.chars().filter(|letter| letter.is_lowercase()).count() == 1)
         }
-        MatchKind::Typo => said == Some(&meant.code),
+        MatchKind::Typo => other_code == Some(&meant.code),
     }
 }
 
 /// Returns true if this tax category may be suggested. A stated percent must be the percent of this category; without
 /// one, a misspelled category is not corrected.
-fn may_suggest_tax(body: &Value, category: &str, catalog: &Catalog, meant: &CodeMatch) -> bool {
-    let percent = body.pointer(&format!("{}/percent", json_pointer(category)));
+fn may_suggest_tax(
+    body: &Value,
+    category_path: &str,
+    catalog: &Catalog,
+    meant: &CodeMatch,
+) -> bool {
+    let percent = body.pointer(&format!("{}/percent", json_pointer(category_path)));
     match percent {
-        Some(Value::Number(sent)) => {
-            Amount::parse(&sent.to_string()) == Ok(catalog.tax_percent(&meant.code))
+        Some(Value::Number(stated)) => {
+            Amount::parse(&stated.to_string()) == Ok(catalog.tax_percent(&meant.code))
         }
         _ => meant.kind != MatchKind::Typo,
     }
@@ -125,19 +130,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_so_many_texts_of_a_body_are_looked_up() {
+    fn the_number_of_looked_up_texts_of_a_body_is_limited() {
         let mut catalog = Catalog::default();
         let units =
             json!([{ "code": "KGM", "name": "kilogram" }, { "code": "HUR", "name": "hour" }]);
         catalog.load(ReferenceList::QuantityCodes, &units);
         let mut codes = MeantCodes::new(&catalog);
         let mut find = |text: &str| {
-            let found = codes.find_meant_code(ReferenceList::QuantityCodes, text);
-            found.map(|found| found.code)
+            let code_match = codes.find_meant_code(ReferenceList::QuantityCodes, text);
+            code_match.map(|code_match| code_match.code)
         };
         assert_eq!(find("kilogramms").as_deref(), Some("KGM"));
-        for at in 1..TEXTS_MAX {
-            assert_eq!(find(&format!("no unit at all, {at}")), None);
+        for number in 1..LOOKED_UP_TEXTS_MAX {
+            assert_eq!(find(&format!("no unit at all, {number}")), None);
         }
         assert_eq!(find("kilogramms").as_deref(), Some("KGM"), "known already");
         assert_eq!(find("hours"), None, "one text too many");

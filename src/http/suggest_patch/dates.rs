@@ -9,11 +9,15 @@ use crate::http::suggest_patch::patch_op::PatchOperation;
 use crate::http::suggest_patch::violation::Violation;
 
 /// Returns the operation that writes the date as YYYY-MM-DD. Returns `None` if the text can mean more than one date.
-pub(super) fn find_fix(body: &Value, wrong: &Violation, zone: Offset) -> Option<PatchOperation> {
-    if wrong.rule != "date" {
+pub(super) fn find_fix(
+    body: &Value,
+    violation: &Violation,
+    zone: Offset,
+) -> Option<PatchOperation> {
+    if violation.rule != "date" {
         return None;
     }
-    let pointer = json_pointer(&wrong.path);
+    let pointer = json_pointer(&violation.path);
     let text = body.pointer(&pointer)?.as_str()?;
     let date = lenient_date::parse_day(text, zone)?.to_string();
     let why = format!("can be read as {date} only");

@@ -30,7 +30,7 @@ pub(crate) struct PatchBuilder<'l> {
     context: PatchContext<'l>,
     codes: MeantCodes<'l>,
     body: Value,
-    /// The changes in the order in which they were made. The flag is true if the field existed before the change.
+    /// The changes in the order in which they were made. The flag is true if the change replaces an existing field.
     fixes: Vec<(PatchOperation, bool)>,
 }
 
@@ -54,16 +54,16 @@ impl<'l> PatchBuilder<'l> {
         check: impl Fn(&Map<String, Value>) -> Vec<Violation>,
     ) -> bool {
         for _ in 0..ROUNDS_MAX {
-            let mut wrong = self.body().map(&check).unwrap_or_default();
-            if wrong.is_empty() {
-                wrong = totals::inclusive_total_violation(&self.body)
+            let mut violations = self.body().map(&check).unwrap_or_default();
+            if violations.is_empty() {
+                violations = totals::inclusive_total_violation(&self.body)
                     .into_iter()
                     .collect();
             }
-            if wrong.is_empty() {
+            if violations.is_empty() {
                 return true;
             }
-            if !self.apply_fixes(&wrong) {
+            if !self.apply_fixes(&violations) {
                 return false;
             }
         }
@@ -71,22 +71,22 @@ impl<'l> PatchBuilder<'l> {
     }
 
     /// Makes every safe change that repairs one of these violations. Returns true if the body changed.
-    pub(crate) fn apply_fixes(&mut self, wrong: &[Violation]) -> bool {
+    pub(crate) fn apply_fixes(&mut self, violations: &[Violation]) -> bool {
         let mut has_changed = false;
-        for each in wrong.iter().take(OPERATIONS_MAX) {
-            let found = [
-                dates::find_fix(&self.body, each, self.context.zone),
-                codes::find_fix(&self.body, each, &mut self.codes),
+        for violation in violations.iter().take(OPERATIONS_MAX) {
+            let fixes = [
+                dates::find_fix(&self.body, violation, self.context.zone),
+                codes::find_fix(&self.body, violation, &mut self.codes),
             ];
-            for fix in found
+            for fix in fixes
                 .into_iter()
                 .flatten()
-                .chain(categories::find_fixes(&self.body, each))
+                .chain(categories::find_fixes(&self.body, violation))
             {
                 has_changed |= self.apply_fix(fix);
             }
         }
-        if wrong.iter().any(totals::concerns_totals) {
+        if violations.iter().any(totals::is_about_totals) {
             for fix in totals::find_fixes(&self.body, self.context.catalog) {
                 has_changed |= self.apply_fix(fix);
             }
@@ -95,7 +95,7 @@ impl<'l> PatchBuilder<'l> {
     }
 
     fn apply_fix(&mut self, fix: PatchOperation) -> bool {
-        let was_there = self.body.pointer(&fix.pointer).is_some();
+        let is_replacement = self.body.pointer(&fix.pointer).is_some();
         if self.fixes.len() >= OPERATIONS_MAX || !fix.apply(&mut self.body) {
             return false;
         }
@@ -112,7 +112,7 @@ impl<'l> PatchBuilder<'l> {
             {
                 earlier.0 = fix;
             }
-            _ => self.fixes.push((fix, was_there)),
+            _ => self.fixes.push((fix, is_replacement)),
         }
         true
     }
@@ -121,7 +121,7 @@ impl<'l> PatchBuilder<'l> {
     pub(crate) fn operations(&self) -> Vec<Value> {
         self.fixes
             .iter()
-            .map(|(fix, was_there)| fix.to_json_operation(*was_there))
+            .map(|(fix, is_replacement)| fix.to_json_operation(*is_replacement))
             .collect()
     }
 }

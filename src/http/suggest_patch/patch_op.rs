@@ -30,12 +30,12 @@ impl PatchOperation {
         }
     }
 
-    /// Returns the RFC 6902 operation. `Set` becomes `replace` if the member `was_there`, else `add`.
-    pub(crate) fn to_json_operation(&self, was_there: bool) -> Value {
+    /// Returns the RFC 6902 operation. `Set` becomes `replace` if `is_replacement`, else `add`.
+    pub(crate) fn to_json_operation(&self, is_replacement: bool) -> Value {
         let path = &self.pointer;
         let why = &self.why;
         match &self.change {
-            PatchAction::Set(value) if was_there => {
+            PatchAction::Set(value) if is_replacement => {
                 json!({ "op": "replace", "path": path, "value": value, "why": why })
             }
             PatchAction::Set(value) => {

@@ -16,9 +16,10 @@ const TAX_INCLUSIVE_POINTER: &str = "/legal_monetary_total/tax_inclusive_amount"
 const PAYABLE_POINTER: &str = "/legal_monetary_total/payable_amount";
 
 /// Returns true if correcting the totals may repair this violation.
-pub(super) fn concerns_totals(wrong: &Violation) -> bool {
-    let is_amount = wrong.path.starts_with(TOTAL_FIELD) || wrong.path.ends_with("tax_amount");
-    wrong.rule == "sum" || is_amount && ["required", "type", "min"].contains(&wrong.rule)
+pub(super) fn is_about_totals(violation: &Violation) -> bool {
+    let is_amount =
+        violation.path.starts_with(TOTAL_FIELD) || violation.path.ends_with("tax_amount");
+    violation.rule == "sum" || is_amount && ["required", "type", "min"].contains(&violation.rule)
 }
 
 /// Returns a violation if the total without tax plus taxes is not the total with tax. No form checks this.
@@ -48,12 +49,12 @@ pub(super) fn find_fixes(body: &Value, catalog: &Catalog) -> Vec<PatchOperation>
         .and_then(Value::as_str)
         .unwrap_or_default();
     let digits = catalog.currency_digits(currency);
-    let found = LineTotals::from_body(body).and_then(|lines| {
+    let fixes = LineTotals::from_body(body).and_then(|lines| {
         let taxes = correct_taxes(body, lines, digits)?;
         let totals = total_fixes(body, lines, &taxes)?;
         Some(taxes.fixes.into_iter().chain(totals).collect())
     });
-    found.unwrap_or_default()
+    fixes.unwrap_or_default()
 }
 
 fn total_fixes(
@@ -75,27 +76,27 @@ fn total_fixes(
     let inclusive = exclusive.plus(taxes.sum)?;
     let payable = amount_at(body, PAYABLE_POINTER)?;
     let is_proven = lines.are_proven && taxes.are_proven && !is_charged;
-    let stands = amount_at(body, TAX_INCLUSIVE_POINTER)
+    let is_stated_total_right = amount_at(body, TAX_INCLUSIVE_POINTER)
         .is_some_and(|stated| stated.is_within_tolerance(inclusive))
         && amount_at(body, TAX_EXCLUSIVE_POINTER)
             .is_some_and(|stated| stated.is_within_tolerance(exclusive));
-    let is_agreed = payable.is_within_tolerance(inclusive) || stands;
+    let is_agreed = payable.is_within_tolerance(inclusive) || is_stated_total_right;
     if !is_agreed && !is_proven || is_charged && !lines.are_proven {
         return None;
     }
-    let why = "the sum of the lines";
-    let tax = "the sum of the lines and the taxes";
-    let mut wanted = vec![
-        (LINES_POINTER, lines.sum, why),
-        (TAX_EXCLUSIVE_POINTER, exclusive, why),
-        (TAX_INCLUSIVE_POINTER, inclusive, tax),
+    let lines_reason = "the sum of the lines";
+    let lines_and_taxes_reason = "the sum of the lines and the taxes";
+    let mut right_totals = vec![
+        (LINES_POINTER, lines.sum, lines_reason),
+        (TAX_EXCLUSIVE_POINTER, exclusive, lines_reason),
+        (TAX_INCLUSIVE_POINTER, inclusive, lines_and_taxes_reason),
     ];
     // A prepayment may be the reason for a lower payable amount. So this amount is corrected only if it equals the
     // stated total with tax, and that total is wrong.
-    let follows = amount_at(body, TAX_INCLUSIVE_POINTER)
+    let is_payable_stated_total = amount_at(body, TAX_INCLUSIVE_POINTER)
         .is_some_and(|stated| stated.is_within_tolerance(payable));
-    if !is_agreed && follows {
-        wanted.push((
+    if !is_agreed && is_payable_stated_total {
+        right_totals.push((
             PAYABLE_POINTER,
             inclusive,
             "the sum of the lines and the taxes, each of which follows from its price or percent",
@@ -103,7 +104,7 @@ fn total_fixes(
     } else if !is_agreed && payable > inclusive {
         return None;
     }
-    let wanted = wanted.into_iter().filter(|(pointer, right, _)| {
+    let right_totals = right_totals.into_iter().filter(|(pointer, right, _)| {
         let Some(stated) = amount_at(body, pointer) else {
             return true;
         };
@@ -111,7 +112,7 @@ fn total_fixes(
         is_below || !stated.is_within_tolerance(*right)
     });
     Some(
-        wanted
+        right_totals
             .map(|(pointer, right, why)| PatchOperation::set(pointer, json!(right), why))
             .collect(),
     )
@@ -124,32 +125,32 @@ fn correct_taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<TaxCorr
         are_proven: totals.len() == 1,
         fixes: Vec::new(),
     };
-    for (place, total) in totals.iter().enumerate() {
-        let at = format!("/tax_total/{place}");
+    for (index, total) in totals.iter().enumerate() {
+        let total_pointer = format!("/tax_total/{index}");
         let parts = tax_subtotals(total, digits)?;
         let stated = amount_at(total, "/tax_amount");
         let sum = Amount::sum(parts.iter().map(|part| part.stated))?;
         let due = Amount::sum(parts.iter().map(|part| part.due))?;
         let base = Amount::sum(parts.iter().map(|part| part.base))?;
         let mut are_proven = parts.iter().all(super::sums::TaxSubtotal::is_proven);
-        let right = match stated {
+        let right_amount = match stated {
             Some(stated) if stated.is_within_tolerance(sum) => stated,
             _ if are_proven => {
                 let why = "the sum of its parts, each of which is its percent";
                 taxes.fixes.push(PatchOperation::set(
-                    format!("{at}/tax_amount"),
+                    format!("{total_pointer}/tax_amount"),
                     json!(sum),
                     why,
                 ));
                 sum
             }
             Some(stated) if stated.is_within_tolerance(due) => {
-                for (place, part) in parts
+                for (index, part) in parts
                     .iter()
                     .enumerate()
                     .filter(|(_, part)| !part.is_proven())
                 {
-                    let pointer = format!("{at}/tax_subtotal/{place}/tax_amount");
+                    let pointer = format!("{total_pointer}/tax_subtotal/{index}/tax_amount");
                     taxes.fixes.push(PatchOperation::set(
                         pointer,
                         json!(part.due),
@@ -161,7 +162,7 @@ fn correct_taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<TaxCorr
             }
             _ => return None,
         };
-        taxes.sum = taxes.sum.plus(right)?;
+        taxes.sum = taxes.sum.plus(right_amount)?;
         taxes.are_proven &= are_proven && base.is_within_tolerance(lines.sum);
     }
     Some(taxes)

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_may_be_two_is_none() {
+    fn a_unit_with_two_meanings_has_no_code() {
         for text in ["gm", "kt", "ton", "gallon", "x", "", "s", "litre", "box"] {
             assert_eq!(meant_code(&catalog(), text), None, "{text}");
         }

@@ -23,13 +23,13 @@ pub(crate) struct Patch {
 }
 
 impl Patch {
-    pub(crate) fn add_to(self, details: &mut Details) {
+    pub(crate) fn fill_details(self, details: &mut Details) {
         details.patch = Some(self.operations);
         details.patch_suffices = self.suffices;
     }
 }
 
-/// Returns the patch, and whether the patched body is valid. This is unknown if the authority gives no verdict.
+/// Returns the patch. It is unknown whether the patch suffices if the authority gives no verdict.
 pub(crate) async fn build_patch(
     authority: &Authority,
     context: PatchContext<'_>,
@@ -41,21 +41,21 @@ pub(crate) async fn build_patch(
     let authority = authority.for_account(taxpayer.into());
     let mut suffices = Some(false);
     for _ in 0..AUTHORITY_CALLS_MAX {
-        let is_right =
+        let is_valid =
             builder.repair_body(
                 |body| match validation::read(body, Some(taxpayer), catalog) {
                     Ok(_) => Vec::new(),
                     Err(faults) => faults.iter().map(Violation::from).collect(),
                 },
             );
-        let read = builder
+        let form = builder
             .body()
             .and_then(|body| validation::read(body, Some(taxpayer), catalog).ok());
-        let Some(form) = read.filter(|_| is_right) else {
+        let Some(form) = form.filter(|_| is_valid) else {
             break;
         };
         let document = form.value.document.as_json();
-        let words = match authority.validate(document).await {
+        let reason = match authority.validate(document).await {
             Ok(()) => {
                 suffices = Some(true);
                 break;
@@ -69,12 +69,12 @@ pub(crate) async fn build_patch(
                 break;
             }
         };
-        let reasons = authority::explain(&words, form.value.document.as_json());
-        let wrong: Vec<Violation> = reasons
+        let explanations = authority::explain(&reason, form.value.document.as_json());
+        let violations: Vec<Violation> = explanations
             .iter()
             .filter_map(Violation::from_explanation)
             .collect();
-        if !builder.apply_fixes(&wrong) {
+        if !builder.apply_fixes(&violations) {
             break;
         }
     }

@@ -17,10 +17,12 @@ use crate::store::accounts::RevokedCounts;
 pub(crate) struct AccountView<'a> {
     id: i64,
     /// Name of the integrator; absent for an operator, who has no name.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     email: &'a str,
     /// Role of the operator, which its keys carry; absent for an integrator.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<OperatorRole>,
     created_at: String,
@@ -104,15 +106,15 @@ impl RevokedKeys {
 }
 
 impl<'a> AccountView<'a> {
-    pub(crate) fn new(holder: &'a AccountWithKeys, now: Timestamp) -> Self {
+    pub(crate) fn new(account: &'a AccountWithKeys, now: Timestamp) -> Self {
         Self {
-            id: holder.id,
-            name: holder.name.as_deref(),
-            email: &holder.email,
-            role: holder.role,
-            created_at: precise_time(holder.created_at),
-            disabled_at: holder.disabled_at.map(precise_time),
-            api_keys: holder
+            id: account.id,
+            name: account.name.as_deref(),
+            email: &account.email,
+            role: account.role,
+            created_at: precise_time(account.created_at),
+            disabled_at: account.disabled_at.map(precise_time),
+            api_keys: account
                 .keys
                 .iter()
                 .map(|key| ApiKeyView::new(key, now))

@@ -48,10 +48,13 @@ struct ItemView<'a> {
     outcome: ItemOutcome,
     id: Option<InvoiceId>,
     irn: Option<&'a str>,
-    /// Says of a duplicate whether the existing invoice has the contents that were sent.
+    /// For a duplicate, tells whether the existing invoice has the contents that were sent.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate: Option<Duplicate>,
     errors: Option<&'a BTreeMap<String, Vec<String>>>,
+    /// The first 20 warnings about the invoice; empty for one that failed because of its fields.
+    warnings: &'a [String],
 }
 
 impl<'a> From<&'a Batch> for BatchView<'a> {
@@ -77,6 +80,7 @@ impl<'a> From<(usize, &'a BatchItem)> for ItemView<'a> {
             irn: item.irn.as_deref(),
             duplicate: item.duplicate,
             errors: item.errors.as_ref(),
+            warnings: &item.warnings,
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) struct SelectOption {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = InvoiceCategoryList)]
 pub(crate) struct InvoiceCategories {
     pub(crate) invoice_categories: Vec<SelectOption>,
 }

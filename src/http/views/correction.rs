@@ -30,14 +30,14 @@ pub(crate) struct CorrectionView<'a> {
     paid: Amount,
     /// The amount that is still to be paid: `after` less `paid`. If it is below zero, it is to be paid back.
     balance: Amount,
-    /// The documents that make the correction, in the order in which they are signed. A single one of the kind `none`
-    /// if nothing has to be done.
+    /// The documents that make the correction, in the order in which they are signed. If nothing has to be done,
+    /// a single document of the kind `none`.
     documents: Vec<DocumentView<'a>>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CorrectionDocument)]
-struct DocumentView<'a> {
+pub(crate) struct DocumentView<'a> {
     /// `credit_note`, `replacement` or `none`.
     kind: &'static str,
     invoice_no: Option<&'a str>,
@@ -103,7 +103,7 @@ impl<'a> From<&'a PlannedDocument> for DocumentView<'a> {
 #[schema(as = BatchUndo)]
 pub(crate) struct UndoView<'a> {
     pub(crate) batch_no: &'a str,
-    /// The number of signed invoices that get a credit note over all that is left of them.
+    /// The number of signed invoices that get a credit note over their whole remaining amount.
     pub(crate) credited: usize,
     /// The number of invoices that were not signed and are cancelled.
     pub(crate) cancelled: usize,
@@ -111,8 +111,8 @@ pub(crate) struct UndoView<'a> {
     pub(crate) kept: usize,
     /// The number of invoices that were undone before.
     pub(crate) done_before: usize,
-    /// The number of invoices that this call leaves as they are, because one call undoes 1,000 at most. The same call
-    /// again undoes the next ones.
+    /// The number of invoices that this call leaves as they are, because one call undoes 1,000 at most. A further
+    /// call undoes the next ones.
     pub(crate) left: usize,
     /// The sum of the amounts that are credited or cancelled, for each currency.
     pub(crate) money: Vec<MoneyView<'a>>,

@@ -130,7 +130,7 @@ impl From<PhaseDurations> for PhasesView {
     }
 }
 
-/// A link to a delivery. Whoever has it sees the delivery until it expires.
+/// A link to a delivery. Everybody who has the link can see the delivery until the link expires.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeliveryLink)]
 pub(crate) struct DeliveryLinkView {
@@ -138,7 +138,7 @@ pub(crate) struct DeliveryLinkView {
     pub(crate) expires_at: String,
 }
 
-/// A delivery that was given up, with advice for the taxpayer.
+/// A delivery that has failed for good, with advice for the taxpayer.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeadLetter<'a> {
     taxpayer_id: TaxpayerId,

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_shown_as_json_where_it_is() {
+    fn an_answer_that_is_valid_json_is_shown_as_json() {
         let deep = "[".repeat(100_000);
         for (text, body) in [
             (

@@ -32,18 +32,25 @@ pub(crate) struct ErpSettings {
 /// Settings of the authentication type. Secrets are not shown.
 #[derive(Debug, Default, Serialize, ToSchema)]
 struct AuthSettings {
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     username: Option<String>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     domain: Option<String>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     header: Option<String>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     token_url: Option<String>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     client_id: Option<String>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     client_authentication: Option<ClientAuthentication>,
 }
@@ -51,12 +58,16 @@ struct AuthSettings {
 /// Settings of the data format. A setting that the operator did not send has its default.
 #[derive(Debug, Default, Serialize, ToSchema)]
 struct FormatSettings {
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     action: Option<String>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     namespace: Option<String>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<String>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     mutation: Option<String>,
 }
@@ -65,7 +76,12 @@ impl ErpSettings {
     pub(crate) fn new(taxpayer_id: TaxpayerId, stored: Option<Integration>) -> Self {
         let (created_at, updated_at) = stored
             .as_ref()
-            .map(|one| (plain_time(one.created_at), plain_time(one.updated_at)))
+            .map(|integration| {
+                (
+                    plain_time(integration.created_at),
+                    plain_time(integration.updated_at),
+                )
+            })
             .unzip();
         let integration = stored.unwrap_or_default();
         let IntegrationSummary {

@@ -74,7 +74,7 @@ fn example_data(kind: EventKind) -> Value {
         EventKind::PaymentStatusUpdated => {
             let extra = json!({
                 "amount": 5000.0, "reference": "TRF-881", "remark": "first part", "amount_paid": 5000.0,
-                "payable_amount": 10750.0,
+                "payable_amount": 10750.0, "payment_date": "2026-01-14",
             });
             example_invoice_data("submitted", "SUBMITTED", extra)
         }
@@ -84,7 +84,7 @@ fn example_data(kind: EventKind) -> Value {
 
 /// Returns the data of an event that is about no invoice of the taxpayer's own.
 fn example_data_without_invoice(kind: EventKind) -> Value {
-    let verified = |verification: &str, reason: &str| json!({ "taxpayer_id": 1, "verification": verification, "reason": reason });
+    let verification = |status: &str, reason: &str| json!({ "taxpayer_id": 1, "verification": status, "reason": reason });
     let outage_id = Uuid::from_u128(0x019b_c0de_0000_7000_8000_0000_0000_0002);
     match kind {
         EventKind::InvoiceBatchCompleted => {
@@ -98,8 +98,8 @@ fn example_data_without_invoice(kind: EventKind) -> Value {
             "irn": SUPPLIER_IRN, "supplier_irn": SUPPLIER_IRN,
             "acknowledged_at": "2026-01-15T10:00:00.000000Z",
         }),
-        EventKind::TaxpayerVerified => verified("verified", "confirmed_by_authority"),
-        EventKind::TaxpayerUnverified => verified("unverified", "tin_mismatch"),
+        EventKind::TaxpayerVerified => verification("verified", "confirmed_by_authority"),
+        EventKind::TaxpayerUnverified => verification("unverified", "tin_mismatch"),
         EventKind::AuthorityOutageStarted => json!({
             "outage_id": outage_id, "operations": ["sign"], "started_at": "2026-01-15T10:00:00.000000Z",
             "message": "Calls to the authority are failing. What you send is taken in and queued; it goes on by itself, and \

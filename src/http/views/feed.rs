@@ -88,9 +88,9 @@ mod tests {
     use crate::domain::events::event::{EventStamp, LogHead, NewEvent};
     use crate::domain::kernel::ids::TaxpayerId;
 
-    fn log(count: u128) -> Vec<Event> {
+    fn sealed_events(count: u128) -> Vec<Event> {
         let mut head = LogHead::default();
-        let seal = |n| EventStamp {
+        let stamp = |n| EventStamp {
             id: Uuid::from_u128(n),
             taxpayer_id: TaxpayerId(7),
             command_id: Uuid::nil(),
@@ -104,13 +104,13 @@ mod tests {
             actor: None,
         };
         (1..=count)
-            .map(|n| head.append(occurrence(), seal(n)))
+            .map(|n| head.append(occurrence(), stamp(n)))
             .collect()
     }
 
     #[test]
-    fn a_feed_says_where_to_go_on() {
-        let feed = Feed::new(log(2), 0, true).unwrap();
+    fn a_feed_says_where_its_next_page_begins() {
+        let feed = Feed::new(sealed_events(2), 0, true).unwrap();
         assert_eq!(
             (feed.events.len(), feed.next_after, feed.has_more),
             (2, 2, true)
@@ -120,9 +120,9 @@ mod tests {
     }
 
     #[test]
-    fn the_data_of_an_event_reads_as_it_was_hashed() {
-        let text = log(1)[0].data.clone();
-        let feed = serde_json::to_string(&Feed::new(log(1), 0, false).unwrap()).unwrap();
+    fn the_data_of_an_event_is_sent_as_it_was_hashed() {
+        let text = sealed_events(1)[0].data.clone();
+        let feed = serde_json::to_string(&Feed::new(sealed_events(1), 0, false).unwrap()).unwrap();
         assert!(feed.contains(&text), "{feed}");
     }
 }

@@ -25,11 +25,11 @@ struct CheckView<'a> {
 }
 
 impl<'a> From<&'a GradeReport> for GradeView<'a> {
-    fn from(graded: &'a GradeReport) -> Self {
-        let checks = graded.checks.iter().map(CheckView::from).collect();
+    fn from(report: &'a GradeReport) -> Self {
+        let checks = report.checks.iter().map(CheckView::from).collect();
         Self {
-            grade: graded.grade,
-            score: graded.score,
+            grade: report.grade,
+            score: report.score,
             checks,
         }
     }

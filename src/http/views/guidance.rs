@@ -1,4 +1,4 @@
-//! Explains to the owner of a dead letter why the delivery was given up and how to fix it.
+//! Explains to the owner of a dead letter why the delivery failed for good and how to fix the cause.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Guidance {

@@ -36,11 +36,11 @@ pub(crate) struct ImportView<'a> {
     /// The number of duplicates whose contents differ from those of the existing invoice, which stays as it is.
     duplicates_different: usize,
     failed: usize,
-    /// The number of documents that only lack answers which the import profile can give.
+    /// The number of documents that lack only values which the import profile can supply.
     unanswered: usize,
-    /// All documents; of a file with more than 1,000 invoices the first 1,000 that were refused.
+    /// All documents or, if the file has more than 1,000 invoices, the first 1,000 that were refused.
     items: Vec<ItemView<'a>>,
-    /// The rules that documents break, those with the most documents first.
+    /// The rules that documents break. The rule that most documents break comes first.
     causes: Vec<CauseView<'a>>,
     /// For each customer, the missing fields for which the import profile could hold values.
     questions: Vec<QuestionView<'a>>,
@@ -59,7 +59,8 @@ struct ItemView<'a> {
     outcome: ImportOutcome,
     id: Option<InvoiceId>,
     irn: Option<&'a str>,
-    /// Says of a duplicate whether the existing invoice has the contents that were sent.
+    /// For a duplicate, tells whether the existing invoice has the contents that were sent.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate: Option<Duplicate>,
     warnings: &'a [String],

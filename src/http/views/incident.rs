@@ -7,8 +7,9 @@ use crate::domain::incident::{Incident, Severity};
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::upstream::Blame;
 
-/// The incidents that the answering process sees now, and those that other replicas tell of themselves.
+/// The incidents that the answering process sees now, and the incidents that other replicas report about themselves.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = IncidentList)]
 pub(crate) struct Incidents<'a> {
     pub(crate) incidents: Vec<IncidentView<'a>>,
     /// Time at which the database was last asked; null if it never answered this process. The facts that the process

@@ -55,7 +55,7 @@ impl HealthView {
 
 impl<'a> Integration<'a> {
     /// Creates the record of an endpoint without failures. Call `with_health` to set the actual health.
-    pub(crate) fn new(endpoint: &'a Endpoint, kinds: &'a IntegrationSummary) -> Self {
+    pub(crate) fn new(endpoint: &'a Endpoint, integration: &'a IntegrationSummary) -> Self {
         Self {
             id: endpoint.id,
             taxpayer_id: endpoint.taxpayer_id,
@@ -65,9 +65,9 @@ impl<'a> Integration<'a> {
             disabled_reason: endpoint.disabled_reason.as_deref(),
             retry_schedule_s: endpoint.retry_schedule.as_deref(),
             health: HealthView::new(endpoint, None),
-            erp_system: kinds.erp_system.as_deref(),
-            auth_type: kinds.auth_type,
-            data_format: kinds.data_format,
+            erp_system: integration.erp_system.as_deref(),
+            auth_type: integration.auth_type,
+            data_format: integration.data_format,
             public_key: endpoint.public_key.as_deref(),
             created_at: plain_time(endpoint.created_at),
             updated_at: plain_time(endpoint.updated_at),

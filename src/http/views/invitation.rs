@@ -1,4 +1,4 @@
-//! A one-time link with which a person chooses a password. It is shown only once.
+//! A one-time link with which a person chooses a password. The link is shown only once.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,4 +1,7 @@
-//! An invoice, with the lines and the payment ledger if the caller requests them.
+//! An invoice, with its lines, its payment ledger, its credit notes and the address of its public page if the caller
+//! requests them.
+
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -6,23 +9,43 @@ use utoipa::ToSchema;
 
 use crate::domain::invoice::invoice_view::{InvoiceObject, precise_time};
 use crate::domain::invoice::{Invoice, Line};
-use crate::domain::kernel::codes::PaymentStatus;
+use crate::domain::kernel::codes::{PaymentStatus, words};
 use crate::domain::kernel::ids::ItemId;
 use crate::domain::money::Amount;
 use crate::domain::payment::LedgerEntry;
 use crate::http::views::actor::ActorView;
+use crate::http::views::credits::CreditsView;
+
+words! {
+    /// A part of an invoice that the `include` parameter of a request adds.
+    IncludedPart {
+        Lines = "lines",
+        Ledger = "ledger",
+        Credits = "credits",
+        VerifyLink = "verify_link",
+    }
+}
 
 /// The parts of an invoice that the `include` parameter of a request names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct IncludedParts {
-    pub(crate) lines: bool,
-    pub(crate) ledger: bool,
-    pub(crate) verify_link: bool,
+    parts: BTreeSet<IncludedPart>,
     /// The words in `include` that are not names of parts of an invoice. The response warns about each of them.
-    pub(crate) unknown: Vec<String>,
+    pub(crate) unknown_words: Vec<String>,
 }
 
 impl IncludedParts {
+    pub(crate) fn only(part: IncludedPart) -> Self {
+        Self {
+            parts: BTreeSet::from([part]),
+            unknown_words: Vec::new(),
+        }
+    }
+
+    pub(crate) fn has(&self, part: IncludedPart) -> bool {
+        self.parts.contains(&part)
+    }
+
     /// Parses the value of `include`: words separated by commas, in upper or lower case.
     pub(crate) fn from_text(text: &str) -> Self {
         let mut included = Self::default();
@@ -31,11 +54,9 @@ impl IncludedParts {
             .map(str::trim)
             .filter(|word| !word.is_empty())
         {
-            match word.to_ascii_lowercase().as_str() {
-                "lines" => included.lines = true,
-                "ledger" => included.ledger = true,
-                "verify_link" => included.verify_link = true,
-                _ => included.unknown.push(word.to_owned()),
+            match IncludedPart::parse(word) {
+                Some(part) => drop(included.parts.insert(part)),
+                None => included.unknown_words.push(word.to_owned()),
             }
         }
         included
@@ -47,11 +68,18 @@ impl IncludedParts {
 pub(crate) struct InvoiceView<'a> {
     #[serde(flatten)]
     object: InvoiceObject<'a>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<Vec<LineView<'a>>>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<LedgerView>,
+    /// The credit notes and the corrections of the invoice, and what they leave to pay.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credits: Option<CreditsView<'a>>,
     /// The address of the public page on which anybody sees that the invoice is signed.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     verify_link: Option<String>,
 }
@@ -66,11 +94,16 @@ impl<'a> InvoiceView<'a> {
         let lines = invoice.lines.iter().map(LineView::from);
         Self {
             object: InvoiceObject::from(invoice),
-            lines: included.lines.then(|| lines.collect()),
+            lines: included.has(IncludedPart::Lines).then(|| lines.collect()),
             ledger: entries
                 .map(|entries| LedgerView::new(invoice.payment.payable_as_signed(), entries)),
+            credits: None,
             verify_link: None,
         }
+    }
+
+    pub(crate) fn with_credits(self, credits: Option<CreditsView<'a>>) -> Self {
+        Self { credits, ..self }
     }
 
     pub(crate) fn with_verify_link(self, verify_link: Option<String>) -> Self {
@@ -143,6 +176,8 @@ struct EntryView {
     at: String,
     status: PaymentStatus,
     amount: Amount,
+    /// The day of the payment, as it was sent; null if none was sent, so that the day of `at` counts.
+    payment_date: Option<String>,
     reference: Option<String>,
     remark: Option<String>,
     /// The actor that recorded the payment; null for old payments, for which no actor was stored.
@@ -155,6 +190,7 @@ impl From<LedgerEntry> for EntryView {
             at: precise_time(entry.at),
             status: entry.posting.status,
             amount: entry.posting.amount,
+            payment_date: entry.payment_date.map(|date| date.to_string()),
             reference: entry.reference,
             remark: entry.remark,
             actor: entry.actor.map(ActorView::from),
@@ -167,16 +203,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_to_be_included_is_said_in_words() {
+    fn the_included_parts_are_named_by_words() {
         let both = IncludedParts {
-            lines: true,
-            ledger: true,
-            verify_link: false,
-            unknown: Vec::new(),
+            parts: BTreeSet::from([IncludedPart::Lines, IncludedPart::Ledger]),
+            unknown_words: Vec::new(),
         };
         assert_eq!(IncludedParts::from_text("lines,ledger"), both);
         assert_eq!(IncludedParts::from_text(" Ledger ,LINES,lines,"), both);
         assert_eq!(IncludedParts::from_text(""), IncludedParts::default());
-        assert_eq!(IncludedParts::from_text("line,ledger").unknown, ["line"]);
+        assert_eq!(
+            IncludedParts::from_text("line,ledger").unknown_words,
+            ["line"]
+        );
     }
 }

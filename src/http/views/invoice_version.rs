@@ -1,4 +1,4 @@
-//! An invoice as it was after an event, with what the event changed.
+//! An invoice as it was after an event, and the fields that the event changed.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -5,8 +5,9 @@
 //! | an invoice with its lines and its ledger | `invoice` |
 //! | an invoice as it was after an event | `invoice_version` |
 //! | a page of a list | `paginator` |
-//! | the outcome of a batch; of a file, with its profile | `batch`, `import` |
+//! | the outcome of a batch; the outcome of an imported file, and the import profile | `batch`, `import` |
 //! | a correction, and the undoing of a batch | `correction` |
+//! | the credit notes and the corrections of an invoice, and what they leave to pay | `credits` |
 //! | the summary of a month | `month_summary` |
 //! | the history of an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
@@ -14,12 +15,13 @@
 //! | the integration record, and the ERP notification settings | `integration`, `erp_settings` |
 //! | the supplier inbox | `inbox` |
 //! | a pipeline run, for its taxpayer and for operators | `run`, `operated_run` |
+//! | a reason for which the authority refused the document of a run | `explanation` |
 //! | the position of a run in the queue | `queue` |
 //! | what operators look at first, in numbers; the result of a bulk move | `overview`, `moved_runs` |
 //! | a webhook endpoint, for its taxpayer and for operators | `webhook_endpoint`, `listed_endpoint` |
 //! | the response of Validate | `validated` |
 //! | deliveries and their replay | `delivery`, `replay` |
-//! | why a delivery was given up, and advice for its owner | `guidance` |
+//! | why a delivery failed for good, and advice for its owner | `guidance` |
 //! | an endpoint's answer to a test, and its grade | `endpoint_answer`, `grade` |
 //! | the authority's record of an invoice; its breakers and outages | `confirmation`, `breaker`, `outage` |
 //! | reconciliations, the audit log | `reconciliation`, `audit` |
@@ -41,10 +43,12 @@ pub(crate) mod choice;
 pub(crate) mod confirmation;
 pub(crate) mod contact_access;
 pub(crate) mod correction;
+pub(crate) mod credits;
 pub(crate) mod delivery;
 pub(crate) mod endpoint_answer;
 pub(crate) mod erp_settings;
 pub(crate) mod event_example;
+pub(crate) mod explanation;
 pub(crate) mod feed;
 pub(crate) mod grade;
 pub(crate) mod guidance;

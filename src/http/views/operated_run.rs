@@ -73,7 +73,7 @@ pub(crate) struct OperatedRunWithSteps<'a> {
     steps: Vec<OperatedStep<'a>>,
 }
 
-/// A call to the authority, with why it failed.
+/// A call to the authority, and the cause if it failed.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OperatedStep)]
 pub(crate) struct OperatedStep<'a> {

@@ -29,7 +29,7 @@ pub(crate) struct QuarantinedWorkView<'a> {
     moved_at: Option<String>,
     /// Outcome of the last replay; null if there was none.
     result: Option<&'a str>,
-    /// Path of the POST request that has the work tried again; null if that is not possible.
+    /// Path of the POST request that retries the work; null if that is not possible.
     replay: Option<String>,
     /// Path of the POST request that drops the work, so that it is not tried again; null if that is not possible.
     drop: Option<String>,
@@ -38,9 +38,9 @@ pub(crate) struct QuarantinedWorkView<'a> {
 }
 
 impl<'a> From<&'a QuarantinedWork> for QuarantinedWorkView<'a> {
-    fn from(found: &'a QuarantinedWork) -> Self {
-        let reference = &found.reference;
-        let (replay, drop) = match found.kind {
+    fn from(work: &'a QuarantinedWork) -> Self {
+        let reference = &work.reference;
+        let (replay, drop) = match work.kind {
             WorkKind::Command => (
                 Some(format!("/ops/quarantine/{reference}/replay")),
                 Some(format!("/ops/quarantine/{reference}/drop")),
@@ -56,19 +56,19 @@ impl<'a> From<&'a QuarantinedWork> for QuarantinedWorkView<'a> {
             WorkKind::Task => (None, None),
         };
         Self {
-            kind: found.kind,
+            kind: work.kind,
             reference,
-            name: &found.name,
-            taxpayer_id: found.taxpayer_id.map(|taxpayer| taxpayer.0),
-            about: found.about.as_deref(),
-            at: precise_time(found.at),
-            cause: &found.cause,
-            state: found.state,
-            moved_at: found.moved_at.map(precise_time),
-            result: found.result.as_deref(),
-            replay: replay.filter(|_| found.may_replay),
-            drop: drop.filter(|_| found.may_drop),
-            guidance: &found.guidance,
+            name: &work.name,
+            taxpayer_id: work.taxpayer_id.map(|taxpayer| taxpayer.0),
+            about: work.about.as_deref(),
+            at: precise_time(work.at),
+            cause: &work.cause,
+            state: work.state,
+            moved_at: work.moved_at.map(precise_time),
+            result: work.result.as_deref(),
+            replay: replay.filter(|_| work.may_replay),
+            drop: drop.filter(|_| work.may_drop),
+            guidance: &work.guidance,
         }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct ReconciliationView<'a> {
     attempts: u32,
     /// Number of compared invoices. Each of them is counted in one of the next five fields: `agreed` if both sides
     /// agree, `under_way` if it is still in progress, `mended` if it was repaired, `listed` if an operator has to look
-    /// at it, `decided` if an operator has.
+    /// at it, `decided` if an operator has done so.
     compared: u32,
     agreed: u32,
     under_way: u32,
@@ -37,24 +37,24 @@ pub(crate) struct ReconciliationView<'a> {
 }
 
 impl<'a> From<&'a Reconciliation> for ReconciliationView<'a> {
-    fn from(one: &'a Reconciliation) -> Self {
+    fn from(reconciliation: &'a Reconciliation) -> Self {
         Self {
-            id: one.id,
-            taxpayer_id: one.taxpayer_id,
-            day: one.day.to_string(),
-            by: one.by,
-            state: one.state,
-            attempts: one.attempts,
-            compared: one.counts.compared,
-            agreed: one.counts.agreed,
-            under_way: one.counts.in_progress,
-            mended: one.counts.repaired,
-            listed: one.counts.listed,
-            decided: one.counts.decided,
-            error: one.error.as_deref(),
-            created_at: precise_time(one.created_at),
-            started_at: one.started_at.map(precise_time),
-            ended_at: one.ended_at.map(precise_time),
+            id: reconciliation.id,
+            taxpayer_id: reconciliation.taxpayer_id,
+            day: reconciliation.day.to_string(),
+            by: reconciliation.by,
+            state: reconciliation.state,
+            attempts: reconciliation.attempts,
+            compared: reconciliation.counts.compared,
+            agreed: reconciliation.counts.agreed,
+            under_way: reconciliation.counts.in_progress,
+            mended: reconciliation.counts.repaired,
+            listed: reconciliation.counts.listed,
+            decided: reconciliation.counts.decided,
+            error: reconciliation.error.as_deref(),
+            created_at: precise_time(reconciliation.created_at),
+            started_at: reconciliation.started_at.map(precise_time),
+            ended_at: reconciliation.ended_at.map(precise_time),
         }
     }
 }
@@ -122,10 +122,10 @@ pub(crate) struct ReconciliationWithFindings<'a> {
 }
 
 impl<'a> ReconciliationWithFindings<'a> {
-    pub(crate) fn new(one: &'a Reconciliation, findings: &'a [RecordedFinding]) -> Self {
+    pub(crate) fn new(reconciliation: &'a Reconciliation, findings: &'a [RecordedFinding]) -> Self {
         let findings = findings.iter().map(FindingView::from).collect();
         Self {
-            reconciliation: ReconciliationView::from(one),
+            reconciliation: ReconciliationView::from(reconciliation),
             findings,
         }
     }

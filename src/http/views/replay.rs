@@ -102,11 +102,11 @@ pub(crate) struct EnabledWebhook<'a> {
 impl<'a> EnabledWebhook<'a> {
     pub(crate) fn new(
         endpoint: &'a Endpoint,
-        kinds: &'a IntegrationSummary,
+        integration: &'a IntegrationSummary,
         replay: Option<&Replay>,
     ) -> Self {
         Self {
-            integration: Integration::new(endpoint, kinds),
+            integration: Integration::new(endpoint, integration),
             replay: replay.map(ReplayView::from),
         }
     }

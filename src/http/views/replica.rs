@@ -7,8 +7,9 @@ use crate::domain::breaker::BreakerFigures;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::replica::{ActorTotals, Replica, ReplicaList, ReplicaState};
 
-/// All replicas, as the answering one last read them.
+/// All replicas, as the answering replica last read them.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReplicaList)]
 pub(crate) struct Replicas<'a> {
     /// The name of the replica that answers.
     pub(crate) answered_by: &'a str,

@@ -8,6 +8,7 @@ use crate::domain::kernel::codes::RelayedPaymentStatus;
 use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
 use crate::http::views::actor::ActorView;
+use crate::http::views::explanation::ExplanationView;
 use crate::http::views::queue::QueueView;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -22,6 +23,8 @@ pub(crate) struct RunView<'a> {
     wait_reason: Option<WaitReason>,
     resolved_by: Option<ResolvedBy>,
     last_error: Option<&'a str>,
+    /// The reasons for which the run was refused, in the field names of its document; empty for any other run.
+    explanations: Vec<ExplanationView>,
     /// Time by which the law requires the invoice to be at the authority.
     deadline_at: String,
     asked_by: Option<ActorView>,
@@ -43,6 +46,7 @@ pub(crate) struct StepView<'a> {
 }
 
 impl<'a> RunView<'a> {
+    /// Creates the view, without explanations.
     pub(crate) fn new(run: &'a Run, steps: &'a [StepRecord], queue: Option<QueueView>) -> Self {
         Self {
             irn: run.irn.as_str(),
@@ -54,10 +58,18 @@ impl<'a> RunView<'a> {
             wait_reason: run.wait_reason(),
             resolved_by: run.resolved_by,
             last_error: run.last_error.as_deref(),
+            explanations: Vec::new(),
             deadline_at: precise_time(run.deadline_at),
             asked_by: run.asked_by.clone().map(ActorView::from),
             queue,
             steps: steps.iter().map(StepView::from).collect(),
+        }
+    }
+
+    pub(crate) fn with_explanations(self, explanations: Vec<ExplanationView>) -> Self {
+        Self {
+            explanations,
+            ..self
         }
     }
 }

@@ -15,8 +15,10 @@ pub(crate) struct RotatedKey<'a> {
 /// deliveries are signed with a key pair.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RotatedSecret<'a> {
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) secret: Option<&'a str>,
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) public_key: Option<&'a str>,
 }

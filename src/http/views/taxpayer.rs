@@ -170,7 +170,7 @@ struct SettingsView<'a> {
     registration_number: Option<&'a str>,
     /// The template of printed documents.
     template: &'static str,
-    /// The colours of printed documents; null for those of the template.
+    /// The colours of printed documents; null if the colours of the template are used.
     colours: Option<Colours>,
     /// The picture on printed documents; null if there is none.
     logo: Option<LogoView<'a>>,

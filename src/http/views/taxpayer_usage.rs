@@ -11,9 +11,9 @@ use crate::domain::taxpayer_pause::TaxpayerPause;
 /// The taxpayers that loaded one replica most.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TopTaxpayers {
-    /// The replica that answers, and whose figures these are.
+    /// The replica that answers. All figures are about this replica.
     pub(crate) answered_by: String,
-    /// The time at which the replica started. The counting began then, too.
+    /// The time at which the replica started and its counts began.
     pub(crate) since: String,
     /// The figure by which the list is ordered.
     pub(crate) by: &'static str,

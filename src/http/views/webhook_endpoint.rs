@@ -70,8 +70,8 @@ impl<'a> EndpointView<'a> {
         }
     }
 
-    /// Creates the view of an endpoint that was just changed. `streak` is its streak of failures before the change,
-    /// which the change of an active endpoint has ended.
+    /// Creates the view of an endpoint that was just changed. `streak` is its streak of failures before the change. A
+    /// change of an active endpoint ends the streak.
     pub(crate) fn after_change(endpoint: &'a Endpoint, streak: Option<&FailureStreak>) -> Self {
         Self::new(endpoint, streak.filter(|_| !endpoint.is_active))
     }

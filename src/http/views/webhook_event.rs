@@ -1,4 +1,5 @@
-//! The catalogue of webhook events: of each its name, when it is sent, its schema in the API document and an example.
+//! The catalogue of webhook events. It tells the name of each event, when the event is sent, the schema of its message
+//! in the API document, and an example.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -387,9 +387,11 @@ mod tests {
     use crate::store::testing::stores;
 
     const ID: TaxpayerId = TaxpayerId(1);
+    const IMPORT_NO: &str = "I0123456789ABCDEF0123456789ABCDEF";
+    const BATCH_NO: &str = "B19700101-0123456789ABCDEF";
     const KEY: ImportKey<'_> = ImportKey {
         taxpayer: ID,
-        import_no: "I1",
+        import_no: IMPORT_NO,
     };
 
     fn piece(content: &str) -> Piece {
@@ -400,8 +402,8 @@ mod tests {
     }
 
     fn import() -> Import {
-        let batch = Some("B1".to_owned());
-        Import::start("I1".to_owned(), ImportForm::Standard, batch, 2)
+        let batch = Some(BATCH_NO.to_owned());
+        Import::start(IMPORT_NO.to_owned(), ImportForm::Standard, batch, 2)
     }
 
     fn new_import(pieces: usize) -> NewImport {
@@ -479,7 +481,7 @@ mod tests {
             stop_import(&tx, KEY, "it failed").await.unwrap();
             tx.commit().await.unwrap();
             assert!(next_piece(store, KEY).await.unwrap().is_none());
-            let stopped = imports::find_owned_by_number(store, ID, "I1").await;
+            let stopped = imports::find_owned_by_number(store, ID, IMPORT_NO).await;
             let stopped = stopped.unwrap().unwrap().stopped;
             assert_eq!(stopped.as_deref(), Some("it failed"));
             let mut again = new_import(1);
@@ -487,7 +489,7 @@ mod tests {
             let import = start_import(store, ID, again, now).await.unwrap();
             assert_eq!(
                 (import.stopped, import.batch_no.as_deref()),
-                (None, Some("B1"))
+                (None, Some(BATCH_NO))
             );
             assert_eq!(next_piece(store, KEY).await.unwrap().unwrap().number, 0);
             test.store.close().await;
@@ -495,11 +497,11 @@ mod tests {
     }
 
     #[actix_rt::test]
-    async fn an_import_is_found_by_its_batch_while_it_runs() {
+    async fn an_import_is_found_by_its_batch() {
         for test in stores().await {
             let store = &test.store;
             let now = Timestamp::UNIX_EPOCH;
-            let find = async |taxpayer: TaxpayerId, batch_no: &str| {
+            let find_running = async |taxpayer: TaxpayerId, batch_no: &str| {
                 let found = running_imports::find_by_batch(store, taxpayer, batch_no).await;
                 found.unwrap().map(|import| import.import_no)
             };
@@ -508,26 +510,38 @@ mod tests {
                     .await
                     .unwrap();
             }
-            assert_eq!(find(ID, "B1").await, None, "it has not started");
+            assert_eq!(find_running(ID, BATCH_NO).await, None, "it has not started");
             let running = start_import(store, ID, new_import(2), now).await.unwrap();
-            assert_eq!(find(ID, "B1").await.as_deref(), Some("I1"));
+            let found = find_running(ID, BATCH_NO).await;
+            assert_eq!(found.as_deref(), Some(IMPORT_NO));
             for (max, count) in [(0, 0), (1, 1), (5, 1)] {
                 let running = running_imports::load_owned_by(store, ID, max).await;
                 assert_eq!(running.unwrap().len(), count, "{max}");
             }
-            for other in ["B2", "b1", "B", "B_", "%", "B1\"", ""] {
-                assert_eq!(find(ID, other).await, None, "{other}");
+            for other in [
+                "B19700102-0123456789ABCDEF",
+                "B19700101-0123456789ABCDEE",
+                "b19700101-0123456789ABCDEF",
+                "B19700101-0123456789abcdef",
+                "B19700101-",
+                "%",
+                "",
+            ] {
+                assert_eq!(find_running(ID, other).await, None, "{other}");
             }
-            assert_eq!(find(TaxpayerId(2), "B1").await, None);
+            assert_eq!(find_running(TaxpayerId(2), BATCH_NO).await, None);
             let tx = store.begin().await.unwrap();
             store_cancelled(&tx, ID, &running.cancel()).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(find(ID, "B1").await, None, "it is cancelled");
+            assert_eq!(find_running(ID, BATCH_NO).await, None, "it is cancelled");
+            let ended = imports::find_owned_by_batch(store, ID, BATCH_NO).await;
+            assert_eq!(ended.unwrap().unwrap().import_no, IMPORT_NO);
             let running = running_imports::load_owned_by(store, ID, 5).await;
             assert!(running.unwrap().is_empty(), "it is cancelled");
             assert!(next_piece(store, KEY).await.unwrap().is_none());
             start_import(store, ID, new_import(2), now).await.unwrap();
-            assert_eq!(find(ID, "B1").await.as_deref(), Some("I1"), "sent again");
+            let found = find_running(ID, BATCH_NO).await;
+            assert_eq!(found.as_deref(), Some(IMPORT_NO), "sent again");
             test.store.close().await;
         }
     }
@@ -553,7 +567,7 @@ mod tests {
             let store = &test.store;
             let now = Timestamp::UNIX_EPOCH;
             let later = Timestamp::from_second(60).unwrap();
-            for import_no in ["I1", "I2"] {
+            for import_no in [IMPORT_NO, "I2"] {
                 let key = ImportKey { import_no, ..KEY };
                 store_piece(store, key, 0, piece("a"), now).await.unwrap();
             }
@@ -563,7 +577,7 @@ mod tests {
             assert!(!sweep(store, later, 1).await.unwrap());
             let left = Entity::find().all(store.reader()).await.unwrap();
             let left: Vec<_> = left.iter().map(|row| row.import_no.as_str()).collect();
-            assert_eq!(left, ["I1"]);
+            assert_eq!(left, [IMPORT_NO]);
             test.store.close().await;
         }
     }

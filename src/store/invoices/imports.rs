@@ -8,7 +8,7 @@ use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ConnectionTrait, IntoActiveModel, QuerySelect};
 
-use crate::domain::import::record::Import;
+use crate::domain::import::record::{Import, import_number_start};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
 
@@ -162,7 +162,8 @@ pub async fn find_owned_by_numbers(
     if import_numbers.is_empty() {
         return Ok(Vec::new());
     }
-    let rows: Vec<(String, String)> = select_reports(taxpayer, import_numbers)
+    let rows: Vec<(String, String)> = select_reports(taxpayer)
+        .filter(Column::ImportNo.is_in(import_numbers))
         .into_tuple()
         .all(connection)
         .await?;
@@ -171,29 +172,24 @@ pub async fn find_owned_by_numbers(
         .collect()
 }
 
-/// Finds, among the imports of a taxpayer with these numbers, the one that creates the invoices of this batch. Loads no
-/// other record, because there may be many large ones.
-pub(super) async fn find_owned_by_batch(
-    connection: &impl ConnectionTrait,
+/// Finds the import of a large file that creates, or has created, the invoices of this batch.
+pub async fn find_owned_by_batch(
+    store: &Store,
     taxpayer: TaxpayerId,
-    import_numbers: &[String],
     batch_no: &str,
 ) -> Result<Option<Import>, StoreError> {
-    let is_number = batch_no
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    if import_numbers.is_empty() || !is_number {
+    let Some(start) = import_number_start(batch_no) else {
         return Ok(None);
-    }
-    let member = format!("\"batch_no\":\"{batch_no}\"");
-    let rows: Vec<(String, String)> = select_reports(taxpayer, import_numbers)
-        .filter(Column::Report.contains(member))
+    };
+    // The primary key finds the import: the digits of its number come before the letter G.
+    let rows: Vec<(String, String)> = select_reports(taxpayer)
+        .filter(Column::ImportNo.gte(start.as_str()))
+        .filter(Column::ImportNo.lt(format!("{start}G")))
         .into_tuple()
-        .all(connection)
+        .all(store.reader())
         .await?;
     for (import_no, report) in rows {
         let import = parse_report(taxpayer, &import_no, &report)?;
-        // On SQLite the condition ignores the case of letters.
         if import.batch_no.as_deref() == Some(batch_no) {
             return Ok(Some(import));
         }
@@ -201,12 +197,11 @@ pub(super) async fn find_owned_by_batch(
     Ok(None)
 }
 
-fn select_reports(taxpayer: TaxpayerId, import_numbers: &[String]) -> Select<Entity> {
+fn select_reports(taxpayer: TaxpayerId) -> Select<Entity> {
     Entity::find()
         .select_only()
         .columns([Column::ImportNo, Column::Report])
         .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::ImportNo.is_in(import_numbers))
 }
 
 /// Loads the error file of an import.

@@ -16,6 +16,7 @@ use crate::store::invoices::list_sort::{
     InvoiceSort, SortBy, SortPlace, date_value, payable_value,
 };
 use crate::store::invoices::owed_condition::{OWED_CONDITION, still_owed_condition};
+use crate::store::invoices::refunds_due::refund_due_filter;
 
 /// A list of invoices: the taxpayer, the filters and the order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct InvoiceFilter {
     pub due_after: Option<Date>,
     /// Only invoices that are overdue on this day (see `owed::find_overdue`).
     pub overdue_on: Option<Date>,
+    /// Only invoices of which a part has to be paid back (see `owed::find_settlements`).
+    pub refund_due: bool,
     /// Leaves out the cancelled invoices.
     pub without_cancelled: bool,
     pub currency: Option<String>,
@@ -253,6 +256,7 @@ impl InvoiceList {
             );
         let all = add_authority_status_condition(all, filters, hint);
         let all = all.add_option(without_cancelled_condition(filters, hint));
+        let all = all.add_option(filters.refund_due.then(|| refund_due_filter(self.taxpayer)));
         add_amount_conditions(add_due_date_condition(all, filters, hint), filters, hint)
     }
 }

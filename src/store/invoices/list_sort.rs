@@ -50,12 +50,12 @@ impl InvoiceSort {
         })
     }
 
-    /// Returns the words that a caller may send, for the message of a fault.
+    /// Returns the words that a caller may send, separated by commas.
     pub fn allowed_words() -> String {
-        format!(
-            "{}, with - before it for descending",
-            SortBy::allowed_words()
-        )
+        let words = SortBy::ALL
+            .iter()
+            .flat_map(|by| [by.to_string(), format!("-{by}")]);
+        words.collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the place of an invoice in this order.

@@ -22,6 +22,7 @@
 //! | `owed_condition` | the SQL conditions of what is owed |
 //! | `payments` | the payment ledger: one entry for each payment update of an invoice |
 //! | `reference_kind` | SQL conditions that link a credit note to the invoice that it corrects |
+//! | `refunds_due` | the SQL of the invoices of which a part has to be paid back |
 //! | `running_imports` | the imports of large files that are running |
 //! | `timeline` | loads the timeline of an invoice: its newest events, calls of steps, and delivery attempts |
 //! | `ubl_parts` | the table of the parts of UBL documents that no field of their invoices holds |
@@ -47,6 +48,7 @@ pub mod owed;
 mod owed_condition;
 pub mod payments;
 mod reference_kind;
+mod refunds_due;
 pub mod running_imports;
 pub mod timeline;
 pub mod ubl_parts;

@@ -1,7 +1,8 @@
 //! The sales of a taxpayer that are not fully paid (owed), by due date. Their number is limited, so that the time does
 //! not grow with it.
 
-use std::collections::HashSet;
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 
 use database::StoreError;
 use database::column::RowRef;
@@ -11,10 +12,10 @@ use sea_orm::{
     ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, Select,
 };
 
+use crate::domain::correction::credits::Settlement;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::corrected_reference::{CorrectedReference, references_to_invoice};
 use crate::domain::invoice::owed::{OwedInvoice, set_off_credit_notes};
-use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::store::Store;
@@ -22,7 +23,7 @@ use crate::store::invoices::invoice_row::{Column, Entity};
 use crate::store::invoices::list_query::{IndexHint, InvoiceFilter, InvoiceList};
 use crate::store::invoices::list_sort::{DUE_DATE_SQL, InvoiceSort};
 use crate::store::invoices::owed_condition::{
-    OWED_CONDITION, settled_by_credits_condition, signed_credit_condition,
+    OWED_CONDITION, nothing_left_condition, refund_due_condition, signed_credit_condition,
 };
 use crate::store::invoices::reference_kind::{
     corrects_condition, credits_closed_invoice_condition, parse_reference_kind,
@@ -204,36 +205,52 @@ fn select_owed_rows(taxpayer: TaxpayerId, has_closed_credit: &str) -> Select<Ent
         .filter(Column::IsSale.eq(true))
 }
 
-/// Returns the ids of those of these invoices of which signed credit notes, together with what was paid, leave nothing.
-/// Invoices that are marked as paid are left out. Asks the database only if some of the invoices may be among them.
-pub async fn find_settled_by_credits(
+#[derive(FromQueryResult)]
+struct NothingLeftRow {
+    id: i64,
+    is_refund_due: bool,
+}
+
+/// Returns the settlements of those of these invoices of which nothing is left to pay after their signed credit notes.
+/// The payment status says all about the others.
+pub async fn find_settlements(
     store: &Store,
     taxpayer: TaxpayerId,
     invoices: &[Invoice],
-) -> Result<HashSet<InvoiceId>, StoreError> {
-    let candidates = invoices.iter().filter(|invoice| {
-        invoice.authority.signed
-            && invoice.payment.status != PaymentStatus::Paid
-            && !invoice.is_credit_note()
-    });
-    let ids: Vec<_> = candidates.map(|invoice| invoice.id.0).collect();
-    if ids.is_empty() {
-        return Ok(HashSet::new());
+) -> Result<HashMap<InvoiceId, Settlement>, StoreError> {
+    let candidates = invoices.iter().filter(|invoice| !invoice.is_credit_note());
+    let by_id: HashMap<i64, &Invoice> = candidates.map(|invoice| (invoice.id.0, invoice)).collect();
+    if by_id.is_empty() {
+        return Ok(HashMap::new());
     }
-    let found: Vec<i64> = select_settled_by_credits(taxpayer, ids)
-        .into_tuple()
+    let rows = select_nothing_left(taxpayer, by_id.keys().copied().collect())
+        .into_model::<NothingLeftRow>()
         .all(store.reader())
         .await?;
-    Ok(found.into_iter().map(InvoiceId).collect())
+    let settlements = rows.into_iter().filter_map(|row| {
+        let invoice = by_id.get(&row.id)?;
+        let left = if row.is_refund_due {
+            Ordering::Less
+        } else {
+            Ordering::Equal
+        };
+        // Without credit notes, the query finds only invoices of which a part has to be paid back.
+        Some((invoice.id, Settlement::new(invoice, left, true)))
+    });
+    Ok(settlements.collect())
 }
 
-fn select_settled_by_credits(taxpayer: TaxpayerId, ids: Vec<i64>) -> Select<Entity> {
+fn select_nothing_left(taxpayer: TaxpayerId, ids: Vec<i64>) -> Select<Entity> {
     Entity::find()
         .select_only()
         .column(Column::Id)
+        .column_as(
+            Expr::cust(refund_due_condition("invoices")),
+            "is_refund_due",
+        )
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Id.is_in(ids))
-        .filter(Expr::cust(settled_by_credits_condition("invoices")))
+        .filter(Expr::cust(nothing_left_condition("invoices")))
 }
 
 /// Returns the ids of those of these invoices that are overdue on the day `today`, even after their signed credit notes
@@ -294,10 +311,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn invoices_settled_by_credits_are_found_by_their_ids() {
+    async fn invoices_of_which_nothing_is_left_are_found_by_their_ids() {
         // SQLite only: PostgreSQL's plan depends on the number of invoices.
         for test in stores().await.into_iter().take(1) {
-            let query = select_settled_by_credits(TaxpayerId(7), vec![1, 2]);
+            let query = select_nothing_left(TaxpayerId(7), vec![1, 2]);
             let query = query.build(test.store.backend());
             let values = query.values.map(|values| values.0).unwrap_or_default();
             let plan = query_plan(&test.store, &query.sql, values).await;
@@ -394,12 +411,14 @@ mod tests {
                 };
                 let overdue = list.count(&test.store).await.unwrap();
                 assert_eq!(overdue, u64::from(!left.is_empty()), "{note:?}");
-                let settled: Vec<i64> = select_settled_by_credits(taxpayer, vec![1, 2])
-                    .into_tuple()
+                let settled = select_nothing_left(taxpayer, vec![1, 2])
+                    .into_model::<NothingLeftRow>()
                     .all(test.store.reader())
                     .await
                     .unwrap();
-                assert_eq!(settled == [1], left.is_empty(), "{note:?}");
+                let ids: Vec<_> = settled.iter().map(|row| row.id).collect();
+                assert_eq!(ids == [1], left.is_empty(), "{note:?}");
+                assert!(settled.iter().all(|row| !row.is_refund_due), "{note:?}");
             }
         }
     }

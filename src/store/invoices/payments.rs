@@ -28,6 +28,8 @@ pub struct Model {
     pub reference: Option<String>,
     pub remark: Option<String>,
     pub at: i64,
+    /// The day of the payment, `YYYY-MM-DD`; `None` if none was sent, and in rows of earlier versions.
+    pub payment_date: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -43,12 +45,14 @@ impl TryFrom<Model> for LedgerEntry {
             table: "payment_entries",
             id: row.sequence,
         };
+        let payment_date = row.payment_date.map(|text| at.parse(&text)).transpose()?;
         Ok(Self {
             at: at.moment(row.at)?,
             posting: Posting {
                 status: at.parse(&row.status)?,
                 amount: at.parse(&row.amount)?,
             },
+            payment_date,
             reference: row.reference,
             remark: row.remark,
             actor: None,
@@ -73,6 +77,7 @@ impl Model {
             reference: None,
             remark: None,
             at: now.as_microsecond(),
+            payment_date: None,
         }
     }
 }
@@ -148,4 +153,46 @@ pub async fn append(tx: &Transaction, entries: &[&Model]) -> Result<(), StoreErr
         .execute(tx, entries.iter().map(|entry| (*entry).clone()))
         .await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::Date;
+    use sea_orm::ConnectionTrait;
+
+    use super::*;
+    use crate::store::testing::stores;
+
+    const TAXPAYER: TaxpayerId = TaxpayerId(7);
+
+    #[tokio::test]
+    async fn an_entry_of_an_earlier_version_has_no_date() {
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            let old = "INSERT INTO payment_entries (taxpayer_id, sequence, invoice_id, status, amount, at) \
+                VALUES (7, 1, 3, 'PARTIAL', '10.50', 1)";
+            tx.execute_unprepared(old).await.unwrap();
+            let with_date = Model {
+                taxpayer_id: 7,
+                sequence: 2,
+                invoice_id: 3,
+                status: "PAID".to_owned(),
+                amount: "1".to_owned(),
+                reference: None,
+                remark: None,
+                at: 2,
+                payment_date: Some("2026-02-03".to_owned()),
+            };
+            append(&tx, &[&with_date]).await.unwrap();
+            tx.commit().await.unwrap();
+            let entries = find_owned_by_invoice(&test.store, TAXPAYER, InvoiceId(3)).await;
+            let entries = entries.unwrap();
+            let dates: Vec<_> = entries.iter().map(|entry| entry.payment_date).collect();
+            assert_eq!(dates, [None, Some(Date::constant(2026, 2, 3))]);
+            let tx = test.store.begin().await.unwrap();
+            let wanted = [(InvoiceId(3), PaymentStatus::Paid)];
+            let last = find_last_with_status(&tx, TAXPAYER, &wanted).await;
+            assert_eq!(last.unwrap(), [with_date]);
+        }
+    }
 }

@@ -32,17 +32,45 @@ pub(super) fn corrects_condition(note: &str, invoice: &str) -> String {
     )
 }
 
-/// The portal id in the reference of a row of the table `invoices`; null if its text is no number. Ids have fewer
-/// digits than the largest number that the databases know.
-const REFERENCED_ID: &str = "CASE WHEN length(invoices.corrects) BETWEEN 1 AND 18 \
-     AND ltrim(invoices.corrects, '0123456789') = '' THEN CAST(invoices.corrects AS bigint) END";
+/// Returns the portal id in the reference of a row of this table; null if its text is no number. Ids have fewer digits
+/// than the largest number that the databases know.
+fn referenced_id_expression(table: &str) -> String {
+    format!(
+        "CASE WHEN length({table}.corrects) BETWEEN 1 AND 18 \
+         AND ltrim({table}.corrects, '0123456789') = '' THEN CAST({table}.corrects AS bigint) END"
+    )
+}
+
+/// Returns the id of the invoice that a credit note in the table `note` corrects; null if it is not stored. Each kind of
+/// reference uses the index of its column.
+pub(super) fn corrected_id_expression(note: &str) -> String {
+    let id_of = |condition: String| {
+        format!(
+            "(SELECT original.id FROM invoices AS original WHERE original.taxpayer_id = {note}.taxpayer_id AND {condition})"
+        )
+    };
+    let by_id = format!(
+        "original.id = {} AND CAST(original.id AS text) = {note}.corrects",
+        referenced_id_expression(note)
+    );
+    format!(
+        "CASE WHEN {} THEN {} WHEN {} THEN {} ELSE {} END",
+        reference_kind_condition(ReferencedBy::Number, note),
+        id_of(format!("original.invoice_no = {note}.corrects")),
+        reference_kind_condition(ReferencedBy::PortalId, note),
+        id_of(by_id),
+        id_of(format!("original.irn_key = {note}.corrects")),
+    )
+}
 
 /// Returns the condition that a row of the table `invoices` is a credit note of an invoice of which nothing is owed and
 /// nothing was paid: its payment status is REJECTED, or it was cancelled before any payment. There is one part for each
 /// kind of reference, so that each uses the index of its column.
 pub(super) fn credits_closed_invoice_condition() -> String {
-    let by_id =
-        format!("credited.id = {REFERENCED_ID} AND CAST(credited.id AS text) = invoices.corrects");
+    let by_id = format!(
+        "credited.id = {} AND CAST(credited.id AS text) = invoices.corrects",
+        referenced_id_expression("invoices")
+    );
     let parts = [
         (ReferencedBy::Irn, "credited.irn_key = invoices.corrects"),
         (

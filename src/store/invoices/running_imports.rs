@@ -15,8 +15,7 @@ pub async fn find_by_batch(
     taxpayer: TaxpayerId,
     batch_no: &str,
 ) -> Result<Option<Import>, StoreError> {
-    let numbers = numbers_with_work(store, taxpayer).await?;
-    let found = imports::find_owned_by_batch(store.reader(), taxpayer, &numbers, batch_no).await?;
+    let found = imports::find_owned_by_batch(store, taxpayer, batch_no).await?;
     Ok(found.filter(|import| import.state() == ImportState::Running))
 }
 

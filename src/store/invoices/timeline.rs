@@ -42,7 +42,7 @@ pub async fn find_owned_by_irn(
     ]))
 }
 
-/// The fields of an event that the timeline shows. The fields from `previous_status` to `differences` are members of
+/// The fields of an event that the timeline shows. The fields from `previous_status` to `payment_date` are members of
 /// the event's data, as JSON texts.
 #[derive(FromQueryResult)]
 struct EventRow {
@@ -56,16 +56,20 @@ struct EventRow {
     reference: Option<String>,
     amount: Option<String>,
     differences: Option<String>,
+    not_submitted: Option<String>,
+    payment_date: Option<String>,
     actor: Option<String>,
 }
 
-const FIELDS_OF_DATA: [&str; 6] = [
+const FIELDS_OF_DATA: [&str; 8] = [
     "previous_status",
     "status",
     "remark",
     "reference",
     "amount",
     "differences",
+    "not_submitted",
+    "payment_date",
 ];
 
 async fn event_entries(
@@ -125,6 +129,8 @@ fn to_event_entry(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, 
         ("reference", json(row.reference)?),
         ("amount", json(row.amount)?),
         ("differences", json(row.differences)?),
+        ("not_submitted", json(row.not_submitted)?),
+        ("payment_date", json(row.payment_date)?),
     ];
     Ok(TimelineEntry {
         at: at.moment(row.at)?,

@@ -13,6 +13,7 @@ use crate::store::Store;
 use crate::store::invoices::list_query::{UNCANCELLED_CONDITION, UNSETTLED_CONDITION};
 use crate::store::invoices::list_sort::DUE_DATE_SQL;
 use crate::store::invoices::owed_condition::still_owed_condition;
+use crate::store::invoices::refunds_due;
 
 words! {
     /// A tab above the list of invoices.
@@ -23,6 +24,7 @@ words! {
         Waiting = "waiting",
         Rejected = "rejected",
         Overdue = "overdue",
+        RefundDue = "refund-due",
         Signed = "signed",
     }
 }
@@ -66,7 +68,8 @@ const TO_SUBMIT_CONDITION: &str = "status IN ('approved', 'paid') AND authority_
 const BY_STATUS: &str = "INDEXED BY invoices_by_taxpayer_id_status_created_at_id ";
 
 impl WorkTab {
-    /// Returns the SQL condition of the tab's invoices; `None` for overdue invoices, which are counted in another way.
+    /// Returns the SQL condition of the tab's invoices; `None` for overdue invoices and for refunds, which are counted in
+    /// another way.
     fn condition(self) -> Option<String> {
         let unsettled = |statuses: &str| {
             format!(
@@ -80,8 +83,17 @@ impl WorkTab {
             Self::Draft => DRAFT_CONDITION.to_owned(),
             Self::ToSubmit => TO_SUBMIT_CONDITION.to_owned(),
             Self::Signed => "status = 'submitted'".to_owned(),
-            Self::Overdue => return None,
+            Self::Overdue | Self::RefundDue => return None,
         })
+    }
+
+    /// Returns the maximum number of rows that are looked at to count the tab's invoices; `None` if it has none.
+    fn looked_at_max(self) -> Option<i64> {
+        match self {
+            Self::Overdue => Some(DUE_LOOKED_AT_MAX),
+            Self::RefundDue => Some(refunds_due::SOURCES_LOOKED_AT_MAX),
+            _ => None,
+        }
     }
 }
 
@@ -94,7 +106,7 @@ static COUNTS: SqlOnce = SqlOnce::new(|dialect| {
         };
         Some(format!(
             "SELECT '{tab}' AS tab, (SELECT COUNT(*) FROM (SELECT 1 FROM invoices {index}\
-             WHERE taxpayer_id = $1 AND {condition} LIMIT $2) AS part) AS invoices"
+             WHERE taxpayer_id = $1 AND {condition} LIMIT $2) AS part) AS invoices, CAST(0 AS bigint) AS looked_at"
         ))
     };
     let was_due = format!(
@@ -103,13 +115,15 @@ static COUNTS: SqlOnce = SqlOnce::new(|dialect| {
     );
     let overdue = format!(
         "SELECT 'overdue' AS tab, (SELECT COUNT(*) FROM ({was_due}) AS part \
-         WHERE payment_status NOT IN ('PAID', 'REJECTED') AND {}) AS invoices",
+         WHERE payment_status NOT IN ('PAID', 'REJECTED') AND {}) AS invoices, \
+         (SELECT COUNT(*) FROM ({was_due}) AS part) AS looked_at",
         still_owed_condition("part")
     );
-    let looked_at =
-        format!("SELECT '' AS tab, (SELECT COUNT(*) FROM ({was_due}) AS part) AS invoices");
+    let [refunds, looked_at] = refunds_due::count_sql();
+    let refund_due =
+        format!("SELECT 'refund-due' AS tab, {refunds} AS invoices, {looked_at} AS looked_at");
     let counts = WorkTab::ALL.iter().filter_map(count);
-    let all: Vec<_> = counts.chain([overdue, looked_at]).collect();
+    let all: Vec<_> = counts.chain([overdue, refund_due]).collect();
     all.join(" UNION ALL ")
 });
 
@@ -126,26 +140,21 @@ pub async fn count(
     let statement = Statement::from_sql_and_values(backend, COUNTS.get(backend), values);
     let rows = store.reader().query_all_raw(statement).await?;
     let mut counts = Vec::with_capacity(WorkTab::ALL.len());
-    let mut is_cut = false;
     for row in rows {
-        let (name, count): (String, i64) = (row.try_get("", "tab")?, row.try_get("", "invoices")?);
-        if name.is_empty() {
-            is_cut = count == DUE_LOOKED_AT_MAX;
-            continue;
-        }
+        let name: String = row.try_get("", "tab")?;
+        let count: i64 = row.try_get("", "invoices")?;
+        let looked_at: i64 = row.try_get("", "looked_at")?;
         let at = RowRef {
             table: "invoices",
             id: "tab",
         };
+        let tab: WorkTab = at.parse(&name)?;
         let count = count.unsigned_abs();
         counts.push(TabCount {
-            tab: at.parse(&name)?,
+            tab,
             count: count.min(max),
-            is_more: count > max,
+            is_more: count > max || tab.looked_at_max() == Some(looked_at),
         });
-    }
-    for overdue in counts.iter_mut().filter(|one| one.tab == WorkTab::Overdue) {
-        overdue.is_more |= is_cut;
     }
     counts.sort_by_key(|one| one.tab);
     Ok(counts)
@@ -277,7 +286,7 @@ mod tests {
                 .collect();
             assert_eq!(
                 found.join(", "),
-                "attention 2, draft 2, to-submit 3, waiting 1, rejected 2, overdue 0, signed 1"
+                "attention 2, draft 2, to-submit 3, waiting 1, rejected 2, overdue 0, refund-due 0, signed 1"
             );
             for (max, drafts, to_submit) in [(10, 1, 2), (0, 0, 0)] {
                 let late = count_late(&test.store, TaxpayerId(7), days, max).await;

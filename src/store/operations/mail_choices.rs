@@ -31,7 +31,7 @@ impl ActiveModelBehavior for ActiveModel {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailChoice {
     /// The person gets the mails.
-    Told,
+    Sent,
     MutedUntil(Timestamp),
     Never,
 }
@@ -48,7 +48,7 @@ pub async fn set_choices(
     let tx = store.begin().await?;
     for (topic, choice) in choices {
         let until = match choice {
-            MailChoice::Told => {
+            MailChoice::Sent => {
                 let key = (person.to_string(), topic.to_string());
                 Entity::delete_by_id(key).exec(&tx).await?;
                 continue;

@@ -130,6 +130,44 @@ async fn where_nothing_else_is_well_formed_the_header_decides(world: &World) {
 }
 
 #[on_sqlite]
+async fn a_header_with_another_taxpayer_than_the_irn_is_told(world: &World) {
+    let one = world.taxpayer().await;
+    let other = world.taxpayer().await;
+    let no = documents::invoice_no();
+    let body = submission(&one, &no);
+    let run = format!("/v1/app/invoices/{}/run", irn(&one, &no));
+    let told = |reason: &str| {
+        format!(
+            "x-taxpayer-id {} is ignored: the call acts for taxpayer {}, {reason}",
+            other.id, one.id
+        )
+    };
+    let integrator = world.integrator();
+    for (caller, header, expected) in [
+        (
+            &*integrator,
+            other.id,
+            told("whom the IRN or the body names"),
+        ),
+        (&*one, other.id, told("to which the key belongs")),
+        (&*integrator, one.id, String::new()),
+    ] {
+        for request in [
+            caller.request("POST", SUBMIT).json(&body),
+            caller.request("GET", &run),
+        ] {
+            let answer = Answer::to(request.header("x-taxpayer-id", header)).await;
+            let warnings = answer.expect_status(200).warnings();
+            let lines = warnings.lines();
+            let about_header: String = lines
+                .filter(|line| line.starts_with("x-taxpayer-id"))
+                .collect();
+            assert_eq!(about_header, expected);
+        }
+    }
+}
+
+#[on_sqlite]
 async fn a_taxpayer_that_names_another_gets_a_fault_on_that_field(world: &World) {
     let one = world.taxpayer().await;
     let other = world.taxpayer().await;

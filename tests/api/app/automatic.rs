@@ -2,7 +2,7 @@
 //! signed one.
 
 use serde_json::{Value, json};
-use testkit::documents::{invoice, submission};
+use testkit::documents::{invoice, submission, update};
 use testkit::edit::without;
 use testkit::patience::eventually;
 use testkit::roles::Taxpayer;
@@ -103,10 +103,46 @@ async fn an_invoice_that_cannot_be_submitted_is_approved_all_the_same(world: &Wo
         .await
         .expect_status(200);
     assert_eq!(answer.data()["status"], "approved");
+    let timeline = taxpayer.timeline(&stored["id"]).await.expect_status(200);
+    let entries = timeline.data()["entries"].as_array().unwrap();
+    let reason = entries.last().unwrap()["detail"]["not_submitted"].to_string();
     for words in ["not submitted", "invoice_lines.0.product_category"] {
         let warnings = answer.warnings();
         assert!(warnings.contains(words), "{warnings}");
     }
+    assert!(
+        reason.contains("invoice_lines.0.product_category"),
+        "who reads no warnings finds the reason here: {reason}"
+    );
+}
+
+/// An update mends the invoice, but nobody has approved what it now says.
+#[on_sqlite]
+async fn an_update_of_an_approved_invoice_says_that_it_is_not_submitted(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let warning = "approved, but not submitted";
+    let bare = without(&invoice(), "invoice_lines.0.product_category");
+    let stored = taxpayer.invoice(&bare).await;
+    taxpayer
+        .set_status(&stored, "approved")
+        .await
+        .expect_status(200);
+    let mended = update(&stored);
+    let silent = taxpayer.update(&mended).await.expect_status(200);
+    assert!(
+        !silent.warnings().contains(warning),
+        "no setting asks for it"
+    );
+    set(world, &taxpayer, &json!({ "submit_after_approval": true })).await;
+    let told = taxpayer.update(&mended).await.expect_status(200);
+    assert_eq!(told.data()["status"], "approved");
+    let warnings = told.warnings();
+    assert!(warnings.contains(warning), "{warnings}");
+    taxpayer
+        .set_status(&stored, "approved")
+        .await
+        .expect_status(200);
+    wait_for_status(&taxpayer, &stored, "submitted").await;
 }
 
 #[each_database]

@@ -53,17 +53,17 @@ async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World)
         .submit(&submission(&other, &no))
         .await
         .expect_status(200);
-    for irn in [
-        unsigned,
-        irn(&other, &no),
-        "nonsense".to_owned(),
-        irn(&taxpayer, "NEVERSEEN"),
+    let not_submitted =
+        "Invoice not found at the authority: it is stored here, but was not submitted";
+    for (irn, message) in [
+        (unsigned, not_submitted),
+        (irn(&other, &no), "Invoice not found"),
+        ("nonsense".to_owned(), "Invoice not found"),
+        (irn(&taxpayer, "NEVERSEEN"), "Invoice not found"),
     ] {
         let answer = taxpayer.app().confirm(&irn).await;
-        assert_eq!(
-            answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(),
-            "Invoice not found"
-        );
+        let answer = answer.expect_refusal(404, "INVOICE_NOT_FOUND");
+        assert_eq!(answer.message(), message, "{irn}");
     }
 }
 

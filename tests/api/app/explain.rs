@@ -485,6 +485,13 @@ async fn every_refusal_of_the_authority_is_explained(world: &World) {
         (&json!("8471.30"), &json!("authority"))
     );
     assert_eq!(refused.faulty_paths(), ["invoice_line.0.hsn_code"]);
+    let run = app.run(&irn(&taxpayer, &no)).await.expect_status(200);
+    assert_eq!(run.data()["state"], json!("refused"));
+    assert_eq!(
+        run.data()["explanations"],
+        refused.body["explanations"],
+        "who did not wait reads the same reasons"
+    );
 
     let no = documents::invoice_no();
     app.submit(&submission(&taxpayer, &no))

@@ -41,6 +41,7 @@ async fn a_run_shows_its_steps(world: &World) {
             "asked_by",
             "attempt",
             "deadline_at",
+            "explanations",
             "irn",
             "last_error",
             "next_attempt_at",
@@ -57,6 +58,7 @@ async fn a_run_shows_its_steps(world: &World) {
         (&run["operation"], &run["state"]),
         (&json!("submit"), &json!("succeeded"))
     );
+    assert_eq!(run["explanations"], json!([]));
     let steps: Vec<_> = outcomes(run).into_iter().map(|(step, _)| step).collect();
     insta::assert_snapshot!(steps.join(", "), @r#"
             irn-check, data-check, sign, confirm
@@ -112,8 +114,20 @@ async fn an_irn_without_a_run_has_none_to_show(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;
     let no = documents::invoice_no();
-    let answer = taxpayer.app().run(&irn(&taxpayer, &no)).await;
-    answer.expect_refusal(404, "RUN_NOT_FOUND");
+    let stored = taxpayer.invoice(&documents::invoice()).await;
+    let stored = stored["irn"].as_str().unwrap();
+    for (irn, sentence) in [
+        (irn(&taxpayer, &no), "No invoice with this IRN is stored"),
+        (
+            stored.to_owned(),
+            "The invoice is stored, but was not submitted",
+        ),
+    ] {
+        let answer = taxpayer.app().run(&irn).await;
+        let answer = answer.expect_refusal(404, "RUN_NOT_FOUND");
+        let message = answer.message();
+        assert!(message.starts_with(sentence), "{irn}: {message}");
+    }
     other
         .app()
         .submit(&submission(&other, &no))

@@ -75,7 +75,8 @@ async fn what_cannot_be_transmitted_is_refused_with_a_code_of_its_own(world: &Wo
         .app()
         .transmit(unsigned["irn"].as_str().unwrap())
         .await;
-    answer.expect_refusal(500, "INVOICE_NOT_SIGNED");
+    let answer = answer.expect_refusal(500, "INVOICE_NOT_SIGNED");
+    assert_eq!(answer.body["retryable"], json!(false), "{}", answer.text);
     let unknown = taxpayer.app().transmit(&irn(&taxpayer, "NEVERSEEN")).await;
     assert_eq!(
         unknown.expect_refusal(404, "INVOICE_NOT_FOUND").message(),
@@ -98,6 +99,32 @@ async fn what_cannot_be_transmitted_is_refused_with_a_code_of_its_own(world: &Wo
             .faulty_paths(),
         ["irn"]
     );
+}
+
+#[on_sqlite(ALONE)]
+async fn an_invoice_that_is_being_signed_is_transmitted_later(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let app = taxpayer.app();
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let irn = invoice["irn"].as_str().unwrap();
+    let alone = json!({ "irn": irn });
+    let outage = FaultOrder::new(FaultKind::ServerError)
+        .on(Operation::IrnValidate)
+        .times(1_000_000);
+    world.authority.add_fault(outage).unwrap();
+    app.submit_async(&alone).await.expect_status(202);
+    let answer = app.transmit(irn).await;
+    let answer = answer.expect_refusal(500, "INVOICE_NOT_SIGNED");
+    assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
+    assert_ne!(answer.header("retry-after"), "");
+    assert!(
+        answer.message().contains("its submission is under way"),
+        "{}",
+        answer.message()
+    );
+    world.authority.clear_faults();
+    app.submit_to_the_end(&alone).await.expect_status(200);
+    app.transmit(irn).await.expect_status(200);
 }
 
 #[on_sqlite(ALONE)]

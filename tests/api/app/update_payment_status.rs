@@ -331,16 +331,16 @@ async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World)
     let other = world.taxpayer().await;
     let unsigned = taxpayer.invoice(&documents::invoice()).await;
     let (_, of_other) = signed(&other).await;
-    for irn in [
-        unsigned["irn"].as_str().unwrap(),
-        &of_other,
-        &irn(&taxpayer, "NEVERSEEN"),
+    let not_submitted =
+        "Invoice not found at the authority: it is stored here, but was not submitted";
+    for (irn, message) in [
+        (unsigned["irn"].as_str().unwrap(), not_submitted),
+        (of_other.as_str(), "Invoice not found"),
+        (irn(&taxpayer, "NEVERSEEN").as_str(), "Invoice not found"),
     ] {
         let answer = taxpayer.app().set_payment_status(irn, "PAID").await;
-        assert_eq!(
-            answer.expect_refusal(404, "INVOICE_NOT_FOUND").message(),
-            "Invoice not found"
-        );
+        let answer = answer.expect_refusal(404, "INVOICE_NOT_FOUND");
+        assert_eq!(answer.message(), message, "{irn}");
     }
     assert_eq!(held(world, &of_other), ("PENDING", 0));
     let stranger = world.new_integrator().await.app();

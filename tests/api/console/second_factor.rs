@@ -162,7 +162,7 @@ async fn before_the_code_no_page_opens(world: &World) {
         let tokens = [("csrf", csrf.as_str()), ("once", "1")];
         let fields = [
             ("code", "1"),
-            ("present", "1"),
+            ("current", "1"),
             ("new", "1"),
             ("again", "1"),
         ];
@@ -563,8 +563,8 @@ async fn who_gets_in_is_changed_only_with_password_and_code(world: &World) {
         .map(Into::into)
         .into()
     );
-    let confirm = async |present: &str, code: &str| {
-        let fields = [("present", present), ("code", code), ("next", "/dashboard")];
+    let confirm = async |current: &str, code: &str| {
+        let fields = [("current", current), ("code", code), ("next", "/dashboard")];
         account.owner.submit("/account/confirm", &fields).await
     };
     account
@@ -623,7 +623,7 @@ async fn nobody_resets_its_own_second_factor(world: &World) {
         .submit(&reset, &[("reason", "lost phone")])
         .await
         .expect(409)
-        .shows("Nobody resets its own");
+        .shows("Nobody can reset their own");
     let account = Account::new(world).await;
     let own = world
         .number(&format!(
@@ -636,7 +636,7 @@ async fn nobody_resets_its_own_second_factor(world: &World) {
         .post(&reset, &[])
         .await
         .expect(409)
-        .shows("Nobody resets its own");
+        .shows("Nobody can reset their own");
     person
         .with_password(world)
         .await

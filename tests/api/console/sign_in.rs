@@ -83,21 +83,21 @@ async fn a_new_password_needs_the_present_one_and_is_not_a_common_one(world: &Wo
         browser.sign_in(&email, OWN).await.leads_to(&home);
     }
     let new = "another four plain words";
-    let change = async |present, new| {
+    let change = async |current, new| {
         visitor
             .submit(
                 "/account/password",
-                &[("present", present), ("new", new), ("again", new)],
+                &[("current", current), ("new", new), ("again", new)],
             )
             .await
     };
-    for (present, new, said) in [
+    for (current, new, said) in [
         (OWN, "too short", "12 characters"),
         (OWN, "Password1234!", "everybody tries first"),
-        (OWN, OWN, "is the present one"),
+        (OWN, OWN, "is the current one"),
         ("a few easy word", new, "is not right"),
     ] {
-        change(present, new).await.expect(422).shows(said);
+        change(current, new).await.expect(422).shows(said);
     }
     change(OWN, new).await.leads_to(&home);
     other.get(&home).await.expect(303);
@@ -115,11 +115,11 @@ async fn the_present_password_is_the_one_of_this_account(world: &World) {
         .leads_to("/dashboard/taxpayers");
     contact_with(world, &email, OWN).await;
     let new = "another four plain words";
-    let change = async |present: &str| {
+    let change = async |current: &str| {
         visitor
             .submit(
                 "/account/password",
-                &[("present", present), ("new", new), ("again", new)],
+                &[("current", current), ("new", new), ("again", new)],
             )
             .await
     };

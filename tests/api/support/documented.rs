@@ -144,7 +144,8 @@ impl Document {
     }
 
     fn faults(&self, place: String, schema: &Value, answer: &Answer) -> Vec<String> {
-        if !media_type(answer).ends_with("json") {
+        let media_type = media_type(answer);
+        if media_type != "application/json" && !media_type.ends_with("+json") {
             return Vec::new();
         }
         let validator = self.validator_at(place, schema);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
-use testkit::edit::without;
+use testkit::edit::{with, without};
 use testkit::roles::BATCHES;
 
 use crate::support::world::World;
@@ -28,19 +28,39 @@ async fn a_batch_tells_what_became_of_each_item(world: &World) {
             "batch_no": answer.data()["batch_no"], "created": 1, "duplicates": 1, "failed": 2,
             "items": [
                 { "index": 0, "invoice_no": new["invoice_no"], "outcome": "created", "id": id, "irn": irn,
-                  "errors": null },
+                  "errors": null, "warnings": [] },
                 { "index": 1, "invoice_no": new["invoice_no"], "outcome": "duplicate", "id": id, "irn": irn,
-                  "duplicate": "identical", "errors": null },
+                  "duplicate": "identical", "errors": null, "warnings": [] },
                 { "index": 2, "invoice_no": bad["invoice_no"], "outcome": "failed", "id": null, "irn": null,
                   "errors": {
                       "currency": ["The currency field is required."],
                       "due_date": ["The due_date field is required."],
-                  } },
+                  }, "warnings": [] },
                 { "index": 3, "invoice_no": null, "outcome": "failed", "id": null, "irn": null,
-                  "errors": { "invoice": ["The invoice must be an object."] } },
+                  "errors": { "invoice": ["The invoice must be an object."] }, "warnings": [] },
             ],
         })
     );
+}
+
+/// The header has room for the warnings of ten invoices.
+#[each_database]
+async fn a_batch_keeps_the_warnings_of_each_item(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let odd = || with(&documents::invoice(), "colour", json!("red"));
+    let sent: Vec<_> = (0..12).map(|_| odd()).collect();
+    let answer = taxpayer.create_batch(&sent).await.expect_status(201);
+    let told = answer.warnings();
+    assert!(told.contains("invoices.9: unknown field: colour"), "{told}");
+    assert!(!told.contains("invoices.10:"), "{told}");
+    let rest = "2 more of the invoices have warnings: the batch has those of each";
+    assert!(told.contains(rest), "{told}");
+    let batch = taxpayer.created_batch(&answer).await;
+    let items = batch["items"].as_array().unwrap();
+    assert_eq!(items.len(), 12);
+    for item in items {
+        assert_eq!(item["warnings"], json!(["unknown field: colour"]));
+    }
 }
 
 #[each_database]

@@ -182,6 +182,72 @@ async fn a_credit_note_for_a_part_refers_to_its_invoice(world: &World) {
     assert_eq!(plan(nothing.data()), ["none 0"]);
 }
 
+#[each_database]
+async fn an_invoice_shows_what_became_of_it(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = two_lines();
+    let stored = signed(&taxpayer, &body).await;
+    let path = |id: &Value| format!("{INVOICES}/{id}?include=credits");
+    let before = taxpayer.get(&path(&stored["id"])).await;
+    let before = before.expect_status(200);
+    assert_eq!(
+        before.data()["credits"],
+        json!({
+            "credited_amount": 0, "left_to_pay": exact("1182.50"), "credit_notes": [], "corrections": [],
+            "original": null,
+        })
+    );
+    let fewer = with(&body, "invoice_lines.0.quantity", json!(1));
+    let started = correct(&taxpayer, &stored, "", &fewer).await;
+    let started = started.expect_status(202);
+    let done = wait_for(&taxpayer, started.header("location"), "done").await;
+    let note = &done["documents"][0];
+    let credits = json!({
+        "credited_amount": exact("537.50"), "left_to_pay": exact("645.00"),
+        "credit_notes": [{
+            "id": note["id"], "invoice_no": note["invoice_no"], "irn": note["irn"], "currency": "NGN",
+            "amount": exact("537.50"), "signed": true,
+        }],
+        "corrections": [{
+            "correction_no": done["correction_no"], "state": "done", "reason": null, "replacement": null,
+        }],
+        "original": null,
+    });
+    let after = taxpayer.get(&path(&stored["id"])).await;
+    let after = after.expect_status(200);
+    assert_eq!(after.data()["credits"], credits);
+    assert_ne!(after.header("etag"), before.header("etag"));
+    let by_irn = json!({ "unique_no": stored["irn"], "unique_no_type": "IRN" });
+    let by_irn_path = format!("{INVOICES}/get-by-unique-no?include=credits");
+    let found = taxpayer.send("POST", &by_irn_path, &by_irn).await;
+    assert_eq!(found.expect_status(200).data()["credits"], credits);
+    let read = taxpayer.get(&path(&note["id"])).await.expect_status(200);
+    assert_eq!(
+        read.data()["credits"]["original"],
+        json!({ "id": stored["id"], "irn": stored["irn"] })
+    );
+    // A change depends on the invoice alone.
+    let part = json!({ "status": "partial", "amount": 45, "remark": "as agreed" });
+    let part = with(&part, "unique_no", stored["irn"].clone());
+    let part = with(&part, "unique_no_type", json!("IRN"));
+    let request = taxpayer.request("PATCH", &format!("{INVOICES}/update-payment-status"));
+    let request = request.header("if-match", after.header("etag"));
+    Answer::to(request.json(&part)).await.expect_status(200);
+    let dearer = with(&body, "invoice_lines.0.unit_price", json!(600));
+    let started = correct(&taxpayer, &stored, "", &dearer).await;
+    let started = started.expect_status(202);
+    let done = wait_for(&taxpayer, started.header("location"), "done").await;
+    let last = taxpayer.get(&path(&stored["id"])).await.expect_status(200);
+    let credits = &last.data()["credits"];
+    let left_to_pay = credits["left_to_pay"].to_string();
+    assert!(left_to_pay.starts_with("-45"), "{left_to_pay}");
+    assert_eq!(
+        credits["corrections"][0]["replacement"],
+        done["documents"][1]
+    );
+    assert_eq!(credits["credit_notes"].as_array().unwrap().len(), 2);
+}
+
 #[each_database(ALONE)]
 async fn a_replacement_is_created_after_the_credit_note_is_signed(world: &World) {
     let taxpayer = world.taxpayer().await;

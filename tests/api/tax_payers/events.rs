@@ -147,6 +147,34 @@ async fn a_reader_goes_on_where_it_stopped(world: &World) {
         *end.data(),
         json!({ "events": [], "next_after": after, "has_more": false })
     );
+    assert_eq!(end.warnings(), "");
+}
+
+#[each_database]
+async fn a_position_beyond_the_end_of_the_log_is_told(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let last = taxpayer.events().await.len();
+    let feed = async |after: usize| {
+        taxpayer
+            .get(&format!("{EVENTS}?after={after}"))
+            .await
+            .expect_status(200)
+    };
+    assert_eq!(feed(0).await.warnings(), "");
+    assert_eq!(feed(last).await.warnings(), "");
+    let beyond = last + 1;
+    let answer = feed(beyond).await;
+    assert_eq!(
+        answer.warnings(),
+        format!(
+            "after is {beyond}, but the log ends at {last}: events up to {beyond} would be skipped; \
+             read again from a position that the log has"
+        )
+    );
+    assert_eq!(
+        *answer.data(),
+        json!({ "events": [], "next_after": beyond, "has_more": false })
+    );
 }
 
 #[each_database]

@@ -250,6 +250,24 @@ async fn points_that_may_stand_between_thousands_are_told(world: &World) {
     }
 }
 
+#[on_sqlite]
+async fn the_event_of_an_import_names_it_and_its_batch_keeps_the_warnings(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let odd = with(&invoice(), "colour", json!("red"));
+    let made = import(&taxpayer, "", "application/x-ndjson", odd.to_string()).await;
+    let made = made.expect_status(201);
+    let events = taxpayer.events().await;
+    let ended = events.last().unwrap();
+    assert_eq!(ended["type"], "invoice.batch-completed");
+    for name in ["batch_no", "import_no"] {
+        assert_eq!(ended["data"][name], made.data()[name], "{name}");
+    }
+    let batch = taxpayer.created_batch(&made).await;
+    let warnings = &batch["items"][0]["warnings"];
+    assert_eq!(*warnings, made.data()["items"][0]["warnings"]);
+    assert!(warnings.to_string().contains("colour"), "{warnings}");
+}
+
 #[each_database]
 async fn a_preview_changes_nothing_and_foresees_duplicates(world: &World) {
     let taxpayer = world.taxpayer().await;

@@ -84,6 +84,19 @@ async fn a_large_file_is_imported_in_the_background_and_once(world: &World) {
         ]
     );
     let batch_no = done["batch_no"].as_str().unwrap();
+    let path_of_batch = format!("/v1/tax-payers/invoices/batches/{batch_no}");
+    let read = taxpayer.get(&path_of_batch).await;
+    let read = read.expect_refusal(404, "BATCH_NOT_FOUND");
+    let import_no = done["import_no"].as_str().unwrap();
+    assert!(read.message().contains(import_no), "{}", read.message());
+    let newest = taxpayer
+        .get("/v1/tax-payers/events?after=900&limit=1000")
+        .await;
+    let newest = newest.expect_status(200);
+    let ended = newest.data()["events"].as_array().unwrap().last().unwrap();
+    assert_eq!(ended["type"], "invoice.batch-completed");
+    assert_eq!(ended["data"]["batch_no"], batch_no);
+    assert_eq!(ended["data"]["import_no"], import_no);
     let batch = taxpayer
         .list_invoices(&format!("?batch_no={batch_no}"))
         .await;

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::edit::{exact, with, without};
-use testkit::roles::Taxpayer;
+use testkit::roles::{Taxpayer, UPDATE_PAYMENT};
 use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
@@ -223,6 +223,69 @@ async fn the_payment_event_tells_the_running_amount(world: &World) {
     ] {
         assert!(is_amount(&last[name], amount), "{name}: {last}");
     }
+}
+
+#[each_database]
+async fn the_day_of_a_payment_is_kept_and_notified_if_it_was_sent(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = over_a_hundred(&taxpayer).await;
+    for date in [Some("2026-02-03"), Some("2000-01-01"), None] {
+        let body = match date {
+            Some(date) => with(&part(&invoice, "1"), "payment_date", json!(date)),
+            None => part(&invoice, "1"),
+        };
+        taxpayer.pay(&body).await.expect_status(200);
+        let whole = taxpayer.invoice_with_ledger(&invoice).await;
+        let entry = whole["ledger"]["entries"].as_array().unwrap().last();
+        assert_eq!(entry.unwrap()["payment_date"], json!(date));
+        let events = taxpayer.events().await;
+        let data = &events.last().unwrap()["data"];
+        assert_eq!(
+            data.get("payment_date"),
+            date.map(|date| json!(date)).as_ref()
+        );
+    }
+    for date in [
+        json!("9999-01-01"),
+        json!("1999-12-31"),
+        json!("soon"),
+        json!(3),
+    ] {
+        let body = with(&part(&invoice, "1"), "payment_date", date);
+        taxpayer.pay(&body).await.expect_faults(&["payment_date"]);
+    }
+    let paid = with(
+        &payment(&invoice, "paid"),
+        "payment_date",
+        json!("2026-02-04"),
+    );
+    taxpayer.pay(&paid).await.expect_status(200);
+    let whole = taxpayer.invoice_with_ledger(&invoice).await;
+    let entry = whole["ledger"]["entries"].as_array().unwrap().last();
+    assert_eq!(entry.unwrap()["payment_date"], json!("2026-02-04"));
+}
+
+#[on_sqlite]
+async fn a_repeated_payment_of_another_day_is_another_request(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = over_a_hundred(&taxpayer).await;
+    let key = format!("paid-{}", invoice["id"]);
+    let on = |date: &str| with(&part(&invoice, "5"), "payment_date", json!(date));
+    let first = on("2026-02-03");
+    for _ in 0..2 {
+        let paid = taxpayer
+            .send_keyed(&key, "PATCH", UPDATE_PAYMENT, &first)
+            .await;
+        paid.expect_status(200);
+    }
+    let other = on("2026-02-04");
+    let refused = taxpayer
+        .send_keyed(&key, "PATCH", UPDATE_PAYMENT, &other)
+        .await;
+    refused.expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
+    let whole = taxpayer.invoice_with_ledger(&invoice).await;
+    let paid = &whole["ledger"]["amount_paid"];
+    assert!(is_amount(paid, "5"), "{paid}");
 }
 
 #[each_database]

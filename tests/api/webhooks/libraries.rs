@@ -1,5 +1,5 @@
-//! Our deliveries before the libraries that receivers verify with. `scripts/test` installs them below the build's
-//! directory where it can; where they are not, nothing is verified and that is said.
+//! Our deliveries before the examples of docs/api.md and the libraries that they use. `scripts/test` installs these
+//! below the build's directory where it can; where they are not, nothing is verified and that is said.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -107,6 +107,24 @@ fn forged(one: &Received) -> [Received; 4] {
     forged
 }
 
+/// A delivery without one of its headers, or with a malformed signature, as anybody may send it.
+fn malformed(one: &Received, secret: &str) -> Vec<(Value, bool)> {
+    let without = ["webhook-id", "webhook-timestamp", "webhook-signature"].map(|header| {
+        let mut delivery = case(one, secret, false);
+        delivery.0["headers"]
+            .as_object_mut()
+            .unwrap()
+            .remove(header);
+        delivery
+    });
+    let signatures = ["", " ", ",", "v1", "v1,", "v1a", "v1a,", "v1a,!"].map(|signature| {
+        let mut delivery = case(one, secret, false);
+        delivery.0["headers"]["webhook-signature"] = json!(signature);
+        delivery
+    });
+    without.into_iter().chain(signatures).collect()
+}
+
 async fn next(taxpayer: &Taxpayer, receiver: &Receiver) -> Received {
     let before = receiver.received_notifications().len();
     taxpayer.invoice(&documents::invoice()).await;
@@ -149,6 +167,9 @@ async fn deliveries_are_verified_by_the_libraries_of_the_standard(world: &World)
     cases.extend([&first, &second, &public_key].map(|secret| case(&one, secret, true)));
     for forged in &forged(&one) {
         cases.extend([&second, &public_key].map(|secret| case(forged, secret, false)));
+    }
+    for secret in [&second, &public_key] {
+        cases.extend(malformed(&one, secret));
     }
 
     let last = integrator.rotate_secret(taxpayer.id).await;

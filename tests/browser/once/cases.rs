@@ -484,7 +484,7 @@ pub(super) fn account_cases(taxpayer: i64) -> Vec<Case> {
 /// ends the session.
 pub(super) fn own_account_cases() -> [Case; 3] {
     let passwords =
-        format!("present={PASSWORD}&new=four more plain words&again=four more plain words");
+        format!("current={PASSWORD}&new=four more plain words&again=four more plain words");
     [
         case(
             "/account/sessions",

@@ -41,7 +41,7 @@ impl TaxpayerCommand for CreateBatch {
     /// The batch is refused as a whole only if the account may not create invoices. Otherwise each item succeeds or
     /// fails alone.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Batch, Refusal> {
-        create_batch(uow, &self.0).map(|created| created.batch)
+        create_batch(uow, &self.0, None).map(|created| created.batch)
     }
 }
 
@@ -59,10 +59,12 @@ pub(super) fn faultless_drafts(candidates: &[BatchCandidate]) -> impl Iterator<I
         .filter_map(|candidate| candidate.draft.as_deref().ok())
 }
 
-/// Creates the invoices of a batch, stores the batch and emits its event.
+/// Creates the invoices of a batch, stores the batch and emits its event. `import_no` is the number of the import if
+/// the invoices come from a file.
 pub(super) fn create_batch(
     uow: &mut UnitOfWork,
     candidates: &[BatchCandidate],
+    import_no: Option<&str>,
 ) -> Result<CreatedBatch, Refusal> {
     let batch_no = batch::draw_batch_number(uow.now, &mut clock::system_rng());
     let results = create_items(uow, &batch_no, candidates)?.into_iter();
@@ -73,12 +75,15 @@ pub(super) fn create_batch(
         items,
         created_at: uow.now,
     };
-    let data = json!({
+    let mut data = json!({
         "batch_no": batch.batch_no,
         "created": batch.count(ItemOutcome::Created),
         "duplicates": batch.count(ItemOutcome::Duplicate),
         "failed": batch.count(ItemOutcome::Failed),
     });
+    if let Some(import_no) = import_no {
+        data["import_no"] = json!(import_no);
+    }
     uow.emit(EventKind::InvoiceBatchCompleted, None, &data);
     uow.writes.batches.push(batch.clone());
     Ok(CreatedBatch { batch, faults })
@@ -94,7 +99,9 @@ pub(super) fn create_items(
         .check_may_create_invoices(uow.verification)?;
     let mut items = Vec::with_capacity(candidates.len());
     for candidate in candidates {
-        items.push(create_item(uow, batch_no, candidate));
+        let DocumentResult { item, faults } = create_item(uow, batch_no, candidate);
+        let item = item.with_warnings(&candidate.warnings);
+        items.push(DocumentResult { item, faults });
     }
     Ok(items)
 }

@@ -314,14 +314,10 @@ fn check_earlier_corrections(uow: &UnitOfWork, original: InvoiceId) -> Result<()
                 known.correction_no
             )));
         }
-        let replaced = known
-            .documents
-            .iter()
-            .find(|document| document.kind == DocumentPurpose::Replacement && document.is_signed);
-        if let Some(replaced) = replaced {
+        if let Some(replacement) = known.signed_replacement() {
             return Err(Refusal::NotCorrectable(format!(
                 "This invoice was replaced by {}. Correct that one.",
-                replaced.invoice_no
+                replacement.invoice_no
             )));
         }
     }

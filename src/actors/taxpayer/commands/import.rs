@@ -124,7 +124,8 @@ impl TaxpayerCommand for ImportInvoices {
                 is_new: false,
             });
         }
-        let CreatedBatch { batch, faults } = create_batch(uow, &self.candidates)?;
+        let import_no = Some(self.file.import_no.as_str());
+        let CreatedBatch { batch, faults } = create_batch(uow, &self.candidates, import_no)?;
         for (document, item) in self.file.documents.iter().zip(&batch.items) {
             let created = item.id.filter(|_| item.outcome == ItemOutcome::Created);
             let invoice = created.and_then(|id| uow.invoices.find_by_id(id));
@@ -191,6 +192,7 @@ impl TaxpayerCommand for ImportPiece {
             let counts = import.counts;
             let data = json!({
                 "batch_no": import.batch_no,
+                "import_no": import.import_no,
                 "created": counts.created,
                 "duplicates": counts.duplicates,
                 "failed": counts.failed + counts.unanswered,

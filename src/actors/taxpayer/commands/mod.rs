@@ -79,5 +79,6 @@ pub use steps::{RecordSteps, StepOutcome};
 pub use take_back::{TakePaymentBack, check_not_paid_at_authority};
 pub use update::{
     CancelUnlessCancelled, ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval,
+    SubmissionOfStored,
 };
 pub use webhook::{DisableEndpoint, EnableEndpoint, EnabledEndpoint, RotateSecret, SetWebhook};

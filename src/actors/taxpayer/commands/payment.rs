@@ -1,6 +1,7 @@
 //! Payments of invoices: the ledger entry and the events of a payment. An invoice also takes over a payment status that
 //! was relayed to the authority, or that was signed with the invoice.
 
+use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
@@ -31,11 +32,13 @@ pub struct InvoiceAfterPayment {
     pub warnings: Vec<String>,
 }
 
-/// The texts that the ledger stores with an amount.
+/// The texts and the day that the ledger stores with an amount.
 #[derive(Debug, Default)]
 pub(super) struct PostingNote {
     pub(super) reference: Option<String>,
     pub(super) remark: Option<String>,
+    /// The day of the payment; `None` if none was sent.
+    pub(super) payment_date: Option<Date>,
 }
 
 /// A payment that is ready to be posted to the ledger: the invoice after it, and the workflow status before it.
@@ -78,6 +81,7 @@ impl TaxpayerCommand for ChangePayment {
         let note = PostingNote {
             reference: update.reference.clone(),
             remark: Some(update.remark.clone()),
+            payment_date: update.payment_date,
         };
         let paid_before = start.payment.paid;
         let invoice = post_payment_change(uow, start, update.change, note)?;
@@ -132,13 +136,17 @@ pub(super) fn post_payment(
         note,
     }: PaymentPosting<'_>,
 ) {
-    let extra = json!({
+    let payment_date = note.payment_date.map(|date| date.to_string());
+    let mut extra = json!({
         "amount": posting.amount,
         "reference": note.reference,
         "remark": note.remark,
         "amount_paid": invoice.payment.paid,
         "payable_amount": invoice.payment.payable_as_signed(),
     });
+    if let Some(date) = &payment_date {
+        extra["payment_date"] = json!(date);
+    }
     let sequence = uow.emit_about(EventKind::PaymentStatusUpdated, invoice, extra);
     if invoice.status != previous {
         let extra = json!({ "previous_status": previous });
@@ -148,6 +156,7 @@ pub(super) fn post_payment(
     uow.writes.postings.push(payments::Model {
         reference: note.reference,
         remark: note.remark,
+        payment_date,
         ..entry
     });
     uow.put_invoice(invoice.clone());
@@ -164,6 +173,7 @@ pub(super) fn mark_fully_credited(uow: &mut UnitOfWork, invoice: &Invoice, credi
     let note = PostingNote {
         reference: Some(credit_note.to_owned()),
         remark: Some(CREDITED_REMARK.to_owned()),
+        payment_date: None,
     };
     // Cannot fail: every state of an invoice permits this change.
     let _ = post_payment_change(uow, invoice.clone(), PaymentChange::Rejected, note);
@@ -275,8 +285,8 @@ fn post_relayed_payment(
     relayed: &RelayedPayment,
 ) {
     let note = PostingNote {
-        reference: None,
         remark: relayed.remark.clone(),
+        ..PostingNote::default()
     };
     post_payment(
         uow,

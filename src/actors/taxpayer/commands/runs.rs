@@ -296,12 +296,15 @@ pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Res
             invoice.status.after(Transition::Submit).map(drop)
         }),
         RunPayload::Transmit => {
-            let submission = uow.run(Operation::Submit, &request.irn);
-            let signed = submission.is_some_and(|run| run.state() == RunState::Succeeded);
-            match (signed, submission.is_some() || invoice.is_some()) {
-                (true, _) => Ok(()),
-                (false, true) => Err(Refusal::InvoiceNotSigned),
-                (false, false) => Err(Refusal::InvoiceNotFound),
+            let submission = uow.run(Operation::Submit, &request.irn).map(Run::state);
+            match submission {
+                Some(RunState::Succeeded) => Ok(()),
+                Some(RunState::Running | RunState::Waiting | RunState::Paused) => {
+                    Err(Refusal::SignatureUnderWay)
+                }
+                Some(RunState::Refused | RunState::Cancelled) => Err(Refusal::InvoiceNotSigned),
+                None if invoice.is_some() => Err(Refusal::InvoiceNotSigned),
+                None => Err(Refusal::InvoiceNotFound),
             }
         }
         RunPayload::Report(_) => {

@@ -35,8 +35,8 @@ pub(super) fn post_set_off(
     if !is_each_posted {
         let sum = Amount::sum(parts.iter().map(|part| part.amount)).unwrap_or_default();
         let entry = PostingNote {
-            reference: None,
             remark: Some(format!("{SET_OFF_REMARK}: {}{SET_OFF_NOTES}", parts.len())),
+            ..PostingNote::default()
         };
         invoice = post_payment_change(uow, invoice, PaymentChange::Partial(sum), entry)?;
     }
@@ -79,6 +79,7 @@ fn posting_note_about(document: &Invoice) -> PostingNote {
     PostingNote {
         reference: Some(document.invoice_no.clone()),
         remark: Some(SET_OFF_REMARK.to_owned()),
+        payment_date: None,
     }
 }
 
@@ -201,6 +202,7 @@ mod tests {
                     text: invoice.invoice_no,
                 },
                 change,
+                payment_date: None,
                 reference: None,
                 remark: String::new(),
                 unused_amount: None,

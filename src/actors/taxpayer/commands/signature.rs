@@ -44,8 +44,8 @@ fn post_lost_full_payment(uow: &mut UnitOfWork, run: &Run) {
     };
     let payable = invoice.payment.payable_as_signed();
     let note = PostingNote {
-        reference: None,
         remark: Some(format!("Signed over {} {payable}", invoice.currency)),
+        ..PostingNote::default()
     };
     // A refusal is ignored: the invoice was cancelled during the call, so nobody will pay it.
     let _ = post_payment_change(uow, invoice, change, note);

@@ -52,6 +52,7 @@ impl TaxpayerCommand for TakePaymentBack {
         let note = PostingNote {
             reference: take_back.reference.clone(),
             remark: Some(take_back.remark.clone()),
+            payment_date: None,
         };
         post_payment(
             uow,

@@ -30,13 +30,23 @@ pub struct SetStatus {
     pub invoice: InvoiceRef,
     pub status: SettableStatus,
     pub remark: String,
-    /// The submission to start together with an approval; `None` to start none.
+    /// The submission that follows an approval; `None` if none is to follow.
     pub submission: Option<SubmissionAfterApproval>,
+}
+
+/// The submission that follows an approval of an account that submits what is approved.
+#[derive(Debug, Clone)]
+pub enum SubmissionAfterApproval {
+    /// The submission starts together with the approval.
+    Started(SubmissionOfStored),
+    /// The invoice cannot be submitted, for this reason. It is approved all the same, and the event of the approval
+    /// keeps the reason.
+    NotPossible(String),
 }
 
 /// A submission of the stored invoice, made from the invoice as the sender read it.
 #[derive(Debug, Clone)]
-pub struct SubmissionAfterApproval {
+pub struct SubmissionOfStored {
     pub request: RunRequest,
     /// The `updated_at` of the invoice when the sender read it. An invoice that has changed since is not approved.
     pub seen_updated_at: Timestamp,
@@ -63,6 +73,30 @@ pub struct RevisedInvoice {
     pub withdrawn: Vec<Operation>,
 }
 
+impl SubmissionAfterApproval {
+    /// Returns the submission that starts; `None` if the invoice cannot be submitted.
+    pub fn started(&self) -> Option<&SubmissionOfStored> {
+        match self {
+            Self::Started(submission) => Some(submission),
+            Self::NotPossible(_) => None,
+        }
+    }
+
+    /// Returns the reason why the invoice cannot be submitted; `None` if it is submitted.
+    fn obstacle(&self) -> Option<&str> {
+        match self {
+            Self::Started(_) => None,
+            Self::NotPossible(reason) => Some(reason),
+        }
+    }
+}
+
+impl SetStatus {
+    fn started_submission(&self) -> Option<&SubmissionOfStored> {
+        self.submission.as_ref()?.started()
+    }
+}
+
 impl TaxpayerCommand for SetStatus {
     type Output = Invoice;
 
@@ -73,7 +107,7 @@ impl TaxpayerCommand for SetStatus {
         if self.status == SettableStatus::Cancelled {
             wanted.add_invoice_runs();
         }
-        if let Some(submission) = &self.submission {
+        if let Some(submission) = self.started_submission() {
             wanted.add_invoice_with_runs(&submission.request.irn);
             wanted.add_runs_paused_by_operator();
         }
@@ -81,8 +115,7 @@ impl TaxpayerCommand for SetStatus {
 
     fn size(&self) -> CommandSize {
         let document = self
-            .submission
-            .as_ref()
+            .started_submission()
             .and_then(|submission| submission.request.payload.submission());
         document
             .map(|document| CommandSize::for_document(document.as_json()))
@@ -91,7 +124,7 @@ impl TaxpayerCommand for SetStatus {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Invoice, Refusal> {
         let before = uow.invoice(&self.invoice)?;
-        if let Some(submission) = &self.submission
+        if let Some(submission) = self.started_submission()
             && submission.seen_updated_at != before.updated_at
         {
             return Err(Refusal::ChangedDuringApproval);
@@ -106,10 +139,14 @@ impl TaxpayerCommand for SetStatus {
         if self.status == SettableStatus::Cancelled && cancel_runs(uow, &invoice) {
             invoice.authority.status = AuthorityStatus::Pending;
         }
-        let extra = json!({ "previous_status": previous, "remark": self.remark });
+        let mut extra = json!({ "previous_status": previous, "remark": self.remark });
+        let after_approval = self.submission.as_ref();
+        if let Some(reason) = after_approval.and_then(SubmissionAfterApproval::obstacle) {
+            extra["not_submitted"] = json!(reason);
+        }
         uow.emit_about(EventKind::InvoiceStatusUpdated, &invoice, extra);
         uow.put_invoice(invoice.clone());
-        let Some(submission) = &self.submission else {
+        let Some(submission) = self.started_submission() else {
             return Ok(invoice);
         };
         // A refusal is ignored: another submission of this invoice is in progress already, and continues.

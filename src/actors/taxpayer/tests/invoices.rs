@@ -9,7 +9,7 @@ use timing::clock::SystemClock;
 
 use super::{ID, TestTaxpayers, by_number, draft, part, submission};
 use crate::actors::taxpayer::commands::{
-    ChangePayment, CreateInvoice, SetStatus, SubmissionAfterApproval,
+    ChangePayment, CreateInvoice, SetStatus, SubmissionAfterApproval, SubmissionOfStored,
 };
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::invoice::batch::Duplicate;
@@ -132,9 +132,11 @@ async fn an_invoice_that_changed_during_its_approval_is_neither_approved_nor_sub
         stored().await;
         let seen = stored().await;
         let set = async |status, seen_updated_at: Option<Timestamp>| {
-            let submission = seen_updated_at.map(|seen_updated_at| SubmissionAfterApproval {
-                request: submission(seen.irn.as_str(), "as stored"),
-                seen_updated_at,
+            let submission = seen_updated_at.map(|seen_updated_at| {
+                SubmissionAfterApproval::Started(SubmissionOfStored {
+                    request: submission(seen.irn.as_str(), "as stored"),
+                    seen_updated_at,
+                })
             });
             let remark = "fine".to_owned();
             let invoice = by_number("INV-1");

@@ -205,6 +205,7 @@ fn part(number: &str, amount: i64) -> PaymentUpdate {
         invoice: by_number(number),
         change: PaymentChange::Partial(amount.into()),
         unused_amount: None,
+        payment_date: None,
         reference: None,
         remark: "part".into(),
     }

@@ -9,7 +9,6 @@ use serde_json::{Map, json};
 
 use crate::actors::taxpayer::commands::{IfUnchanged, OpenRun};
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::domain::access::caller::Caller;
 use crate::domain::invoice::calculation::Calculation;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -20,8 +19,7 @@ use crate::http::api::app::run_response;
 use crate::http::document_body::{DocumentBody, DocumentCall, DocumentComparison, lone_irn};
 use crate::http::endpoint::{Path, path};
 use crate::http::explain::local_faults;
-use crate::http::extract::acting_taxpayer;
-use crate::http::extract::acting_taxpayer::TaxpayerHint;
+use crate::http::extract::acting_taxpayer::{self, AppCaller};
 use crate::http::extract::body::{Body, JsonObject};
 use crate::http::extract::prefer::Prefer;
 use crate::http::extract::role::NeedsRole;
@@ -37,7 +35,7 @@ use crate::http::state::ApiState;
 use crate::http::views::run::{ReportResult, RunView, SubmissionResult, TransmissionResult};
 
 /// The maximum number of times that one request makes its document from the stored invoice. The document is made again
-/// if the invoice was changed meanwhile. If it was changed even after the last time, the request fails.
+/// if the invoice was changed meanwhile. If the invoice changes after the last time too, the request fails.
 const PREPARATIONS_MAX: usize = 5;
 
 const ACCEPTED_MESSAGE: &str =
@@ -157,17 +155,16 @@ impl FromRequest for SubmitOptions {
 /// with the same IRN joins the existing run.
 async fn submit_invoice(
     state: web::Data<ApiState>,
-    caller: Caller,
+    caller: AppCaller,
     SubmitOptions { prefer, calculates }: SubmitOptions,
-    hint: TaxpayerHint,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
-    let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
-    let names_invoice = lone_irn(&body).is_some().then(|| body.clone());
+    let taxpayer = acting_taxpayer::for_body(&state, caller, &body).await?;
+    let irn_only_body = lone_irn(&body).is_some().then(|| body.clone());
     let prepared = prepare_submission(&state, taxpayer.as_ref(), body, calculates).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    let prepare_again = async || match &names_invoice {
+    let prepare_again = async || match &irn_only_body {
         Some(body) => {
             prepare_submission(&state, Some(&taxpayer), body.clone().into(), calculates).await
         }
@@ -178,6 +175,7 @@ async fn submit_invoice(
     Ok(run_response::submission_response(&state, &run, prefer)
         .await?
         .with_member("calculated", notes.calculation.as_ref())
+        .warn(caller.ignored_header_warning(&taxpayer).as_slice())
         .warn(&notes.warnings))
 }
 
@@ -217,7 +215,7 @@ async fn start_run_and_wait(
             Err(TaxpayerError::Refused(Refusal::InvoiceChanged)) => {
                 prepared = prepare_again().await?;
             }
-            done => return Ok((done?, notes)),
+            result => return Ok((result?, notes)),
         }
     }
     Err(Refusal::ChangedDuringPreparation.into())
@@ -258,12 +256,12 @@ async fn prepare_submission(
     // The document is compared as the form has read it: with the taxes that the form derives, and without unknown
     // fields.
     let ValidDocument { irn, document } = &form.value;
-    let sent = document.validate_request_body();
+    let sent_document = document.validate_request_body();
     let DocumentComparison {
         differences,
         source,
     } = body
-        .compare_with_stored(state, taxpayer, irn, &sent)
+        .compare_with_stored(state, taxpayer, irn, &sent_document)
         .await?;
     if !differences.is_empty() {
         form.warnings.push(differences.to_string());
@@ -288,20 +286,16 @@ async fn prepare_submission(
 /// POST /v1/app/invoices/transmit (Transmit in spec.md): sends a signed invoice to its buyer through the authority.
 async fn transmit_invoice(
     state: web::Data<ApiState>,
-    caller: Caller,
+    caller: AppCaller,
     prefer: Prefer,
-    hint: TaxpayerHint,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
-    let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
+    let taxpayer = acting_taxpayer::for_body(&state, caller, &body).await?;
     let read = |reader: &mut Reader<'_>| transmit::read(reader, taxpayer.as_ref());
     let form = reader::read(&body, &state.catalog.get(), read);
     let form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
-    let id = taxpayer
-        .as_ref()
-        .ok_or_else(ApiError::taxpayer_not_found)?
-        .id;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     let request = RunRequest {
         irn: form.value,
         payload: RunPayload::Transmit,
@@ -309,29 +303,39 @@ async fn transmit_invoice(
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let command = IfUnchanged::without_condition(OpenRun(request));
-    let run = state.pipeline.perform_run(id, command, prefer.wait).await?;
+    let run = state
+        .pipeline
+        .perform_run(taxpayer.id, command, prefer.wait)
+        .await?;
     Ok(run_response::transmission_response(&state, &run, prefer)
         .await?
+        .warn(caller.ignored_header_warning(&taxpayer).as_slice())
         .warn(&form.warnings))
 }
 
 /// POST /v1/app/invoices/report (Report in spec.md): reports the VAT of an invoice to the authority.
 async fn report_invoice(
     state: web::Data<ApiState>,
-    caller: Caller,
+    caller: AppCaller,
     prefer: Prefer,
-    hint: TaxpayerHint,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
-    let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
-    let is_of_another = acting_taxpayer::names_another_taxpayer(&state, caller, &body).await?;
-    let names_invoice = lone_irn(&body).is_some().then(|| body.clone());
-    let prepared = prepare_report(&state, taxpayer.as_ref(), is_of_another, body).await?;
+    let taxpayer = acting_taxpayer::for_body(&state, caller, &body).await?;
+    let names_another_taxpayer =
+        acting_taxpayer::names_another_taxpayer(&state, caller, &body).await?;
+    let irn_only_body = lone_irn(&body).is_some().then(|| body.clone());
+    let prepared = prepare_report(&state, taxpayer.as_ref(), names_another_taxpayer, body).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    let prepare_again = async || match &names_invoice {
+    let prepare_again = async || match &irn_only_body {
         Some(body) => {
-            prepare_report(&state, Some(&taxpayer), is_of_another, body.clone().into()).await
+            prepare_report(
+                &state,
+                Some(&taxpayer),
+                names_another_taxpayer,
+                body.clone().into(),
+            )
+            .await
         }
         None => Err(Refusal::ChangedDuringPreparation.into()),
     };
@@ -339,6 +343,7 @@ async fn report_invoice(
         start_run_and_wait(&state, taxpayer.id, prepared, prefer, prepare_again).await?;
     Ok(run_response::report_response(&state, &run, prefer)
         .await?
+        .warn(caller.ignored_header_warning(&taxpayer).as_slice())
         .warn(&notes.warnings))
 }
 
@@ -347,12 +352,12 @@ async fn report_invoice(
 async fn prepare_report(
     state: &ApiState,
     taxpayer: Option<&Taxpayer>,
-    is_of_another: bool,
+    names_another_taxpayer: bool,
     body: JsonObject,
 ) -> Result<PreparedDocument, ApiError> {
     let body = DocumentBody::read_or_load(state, DocumentCall::Report, taxpayer, body).await?;
     let catalog = state.catalog.get();
-    let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer, is_of_another);
+    let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer, names_another_taxpayer);
     let form = reader::read(body.fields(), &catalog, read);
     let mut form = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
@@ -360,12 +365,12 @@ async fn prepare_report(
         &form.value,
         state.latest_day(),
     ));
-    let sent = body.fields();
+    let sent_fields = body.fields();
     let DocumentComparison {
         differences,
         source,
     } = body
-        .compare_with_stored(state, taxpayer, &form.value.irn, sent)
+        .compare_with_stored(state, taxpayer, &form.value.irn, sent_fields)
         .await?;
     if !differences.is_empty() {
         form.warnings.push(differences.to_string());

@@ -5,15 +5,19 @@ use actix_web::web;
 use authority_client::AuthorityFailure;
 
 use crate::actors::pipeline::handle::RelayError;
-use crate::domain::access::caller::Caller;
+use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::Operation;
 use crate::http::api::app::run_response;
 use crate::http::endpoint::{Path, path};
-use crate::http::explain::local_faults;
+use crate::http::explain::{authority, local_faults};
+use crate::http::extract::acting_taxpayer::{self, AppCaller};
 use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
 use crate::http::extract::prefer::Prefer;
-use crate::http::extract::{acting_taxpayer, path_ids};
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, relayed_payment};
 use crate::http::openapi::{doc, example, schema};
@@ -23,6 +27,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::confirmation::Confirmation;
 use crate::http::views::run::{PaymentResult, RunView};
+use crate::store::invoices;
 use crate::store::runs::step_log;
 
 /// The methods that the paths of both updates (receipt and payment status) accept.
@@ -38,8 +43,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         .collect()
 }
 
-/// Returns the paths of the two calls that change what is stored of an invoice: Confirm Receipt and Update Payment
-/// Status.
+/// Returns the paths of the two calls that change the stored invoice: Confirm Receipt and Update Payment Status.
 fn paths_for_updates() -> Vec<Path> {
     vec![
         path("/v1/app/invoices/transmit/{irn}/confirm-receipt")
@@ -114,7 +118,8 @@ fn paths_for_reads() -> Vec<Path> {
                 .with_note(
                     "The run of Transmit, else that of Submit, else the latest \
                      of the others, with its calls to the authority; of one \
-                     that waits also its place in the queue.",
+                     that waits also its place in the queue, and of one that \
+                     was refused the reasons in your own field names.",
                 )
                 .query_word(
                     "operation",
@@ -131,22 +136,25 @@ fn paths_for_reads() -> Vec<Path> {
 /// GET /v1/app/invoices/{irn}/confirm (also POST): returns the authority's record of an invoice.
 async fn get_authority_record(
     state: web::Data<ApiState>,
-    caller: Caller,
+    caller: AppCaller,
     irn: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let irn = path_ids::parse_irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
-    let confirmation = state.pipeline.fetch_confirmation(taxpayer.id, &irn).await?;
-    Ok(ApiResponse::ok(
-        "Invoice confirmed successfully",
-        Confirmation::from(confirmation),
-    ))
+    match state.pipeline.fetch_confirmation(taxpayer.id, &irn).await {
+        Ok(confirmation) => Ok(ApiResponse::ok(
+            "Invoice confirmed successfully",
+            Confirmation::from(confirmation),
+        )
+        .warn(caller.ignored_header_warning(&taxpayer).as_slice())),
+        Err(failure) => Err(relay_error(&state, taxpayer.id, &irn, failure).await),
+    }
 }
 
 /// GET /v1/app/invoices/{irn}/download (also POST): returns the signed document from the authority, decrypted.
 async fn download_signed_document(
     state: web::Data<ApiState>,
-    caller: Caller,
+    caller: AppCaller,
     irn: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let irn = path_ids::parse_irn(&irn)?;
@@ -161,32 +169,36 @@ async fn download_signed_document(
             }
             other => other.into(),
         })?;
-    Ok(ApiResponse::ok("Invoice downloaded successfully", document))
+    Ok(ApiResponse::ok("Invoice downloaded successfully", document)
+        .warn(caller.ignored_header_warning(&taxpayer).as_slice()))
 }
 
 /// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (also POST and PUT): confirms that the invoice was received.
 async fn confirm_receipt(
     state: web::Data<ApiState>,
-    caller: Caller,
+    caller: AppCaller,
     irn: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let irn = path_ids::parse_irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
-    let receipt = state.pipeline.confirm_receipt(taxpayer.id, &irn).await?;
+    let receipt = match state.pipeline.confirm_receipt(taxpayer.id, &irn).await {
+        Ok(receipt) => receipt,
+        Err(failure) => return Err(relay_error(&state, taxpayer.id, &irn, failure).await),
+    };
     let message = receipt
         .already_confirmed
         .as_deref()
         .unwrap_or("Invoice transmission receipt confirmed");
-    Ok(ApiResponse::ok(
-        message,
-        Confirmation::from(receipt.confirmation),
-    ))
+    Ok(
+        ApiResponse::ok(message, Confirmation::from(receipt.confirmation))
+            .warn(caller.ignored_header_warning(&taxpayer).as_slice()),
+    )
 }
 
 /// PATCH /v1/app/invoices/{irn}/update-payment-status (also POST and PUT): sends a payment status to the authority.
 async fn update_payment_status(
     state: web::Data<ApiState>,
-    caller: Caller,
+    caller: AppCaller,
     irn: web::Path<String>,
     prefer: Prefer,
     body: Body,
@@ -201,32 +213,112 @@ async fn update_payment_status(
     let run = state
         .pipeline
         .update_payment(taxpayer.id, &irn, form.value, prefer.wait)
-        .await?;
+        .await;
+    let run = match run {
+        Ok(run) => run,
+        Err(failure) => return Err(relay_error(&state, taxpayer.id, &irn, failure).await),
+    };
     Ok(run_response::payment_response(&state, &run, prefer)
         .await?
+        .warn(caller.ignored_header_warning(&taxpayer).as_slice())
         .warn(&form.warnings))
 }
 
 /// GET /v1/app/invoices/{irn}/run: returns a pipeline run of the invoice. `?operation=` selects the run.
 async fn get_run(
     state: web::Data<ApiState>,
-    caller: Caller,
+    caller: AppCaller,
     irn: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let irn = path_ids::parse_irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
-    let named = query
+    let operation = query
         .text("operation")
         .map(|word| Operation::parse(word).ok_or(Refusal::RunNotFound));
-    let run = state
+    let found = state
         .pipeline
-        .find_run(taxpayer.id, &irn, named.transpose()?)
-        .await?;
+        .find_run(taxpayer.id, &irn, operation.transpose()?)
+        .await;
+    let run = match found {
+        Err(TaxpayerError::Refused(Refusal::RunNotFound)) => {
+            return Err(missing_run_error(&state, taxpayer.id, &irn).await?);
+        }
+        found => found?,
+    };
     let steps = step_log::newest_steps(&state.store, taxpayer.id, run.id).await?;
     let queue = run_response::queue_view(&state, &run).await?;
+    let view = RunView::new(&run, &steps, queue);
     Ok(ApiResponse::ok(
         "Pipeline run retrieved successfully",
-        RunView::new(&run, &steps, queue),
-    ))
+        view.with_explanations(authority::explain_run(&run)),
+    )
+    .warn(caller.ignored_header_warning(&taxpayer).as_slice()))
+}
+
+/// Returns the error for an IRN that does not have the requested run. Its message distinguishes an invoice that was
+/// never submitted from an unknown IRN.
+async fn missing_run_error(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+) -> Result<ApiError, ApiError> {
+    if is_stored_only(state, taxpayer, irn).await? {
+        let message =
+            "The invoice is stored, but was not submitted, so it has no such run: submit it first";
+        return Ok(ApiError::new(ErrorCode::RunNotFound, message));
+    }
+    match state.pipeline.find_run(taxpayer, irn, None).await {
+        Ok(_) => Ok(Refusal::RunNotFound.into()),
+        Err(TaxpayerError::Refused(Refusal::RunNotFound)) => {
+            let message = "No invoice with this IRN is stored, and none was submitted";
+            Ok(ApiError::new(ErrorCode::RunNotFound, message))
+        }
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+/// Returns the error of a call that was relayed to the authority. If the authority does not know the invoice because
+/// the invoice was never submitted, the error says so.
+async fn relay_error(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+    failure: RelayError,
+) -> ApiError {
+    if !matches!(
+        failure,
+        RelayError::Authority(AuthorityFailure::NotFound { .. })
+    ) {
+        return failure.into();
+    }
+    match is_stored_only(state, taxpayer, irn).await {
+        Ok(true) => {
+            let message =
+                "Invoice not found at the authority: it is stored here, but was not submitted";
+            ApiError::new(ErrorCode::InvoiceNotFound, message)
+        }
+        Ok(false) => failure.into(),
+        Err(error) => error,
+    }
+}
+
+/// True if the invoice is stored and was never submitted through this service.
+async fn is_stored_only(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+) -> Result<bool, ApiError> {
+    let submission = Some(Operation::Submit);
+    match state.pipeline.find_run(taxpayer, irn, submission).await {
+        Ok(_) => Ok(false),
+        Err(TaxpayerError::Refused(Refusal::RunNotFound)) => {
+            let kind = UniqueNoType::Irn;
+            let invoice =
+                invoices::find_owned_by_unique_no(&state.store, taxpayer, kind, irn.as_str())
+                    .await?;
+            Ok(invoice.is_some())
+        }
+        Err(failure) => Err(failure.into()),
+    }
 }

@@ -170,12 +170,11 @@ async fn accepted_response(state: &ApiState, run: &Run) -> Result<ApiResponse, A
 /// Returns the position of the run in the queue. `None` if the run does not continue by itself, or only after an
 /// operator has resumed its taxpayer or has let the calls of its operation pass again.
 pub(crate) async fn queue_view(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
-    let place = state.pipeline.backlog.queue_place(run).await?;
-    Ok(place.map(|place| QueueView::new(run, place)))
+    let position = state.pipeline.backlog.queue_place(run).await?;
+    Ok(position.map(|position| QueueView::new(run, position)))
 }
 
-/// Adds two things to the error for an unfinished run: how long to wait before asking again, and the run's position in
-/// the queue.
+/// Adds the time after which to ask again, and the run's position in the queue, to the error for an unfinished run.
 async fn add_retry_delay_and_queue(
     state: &ApiState,
     run: &Run,
@@ -212,18 +211,18 @@ fn refusal_error(run: &Run) -> ApiError {
             capitalize(SIGNED_OTHERWISE_MESSAGE),
         );
     }
-    let words = run
+    let reason = run
         .last_error
         .as_deref()
         .unwrap_or("The authority refused the invoice");
-    let refused = authority::refusal_error(words, &run.document());
-    if words == NO_CUSTOMER_MESSAGE {
+    let error = authority::refusal_error(reason, &run.document());
+    if reason == NO_CUSTOMER_MESSAGE {
         return ApiError {
             code: ErrorCode::NoCustomerAccessPoint,
-            ..refused
+            ..error
         };
     }
-    refused
+    error
 }
 
 fn unfinished_run_message(state: &ApiState, run: &Run) -> String {
@@ -235,11 +234,11 @@ fn unfinished_run_message(state: &ApiState, run: &Run) -> String {
     }
     let holds = state.pipeline.backlog.holds();
     let hold = holds.find_hold(run.taxpayer_id, run.next_step());
-    if let Some(words) = hold
+    if let Some(sentence) = hold
         .filter(|_| run.state().is_open())
         .and_then(hold_sentence)
     {
-        return format!("The run has not ended: {words}");
+        return format!("The run has not ended: {sentence}");
     }
     let reason = run.last_error.as_deref();
     if !run.state().is_open() {
@@ -268,9 +267,9 @@ fn hold_sentence(hold: RunHold) -> Option<&'static str> {
 }
 
 fn retry_delay(run: &Run, now: Timestamp) -> Duration {
-    let until = run.next_attempt_at().map(|at| at.duration_since(now));
-    let until = until.and_then(|wait| Duration::try_from(wait).ok());
-    until.unwrap_or(AUTHORITY_RETRY_AFTER).min(RETRY_AFTER_MAX)
+    let delay = run.next_attempt_at().map(|at| at.duration_since(now));
+    let delay = delay.and_then(|wait| Duration::try_from(wait).ok());
+    delay.unwrap_or(AUTHORITY_RETRY_AFTER).min(RETRY_AFTER_MAX)
 }
 
 fn wait_error_code(reason: Option<WaitReason>) -> ErrorCode {
@@ -286,10 +285,11 @@ async fn is_receipt_confirmed(state: &ApiState, run: &Run) -> Result<bool, ApiEr
     if run.done.contains(&Step::Receipt) {
         return Ok(true);
     }
-    let kind = UniqueNoType::Irn;
+    let unique_no_type = UniqueNoType::Irn;
     let irn = run.irn.as_str();
     let invoice =
-        invoices::find_owned_by_unique_no(&state.store, run.taxpayer_id, kind, irn).await?;
+        invoices::find_owned_by_unique_no(&state.store, run.taxpayer_id, unique_no_type, irn)
+            .await?;
     Ok(invoice.is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged))
 }
 
@@ -303,20 +303,23 @@ mod tests {
     use crate::domain::pipeline::{Operation, RunRequest};
 
     #[test]
-    fn a_refusal_begins_as_a_sentence_unless_it_quotes_a_path() {
-        let said = |words: &str| {
+    fn a_refusal_begins_with_a_capital_letter_unless_it_quotes_a_path() {
+        let refusal_message = |reason: &str| {
             let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
             let request = RunRequest::sample(irn.as_str(), Operation::Submit);
             let run = Run {
-                last_error: Some(words.to_owned()),
+                last_error: Some(reason.to_owned()),
                 ..Run::new(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
             };
             refusal_error(&run).message.into_string()
         };
-        let ours = said("the invoice names no customer to transmit it to");
-        assert_eq!(ours, "The invoice names no customer to transmit it to");
+        let own_message = refusal_message("the invoice names no customer to transmit it to");
         assert_eq!(
-            said("invoicerequest.invoice.irn is odd"),
+            own_message,
+            "The invoice names no customer to transmit it to"
+        );
+        assert_eq!(
+            refusal_message("invoicerequest.invoice.irn is odd"),
             "invoicerequest.invoice.irn is odd"
         );
     }

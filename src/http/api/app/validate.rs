@@ -5,7 +5,6 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 use authority_client::AuthorityFailure;
 
-use crate::domain::access::caller::Caller;
 use crate::domain::invoice::calculation::Calculation;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
@@ -13,7 +12,7 @@ use crate::domain::reference::catalog::Catalog;
 use crate::http::document_body::{DocumentBody, DocumentCall};
 use crate::http::endpoint::{Path, path};
 use crate::http::explain::authority;
-use crate::http::extract::acting_taxpayer::{self, TaxpayerHint};
+use crate::http::extract::acting_taxpayer::{self, AppCaller};
 use crate::http::extract::body::Body;
 use crate::http::forms::calculated;
 use crate::http::forms::document::ValidDocument;
@@ -41,8 +40,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .with_note(
                 "`irn` alone means the stored invoice; faults then name the paths of its form.",
             )
-            .query(
+            .query_word(
                 "explain",
+                ExplainWithPatch::allowed_words,
                 "`patch`: a refusal also tells what would mend the body, as far as that is safe",
             )
             .gives::<ValidationResult<'_>>(200, "Invoice validated successfully")
@@ -75,24 +75,23 @@ impl ExplainWithPatch {
 
 async fn validate(
     state: web::Data<ApiState>,
-    caller: Caller,
-    hint: TaxpayerHint,
+    caller: AppCaller,
     query: Query,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let asked = query.word(
+    let explain = query.word(
         "explain",
         ExplainWithPatch::parse,
         ExplainWithPatch::allowed_words,
     );
-    let asked = asked.and_then(|explain| Ok((explain, query.flag("calculate")?)));
-    let answer = match asked {
+    let parameters = explain.and_then(|explain| Ok((explain, query.flag("calculate")?)));
+    let answer = match parameters {
         Ok((explain, calculates)) => {
             let options = ValidateOptions {
                 explain,
                 calculates,
             };
-            validate_body(&state, caller, hint, options, body).await
+            validate_body(&state, caller, options, body).await
         }
         Err(fault) => Err(fault.into()),
     };
@@ -102,7 +101,7 @@ async fn validate(
     })
 }
 
-/// The options in the query string.
+/// The options in the query string of Validate.
 struct ValidateOptions {
     explain: Option<ExplainWithPatch>,
     /// True if the amounts that the document leaves out are computed.
@@ -119,13 +118,12 @@ enum Rejection {
 
 async fn validate_body(
     state: &ApiState,
-    caller: Caller,
-    hint: TaxpayerHint,
+    caller: AppCaller,
     options: ValidateOptions,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
-    let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
+    let taxpayer = acting_taxpayer::for_body(state, caller, &body).await?;
     let mut body =
         DocumentBody::read_or_load(state, DocumentCall::Validate, taxpayer.as_ref(), body).await?;
     let catalog = state.catalog.get();
@@ -143,31 +141,34 @@ async fn validate_body(
     }
     if let (Ok((form, _)), Some(taxpayer)) = (&mut form, &taxpayer) {
         let irn = &form.value.irn;
-        let compared = body
+        let comparison = body
             .compare_with_stored(state, taxpayer, irn, body.fields())
             .await?;
-        if !compared.differences.is_empty() {
-            form.warnings.push(compared.differences.to_string());
+        if !comparison.differences.is_empty() {
+            form.warnings.push(comparison.differences.to_string());
         }
     }
     // Keeps the body only if a patch was requested. Otherwise the memory of the body is freed before the authority is
     // called.
-    let mended = options.explain.map(|ExplainWithPatch| body);
-    let mut refused = match validate_form(state, taxpayer.as_ref(), form).await {
-        Ok(valid) => return Ok(valid),
+    let body_to_patch = options.explain.map(|ExplainWithPatch| body);
+    let ignored_header = taxpayer
+        .as_ref()
+        .and_then(|taxpayer| caller.ignored_header_warning(taxpayer));
+    let mut error = match validate_form(state, taxpayer.as_ref(), form).await {
+        Ok(valid) => return Ok(valid.warn(ignored_header.as_slice())),
         Err(Rejection::NotChecked(error)) => return Err(error),
-        Err(Rejection::Invalid(refused)) => refused,
+        Err(Rejection::Invalid(error)) => error,
     };
-    if let (Some(body), Some(taxpayer)) = (mended, taxpayer) {
+    if let (Some(body), Some(taxpayer)) = (body_to_patch, taxpayer) {
         let context = PatchContext {
             catalog: &state.catalog.get(),
             zone: state.settings.utc_offset,
         };
         let patch =
             suggest_patch::build_patch(&state.authority, context, &taxpayer, body.fields()).await;
-        patch.add_to(&mut refused.details);
+        patch.fill_details(&mut error.details);
     }
-    Err(refused)
+    Err(error)
 }
 
 /// Reads the document. A document that the caller sent is read with the form of Validate. A document that was made from

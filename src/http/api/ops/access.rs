@@ -1,5 +1,5 @@
-//! Disables and enables integrators and operators, removes operators, and changes an operator's role. Keys, sessions
-//! and unfinished sign-ins end at once, on every replica.
+//! Disables and enables integrators and operators, removes operators, and changes an operator's role. The keys,
+//! sessions and unfinished sign-ins of a disabled or removed account end at once, on every replica.
 
 use std::net::IpAddr;
 
@@ -238,8 +238,8 @@ async fn enable_account(
     let change = account_change(state, operator, address, owner, form.value.0);
     let outcome = access::enable_account(&state.store, change).await?;
     ended_keys_and_sessions(outcome, owner)?;
-    let is_change = outcome != AccessChangeOutcome::AlreadySo;
-    let message = match (owner.kind, is_change) {
+    let is_newly_enabled = outcome != AccessChangeOutcome::AlreadySo;
+    let message = match (owner.kind, is_newly_enabled) {
         (KeyKind::Operator, true) => "Operator enabled successfully",
         (KeyKind::Operator, false) => "Operator was not disabled",
         (_, true) => "Integrator enabled successfully",
@@ -270,7 +270,7 @@ pub(crate) fn ended_keys_and_sessions(
     owner: KeyOwner,
 ) -> Result<RevokedCounts, ApiError> {
     match outcome {
-        AccessChangeOutcome::Done(ended) => Ok(ended),
+        AccessChangeOutcome::Done(counts) => Ok(counts),
         AccessChangeOutcome::AlreadySo => Ok(RevokedCounts::default()),
         AccessChangeOutcome::Unknown => Err(account_not_found(owner.kind)),
         AccessChangeOutcome::LastAdmin => {

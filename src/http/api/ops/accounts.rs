@@ -117,15 +117,17 @@ async fn list_accounts(
     query: &Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = accounts::load_account_page(&state.store, kind, page).await?;
-    let items = found
+    let (holders, total) = accounts::load_account_page(&state.store, kind, page).await?;
+    let items = holders
         .iter()
         .map(|holder| AccountView::new(holder, state.now()))
         .collect();
     Ok(ApiResponse::ok(message, Paginator::new(page, total, items)))
 }
 
-/// Declares the handlers of POST /ops/integrators/{id}/api-key/rotate and /revoke, and the same under /ops/operators.
+/// Declares the handlers that rotate a key and revoke the keys: of an integrator (POST
+/// /ops/integrators/{id}/api-key/rotate and /revoke) and of an operator (POST /ops/operators/{id}/api-key/rotate and
+/// /revoke).
 macro_rules! key_handlers {
     ($($kind:ident: $rotate:ident, $revoke:ident;)+) => {$(
         async fn $rotate(
@@ -172,7 +174,7 @@ async fn rotate_key(
     let terms = form.value.terms;
     let now = state.now();
     key_terms::check_expiry(&terms, now)?;
-    let text = key_generation::generate_key(owner.kind)?;
+    let key_text = key_generation::generate_key(owner.kind)?;
     let change = AccountChange {
         owner,
         by: Actor::Operator(operator_id),
@@ -180,7 +182,7 @@ async fn rotate_key(
         address,
         now,
     };
-    let key = NewKey::new(text.clone(), terms).with_name(form.value.name);
+    let key = NewKey::new(key_text.clone(), terms).with_name(form.value.name);
     match accounts::rotate_key(&state.store, change, &key).await? {
         KeyRotationOutcome::Done => {}
         KeyRotationOutcome::Unknown => return Err(account_not_found(owner.kind)),
@@ -191,7 +193,7 @@ async fn rotate_key(
     }
     let data = NewApiKey {
         id: owner.id,
-        api_key: text.expose_secret(),
+        api_key: key_text.expose_secret(),
     };
     Ok(ApiResponse::ok("API key rotated successfully", data)
         .forbid_storing()
@@ -217,9 +219,9 @@ async fn revoke_keys(
         address,
         now: state.now(),
     };
-    let done = access::revoke_account_access(&state.store, change, includes_taxpayers).await?;
-    let ended = done.ok_or_else(|| account_not_found(owner.kind))?;
-    let data = RevokedKeys::new(owner.id, ended);
+    let counts = access::revoke_account_access(&state.store, change, includes_taxpayers).await?;
+    let counts = counts.ok_or_else(|| account_not_found(owner.kind))?;
+    let data = RevokedKeys::new(owner.id, counts);
     Ok(ApiResponse::ok("API keys revoked successfully", data).warn(&form.warnings))
 }
 

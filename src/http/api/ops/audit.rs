@@ -52,16 +52,16 @@ async fn list_audit(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = audit::page(&state.store, read_audit_filter(&query)?, page).await?;
-    let found: Vec<_> = found.into_iter().map(AuditEntry::without_email).collect();
-    let operators = found
+    let (entries, total) = audit::page(&state.store, read_audit_filter(&query)?, page).await?;
+    let entries: Vec<_> = entries.into_iter().map(AuditEntry::without_email).collect();
+    let operator_ids = entries
         .iter()
         .filter_map(|entry| entry.actor.operator_id())
         .collect();
-    let operators = audit::operator_emails(&state.store, operators).await?;
-    let items = found
+    let operator_emails = audit::operator_emails(&state.store, operator_ids).await?;
+    let items = entries
         .iter()
-        .map(|entry| AuditView::new(entry, &operators))
+        .map(|entry| AuditView::new(entry, &operator_emails))
         .collect();
     Ok(ApiResponse::ok(
         "Audit retrieved successfully",

@@ -96,23 +96,23 @@ async fn trip_or_reset(
         operator_id,
         reason: form.value.0,
     };
-    let is_change = replicas::give_breaker_order(state, operation, kind, &by).await?;
-    let figures = replicas::local_breaker(state, operation);
-    let message = match (kind, is_change) {
+    let has_changed = replicas::give_breaker_order(state, operation, kind, &by).await?;
+    let local_breaker = replicas::local_breaker(state, operation);
+    let message = match (kind, has_changed) {
         (BreakerOrderKind::Trip, true) => "Breaker tripped successfully",
         (BreakerOrderKind::Trip, false) => "Breaker was already tripped",
         (BreakerOrderKind::Reset, true) => "Breaker reset successfully",
         (BreakerOrderKind::Reset, false) => "Breaker was already closed",
     };
-    Ok(ApiResponse::ok(message, ReplicaBreaker::from(&figures)).warn(&form.warnings))
+    Ok(ApiResponse::ok(message, ReplicaBreaker::from(&local_breaker)).warn(&form.warnings))
 }
 
 /// Finds an operation by the name in a path.
 pub(crate) fn find_operation(name: &str) -> Result<Operation, ApiError> {
-    let found = Operation::ALL
+    let known = Operation::ALL
         .into_iter()
         .find(|operation| operation.name() == name);
-    found.ok_or_else(|| {
+    known.ok_or_else(|| {
         let names = Operation::ALL.map(Operation::name).join(", ");
         let message = format!("No such operation; the operations are {names}");
         ApiError::new(ErrorCode::RouteNotFound, message)

@@ -31,7 +31,7 @@ pub(crate) struct BulkOutcome {
 pub(crate) struct BulkActionEntry<'a> {
     pub(crate) action: AuditAction,
     /// The name of the action, such as `retry`. It is the subject of the audit entry.
-    pub(crate) word: &'a str,
+    pub(crate) action_name: &'a str,
     /// The filter that chose the objects, or the number of objects if the operator picked each of them.
     pub(crate) selection: String,
 }
@@ -62,13 +62,14 @@ impl BulkOutcome {
     pub(crate) async fn record_in_audit(
         &self,
         state: &ApiState,
-        act: BulkActionEntry<'_>,
+        action: BulkActionEntry<'_>,
         by: &OperatorRequest,
     ) -> Result<(), ApiError> {
         let moved = self.moved.len();
         let counts = format!("{moved} moved, {} refused", self.refusals.len());
-        let entry = AuditEntry::for_operator_request(by, act.action, &act.word, state.now());
-        let entry = entry.with_states(Some(act.selection), Some(counts));
+        let entry =
+            AuditEntry::for_operator_request(by, action.action, &action.action_name, state.now());
+        let entry = entry.with_states(Some(action.selection), Some(counts));
         Ok(audit::record(&state.store, &[entry]).await?)
     }
 }
@@ -79,20 +80,20 @@ mod tests {
     use crate::domain::kernel::refusal::Refusal;
 
     #[test]
-    fn things_that_are_moved_together_are_counted_one_by_one() {
+    fn objects_that_are_moved_together_are_counted_one_by_one() {
         let ids = || vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
-        // The result, and the numbers of things moved and refused, and whether the act ended.
+        // The result, the number of moved objects, the number of refused objects, and whether the action ended early.
         let cases = [
             (Ok(()), 3, 0, false),
             (Err(ApiError::from(Refusal::WebhookDisabled)), 0, 3, false),
             (Err(ApiError::internal("down")), 0, 0, true),
         ];
-        for (result, moved, refused, ended) in cases {
+        for (result, moved, refused, has_ended) in cases {
             let mut outcome = BulkOutcome::default();
             outcome.add_result(ids(), result);
             let counts = (outcome.moved.len(), outcome.refusals.len());
             assert_eq!(counts, (moved, refused));
-            assert_eq!(outcome.failure.is_some(), ended);
+            assert_eq!(outcome.failure.is_some(), has_ended);
         }
     }
 }

@@ -112,7 +112,7 @@ async fn find_contact_target(
 }
 
 /// Declares the handlers of POST `/ops/taxpayers/{id}/contacts/{contact_id}/disable`, `enable` and `remove`.
-macro_rules! changes {
+macro_rules! contact_change_handlers {
     ($($handler:ident = $change:path, $message:literal;)+) => {$(
         async fn $handler(
             state: web::Data<ApiState>,
@@ -120,13 +120,13 @@ macro_rules! changes {
             ids: web::Path<(String, String)>,
         ) -> Result<ApiResponse, ApiError> {
             let ContactTarget { change, id } = find_contact_target(&state, operator, &ids).await?;
-            let done = $change(&state.store, change, id).await?;
-            Ok(ApiResponse::ok($message, changed_contact_or_refusal(change.taxpayer, id, done)?))
+            let result = $change(&state.store, change, id).await?;
+            Ok(ApiResponse::ok($message, changed_contact_or_refusal(change.taxpayer, id, result)?))
         }
     )+};
 }
 
-changes! {
+contact_change_handlers! {
     disable_contact = contacts::disable, "Contact disabled successfully";
     enable_contact = contacts::enable, "Contact enabled successfully";
     remove_contact = contacts::remove, "Contact removed successfully";
@@ -145,17 +145,17 @@ async fn set_contact_role(
         roles::read_contact_role,
     )?;
     let ContactTarget { change, id } = find_contact_target(&state, operator, &ids).await?;
-    let done = contacts::set_role(&state.store, change, id, form.value).await?;
-    let data = changed_contact_or_refusal(change.taxpayer, id, done)?;
+    let result = contacts::set_role(&state.store, change, id, form.value).await?;
+    let data = changed_contact_or_refusal(change.taxpayer, id, result)?;
     Ok(ApiResponse::ok("Contact role changed successfully", data).warn(&form.warnings))
 }
 
 fn changed_contact_or_refusal(
     taxpayer_id: TaxpayerId,
     id: ContactId,
-    done: ContactChangeResult,
+    result: ContactChangeResult,
 ) -> Result<ChangedContact, ApiError> {
-    match done {
+    match result {
         ContactChangeResult::Done { ended_sessions } => Ok(ChangedContact {
             taxpayer_id,
             id,

@@ -1,5 +1,5 @@
-//! Dead letters (deliveries that were given up) of all taxpayers: list them, replay one, or replay all dead letters of
-//! one taxpayer.
+//! Dead letters (deliveries that failed for good) of all taxpayers: list them, replay one, or replay all dead letters
+//! of one taxpayer.
 
 use actix_web::web;
 
@@ -64,9 +64,8 @@ async fn list_dead_letters(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = query.taxpayer_id("taxpayer_id");
     let page = query.page(PER_PAGE_DEFAULT);
-    let found = delivery_log::dead_letter_page(&state.store, taxpayer, page).await?;
-    let (found, total) = found;
-    let items = found.iter().map(DeadLetter::from).collect();
+    let (deliveries, total) = delivery_log::dead_letter_page(&state.store, taxpayer, page).await?;
+    let items = deliveries.iter().map(DeadLetter::from).collect();
     Ok(ApiResponse::ok(
         "Dead letters retrieved successfully",
         Paginator::new(page, total, items),
@@ -89,7 +88,7 @@ async fn replay_dead_letter(
         operator_id,
         reason: form.value.0,
     };
-    let replay = replay_one(&state, &id, by).await?;
+    let replay = replay_by_id(&state, &id, by).await?;
     let answer = ApiResponse::ok(
         "Webhook delivery queued successfully",
         ReplayView::from(&replay),
@@ -98,34 +97,45 @@ async fn replay_dead_letter(
 }
 
 /// Queues the dead letter with this id for delivery again.
-pub(crate) async fn replay_one(
+pub(crate) async fn replay_by_id(
     state: &ApiState,
     id: &str,
     by: OperatorRequest,
 ) -> Result<Replay, ApiError> {
     let id = path_ids::parse_uuid(id).ok_or(Refusal::DeliveryNotFound)?;
-    let dead = delivery_log::find_dead_by_id(&state.store, id)
+    let dead_letter = delivery_log::find_dead_by_id(&state.store, id)
         .await?
         .ok_or(Refusal::DeliveryNotFound)?;
     let command = StartReplay {
-        endpoint: dead.endpoint,
-        range: ReplayRange::for_event(dead.sequence),
-        by: Some((by, vec![dead.id])),
+        endpoint: dead_letter.endpoint,
+        range: ReplayRange::for_event(dead_letter.sequence),
+        by: Some((by, vec![dead_letter.id])),
     };
-    Ok(state.taxpayers.send(dead.taxpayer_id, command).await?)
+    Ok(state
+        .taxpayers
+        .send(dead_letter.taxpayer_id, command)
+        .await?)
 }
 
 /// Queues these dead letters of one endpoint for delivery again, in one replay.
-pub(crate) async fn replay_chosen(
+pub(crate) async fn replay_deliveries(
     state: &ApiState,
-    dead: &[Delivery],
+    dead_letters: &[Delivery],
     by: &OperatorRequest,
 ) -> Result<(), ApiError> {
-    let first = dead.first().ok_or(Refusal::DeliveryNotFound)?;
+    let first = dead_letters.first().ok_or(Refusal::DeliveryNotFound)?;
     let command = StartReplay {
         endpoint: first.endpoint,
-        range: ReplayRange::for_deliveries(dead.iter().map(|one| one.sequence).collect()),
-        by: Some((by.clone(), dead.iter().map(|one| one.id).collect())),
+        range: ReplayRange::for_deliveries(
+            dead_letters
+                .iter()
+                .map(|delivery| delivery.sequence)
+                .collect(),
+        ),
+        by: Some((
+            by.clone(),
+            dead_letters.iter().map(|delivery| delivery.id).collect(),
+        )),
     };
     state.taxpayers.send(first.taxpayer_id, command).await?;
     Ok(())
@@ -174,22 +184,22 @@ pub(crate) async fn replay_all(
     since: Option<LogPosition>,
     by: OperatorRequest,
 ) -> Result<Replay, ApiError> {
-    let first = match since {
+    let first_sequence = match since {
         Some(since) => events::sequence_at_position(&state.store, taxpayer, since).await?,
         None => 1,
     };
-    let range = ReplayRange::from_sequence(ReplayScope::Failed, first);
+    let range = ReplayRange::from_sequence(ReplayScope::Failed, first_sequence);
     let endpoints = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer).await?;
-    let all = endpoints.iter().map(|(one, _)| one);
-    let active = all.clone().filter(|one| one.is_active);
-    let mut keys: Vec<EndpointKey> = active.map(|one| one.key).collect();
+    let all = endpoints.iter().map(|(endpoint, _)| endpoint);
+    let active = all.clone().filter(|endpoint| endpoint.is_active);
+    let mut keys: Vec<EndpointKey> = active.map(|endpoint| endpoint.key).collect();
     if keys.is_empty() {
         // Without an active endpoint, the command is still sent once: the actor refuses it, and the refusal becomes the
         // response.
-        let first = all.map(|one| one.key).next();
-        keys.push(first.unwrap_or_else(|| taxpayer.into()));
+        let inactive = all.map(|endpoint| endpoint.key).next();
+        keys.push(inactive.unwrap_or_else(|| taxpayer.into()));
     }
-    let mut started = None;
+    let mut first_replay = None;
     for endpoint in keys {
         let command = StartReplay {
             endpoint,
@@ -197,7 +207,7 @@ pub(crate) async fn replay_all(
             by: Some((by.clone(), Vec::new())),
         };
         let replay = state.taxpayers.send(taxpayer, command).await?;
-        started.get_or_insert(replay);
+        first_replay.get_or_insert(replay);
     }
-    Ok(started.ok_or(Refusal::WebhookNotConfigured)?)
+    Ok(first_replay.ok_or(Refusal::WebhookNotConfigured)?)
 }

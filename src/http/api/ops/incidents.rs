@@ -22,14 +22,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// GET /ops/incidents: lists the incidents that this process sees now, and those that other replicas tell of
-/// themselves.
+/// GET /ops/incidents: lists the incidents that this process sees now, and the incidents that other replicas report
+/// about themselves.
 async fn list_incidents(state: web::Data<ApiState>, _: OpsViewer) -> ApiResponse {
     let report = incidents::current_report(&state).await;
-    let all = incidents::incidents_for_operators(&state, &report);
-    let listed = Incidents {
-        incidents: all.iter().map(Into::into).collect(),
+    let all_incidents = incidents::incidents_for_operators(&state, &report);
+    let view = Incidents {
+        incidents: all_incidents.iter().map(Into::into).collect(),
         counted_at: report.counted_at.map(precise_time),
     };
-    ApiResponse::ok("Incidents retrieved successfully", listed)
+    ApiResponse::ok("Incidents retrieved successfully", view)
 }

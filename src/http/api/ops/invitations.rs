@@ -1,5 +1,5 @@
-//! One-time links for operators, integrators and contact persons who have no password or forgot it. An admin makes
-//! them.
+//! One-time links for operators, integrators and contact persons who have no password or forgot it. An admin creates a
+//! link.
 
 use actix_web::{HttpRequest, web};
 
@@ -104,17 +104,17 @@ async fn invite(
         &state.catalog.get(),
         reason::read,
     )?;
-    let order = InvitationRequest {
+    let invitation_request = InvitationRequest {
         owner,
         by: Actor::Operator(operator),
         reason: form.value.0,
         claim: None,
     };
-    let made = invitations::make_invitation(state, request, order).await?;
-    Ok(made.map(|made| {
+    let invitation = invitations::make_invitation(state, request, invitation_request).await?;
+    Ok(invitation.map(|invitation| {
         ApiResponse::ok(
             "Invitation created successfully",
-            InvitationView::from(&made),
+            InvitationView::from(&invitation),
         )
         .warn(&form.warnings)
         .forbid_storing()

@@ -55,7 +55,8 @@ pub(crate) mod webhook_endpoints;
 use crate::http::endpoint::Path;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let runs = [
+    [
+        probes::endpoints(),
         overview::endpoints(),
         incidents::endpoints(),
         replicas::endpoints(),
@@ -63,38 +64,23 @@ pub(crate) fn endpoints() -> Vec<Path> {
         breakers::endpoints(),
         run_moves::endpoints(),
         runs::endpoints(),
-    ];
-    let actions = [
         dead_letters::endpoints(),
         webhook_endpoints::endpoints(),
         taxpayers::endpoints(),
         taxpayer_load::endpoints(),
-    ];
-    let records = [
-        reconciliations::endpoints(),
-        quarantine::endpoints(),
-        outages::endpoints(),
-        audit::endpoints(),
-    ];
-    let looks = [
         accounts::endpoints(),
         search::endpoints(),
         invoices::endpoints(),
         development::endpoints(),
-    ];
-    let others = looks
-        .into_iter()
-        .chain([
-            access::endpoints(),
-            contacts::endpoints(),
-            invitations::endpoints(),
-        ])
-        .chain(records);
-    [probes::endpoints()]
-        .into_iter()
-        .chain(runs)
-        .chain(actions)
-        .chain(others)
-        .flatten()
-        .collect()
+        access::endpoints(),
+        contacts::endpoints(),
+        invitations::endpoints(),
+        reconciliations::endpoints(),
+        quarantine::endpoints(),
+        outages::endpoints(),
+        audit::endpoints(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -31,10 +31,10 @@ async fn list_outages(
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
     let now = state.now();
-    let (found, total) = outages::page(&state.store, page).await?;
-    let notified = outages::count_notified_taxpayers(&state.store, &found).await?;
+    let (outage_page, total) = outages::page(&state.store, page).await?;
+    let notified = outages::count_notified_taxpayers(&state.store, &outage_page).await?;
     let queued = outages::queued_events(&state.store).await?;
-    let items = found
+    let items = outage_page
         .iter()
         .map(|outage| OutageView::new(outage, &notified, &queued, now))
         .collect();

@@ -74,16 +74,17 @@ async fn list_quarantine(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = quarantine_list::page(&state.store, &read_filter(&query)?, page).await?;
-    let items = found.iter().map(QuarantinedWorkView::from).collect();
+    let (quarantined, total) =
+        quarantine_list::page(&state.store, &read_filter(&query)?, page).await?;
+    let items = quarantined.iter().map(QuarantinedWorkView::from).collect();
     Ok(ApiResponse::ok(
         "Quarantine retrieved successfully",
         Paginator::new(page, total, items),
     ))
 }
 
-/// The query parameters that filter the list.
-pub(crate) const FILTERS: [&str; 4] = ["kind", "state", "taxpayer_id", "name"];
+/// The names of the query parameters that filter the list.
+pub(crate) const FILTER_NAMES: [&str; 4] = ["kind", "state", "taxpayer_id", "name"];
 
 /// Reads the filter of the list of quarantined work from the query string. An unknown kind or state is a fault.
 pub(crate) fn read_filter(query: &Query) -> Result<QuarantineFilter, ApiError> {

@@ -106,38 +106,38 @@ async fn create_reconciliation(
         operator_id,
         reason: form.value.reason,
     };
-    let asked = state
+    let queued = state
         .reconciliations
         .queue_comparison(form.value.taxpayer_id, form.value.day, Some(by))
         .await?;
-    let one = state
+    let reconciliation = state
         .reconciliations
-        .wait_for_end(&asked, prefer.wait)
+        .wait_for_end(&queued, prefer.wait)
         .await?;
-    let (status, said) = if one.state.is_open() {
+    let (status, message) = if reconciliation.state.is_open() {
         (StatusCode::ACCEPTED, "Reconciliation queued successfully")
     } else {
         (StatusCode::OK, "Reconciliation ended")
     };
-    let findings = load_first_findings(&state, &one).await?;
-    let path = format!("/ops/reconciliations/{}", one.id);
+    let findings = load_first_findings(&state, &reconciliation).await?;
+    let path = format!("/ops/reconciliations/{}", reconciliation.id);
     let answer = ApiResponse::with_status(
         status,
-        said,
-        ReconciliationWithFindings::new(&one, &findings),
+        message,
+        ReconciliationWithFindings::new(&reconciliation, &findings),
     );
     Ok(answer.with_location(&path).warn(&form.warnings))
 }
 
 async fn load_first_findings(
     state: &ApiState,
-    one: &Reconciliation,
+    reconciliation: &Reconciliation,
 ) -> Result<Vec<RecordedFinding>, ApiError> {
-    let first = Page {
+    let first_page = Page {
         number: 1,
         per_page: FINDINGS_MAX,
     };
-    Ok(reconciliations::findings(&state.store, one, first).await?)
+    Ok(reconciliations::findings(&state.store, reconciliation, first_page).await?)
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;
@@ -154,8 +154,8 @@ async fn list_reconciliations(
         day: query.date("day")?,
         needs_operator: query.flag("for_you")?,
     };
-    let (found, total) = reconciliations::page(&state.store, filter, page).await?;
-    let items = found.iter().map(ReconciliationView::from).collect();
+    let (listed, total) = reconciliations::page(&state.store, filter, page).await?;
+    let items = listed.iter().map(ReconciliationView::from).collect();
     Ok(ApiResponse::ok(
         "Reconciliations retrieved successfully",
         Paginator::new(page, total, items),
@@ -172,10 +172,10 @@ async fn get_reconciliation(
     id: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let one = find_reconciliation(&state, &id).await?;
+    let reconciliation = find_reconciliation(&state, &id).await?;
     let page = query.page(FINDINGS_MAX);
-    let findings = reconciliations::findings(&state.store, &one, page).await?;
-    let view = ReconciliationWithFindings::new(&one, &findings);
+    let findings = reconciliations::findings(&state.store, &reconciliation, page).await?;
+    let view = ReconciliationWithFindings::new(&reconciliation, &findings);
     Ok(ApiResponse::ok(
         "Reconciliation retrieved successfully",
         view,
@@ -187,11 +187,11 @@ pub(crate) async fn find_reconciliation(
     state: &ApiState,
     id: &str,
 ) -> Result<Reconciliation, ApiError> {
-    let found = match path_ids::parse_uuid(id) {
+    let stored = match path_ids::parse_uuid(id) {
         Some(id) => reconciliations::find_by_id(&state.store, id).await?,
         None => None,
     };
-    found.ok_or_else(|| {
+    stored.ok_or_else(|| {
         ApiError::new(
             ErrorCode::ReconciliationNotFound,
             "Reconciliation not found",
@@ -227,28 +227,28 @@ async fn change_decisions(
     body: Body,
     act: FindingAct,
 ) -> Result<ApiResponse, ApiError> {
-    let one = find_reconciliation(state, id).await?;
+    let reconciliation = find_reconciliation(state, id).await?;
     let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         reconciliation::read_decision,
     )?;
     let changed = act
-        .apply_to_findings(state, &one, operator_id, form.value)
+        .apply_to_findings(state, &reconciliation, operator_id, form.value)
         .await?;
-    let one = find_reconciliation(state, id).await?;
-    let findings = load_first_findings(state, &one).await?;
-    let said = match (act, changed) {
+    let reconciliation = find_reconciliation(state, id).await?;
+    let findings = load_first_findings(state, &reconciliation).await?;
+    let message = match (act, changed) {
         (FindingAct::Decide, 0) => "Nothing was changed: they are decided for this reason already",
         (FindingAct::Reopen, 0) => "Nothing was changed: they are listed already",
         (FindingAct::Decide, _) => "Findings decided successfully",
         (FindingAct::Reopen, _) => "Findings reopened successfully",
     };
-    let view = ReconciliationWithFindings::new(&one, &findings);
-    Ok(ApiResponse::ok(said, view).warn(&form.warnings))
+    let view = ReconciliationWithFindings::new(&reconciliation, &findings);
+    Ok(ApiResponse::ok(message, view).warn(&form.warnings))
 }
 
-/// An operator's act on findings.
+/// The two things that an operator can do with findings: decide them, or open decided findings again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FindingAct {
     Decide,
@@ -256,33 +256,38 @@ pub(crate) enum FindingAct {
 }
 
 impl FindingAct {
-    /// Decides or reopens findings. Returns how many were changed. Only findings of the latest finished comparison of a
-    /// day can be changed.
+    /// Decides or reopens findings. Returns the number of findings that changed. Only findings of the latest finished
+    /// comparison of a day can be changed.
     pub(crate) async fn apply_to_findings(
         self,
         state: &ApiState,
-        one: &Reconciliation,
+        reconciliation: &Reconciliation,
         operator_id: i64,
-        order: FindingDecision,
+        decision_form: FindingDecision,
     ) -> Result<usize, ApiError> {
         let now = state.now();
         let by = OperatorRequest {
             operator_id,
-            reason: Some(order.reason.clone()),
+            reason: Some(decision_form.reason.clone()),
         };
         let action = match self {
             Self::Decide => AuditAction::DecideFindings,
             Self::Reopen => AuditAction::ReopenFindings,
         };
-        let entry = AuditEntry::for_operator_request(&by, action, &one.id, now)
-            .for_taxpayer(one.taxpayer_id);
+        let entry = AuditEntry::for_operator_request(&by, action, &reconciliation.id, now)
+            .for_taxpayer(reconciliation.taxpayer_id);
         let decision = (self == Self::Decide).then_some(OperatorDecision {
             operator_id,
-            reason: order.reason,
+            reason: decision_form.reason,
             decided_at: now,
         });
-        let outcome =
-            finding_decisions::decide(&state.store, one, &order.findings, decision.as_ref(), entry);
+        let outcome = finding_decisions::decide(
+            &state.store,
+            reconciliation,
+            &decision_form.findings,
+            decision.as_ref(),
+            entry,
+        );
         match outcome.await? {
             DecisionOutcome::Changed(changed) => Ok(changed),
             DecisionOutcome::NotLatest => Err(ApiError::new(

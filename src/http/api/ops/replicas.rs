@@ -26,11 +26,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// GET /ops/replicas: lists all replicas, as this one last read them from the database.
+/// GET /ops/replicas: lists all replicas, as this replica last read them from the database.
 fn list_replicas(state: web::Data<ApiState>, _: OpsViewer) -> Ready<ApiResponse> {
     let state = state.into_inner();
     let list = state.replicas.last_list();
-    let listed = Replicas {
+    let view = Replicas {
         answered_by: &state.replicas.identity().name,
         read_at: list.read_at.map(precise_time),
         replicas: list
@@ -39,5 +39,5 @@ fn list_replicas(state: web::Data<ApiState>, _: OpsViewer) -> Ready<ApiResponse>
             .map(|replica| ReplicaView::new(&list, replica))
             .collect(),
     };
-    ready(ApiResponse::ok("Replicas retrieved successfully", listed))
+    ready(ApiResponse::ok("Replicas retrieved successfully", view))
 }

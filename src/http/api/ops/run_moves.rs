@@ -1,5 +1,5 @@
-//! Pauses, resumes, retries or cancels all runs that match a filter ("moves" them). Each run is moved by its own
-//! command, like a single move, so each has its own entry in the audit log, in addition to the entry of the bulk move.
+//! Pauses, resumes, retries or cancels ("moves") all runs that match a filter. Each run is moved by its own command, so
+//! the audit log has an entry for each run, in addition to the entry for the bulk move.
 
 use actix_web::web;
 use futures_util::{StreamExt, stream};
@@ -58,21 +58,21 @@ async fn move_runs(
         is_preview,
         reason,
     } = form.value;
-    let found = find_movable_runs(&state, &filter, action).await?;
+    let matches = find_movable_runs(&state, &filter, action).await?;
     let by = OperatorRequest {
         operator_id,
         reason,
     };
     let mut outcome = if is_preview {
-        preview_moves(&state, &found.ids, action).await?
+        preview_moves(&state, &matches.ids, action).await?
     } else {
-        let outcome = apply_moves(&state, &found.ids, action, &by).await;
-        let act = BulkActionEntry {
+        let outcome = apply_moves(&state, &matches.ids, action, &by).await;
+        let audit_entry = BulkActionEntry {
             action: AuditAction::MoveRuns,
-            word: action.as_str(),
+            action_name: action.as_str(),
             selection: run_filter::describe_filter(&filter),
         };
-        outcome.record_in_audit(&state, act, &by).await?;
+        outcome.record_in_audit(&state, audit_entry, &by).await?;
         outcome
     };
     if let Some(failure) = outcome.failure {
@@ -80,10 +80,10 @@ async fn move_runs(
     }
     let refused = outcome.refusals.len();
     outcome.refusals.truncate(REFUSALS_SHOWN_MAX);
-    let moved = MovedRuns {
+    let view = MovedRuns {
         action,
         preview: is_preview,
-        matching: found.matching,
+        matching: matches.matching,
         moved: outcome.moved.len(),
         ids: outcome.moved,
         refused,
@@ -94,11 +94,11 @@ async fn move_runs(
     } else {
         "Pipeline runs moved successfully"
     };
-    Ok(ApiResponse::ok(message, moved).warn(&form.warnings))
+    Ok(ApiResponse::ok(message, view).warn(&form.warnings))
 }
 
-/// The runs that match a filter and are in a state that allows the action: the ids of the oldest, and how many there
-/// are.
+/// The runs that match a filter and are in a state that allows the action: the ids of the oldest runs, and the number
+/// of all matching runs.
 pub(crate) struct MatchingRuns {
     pub(crate) ids: Vec<RunId>,
     pub(crate) matching: u64,
@@ -163,8 +163,8 @@ pub(crate) async fn apply_moves(
                 to: action,
                 by: by.clone(),
             };
-            let moved = state.taxpayers.send(run.taxpayer_id, command).await;
-            (run.id, moved.map(drop).map_err(ApiError::from))
+            let result = state.taxpayers.send(run.taxpayer_id, command).await;
+            (run.id, result.map(drop).map_err(ApiError::from))
         });
         let mut moves = stream::iter(moves).buffered(CONCURRENT_MOVES_MAX);
         while let Some((id, result)) = moves.next().await {

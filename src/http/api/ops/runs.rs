@@ -1,4 +1,5 @@
-//! Pipeline runs of all taxpayers: list them, show one, and pause, resume, retry or cancel one. `run_moves` moves many.
+//! Pipeline runs of all taxpayers: list them, show one, and pause, resume, retry or cancel one. `run_moves`
+//! does this for many.
 
 use actix_web::web;
 
@@ -93,13 +94,11 @@ async fn list_runs(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let ((filter, order), page) = (
-        run_filter::read_query(&query)?,
-        query.page(PER_PAGE_DEFAULT),
-    );
+    let (filter, order) = run_filter::read_query(&query)?;
+    let page = query.page(PER_PAGE_DEFAULT);
     let now = state.now();
-    let (found, total) = run_list::page(&state.store, &filter, order, now, page).await?;
-    let items = found.iter().map(|run| OperatedRun::new(run, now)).collect();
+    let (runs, total) = run_list::page(&state.store, &filter, order, now, page).await?;
+    let items = runs.iter().map(|run| OperatedRun::new(run, now)).collect();
     Ok(ApiResponse::ok(
         "Pipeline runs retrieved successfully",
         Paginator::new(page, total, items),
@@ -120,36 +119,36 @@ async fn get_run(
     ))
 }
 
-type MoveResponse = Result<ApiResponse, ApiError>;
+type ActionResult = Result<ApiResponse, ApiError>;
 
 /// Declares the handlers of POST /ops/pipeline/runs/{id}/pause, /resume, /retry and /cancel.
-macro_rules! moves {
-    ($($handler:ident = $to:expr;)+) => {$(
+macro_rules! run_action_handlers {
+    ($($handler:ident = $action:expr;)+) => {$(
         async fn $handler(
             state: web::Data<ApiState>,
             OpsOperator(operator): OpsOperator,
             id: web::Path<String>,
             body: Body,
-        ) -> MoveResponse {
-            move_run(&state, operator, &id, body, $to).await
+        ) -> ActionResult {
+            apply_action(&state, operator, &id, body, $action).await
         }
     )+};
 }
 
-moves! {
+run_action_handlers! {
     pause_run = OperatorAction::Pause;
     resume_run = OperatorAction::Resume;
     retry_run = OperatorAction::Retry;
     cancel_run = OperatorAction::Cancel;
 }
 
-async fn move_run(
+async fn apply_action(
     state: &ApiState,
     operator_id: i64,
     id: &str,
     body: Body,
-    to: OperatorAction,
-) -> MoveResponse {
+    action: OperatorAction,
+) -> ActionResult {
     let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
@@ -163,12 +162,12 @@ async fn move_run(
     let command = ApplyOperatorAction {
         run: run.id,
         irn: run.irn,
-        to,
+        to: action,
         by,
     };
     let run = state.taxpayers.send(run.taxpayer_id, command).await?;
     let steps = step_log::newest_steps(&state.store, run.taxpayer_id, run.id).await?;
-    let message = match to {
+    let message = match action {
         OperatorAction::Pause => "Pipeline run paused successfully",
         OperatorAction::Resume => "Pipeline run resumed successfully",
         OperatorAction::Retry => "Pipeline run retried successfully",

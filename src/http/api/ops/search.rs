@@ -31,9 +31,9 @@ async fn search_objects(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let found = match query.trimmed_text("q") {
+    let objects = match query.trimmed_text("q") {
         Some(text) => search::find(&state, &text).await?,
         None => Vec::new(),
     };
-    Ok(ApiResponse::ok("Search carried out successfully", found))
+    Ok(ApiResponse::ok("Search carried out successfully", objects))
 }

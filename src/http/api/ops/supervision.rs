@@ -42,7 +42,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// The maximum number of actors that the response lists in each group. A group is the worst actors of one kind by one
+/// The maximum number of actors that the response lists in each group. A group has the worst actors of one kind and one
 /// ranking. The counts in the response include all actors.
 const ACTORS_MAX: usize = 100;
 /// The maximum number of actors in the list of the worst actors of all replicas.
@@ -98,29 +98,31 @@ fn supervision_response(state: &ApiState, query: &Query) -> Result<ApiResponse, 
     .warn(warning.as_slice()))
 }
 
-/// Returns a warning about a kind that no actor has; `None` if actors have it.
+/// Returns a warning if no kind of actor has this name.
 fn unknown_kind_warning(kind: &str) -> Option<String> {
-    let known = kinds::ALL.iter().map(|known| known.name());
-    let is_known = known.clone().any(|name| name == kind);
-    (!is_known).then(|| format!("unknown kind: {kind}{}", suggestion(kind, known)))
+    let known_names = kinds::ALL.iter().map(|known| known.name());
+    let is_known = known_names.clone().any(|name| name == kind);
+    (!is_known).then(|| format!("unknown kind: {kind}{}", suggestion(kind, known_names)))
 }
 
 fn paused_taxpayers(state: &ApiState) -> Vec<TaxpayerPauseView> {
-    let paused = state.taxpayers.paused_taxpayers().list();
-    let views = paused.iter();
-    views
+    let pauses = state.taxpayers.paused_taxpayers().list();
+    pauses
+        .iter()
         .map(|pause| TaxpayerPauseView::new(pause.taxpayer_id, Some(pause)))
         .collect()
 }
 
-/// Reads the time window from the parameter `minutes`. Returns the default if it is absent.
+/// Reads the time window from the parameter `minutes`. Returns the default window if the parameter is absent.
 pub(super) fn read_time_window(query: &Query) -> Result<Window, ApiError> {
     let window = query.word("minutes", parse_window, allowed_windows)?;
     Ok(window.unwrap_or_default())
 }
 
 fn parse_measure(word: &str) -> Option<Measure> {
-    Measure::ALL.into_iter().find(|by| by.as_str() == word)
+    Measure::ALL
+        .into_iter()
+        .find(|measure| measure.as_str() == word)
 }
 
 fn allowed_measures() -> String {

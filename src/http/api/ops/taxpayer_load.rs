@@ -24,7 +24,7 @@ use crate::http::state::ApiState;
 use crate::http::views::taxpayer_usage::{TaxpayerPauseView, TopTaxpayer, TopTaxpayers};
 use crate::store::accounts::taxpayers;
 
-/// The maximum number of taxpayers that are listed.
+/// The maximum number of taxpayers in the list.
 const TOP_MAX: usize = 20;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -67,36 +67,45 @@ async fn list_top_taxpayers(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let by = query.word("by", UsageMeasure::parse, UsageMeasure::allowed_words)?;
-    let by = by.unwrap_or(UsageMeasure::Writes);
+    let measure = query.word("by", UsageMeasure::parse, UsageMeasure::allowed_words)?;
+    let measure = measure.unwrap_or(UsageMeasure::Writes);
     let window = read_time_window(&query)?;
-    let top = load_top_taxpayers(&state, by, window).await;
-    let listed = TopTaxpayers {
+    let top = load_top_taxpayers(&state, measure, window).await;
+    let view = TopTaxpayers {
         answered_by: state.replicas.identity().name.clone(),
         since: precise_time(state.replicas.started_at()),
-        by: by.as_str(),
+        by: measure.as_str(),
         minutes: window.minutes(),
         taxpayers: top
             .into_iter()
             .map(|(id, name, counts)| TopTaxpayer::new(id, name, &counts))
             .collect(),
     };
-    Ok(ApiResponse::ok("Taxpayers retrieved successfully", listed))
+    Ok(ApiResponse::ok("Taxpayers retrieved successfully", view))
 }
 
 /// Returns up to `TOP_MAX` taxpayers with the highest values of a measure, highest first. If the database fails, the
 /// names are `None`.
 pub(crate) async fn load_top_taxpayers(
     state: &ApiState,
-    by: UsageMeasure,
+    measure: UsageMeasure,
     window: Window,
 ) -> Vec<(TaxpayerId, Option<String>, UsageCounts)> {
-    let top = state.taxpayers.usage().top_taxpayers(by, window, TOP_MAX);
+    let top = state
+        .taxpayers
+        .usage()
+        .top_taxpayers(measure, window, TOP_MAX);
     let ids: Vec<_> = top.iter().map(|(id, _)| *id).collect();
-    let known = taxpayers::find_by_ids(state.store.reader(), &ids).await;
-    let mut known = known.unwrap_or_default();
+    let taxpayers_by_id = taxpayers::find_by_ids(state.store.reader(), &ids).await;
+    let mut taxpayers_by_id = taxpayers_by_id.unwrap_or_default();
     top.into_iter()
-        .map(|(id, counts)| (id, known.remove(&id).map(|taxpayer| taxpayer.name), counts))
+        .map(|(id, counts)| {
+            (
+                id,
+                taxpayers_by_id.remove(&id).map(|taxpayer| taxpayer.name),
+                counts,
+            )
+        })
         .collect()
 }
 

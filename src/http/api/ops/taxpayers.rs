@@ -95,8 +95,8 @@ async fn list_all_taxpayers(
         search: None,
     };
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = taxpayers::page(&state.store, filter, page).await?;
-    let items = found.iter().map(OperatedTaxpayer::new).collect();
+    let (taxpayers, total) = taxpayers::page(&state.store, filter, page).await?;
+    let items = taxpayers.iter().map(OperatedTaxpayer::new).collect();
     Ok(ApiResponse::ok(
         "Taxpayers retrieved successfully",
         Paginator::new(page, total, items),
@@ -116,13 +116,12 @@ async fn verify_taxpayer(
         reason::read_required,
     )?;
     let id = path_ids::existing_taxpayer_id(&state, &id).await?;
-    let found = Verification::Verified(ConfirmedBy::Operator);
-    let found = RecordVerification {
-        found,
+    let command = RecordVerification {
+        found: Verification::Verified(ConfirmedBy::Operator),
         by: Some(Actor::Operator(operator_id)),
         reason: Some(form.value),
     };
-    let taxpayer = state.taxpayers.send(id, found).await?;
+    let taxpayer = state.taxpayers.send(id, command).await?;
     let contacts = taxpayers::contacts_owned_by(&state.store, id).await?;
     let view = TaxpayerView::new(&taxpayer, &contacts);
     Ok(ApiResponse::ok("Taxpayer verified successfully", view).warn(&form.warnings))

@@ -44,16 +44,16 @@ async fn list_endpoints(
 ) -> Result<ApiResponse, ApiError> {
     let filter = read_filter(&query)?;
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = endpoint_list::page(&state.store, &filter, page).await?;
-    let items = found.iter().map(ListedEndpoint::from).collect();
+    let (endpoints, total) = endpoint_list::page(&state.store, &filter, page).await?;
+    let items = endpoints.iter().map(ListedEndpoint::from).collect();
     Ok(ApiResponse::ok(
         "Webhook endpoints retrieved successfully",
         Paginator::new(page, total, items),
     ))
 }
 
-/// The query parameters that filter the list.
-pub(crate) const FILTERS: [&str; 4] = ["health", "taxpayer_id", "cause", "host"];
+/// The names of the query parameters that filter the list.
+pub(crate) const FILTER_NAMES: [&str; 4] = ["health", "taxpayer_id", "cause", "host"];
 
 /// Reads the filter of the list of webhook endpoints from the query string.
 pub(crate) fn read_filter(query: &Query) -> Result<EndpointFilter, ApiError> {

@@ -45,8 +45,8 @@ async fn list_own_audit(
         subject: query.trimmed_text("subject"),
         ..AuditFilter::default()
     };
-    let (found, total) = audit::page_owned_by(&state.store, integrator, filter, page).await?;
-    let items = found.iter().map(IntegratorAuditView::from).collect();
+    let (entries, total) = audit::page_owned_by(&state.store, integrator, filter, page).await?;
+    let items = entries.iter().map(IntegratorAuditView::from).collect();
     Ok(ApiResponse::ok(
         "Audit retrieved successfully",
         Paginator::new(page, total, items),

@@ -27,18 +27,19 @@ use crate::store::webhooks::delivery_log;
 use crate::store::webhooks::delivery_log::DeliveryFilter;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let deliveries = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries";
-    let attempts =
+    let deliveries_path = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries";
+    let attempts_path =
         "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/attempts";
-    let replay = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay";
+    let replay_path =
+        "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay";
     vec![
-        path(deliveries).get(list_deliveries, || {
+        path(deliveries_path).get(list_deliveries, || {
             describe_delivery_list(doc(
                 "list_deliveries",
                 "The log of deliveries, newest first",
             ))
         }),
-        path(attempts).get(list_attempts, || {
+        path(attempts_path).get(list_attempts, || {
             doc(
                 "list_delivery_attempts",
                 "The last 50 attempts at a delivery with their headers, \
@@ -53,7 +54,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .gives_list::<FullAttemptView<'_>>("Delivery attempts retrieved successfully")
             .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
         }),
-        path(replay).post(replay_delivery, || {
+        path(replay_path).post(replay_delivery, || {
             doc("replay_delivery", "Deliver one event again")
                 .with_note("Starts a new series of attempts for this delivery.")
                 .gives::<ReplayView>(200, "Webhook delivery queued successfully")
@@ -107,14 +108,16 @@ pub(super) async fn deliveries_response(
         endpoint: Some(endpoint),
         ..filter
     };
-    let (found, total) = delivery_log::page_owned_by(&state.store, taxpayer, filter, page).await?;
-    let items = found.iter().map(DeliveryView::from).collect();
+    let (deliveries, total) =
+        delivery_log::page_owned_by(&state.store, taxpayer, filter, page).await?;
+    let items = deliveries.iter().map(DeliveryView::from).collect();
     Ok(ApiResponse::ok(
         "Webhook deliveries retrieved successfully",
         Paginator::new(page, total, items),
     ))
 }
 
+/// Reads the filter, and separately the log position of `since`, for which the caller looks up the sequence.
 fn read_filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults> {
     let state = query.word("state", DeliveryState::parse, DeliveryState::allowed_words);
     match (state, query.log_position("since")) {
@@ -145,9 +148,13 @@ async fn list_attempts(
     let (taxpayer, delivery) = path.into_inner();
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
     let id = path_ids::parse_uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
-    let found = delivery_log::find_logged_owned_by_id(&state.store, taxpayer.id, id).await?;
-    let found = found.ok_or(Refusal::DeliveryNotFound)?;
-    let views: Vec<_> = found.attempts.iter().map(FullAttemptView::from).collect();
+    let delivery = delivery_log::find_logged_owned_by_id(&state.store, taxpayer.id, id).await?;
+    let delivery = delivery.ok_or(Refusal::DeliveryNotFound)?;
+    let views: Vec<_> = delivery
+        .attempts
+        .iter()
+        .map(FullAttemptView::from)
+        .collect();
     Ok(ApiResponse::ok(
         "Delivery attempts retrieved successfully",
         views,
@@ -161,16 +168,16 @@ async fn replay_delivery(
     idempotent: IdempotentRequest,
     ids: web::Path<(String, String)>,
 ) -> Result<ApiResponse, ApiError> {
-    let found = path_ids::find_delivery(&state, integrator, &ids).await?;
+    let delivery = path_ids::find_delivery(&state, integrator, &ids).await?;
     let command = StartReplay {
-        endpoint: found.endpoint,
-        range: ReplayRange::for_event(found.sequence),
+        endpoint: delivery.endpoint,
+        range: ReplayRange::for_event(delivery.sequence),
         by: None,
     };
     idempotent
         .answer_once(
             &state.taxpayers,
-            found.taxpayer_id,
+            delivery.taxpayer_id,
             command,
             |replay: &Replay| {
                 ApiResponse::ok(

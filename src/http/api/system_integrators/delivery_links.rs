@@ -22,11 +22,11 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::delivery::DeliveryLinkView;
 
-const CREATED: &str = "Link to the delivery created successfully";
+const CREATED_MESSAGE: &str = "Link to the delivery created successfully";
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let link = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/link";
-    vec![path(link).post(share_delivery, || {
+    let link_path = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/link";
+    vec![path(link_path).post(share_delivery, || {
         doc(
             "share_delivery",
             "A link with which support sees this delivery, without an account",
@@ -37,7 +37,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
              or if the integrator is disabled or its keys are revoked or replaced.",
         )
         .may_take(read_lifetime_s, example!("share_delivery"))
-        .gives::<DeliveryLinkView>(201, CREATED)
+        .gives::<DeliveryLinkView>(201, CREATED_MESSAGE)
         .takes_idempotency_key()
         .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
         .fails(&[ErrorCode::EndpointNotFound, ErrorCode::WebhookNotConfigured])
@@ -48,8 +48,8 @@ fn read_lifetime_s(reader: &mut Reader<'_>) -> Option<u32> {
     delivery_link::read_lifetime_s(reader, VALID_FOR_S_MAX, VALID_FOR_S_DEFAULT)
 }
 
-/// POST `…/webhook/deliveries/{delivery_id}/link`: makes a link to a delivery to any endpoint of the taxpayer. Only
-/// this response shows it.
+/// POST `…/webhook/deliveries/{delivery_id}/link`: creates a link to a delivery to any endpoint of the taxpayer. Only
+/// this response shows the link.
 async fn share_delivery(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -73,7 +73,9 @@ async fn share_delivery(
         url: format!("{origin}{}", link.path),
         expires_at: precise_time(link.expires_at),
     };
-    Ok(ApiResponse::with_status(StatusCode::CREATED, CREATED, view)
-        .warn(&form.warnings)
-        .forbid_storing())
+    Ok(
+        ApiResponse::with_status(StatusCode::CREATED, CREATED_MESSAGE, view)
+            .warn(&form.warnings)
+            .forbid_storing(),
+    )
 }

@@ -1,5 +1,5 @@
 //! The actions on one webhook endpoint: test it, rotate its secret, enable it, replay events, and list its deliveries.
-//! Each works like the call for the default endpoint in `webhook`, `replays` or `deliveries`.
+//! Each action works like the call for the default endpoint, which is in `webhook`, `replays` or `deliveries`.
 
 use actix_web::{HttpRequest, web};
 
@@ -9,7 +9,7 @@ use crate::domain::kernel::audit::Actor;
 use crate::http::api::system_integrators::deliveries::{
     deliveries_response, describe_delivery_list,
 };
-use crate::http::api::system_integrators::endpoints::{EndpointIds, NOT_FOUND};
+use crate::http::api::system_integrators::endpoints::{EndpointIds, NOT_FOUND_ERROR_CODES};
 use crate::http::api::system_integrators::replays::{
     PROGRESS_NOTE, REPLAY_NOTE, ReplayTarget, latest_replay_response, start_replay,
 };
@@ -33,13 +33,15 @@ use crate::http::views::secret::RotatedSecret;
 use crate::http::views::webhook_endpoint::EnabledEndpoint;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let test = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/test";
-    let secret = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/secret";
-    let enable = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/enable";
-    let deliveries =
+    let test_path = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/test";
+    let secret_path =
+        "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/secret";
+    let enable_path =
+        "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/enable";
+    let deliveries_path =
         "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/deliveries";
     vec![
-        path(test)
+        path(test_path)
             .always_writes()
             .waits_for_other_systems()
             .post(test_one_endpoint, || {
@@ -49,7 +51,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 );
                 describe_webhook_test(doc).fails(&[ErrorCode::EndpointNotFound])
             }),
-        path(secret).post(rotate_endpoint_secret, || {
+        path(secret_path).post(rotate_endpoint_secret, || {
             doc(
                 "rotate_webhook_endpoint_secret",
                 "A new signing secret, or the public key of a new key pair",
@@ -58,9 +60,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
             .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
             .takes_idempotency_key()
-            .fails(&NOT_FOUND)
+            .fails(&NOT_FOUND_ERROR_CODES)
         }),
-        path(enable).post(enable_endpoint, || {
+        path(enable_path).post(enable_endpoint, || {
             doc(
                 "enable_webhook_endpoint",
                 "Put an endpoint back into service",
@@ -69,11 +71,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .may_take(replay::read_enable_request, example!("enable_webhook"))
             .gives::<EnabledEndpoint<'_>>(200, "Webhook enabled successfully")
             .takes_idempotency_key()
-            .fails(&NOT_FOUND)
+            .fails(&NOT_FOUND_ERROR_CODES)
             .fails(&[ErrorCode::InvalidTransition])
         }),
         replay_path(),
-        path(deliveries).get(list_deliveries, || {
+        path(deliveries_path).get(list_deliveries, || {
             let doc = doc(
                 "list_webhook_endpoint_deliveries",
                 "The log of its deliveries, newest first",
@@ -94,7 +96,7 @@ fn replay_path() -> Path {
             .takes(replay::read, example!("replay_webhooks"))
             .gives::<ReplayView>(200, "Webhook replay started successfully")
             .takes_idempotency_key()
-            .fails(&NOT_FOUND)
+            .fails(&NOT_FOUND_ERROR_CODES)
             .fails(&[ErrorCode::InvalidTransition])
         })
         .get(get_latest_replay, || {
@@ -104,7 +106,7 @@ fn replay_path() -> Path {
             )
             .with_note(PROGRESS_NOTE)
             .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
-            .fails(&NOT_FOUND)
+            .fails(&NOT_FOUND_ERROR_CODES)
         })
 }
 
@@ -132,12 +134,12 @@ async fn rotate_endpoint_secret(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    let to = EndpointRequest {
+    let endpoint_request = EndpointRequest {
         taxpayer: endpoint.taxpayer_id,
         endpoint: endpoint.key,
         by: Actor::Integrator(integrator),
     };
-    rotate_secret(&state, to, idempotent, body).await
+    rotate_secret(&state, endpoint_request, idempotent, body).await
 }
 
 /// POST `…/{endpoint_id}/enable`: enables the endpoint and may replay missed events.
@@ -148,24 +150,24 @@ async fn enable_endpoint(
     ids: EndpointIds,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let (found, _) = find_endpoint(&state, integrator, &ids).await?;
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
     let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         replay::read_enable_request,
     )?;
     let command = EnableEndpoint {
-        endpoint: found.key,
+        endpoint: endpoint.key,
         replay: form.value.scope(),
         reason: None,
     };
     let warnings = form.warnings;
-    let show = move |enabled: &commands::EnabledEndpoint| {
+    let respond = move |enabled: &commands::EnabledEndpoint| {
         let view = EnabledEndpoint::new(&enabled.endpoint, enabled.replay.as_ref());
         ApiResponse::ok("Webhook enabled successfully", view).warn(&warnings)
     };
     idempotent
-        .answer_once(&state.taxpayers, found.taxpayer_id, command, show)
+        .answer_once(&state.taxpayers, endpoint.taxpayer_id, command, respond)
         .await
 }
 

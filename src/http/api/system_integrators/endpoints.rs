@@ -1,5 +1,5 @@
-//! The webhook endpoints of a taxpayer: the one that Update Webhook sets, whose id is `default`, and up to ten others,
-//! each with events, a secret, a schedule and a health of its own.
+//! The webhook endpoints of a taxpayer: the default endpoint, which Update Webhook sets and whose id is `default`, and
+//! up to ten others, each with its own events, secret, schedule and health.
 
 use actix_web::http::{Method, StatusCode};
 use actix_web::web;
@@ -25,10 +25,10 @@ use crate::http::state::ApiState;
 use crate::http::views::webhook_endpoint::{AddedEndpoint, DeletedEndpoint, EndpointView};
 use crate::store::webhooks;
 
-/// The ids in a path of an endpoint: first the taxpayer's, then the endpoint's.
+/// The ids in the path of an endpoint: the id of the taxpayer, then the id of the endpoint.
 pub(super) type EndpointIds = web::Path<(String, String)>;
 
-pub(super) const NOT_FOUND: [ErrorCode; 2] =
+pub(super) const NOT_FOUND_ERROR_CODES: [ErrorCode; 2] =
     [ErrorCode::EndpointNotFound, ErrorCode::TaxpayerNotFound];
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -83,7 +83,7 @@ fn endpoint_path() -> Path {
                  its health.",
             )
             .gives::<EndpointView<'_>>(200, "Webhook endpoint retrieved successfully")
-            .fails(&NOT_FOUND)
+            .fails(&NOT_FOUND_ERROR_CODES)
         })
         .patch(change_endpoint, || {
             let policy = AddressPolicy::default();
@@ -101,7 +101,7 @@ fn endpoint_path() -> Path {
             )
             .gives::<EndpointView<'_>>(200, "Webhook endpoint updated successfully")
             .takes_idempotency_key()
-            .fails(&NOT_FOUND)
+            .fails(&NOT_FOUND_ERROR_CODES)
         })
         .on_methods([Method::DELETE], remove_endpoint, || {
             doc("remove_webhook_endpoint", "Delete an endpoint")
@@ -111,14 +111,15 @@ fn endpoint_path() -> Path {
                      `default` stays (409): set its `enabled_events` to `[]` \
                      instead.",
                 )
-                .gives::<DeletedEndpoint>(200, DELETED)
+                .gives::<DeletedEndpoint>(200, DELETED_MESSAGE)
                 .takes_idempotency_key()
-                .fails(&NOT_FOUND)
+                .fails(&NOT_FOUND_ERROR_CODES)
                 .fails(&[ErrorCode::InvalidTransition])
         })
 }
 
-const DELETED: &str = "Webhook endpoint deleted successfully; its undelivered deliveries ended";
+const DELETED_MESSAGE: &str =
+    "Webhook endpoint deleted successfully; its undelivered deliveries ended";
 
 /// GET …/webhook/endpoints: lists all endpoints of the taxpayer.
 async fn list_endpoints(
@@ -127,10 +128,10 @@ async fn list_endpoints(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = find_taxpayer(&state, integrator, &id).await?;
-    let found = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer.id).await?;
-    let views: Vec<_> = found
+    let endpoints = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer.id).await?;
+    let views: Vec<_> = endpoints
         .iter()
-        .map(|(endpoint, failing)| EndpointView::new(endpoint, failing.as_ref()))
+        .map(|(endpoint, streak)| EndpointView::new(endpoint, streak.as_ref()))
         .collect();
     Ok(ApiResponse::ok(
         "Webhook endpoints retrieved successfully",
@@ -167,10 +168,10 @@ async fn add_endpoint(
     let endpoint = idempotent
         .send(&state.taxpayers, taxpayer.id, command)
         .await?;
-    let text = secret.text();
+    let secret_text = secret.text();
     let data = AddedEndpoint {
         endpoint: EndpointView::new(&endpoint, None),
-        secret: text.expose_secret(),
+        secret: secret_text.expose_secret(),
     };
     let message = "Webhook endpoint created successfully";
     Ok(ApiResponse::with_status(StatusCode::CREATED, message, data)
@@ -184,8 +185,8 @@ async fn get_endpoint(
     IntegratorCaller(integrator): IntegratorCaller,
     ids: EndpointIds,
 ) -> Result<ApiResponse, ApiError> {
-    let (endpoint, failing) = find_endpoint(&state, integrator, &ids).await?;
-    let view = EndpointView::new(&endpoint, failing.as_ref());
+    let (endpoint, streak) = find_endpoint(&state, integrator, &ids).await?;
+    let view = EndpointView::new(&endpoint, streak.as_ref());
     Ok(ApiResponse::ok(
         "Webhook endpoint retrieved successfully",
         view,
@@ -204,7 +205,7 @@ async fn change_endpoint(
         Endpoint {
             key, taxpayer_id, ..
         },
-        failing,
+        streak,
     ) = find_endpoint(&state, integrator, &ids).await?;
     // Only the default endpoint may be in the private networks of the taxpayer's ERP.
     let policy = if key.is_default() {
@@ -230,7 +231,7 @@ async fn change_endpoint(
     };
     idempotent
         .answer_once(&state.taxpayers, taxpayer_id, change, move |endpoint| {
-            let view = EndpointView::after_change(endpoint, failing.as_ref());
+            let view = EndpointView::after_change(endpoint, streak.as_ref());
             ApiResponse::ok("Webhook endpoint updated successfully", view).warn(&form.warnings)
         })
         .await
@@ -252,7 +253,7 @@ async fn remove_endpoint(
     idempotent
         .answer_once(&state.taxpayers, endpoint.taxpayer_id, command, move |()| {
             let id = id.clone();
-            ApiResponse::ok(DELETED, DeletedEndpoint { id, deleted: true })
+            ApiResponse::ok(DELETED_MESSAGE, DeletedEndpoint { id, deleted: true })
         })
         .await
 }

@@ -38,7 +38,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST …/invitation: makes a link with which the contact person chooses a password.
+/// POST …/invitation: creates a link with which the contact person chooses a password.
 async fn invite_contact(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -53,18 +53,18 @@ async fn invite_contact(
         taxpayer,
         id: path_ids::parse_contact_id(&ids.1)?,
     };
-    let order = InvitationRequest {
+    let invitation_request = InvitationRequest {
         owner,
         by: Actor::Integrator(integrator),
         reason: None,
         claim: idempotent.into_claim(),
     };
-    let made = invitations::make_invitation(&state, &request, order)
+    let invitation = invitations::make_invitation(&state, &request, invitation_request)
         .await?
         .ok_or_else(ApiError::contact_not_found)?;
     Ok(ApiResponse::ok(
         "Invitation created successfully",
-        InvitationView::from(&made),
+        InvitationView::from(&invitation),
     )
     .forbid_storing())
 }

@@ -85,8 +85,8 @@ async fn get_file(
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &ids.0).await?;
     let id = path_ids::parse_invoice_id(&ids.1)?;
-    let found = invoices::find_owned_by_id(&state.store, taxpayer.id, id).await?;
-    let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
-    let stored = StoredInvoice::load(&state.store, taxpayer, invoice).await?;
-    invoice_files::make_file(&state, &request, &stored, file).await
+    let invoice = invoices::find_owned_by_id(&state.store, taxpayer.id, id).await?;
+    let invoice = invoice.ok_or_else(ApiError::invoice_not_found)?;
+    let stored_invoice = StoredInvoice::load(&state.store, taxpayer, invoice).await?;
+    invoice_files::make_file(&state, &request, &stored_invoice, file).await
 }

@@ -23,14 +23,14 @@ use crate::http::views::replay::ReplayView;
 use crate::store::webhooks::replays;
 use crate::store::{events, webhooks};
 
-/// Notes in the API document about replays. They hold for the default endpoint and for every other one.
+/// Notes in the API document about replays, for the default endpoint and for every other endpoint.
 pub(super) const REPLAY_NOTE: &str = "A replay delivers past events again.";
 pub(super) const PROGRESS_NOTE: &str = "Progress is counted in events of the log of the taxpayer.";
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let replays = "/v1/system-integrators/taxpayers/{id}/webhook/replays";
-    let one = "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}";
-    let cancel = "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel";
+    let list_path = "/v1/system-integrators/taxpayers/{id}/webhook/replays";
+    let replay_path = "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}";
+    let cancel_path = "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel";
     vec![
         path("/v1/system-integrators/taxpayers/{id}/webhook/replay")
             .post(replay_webhook, || {
@@ -57,7 +57,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
                 .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
             }),
-        path(replays).get(list_replays, || {
+        path(list_path).get(list_replays, || {
             doc(
                 "list_replays",
                 "Every replay with its progress, newest first",
@@ -70,13 +70,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .gives_page::<ReplayView>("Webhook replays retrieved successfully")
             .fails(&[ErrorCode::TaxpayerNotFound])
         }),
-        path(one).get(get_replay_by_id, || {
+        path(replay_path).get(get_replay_by_id, || {
             doc("find_replay", "How far a replay is")
                 .with_note(PROGRESS_NOTE)
                 .gives::<ReplayView>(200, "Webhook replay retrieved successfully")
                 .fails(&[ErrorCode::ReplayNotFound, ErrorCode::TaxpayerNotFound])
         }),
-        path(cancel).post(cancel_replay, || {
+        path(cancel_path).post(cancel_replay, || {
             doc(
                 "cancel_replay",
                 "End a replay: what it has queued is delivered, nothing more is",
@@ -119,18 +119,19 @@ pub(super) async fn start_replay(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = reader::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
-    let first = events::sequence_at_position(&state.store, taxpayer, form.value.since).await?;
+    let first_sequence =
+        events::sequence_at_position(&state.store, taxpayer, form.value.since).await?;
     let command = StartReplay {
         endpoint,
-        range: ReplayRange::from_sequence(form.value.scope, first),
+        range: ReplayRange::from_sequence(form.value.scope, first_sequence),
         by: None,
     };
-    let known = webhooks::find_by_key(state.store.reader(), endpoint).await?;
-    let wants_nothing = known.is_some_and(|known| known.enabled_kinds().is_empty());
+    let stored_endpoint = webhooks::find_by_key(state.store.reader(), endpoint).await?;
+    let has_no_events = stored_endpoint.is_some_and(|endpoint| endpoint.enabled_kinds().is_empty());
     let warnings = form.warnings;
-    let show = move |replay: &Replay| {
-        let remark = empty_replay_warning(replay, wants_nothing).map(str::to_owned);
-        let warnings: Vec<_> = warnings.iter().cloned().chain(remark).collect();
+    let respond = move |replay: &Replay| {
+        let empty_warning = empty_replay_warning(replay, has_no_events).map(str::to_owned);
+        let warnings: Vec<_> = warnings.iter().cloned().chain(empty_warning).collect();
         ApiResponse::ok(
             "Webhook replay started successfully",
             ReplayView::from(replay),
@@ -138,18 +139,18 @@ pub(super) async fn start_replay(
         .warn(&warnings)
     };
     idempotent
-        .answer_once(&state.taxpayers, taxpayer, command, show)
+        .answer_once(&state.taxpayers, taxpayer, command, respond)
         .await
 }
 
-/// Returns a warning if the new replay will certainly deliver nothing. `wants_nothing` is true if the endpoint has
+/// Returns a warning if the new replay will certainly deliver nothing. `has_no_events` is true if the endpoint has
 /// enabled no event.
-fn empty_replay_warning(replay: &Replay, wants_nothing: bool) -> Option<&'static str> {
+fn empty_replay_warning(replay: &Replay, has_no_events: bool) -> Option<&'static str> {
     if replay.is_empty() {
         return Some("nothing is replayed: the log has no event from there on");
     }
-    let is_idle = wants_nothing && replay.scope == ReplayScope::Missing;
-    is_idle.then_some("nothing is missing: no event is among enabled_events")
+    let misses_nothing = has_no_events && replay.scope == ReplayScope::Missing;
+    misses_nothing.then_some("nothing is missing: no event is among enabled_events")
 }
 
 /// GET /v1/system-integrators/taxpayers/{id}/webhook/replay: returns the progress of the latest replay, or null.
@@ -189,12 +190,12 @@ async fn list_replays(
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let page = query.page(PER_PAGE_DEFAULT);
     let endpoints = webhooks::owned_by_with_streaks(state.store.reader(), taxpayer.id).await?;
-    let (found, total) = replays::page_owned_by(&state.store, taxpayer.id, page).await?;
-    let items = found
+    let (replays, total) = replays::page_owned_by(&state.store, taxpayer.id, page).await?;
+    let items = replays
         .iter()
         .map(|replay| {
-            let mut all = endpoints.iter().map(|(endpoint, _)| endpoint);
-            let endpoint = all.find(|endpoint| endpoint.key == replay.endpoint);
+            let mut endpoints = endpoints.iter().map(|(endpoint, _)| endpoint);
+            let endpoint = endpoints.find(|endpoint| endpoint.key == replay.endpoint);
             ReplayView::for_endpoint(endpoint, replay)
         })
         .collect();
@@ -212,24 +213,24 @@ async fn get_replay_by_id(
 ) -> Result<ApiResponse, ApiError> {
     let (taxpayer, replay) = path.into_inner();
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
-    let found = find_owned_replay(&state, taxpayer.id, &replay).await?;
-    let endpoint = webhooks::find_by_key(state.store.reader(), found.endpoint).await?;
-    let view = ReplayView::for_endpoint(endpoint.as_ref(), &found);
+    let replay = find_owned_replay(&state, taxpayer.id, &replay).await?;
+    let endpoint = webhooks::find_by_key(state.store.reader(), replay.endpoint).await?;
+    let view = ReplayView::for_endpoint(endpoint.as_ref(), &replay);
     Ok(ApiResponse::ok(
         "Webhook replay retrieved successfully",
         view,
     ))
 }
 
-/// Returns the replay with the id `text`, if it belongs to this taxpayer.
+/// Returns the replay with the id `id_text`, if it belongs to this taxpayer.
 async fn find_owned_replay(
     state: &ApiState,
     taxpayer: TaxpayerId,
-    text: &str,
+    id_text: &str,
 ) -> Result<Replay, ApiError> {
-    let id = path_ids::parse_uuid(text).ok_or(Refusal::ReplayNotFound)?;
-    let found = replays::find_owned_by_id(&state.store, taxpayer, id).await?;
-    Ok(found.ok_or(Refusal::ReplayNotFound)?)
+    let id = path_ids::parse_uuid(id_text).ok_or(Refusal::ReplayNotFound)?;
+    let replay = replays::find_owned_by_id(&state.store, taxpayer, id).await?;
+    Ok(replay.ok_or(Refusal::ReplayNotFound)?)
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel: stops a replay. The call may be

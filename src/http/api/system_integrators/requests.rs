@@ -59,8 +59,9 @@ async fn list_all_requests(
     };
     let reader = ReadingAccount::Integrator(id);
     state.request_log.write_for_reader(&state.store).await;
-    let (found, total) = request_log::page_for_reader(&state.store, reader, filter, page).await?;
-    let items = found.iter().map(RequestView::from).collect();
+    let (requests, total) =
+        request_log::page_for_reader(&state.store, reader, filter, page).await?;
+    let items = requests.iter().map(RequestView::from).collect();
     Ok(ApiResponse::ok(
         "Requests retrieved successfully",
         Paginator::new(page, total, items),

@@ -1,5 +1,5 @@
-//! Sends selected deliveries again, as one replay: those with given ids, or all that match a filter. A preview only
-//! counts them.
+//! Sends selected deliveries again, as one replay: the deliveries with given ids, or all deliveries that match a
+//! filter. A preview only counts the selected deliveries.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -24,22 +24,22 @@ use crate::http::state::ApiState;
 use crate::http::views::replay::{ReplayView, SelectionPreview};
 use crate::store::webhooks::delivery_selection::count_by_state;
 
-const PREVIEWED: &str = "Selected deliveries counted; nothing was sent";
-const STARTED: &str = "Webhook replay started successfully";
+const PREVIEWED_MESSAGE: &str = "Selected deliveries counted; nothing was sent";
+const STARTED_MESSAGE: &str = "Webhook replay started successfully";
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let of_default = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/replay";
-    let of_one =
+    let default_endpoint_path = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/replay";
+    let endpoint_path =
         "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/deliveries/replay";
     vec![
-        path(of_default).post(replay_selected, || {
+        path(default_endpoint_path).post(replay_selected, || {
             describe_selected_replay(doc(
                 "replay_selected_deliveries",
                 "Send chosen deliveries again, or all that match",
             ))
             .fails(&[ErrorCode::WebhookNotConfigured])
         }),
-        path(of_one).post(replay_selected_for_endpoint, || {
+        path(endpoint_path).post(replay_selected_for_endpoint, || {
             describe_selected_replay(doc(
                 "replay_selected_endpoint_deliveries",
                 "Send chosen deliveries to an endpoint again, or all that match",
@@ -59,8 +59,8 @@ fn describe_selected_replay(doc: OperationDoc) -> OperationDoc {
         "true to change nothing and see how many deliveries would be sent again",
     )
     .takes(delivery_selection::read, example!("replay_selected_deliveries"))
-    .gives::<SelectionPreview>(200, PREVIEWED)
-    .gives::<ReplayView>(202, STARTED)
+    .gives::<SelectionPreview>(200, PREVIEWED_MESSAGE)
+    .gives::<ReplayView>(202, STARTED_MESSAGE)
     .takes_idempotency_key()
     .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::InvalidTransition])
 }
@@ -71,14 +71,14 @@ async fn replay_selected(
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
     id: web::Path<String>,
-    asked: (Query, Body),
+    query_and_body: (Query, Body),
 ) -> Result<ApiResponse, ApiError> {
-    let found = find_taxpayer(&state, integrator, &id).await?;
+    let taxpayer = find_taxpayer(&state, integrator, &id).await?;
     let target = ReplayTarget {
-        taxpayer: found.id,
-        endpoint: found.id.into(),
+        taxpayer: taxpayer.id,
+        endpoint: taxpayer.id.into(),
     };
-    start_selected_replay(&state, target, idempotent, asked).await
+    start_selected_replay(&state, target, idempotent, query_and_body).await
 }
 
 /// POST `…/webhook/endpoints/{endpoint_id}/deliveries/replay`: sends deliveries to this endpoint again.
@@ -87,33 +87,33 @@ async fn replay_selected_for_endpoint(
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
     ids: web::Path<(String, String)>,
-    asked: (Query, Body),
+    query_and_body: (Query, Body),
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
     let target = ReplayTarget {
         taxpayer: endpoint.taxpayer_id,
         endpoint: endpoint.key,
     };
-    start_selected_replay(&state, target, idempotent, asked).await
+    start_selected_replay(&state, target, idempotent, query_and_body).await
 }
 
 async fn start_selected_replay(
     state: &ApiState,
     ReplayTarget { taxpayer, endpoint }: ReplayTarget,
     idempotent: IdempotentRequest,
-    asked: (Query, Body),
+    query_and_body: (Query, Body),
 ) -> Result<ApiResponse, ApiError> {
-    let (query, body) = asked;
+    let (query, body) = query_and_body;
     let is_preview = query.flag("preview")?;
     let catalog = state.catalog.get();
     let form = reader::read(&*body.object().await?, &catalog, delivery_selection::read)?;
     let range = selected_range(state, taxpayer, endpoint, form.value).await?;
     let counts = count_by_state(&state.store, taxpayer, endpoint, &range).await?;
-    let nothing = (counts.total() == 0).then(|| "no delivery matches".to_owned());
-    let warnings: Vec<_> = form.warnings.into_iter().chain(nothing).collect();
+    let no_match_warning = (counts.total() == 0).then(|| "no delivery matches".to_owned());
+    let warnings: Vec<_> = form.warnings.into_iter().chain(no_match_warning).collect();
     if is_preview {
         let preview = SelectionPreview::from(counts);
-        return Ok(ApiResponse::ok(PREVIEWED, preview).warn(&warnings));
+        return Ok(ApiResponse::ok(PREVIEWED_MESSAGE, preview).warn(&warnings));
     }
     let command = StartReplay {
         endpoint,
@@ -128,10 +128,14 @@ async fn start_selected_replay(
 }
 
 fn started_response(taxpayer: TaxpayerId, replay: &Replay) -> ApiResponse {
-    let place = format!(
+    let location = format!(
         "/v1/system-integrators/taxpayers/{taxpayer}/webhook/replays/{}",
         replay.id
     );
-    ApiResponse::with_status(StatusCode::ACCEPTED, STARTED, ReplayView::from(replay))
-        .with_location(&place)
+    ApiResponse::with_status(
+        StatusCode::ACCEPTED,
+        STARTED_MESSAGE,
+        ReplayView::from(replay),
+    )
+    .with_location(&location)
 }

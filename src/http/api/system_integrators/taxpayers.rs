@@ -111,9 +111,9 @@ fn profile_path() -> Path {
 }
 
 fn key_rotation_path() -> Path {
-    let rotates = [Method::POST, Method::PUT, Method::PATCH];
+    let methods = [Method::POST, Method::PUT, Method::PATCH];
     path("/v1/system-integrators/taxpayers/{id}/api-key/rotate").on_methods(
-        rotates,
+        methods,
         rotate_api_key,
         || {
             doc("rotate_api_key", "Rotate Taxpayer API Key")
@@ -157,11 +157,11 @@ async fn list_taxpayers(
     let page = query.page(PER_PAGE_DEFAULT);
     let search = query.trimmed_text("search");
     let store = &state.store;
-    let found = taxpayers::page_owned_by(store, integrator, search.as_deref(), page).await?;
-    let (found, total) = found;
-    let ids: Vec<_> = found.iter().map(|taxpayer| taxpayer.id).collect();
+    let (taxpayers, total) =
+        taxpayers::page_owned_by(store, integrator, search.as_deref(), page).await?;
+    let ids: Vec<_> = taxpayers.iter().map(|taxpayer| taxpayer.id).collect();
     let contacts = taxpayers::contacts_owned_by_each(store, &ids).await?;
-    let items = found
+    let items = taxpayers
         .iter()
         .map(|taxpayer| taxpayer_view(taxpayer, &contacts))
         .collect();
@@ -256,8 +256,8 @@ async fn update_profile(
     invoice_files::check_logo(&state, taxpayer.id, &change.settings.logo).await?;
     let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
     let by = Actor::Integrator(integrator);
-    let counted = onboarding::integrator_with_email_limit(&taxpayer, &change);
-    let changed = idempotent.answer_once(
+    let limited_integrator = onboarding::integrator_with_email_limit(&taxpayer, &change);
+    let response = idempotent.answer_once(
         &state.taxpayers,
         taxpayer.id,
         ChangeProfile { change, by },
@@ -266,14 +266,14 @@ async fn update_profile(
             ApiResponse::ok("Taxpayer profile updated successfully", view).warn(&warnings)
         },
     );
-    onboarding::change_counting_taken_email(&state, counted, changed).await
+    onboarding::change_counting_taken_email(&state, limited_integrator, response).await
 }
 
 /// A request to rotate a key. The query has the terms of the new key. The body is read only to refuse terms in it.
 struct KeyRotationRequest {
     query: Query,
     body: Body,
-    /// The request itself, to which its remaining allowance is noted.
+    /// The whole request. The handler stores the remaining allowance in it, for the headers of the response.
     request: HttpRequest,
 }
 
@@ -302,15 +302,15 @@ async fn rotate_api_key(
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
     id: web::Path<String>,
-    asked: KeyRotationRequest,
+    key_rotation: KeyRotationRequest,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let rotation = SensitiveOperation::Rotation;
-    let counted = state
+    let allowance = state
         .limits
         .count_sensitive_operation(rotation, taxpayer.id, state.now());
-    limits::note_allowance(&asked.request, counted)?;
-    let KeyRotationRequest { query, body, .. } = asked;
+    limits::store_allowance(&key_rotation.request, allowance)?;
+    let KeyRotationRequest { query, body, .. } = key_rotation;
     let body = body.object_or_empty().await?;
     let warnings = key_terms::refuse_terms_in_body(&body, &state.catalog.get())?;
     let terms = key_terms::read_key_terms(&query)?;

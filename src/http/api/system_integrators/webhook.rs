@@ -33,15 +33,15 @@ use crate::http::views::secret::RotatedSecret;
 use crate::store::webhooks;
 use crate::store::webhooks::integrations;
 
-/// Notes in the API document about actions on an endpoint. They hold for the default endpoint and for every other one.
+/// Notes in the API document about actions on an endpoint, for the default endpoint and for every other endpoint.
 pub(super) const SECRET_NOTE: &str = "For a day, messages are also signed with the secret before, so that receivers can \
     change without a gap.";
 pub(super) const ENABLE_NOTE: &str =
     "Deliveries begin again; on demand also those of what was missed meanwhile.";
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let test = "/v1/system-integrators/taxpayers/{id}/webhook/test";
-    let updates = [Method::PUT, Method::PATCH, Method::POST];
+    let test_path = "/v1/system-integrators/taxpayers/{id}/webhook/test";
+    let update_methods = [Method::PUT, Method::PATCH, Method::POST];
     vec![
         path("/v1/system-integrators/taxpayers/{id}/webhook")
             .get(get_webhook, || {
@@ -53,7 +53,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .gives::<Integration<'_>>(200, "Webhook retrieved successfully")
                     .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
             })
-            .on_methods(updates, update_webhook, || {
+            .on_methods(update_methods, update_webhook, || {
                 let policy = AddressPolicy::default();
                 doc("update_webhook", "Update Webhook")
                     .with_note(
@@ -68,7 +68,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .takes_idempotency_key()
                     .fails(&[ErrorCode::TaxpayerNotFound])
             }),
-        path(test)
+        path(test_path)
             .always_writes()
             .waits_for_other_systems()
             .on_methods([Method::POST, Method::GET], test_webhook, webhook_test_doc),
@@ -102,8 +102,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 fn webhook_test_doc() -> OperationDoc {
-    let words = "Test Webhook: data is whatever the endpoint answered";
-    describe_webhook_test(doc("test_webhook", words).fails(&[ErrorCode::WebhookNotConfigured]))
+    let summary = "Test Webhook: data is whatever the endpoint answered";
+    describe_webhook_test(doc("test_webhook", summary).fails(&[ErrorCode::WebhookNotConfigured]))
 }
 
 pub(super) fn describe_webhook_test(doc: OperationDoc) -> OperationDoc {
@@ -137,10 +137,12 @@ async fn get_webhook(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let found = webhooks::find_by_key_with_streak(state.store.reader(), taxpayer.id.into()).await?;
-    let (endpoint, failing) = found.ok_or(Refusal::WebhookNotConfigured)?;
-    let kinds = integrations::owned_by_without_secrets(state.store.reader(), taxpayer.id).await?;
-    let view = Integration::new(&endpoint, &kinds).with_health(&endpoint, failing.as_ref());
+    let endpoint =
+        webhooks::find_by_key_with_streak(state.store.reader(), taxpayer.id.into()).await?;
+    let (endpoint, streak) = endpoint.ok_or(Refusal::WebhookNotConfigured)?;
+    let integration =
+        integrations::owned_by_without_secrets(state.store.reader(), taxpayer.id).await?;
+    let view = Integration::new(&endpoint, &integration).with_health(&endpoint, streak.as_ref());
     Ok(ApiResponse::ok("Webhook retrieved successfully", view))
 }
 
@@ -162,16 +164,17 @@ async fn update_webhook(
         enabled_events,
         retry_schedule,
     } = form.value;
-    let change = SetWebhook {
+    let command = SetWebhook {
         url,
         enabled_events,
         retry_schedule,
         by: Actor::Integrator(integrator),
     };
-    let kinds = integrations::owned_by_without_secrets(state.store.reader(), taxpayer.id).await?;
+    let integration =
+        integrations::owned_by_without_secrets(state.store.reader(), taxpayer.id).await?;
     idempotent
-        .answer_once(&state.taxpayers, taxpayer.id, change, move |endpoint| {
-            let view = Integration::new(endpoint, &kinds);
+        .answer_once(&state.taxpayers, taxpayer.id, command, move |endpoint| {
+            let view = Integration::new(endpoint, &integration);
             ApiResponse::ok("Webhook updated successfully", view).warn(&form.warnings)
         })
         .await
@@ -187,12 +190,12 @@ async fn rotate_webhook_secret(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let to = EndpointRequest {
+    let endpoint_request = EndpointRequest {
         taxpayer: taxpayer.id,
         endpoint: taxpayer.id.into(),
         by: Actor::Integrator(integrator),
     };
-    rotate_secret(&state, to, idempotent, body).await
+    rotate_secret(&state, endpoint_request, idempotent, body).await
 }
 
 /// The endpoint that a request is about, its taxpayer, and the caller.
@@ -205,7 +208,7 @@ pub(super) struct EndpointRequest {
 
 pub(super) async fn rotate_secret(
     state: &ApiState,
-    to: EndpointRequest,
+    endpoint_request: EndpointRequest,
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -215,19 +218,19 @@ pub(super) async fn rotate_secret(
         webhook::read_secret_type,
     )?;
     let secret = key_generation::generate_webhook_secret(form.value);
-    let rotate = RotateSecret {
-        endpoint: to.endpoint,
+    let command = RotateSecret {
+        endpoint: endpoint_request.endpoint,
         secret: secret.clone(),
-        by: to.by,
+        by: endpoint_request.by,
     };
     idempotent
-        .send(&state.taxpayers, to.taxpayer, rotate)
+        .send(&state.taxpayers, endpoint_request.taxpayer, command)
         .await?;
     let public_key = secret.public_key();
-    let shared = secret.text();
-    let shared = public_key.is_none().then(|| shared.expose_secret());
+    let secret_text = secret.text();
+    let secret_text = public_key.is_none().then(|| secret_text.expose_secret());
     let data = RotatedSecret {
-        secret: shared,
+        secret: secret_text,
         public_key: public_key.as_deref(),
     };
     Ok(ApiResponse::ok("Webhook secret rotated successfully", data)
@@ -256,10 +259,10 @@ pub(super) fn count_test(
     taxpayer: TaxpayerId,
 ) -> Result<(), ApiError> {
     let test = SensitiveOperation::WebhookTest;
-    let counted = state
+    let allowance = state
         .limits
         .count_sensitive_operation(test, taxpayer, state.now());
-    limits::note_allowance(request, counted)
+    limits::store_allowance(request, allowance)
 }
 
 pub(super) async fn test_endpoint(
@@ -303,18 +306,19 @@ async fn enable_webhook(
         &state.catalog.get(),
         replay::read_enable_request,
     )?;
-    let enable = EnableEndpoint {
+    let command = EnableEndpoint {
         endpoint: taxpayer.id.into(),
         replay: form.value.scope(),
         reason: None,
     };
-    let kinds = integrations::owned_by_without_secrets(state.store.reader(), taxpayer.id).await?;
+    let integration =
+        integrations::owned_by_without_secrets(state.store.reader(), taxpayer.id).await?;
     let warnings = form.warnings;
-    let show = move |enabled: &commands::EnabledEndpoint| {
-        let view = EnabledWebhook::new(&enabled.endpoint, &kinds, enabled.replay.as_ref());
+    let respond = move |enabled: &commands::EnabledEndpoint| {
+        let view = EnabledWebhook::new(&enabled.endpoint, &integration, enabled.replay.as_ref());
         ApiResponse::ok("Webhook enabled successfully", view).warn(&warnings)
     };
     idempotent
-        .answer_once(&state.taxpayers, taxpayer.id, enable, show)
+        .answer_once(&state.taxpayers, taxpayer.id, command, respond)
         .await
 }

@@ -39,9 +39,9 @@ async fn list_activity(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (filter, limit) = read_query(&query)?;
-    let (entries, next) = activity::owned_by(&state.store, id, filter, limit).await?;
+    let (entries, next_cursor) = activity::owned_by(&state.store, id, filter, limit).await?;
     Ok(ApiResponse::ok(
         "Activity retrieved successfully",
-        ActivityView::new(entries, next),
+        ActivityView::new(entries, next_cursor),
     ))
 }

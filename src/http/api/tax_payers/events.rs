@@ -122,8 +122,24 @@ async fn list_events(
 ) -> Result<ApiResponse, ApiError> {
     let (after, limit) = read_feed_range(&query)?;
     let page = events::feed_page_owned_by(&state.store, id, after, limit).await?;
+    let warning = if page.events.is_empty() && after > 0 {
+        let log_end = events::log_head(state.store.reader(), id).await?.sequence;
+        (after > log_end).then(|| beyond_end_warning(after, log_end))
+    } else {
+        None
+    };
     let feed = Feed::new(page.events, after, page.has_more)?;
-    Ok(ApiResponse::ok("Events retrieved successfully", feed))
+    let answer = ApiResponse::ok("Events retrieved successfully", feed);
+    Ok(answer.warn(warning.as_slice()))
+}
+
+/// Returns the warning for a position that the log has not reached, such as one from before a backup was restored, or one
+/// of another taxpayer. The events that get the sequences up to the position would be skipped.
+fn beyond_end_warning(after: i64, log_end: i64) -> String {
+    format!(
+        "after is {after}, but the log ends at {log_end}: events up to {after} would be skipped; \
+         read again from a position that the log has"
+    )
 }
 
 const PER_PAGE_DEFAULT: u64 = 10;
@@ -135,8 +151,8 @@ async fn list_own_dead_letters(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = delivery_log::dead_letter_page(&state.store, Some(id), page).await?;
-    let items = found.iter().map(DeadLetter::from).collect();
+    let (deliveries, total) = delivery_log::dead_letter_page(&state.store, Some(id), page).await?;
+    let items = deliveries.iter().map(DeadLetter::from).collect();
     Ok(ApiResponse::ok(
         "Dead letters retrieved successfully",
         Paginator::new(page, total, items),
@@ -148,14 +164,14 @@ async fn replay_own_dead_letter(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
-    delivery: web::Path<String>,
+    delivery_id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let delivery = path_ids::parse_uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
-    let dead = delivery_log::find_dead_owned_by_id(&state.store, id, delivery).await?;
-    let dead = dead.ok_or(Refusal::DeliveryNotFound)?;
+    let delivery_id = path_ids::parse_uuid(&delivery_id).ok_or(Refusal::DeliveryNotFound)?;
+    let dead_letter = delivery_log::find_dead_owned_by_id(&state.store, id, delivery_id).await?;
+    let dead_letter = dead_letter.ok_or(Refusal::DeliveryNotFound)?;
     let command = StartReplay {
-        endpoint: dead.endpoint,
-        range: ReplayRange::for_event(dead.sequence),
+        endpoint: dead_letter.endpoint,
+        range: ReplayRange::for_event(dead_letter.sequence),
         by: None,
     };
     idempotent

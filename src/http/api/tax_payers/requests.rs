@@ -53,8 +53,9 @@ async fn list_requests(
     let filter = read_filter(&query)?;
     let reader = ReadingAccount::Taxpayer(id);
     state.request_log.write_for_reader(&state.store).await;
-    let (found, total) = request_log::page_for_reader(&state.store, reader, filter, page).await?;
-    let items = found.iter().map(RequestView::from).collect();
+    let (requests, total) =
+        request_log::page_for_reader(&state.store, reader, filter, page).await?;
+    let items = requests.iter().map(RequestView::from).collect();
     Ok(ApiResponse::ok(
         "Requests retrieved successfully",
         Paginator::new(page, total, items),

@@ -1,4 +1,5 @@
-//! The inbox of supplier invoices. If the authority fails, the stored copy is returned, and a header says so.
+//! The inbox of supplier invoices. If the authority fails, the stored copy of an invoice is returned, with a warning in
+//! the headers.
 
 use actix_web::{HttpRequest, web};
 
@@ -109,9 +110,9 @@ async fn list_supplier_invoices(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) =
+    let (received, total) =
         supplier_invoices::page_owned_by(&state.store, id, InboxFilter::default(), page).await?;
-    let items = found.into_iter().map(InboxLine::from).collect();
+    let items = received.into_iter().map(InboxLine::from).collect();
     Ok(ApiResponse::ok(
         "Supplier invoices retrieved successfully",
         Paginator::new(page, total, items),
@@ -134,11 +135,11 @@ async fn get_supplier_invoice(
         supplier_irn::read,
     )?;
     let irn = supplier_irn::parse(&form.value)?;
-    let found = state.inbound.load_document(id, &irn).await?;
-    if !found.is_live {
+    let loaded = state.inbound.load_document(id, &irn).await?;
+    if !loaded.is_live {
         form.warnings.push(STORED_COPY_WARNING.to_owned());
     }
-    let answer = ApiResponse::ok("Supplier invoice retrieved successfully", found.document);
+    let answer = ApiResponse::ok("Supplier invoice retrieved successfully", loaded.document);
     Ok(answer.warn(&form.warnings))
 }
 
@@ -151,13 +152,13 @@ async fn get_received_file(
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
     let irn = path_ids::parse_irn(&irn)?;
-    let found = state.inbound.load_document(id, &irn).await?;
-    let mut made =
-        invoice_files::make_received_file(&state, id, &irn, &found.document, file).await?;
-    if !found.is_live {
-        made.warnings.push(STORED_COPY_WARNING.to_owned());
+    let loaded = state.inbound.load_document(id, &irn).await?;
+    let mut answer =
+        invoice_files::make_received_file(&state, id, &irn, &loaded.document, file).await?;
+    if !loaded.is_live {
+        answer.warnings.push(STORED_COPY_WARNING.to_owned());
     }
-    Ok(made)
+    Ok(answer)
 }
 
 /// POST /v1/tax-payers/invoices/acknowledge-supplier-invoice (Acknowledge Supplier Invoice in spec.md): acknowledges a
@@ -176,11 +177,11 @@ async fn acknowledge_supplier_invoice(
     let irn = supplier_irn::parse(&form.value)?;
     let command = state.inbound.acknowledge_to_authority(id, &irn).await?;
     let warnings = form.warnings;
-    let show = move |invoice: &SupplierInvoice| {
+    let respond = move |invoice: &SupplierInvoice| {
         let view = Acknowledgement::from(invoice.clone());
         ApiResponse::ok("Supplier invoice acknowledged successfully", view).warn(&warnings)
     };
     idempotent
-        .answer_once(&state.taxpayers, id, command, show)
+        .answer_once(&state.taxpayers, id, command, respond)
         .await
 }

@@ -1,9 +1,9 @@
-//! Tables of invoices, read as an import reads them.
+//! Tests of the import of tables of invoices.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the account, the catalog and the columns of the tests | `table_import` |
-//! | cells that disagree with the invoice, or cannot be read | `stated_values` |
+//! | imports a table, with the columns and the catalog of the tests | `table_import` |
+//! | cells that disagree with the invoice, or that cannot be read | `stated_values` |
 //! | exports that are imported again | `round_trip` |
 
 mod round_trip;

@@ -18,7 +18,7 @@ use crate::http::forms::full_invoice::{self, InvoiceContext};
 use crate::http::forms::testing::{full_invoice, number, object, standard_invoice, with_member};
 use crate::http::forms::{calculated, reader, standard_invoice};
 
-fn stored(draft: Draft) -> Invoice {
+fn to_invoice(draft: Draft) -> Invoice {
     let customer = InvoiceCustomer {
         id: CustomerId(1),
         external_customer_no: draft.customer.no.clone(),
@@ -39,9 +39,9 @@ fn stored(draft: Draft) -> Invoice {
 /// Returns the table that an export of the invoice has.
 fn export(draft: Draft) -> Table {
     let mut customer = draft.customer.clone();
-    // Create Full has no field for the state, which Create Standard wants.
+    // Create Full has no field for the state of the address, which Create Standard requires.
     customer.address.state = Some("Lagos".to_owned());
-    let rows = InvoiceRows::new(stored(draft), Some(customer), &catalog());
+    let rows = InvoiceRows::new(to_invoice(draft), Some(customer), &catalog());
     let cell = |cell: Cell<'_>| match cell {
         Cell::Empty => String::new(),
         Cell::Text(text) => text.into_owned(),
@@ -60,11 +60,11 @@ fn export(draft: Draft) -> Table {
 }
 
 fn full_draft(body: Value) -> Draft {
-    let account = InvoiceContext {
+    let context = InvoiceContext {
         today: Date::MAX,
         service_id: Some("94AD90FB"),
     };
-    full_invoice::read(&object(body), account, &catalog())
+    full_invoice::read(&object(body), context, &catalog())
         .unwrap()
         .value
 }
@@ -120,10 +120,10 @@ fn an_export_becomes_the_same_amounts_again_or_is_refused() {
             "a price for ten",
         ),
     ] {
-        let found = sentences(import(export(full_draft(body))));
+        let refusals = sentences(import(export(full_draft(body))));
         assert!(
-            found.len() == 1 && found[0].contains("take JSON or UBL"),
-            "{name}: {found:?}"
+            refusals.len() == 1 && refusals[0].contains("take JSON or UBL"),
+            "{name}: {refusals:?}"
         );
     }
 }
@@ -133,8 +133,8 @@ fn an_export_becomes_the_same_amounts_again_or_is_refused() {
 fn calculated_draft(currency: &str, prices: &[&str]) -> Draft {
     let mut body = with_member(&full_invoice(), "/legal_monetary_total", None);
     body["document_currency_code"] = json!(currency);
-    let bare = ["line_extension_amount", "total_tax"];
-    let line = bare
+    let computed_fields = ["line_extension_amount", "total_tax"];
+    let line = computed_fields
         .iter()
         .fold(body["invoice_line"][0].clone(), |line, name| {
             with_member(&line, &format!("/{name}"), None)
@@ -144,17 +144,17 @@ fn calculated_draft(currency: &str, prices: &[&str]) -> Draft {
         with_member(&line, "/invoiced_quantity", Some(json!(1)))
     });
     body["invoice_line"] = lines.collect();
-    let account = InvoiceContext {
+    let context = InvoiceContext {
         today: Date::MAX,
         service_id: Some("94AD90FB"),
     };
-    let read = calculated::read_full_invoice(&object(body), account, &catalog(), true);
-    read.unwrap().0.value
+    let form = calculated::read_full_invoice(&object(body), context, &catalog(), true);
+    form.unwrap().0.value
 }
 
 #[test]
 fn lines_that_are_rounded_one_by_one_come_back_from_a_table() {
-    for (currency, prices, net, tax, payable, is_told) in [
+    for (currency, prices, net, tax, payable, has_warning) in [
         ("NGN", &["0.335"; 3][..], "1.02", "0.08", "1.10", true),
         ("NGN", &["0.335"], "0.34", "0.03", "0.37", true),
         ("NGN", &["33.335", "33.335"], "66.68", "5.00", "71.68", true),
@@ -170,23 +170,26 @@ fn lines_that_are_rounded_one_by_one_come_back_from_a_table() {
         let warning = format!(
             "The sums are those of the file, which rounds otherwise: {net} and {tax} of tax, not"
         );
-        let told = warnings.iter().filter(|one| one.starts_with(&warning));
+        let sum_warnings = warnings.iter().filter(|text| text.starts_with(&warning));
         assert_eq!(
-            told.count(),
-            usize::from(is_told),
+            sum_warnings.count(),
+            usize::from(has_warning),
             "{currency} {prices:?}: {warnings:?}"
         );
         for draft in [draft, again] {
             assert_eq!(draft.payable.to_string(), payable, "{currency} {prices:?}");
-            let own = Breakdown::from_draft(&draft, &catalog()).unwrap();
-            let found = [own.totals.tax_exclusive_amount, own.tax().unwrap()];
-            let found = found.map(|amount| amount.to_string());
-            assert_eq!(found, [net, tax], "{currency} {prices:?}");
+            let breakdown = Breakdown::from_draft(&draft, &catalog()).unwrap();
+            let sums = [
+                breakdown.totals.tax_exclusive_amount,
+                breakdown.tax().unwrap(),
+            ];
+            let sums = sums.map(|amount| amount.to_string());
+            assert_eq!(sums, [net, tax], "{currency} {prices:?}");
         }
     }
 }
 
-/// A credit note of a correction states amounts of its lines that are cut, so that they add up.
+/// A credit note of a correction states the amounts of its lines, which may be rounded up or down, so that they add up.
 #[test]
 fn a_credit_note_that_states_its_amounts_comes_back_from_a_table() {
     for (currency, price, lines, tax, payable) in [
@@ -200,8 +203,8 @@ fn a_credit_note_that_states_its_amounts_comes_back_from_a_table() {
         let line = with_member(line, "/unit_price", Some(number(price)));
         let line = with_member(&line, "/quantity", Some(json!(1)));
         body["invoice_lines"] = json!([line, line]);
-        let read = reader::read(&object(body), &catalog(), standard_invoice::read);
-        let mut draft = read.unwrap().value.draft;
+        let form = reader::read(&object(body), &catalog(), standard_invoice::read);
+        let mut draft = form.unwrap().value.draft;
         let amounts = lines.map(|text| Amount::parse(text).unwrap());
         for (line, amount) in draft.lines.iter_mut().zip(amounts) {
             let name = "line_extension_amount".to_owned();
@@ -223,8 +226,8 @@ fn a_credit_note_that_states_its_amounts_comes_back_from_a_table() {
         draft.extras.insert("tax_total".to_owned(), taxes);
         let stated = Breakdown::from_draft(&draft, &catalog()).unwrap();
         let again = import(export(draft)).unwrap();
-        let found = Breakdown::from_draft(&again, &catalog()).unwrap();
-        assert_eq!(found, stated, "{currency} {lines:?}");
+        let breakdown_again = Breakdown::from_draft(&again, &catalog()).unwrap();
+        assert_eq!(breakdown_again, stated, "{currency} {lines:?}");
     }
 }
 
@@ -245,7 +248,11 @@ fn a_full_credit_note_keeps_its_invoice_in_a_table() {
         let draft = import(export(full_draft(body))).unwrap();
         let text = |name: &str| draft.extras.get(name).and_then(Value::as_str);
         assert_eq!(text("original_invoice_reference"), expected, "{code}");
-        let kind = expected.map(|_| "IRN");
-        assert_eq!(text("original_invoice_reference_type"), kind, "{code}");
+        let reference_type = expected.map(|_| "IRN");
+        assert_eq!(
+            text("original_invoice_reference_type"),
+            reference_type,
+            "{code}"
+        );
     }
 }

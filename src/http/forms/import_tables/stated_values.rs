@@ -1,10 +1,10 @@
-//! The values of the cells: they are what is created, or the invoice is refused in a sentence.
+//! Tests that an imported invoice has the values of its cells, or is refused with a sentence.
 
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
 
-use super::table_import::{HEADER, START, catalog, import_rows, sentences};
+use super::table_import::{HEADER, ROW_START, catalog, import_rows, sentences};
 use crate::domain::import::profile::ImportProfile;
 use crate::domain::import::source::ImportForm;
 use crate::domain::import::{csv_table, table_documents};
@@ -14,14 +14,14 @@ use crate::http::forms::testing::import_account;
 #[test]
 fn an_invoice_comes_to_the_sums_that_its_table_states_or_is_refused() {
     let sums = ",line.net_amount,net_amount,tax_amount,payable_amount";
-    for (rows, said) in [
+    for (rows, expected) in [
         (&["2,500.00,,,,"][..], ""),
         (&["2,500.00,1000.00,1000,75,1075.00"], ""),
         (
             &["2,500.00,1000.0000000000001,1000,75.00000000000001,1075"],
             "",
         ),
-        // The amount of a line may be rounded by itself, or not at all.
+        // The amount of each line may be rounded or not.
         (&["1,33.335,33.335,,,", "1,33.335,33.34,66.67,,71.67"], ""),
         (
             &["2,500.00,1100.00,1100.00,,1182.50"],
@@ -43,7 +43,7 @@ fn an_invoice_comes_to_the_sums_that_its_table_states_or_is_refused() {
             &["2,500.00,,,,1075.01"],
             "payable_amount The payable_amount is 1075.01 in the file, but the invoice comes to 1075.00:",
         ),
-        // The sums that all lines state, and what is wrong with them.
+        // All lines state sums: first correct sums, then sums that are wrong in one way each.
         (&["3,0.335,1.01,1.01,0.08,1.09"], ""),
         (
             &["2,500.00,1000.00,990.00,75.00,1065.00"],
@@ -76,18 +76,24 @@ fn an_invoice_comes_to_the_sums_that_its_table_states_or_is_refused() {
             "payable_amount The payable_amount must be a number",
         ),
     ] {
-        let found = sentences(import_rows(sums, rows));
-        assert_eq!(found.is_empty(), said.is_empty(), "{rows:?}: {found:?}");
-        assert!(
-            found.iter().all(|one| one.starts_with(said)),
-            "{rows:?}: {found:?}"
+        let refusals = sentences(import_rows(sums, rows));
+        assert_eq!(
+            refusals.is_empty(),
+            expected.is_empty(),
+            "{rows:?}: {refusals:?}"
         );
-        assert!(found.len() <= 1, "{rows:?}: {found:?}");
+        assert!(
+            refusals
+                .iter()
+                .all(|sentence| sentence.starts_with(expected)),
+            "{rows:?}: {refusals:?}"
+        );
+        assert!(refusals.len() <= 1, "{rows:?}: {refusals:?}");
     }
 }
 
 #[test]
-fn a_number_that_is_written_otherwise_is_told_how_it_is_written() {
+fn the_fault_of_a_malformed_number_shows_the_accepted_format() {
     for (cell, is_number) in [
         ("1234.50", true),
         ("\"1234,50\"", false),
@@ -96,14 +102,16 @@ fn a_number_that_is_written_otherwise_is_told_how_it_is_written() {
         ("1 234", false),
         ("NGN 5", false),
     ] {
-        let found = sentences(import_rows("", &[&format!("1,{cell}")]));
+        let refusals = sentences(import_rows("", &[&format!("1,{cell}")]));
         let expected = "invoice_lines.0.unit_price The line.unit_price must be a number, which is written 1234.50";
-        assert_eq!(found.is_empty(), is_number, "{cell}: {found:?}");
+        assert_eq!(refusals.is_empty(), is_number, "{cell}: {refusals:?}");
         assert!(
-            found.iter().all(|one| one.starts_with(expected)),
-            "{found:?}"
+            refusals
+                .iter()
+                .all(|sentence| sentence.starts_with(expected)),
+            "{refusals:?}"
         );
-        assert!(found.len() <= 1, "{found:?}");
+        assert!(refusals.len() <= 1, "{refusals:?}");
     }
 }
 
@@ -115,20 +123,20 @@ fn a_filled_cell_without_a_column_is_a_fault_of_its_invoice() {
         (",,", "1,5,,", None),
         (",,", "1,5,,x", Some(26)),
     ] {
-        let found = sentences(import_rows(columns, &[row]));
+        let refusals = sentences(import_rows(columns, &[row]));
         let start = number.map(|number| format!("invoice_lines.0 Cell {number} of the line"));
-        assert_eq!(!found.is_empty(), start.is_some(), "{row}: {found:?}");
+        assert_eq!(!refusals.is_empty(), start.is_some(), "{row}: {refusals:?}");
         if let Some(start) = start {
             assert!(
-                found[0].starts_with(&start) && found[0].contains("1234,50"),
-                "{found:?}"
+                refusals[0].starts_with(&start) && refusals[0].contains("1234,50"),
+                "{refusals:?}"
             );
         }
     }
 }
 
 #[test]
-fn the_money_of_a_refused_invoice_has_the_digits_of_its_currency() {
+fn the_amount_of_a_refused_invoice_has_the_digits_of_its_currency() {
     for (currency, price, amount) in [
         ("NGN", "2678.468021", "8035.40"),
         ("NGN", "0.335", "1.01"),
@@ -136,8 +144,8 @@ fn the_money_of_a_refused_invoice_has_the_digits_of_its_currency() {
         ("KWD", "0.33351", "1.001"),
         ("KWD", "5", "15"),
     ] {
-        let start = START.replace("NGN", currency);
-        let text = format!("{HEADER},net_amount\n{start},3,{price},1000000\n");
+        let row_start = ROW_START.replace("NGN", currency);
+        let text = format!("{HEADER},net_amount\n{row_start},3,{price},1000000\n");
         let table = csv_table::read(text.as_bytes()).unwrap();
         let catalog = catalog();
         let (profile, account) = (ImportProfile::default(), import_account());
@@ -151,7 +159,7 @@ fn the_money_of_a_refused_invoice_has_the_digits_of_its_currency() {
         let file = table_documents::read(table, &BTreeMap::new()).unwrap();
         let (candidates, imported) = read(file, "I1".to_owned(), &context);
         assert!(candidates[0].draft.is_err(), "{currency} {price}");
-        let found = imported.documents[0].amount.unwrap();
-        assert_eq!(found.to_string(), amount, "{currency} {price}");
+        let imported_amount = imported.documents[0].amount.unwrap();
+        assert_eq!(imported_amount.to_string(), amount, "{currency} {price}");
     }
 }

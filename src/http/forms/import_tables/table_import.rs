@@ -15,12 +15,14 @@ use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::import::{ImportContext, read};
 use crate::http::forms::testing::{self, import_account};
 
+/// The columns of all test tables. The last two columns are the quantity and the unit price.
 pub(super) const HEADER: &str = "\
     invoice_no,invoice_category,invoice_type_code,invoice_date,due_date,currency,customer.no,\
     customer.name,customer.email,customer.tin,customer.business_description,customer.address_street_name,\
     customer.address_city,customer.address_state,customer.address_postal_code,customer.address_country,line.item_name,\
     line.item_no,line.item_type,line.price_unit,line.tax_category,line.product_category,line.quantity,line.unit_price";
-pub(super) const START: &str = "\
+/// The start of a row: the values of all columns of `HEADER` except the last two.
+pub(super) const ROW_START: &str = "\
     A,B2B,381,2026-11-21,2026-12-21,NGN,C1,Mills,m@example.com,12345678-0001,Flour,1 Marina,Lagos,\
     Lagos,100001,NG,Rice,R1,PRODUCT,KGM,STANDARD_VAT,1006.30";
 
@@ -34,7 +36,7 @@ pub(super) fn catalog() -> Catalog {
     catalog
 }
 
-/// Returns what becomes of the first invoice of a table: what it comes to, or its faults.
+/// Imports a table. Returns the draft of its first invoice, or the faults of that invoice.
 pub(super) fn import(table: Table) -> Result<Draft, Faults> {
     import_with_warnings(table).map(|(draft, _)| draft)
 }
@@ -56,9 +58,9 @@ pub(super) fn import_with_warnings(table: Table) -> Result<(Draft, Vec<String>),
     draft.map(|draft| (*draft, warnings))
 }
 
-/// Imports rows with these columns behind those of `HEADER`. Each begins with the quantity and the unit price.
+/// Imports a table that has the columns of `HEADER` and then `columns`. `rows` have the values from the quantity on.
 pub(super) fn import_rows(columns: &str, rows: &[&str]) -> Result<Draft, Faults> {
-    let rows = rows.iter().map(|row| format!("{START},{row}"));
+    let rows = rows.iter().map(|row| format!("{ROW_START},{row}"));
     let rows: Vec<_> = rows.collect();
     let text = format!("{HEADER}{columns}\n{}\n", rows.join("\n"));
     import(csv_table::read(text.as_bytes()).unwrap())

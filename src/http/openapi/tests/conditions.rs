@@ -12,7 +12,7 @@ fn a_field_that_may_be_left_out_on_a_condition_is_not_required() {
     let document = parse_document();
     let lines = "/properties/invoice_line/items";
     let price = "/properties/invoice_line/items/properties/price";
-    for (body, at, field) in [
+    for (body, object_pointer, field) in [
         ("SubmitRequest", "", "business_id"),
         ("SubmitRequest", "", "legal_monetary_total"),
         ("SubmitRequest", lines, "line_extension_amount"),
@@ -25,15 +25,15 @@ fn a_field_that_may_be_left_out_on_a_condition_is_not_required() {
         ("CreateFullInvoiceRequest", lines, "total_tax"),
         ("CreateFullInvoiceRequest", price, "price_amount"),
     ] {
-        let found = document.pointer(&format!("/components/schemas/{body}{at}"));
-        let object = found.unwrap();
-        let times_in = |list: &str| {
+        let pointer = format!("/components/schemas/{body}{object_pointer}");
+        let object = document.pointer(&pointer).unwrap();
+        let count_in = |list: &str| {
             let names = object[list].as_array().into_iter().flatten();
-            names.filter(|one| *one == field).count()
+            names.filter(|name| *name == field).count()
         };
         assert!(object["properties"][field].is_object(), "{body} {field}");
-        assert_eq!(times_in("required"), 0, "{body} {field}");
-        assert_eq!(times_in(CONDITIONAL_EXTENSION), 1, "{body} {field}");
+        assert_eq!(count_in("required"), 0, "{body} {field}");
+        assert_eq!(count_in(CONDITIONAL_EXTENSION), 1, "{body} {field}");
     }
     let schemas = &document["components"]["schemas"];
     assert_eq!(schemas["SubmitRequest"]["required"], json!(["irn"]));
@@ -46,9 +46,9 @@ fn a_field_that_may_be_left_out_on_a_condition_is_not_required() {
 }
 
 #[test]
-fn a_header_that_a_call_heeds_is_a_parameter() {
+fn a_header_that_changes_a_call_is_a_parameter() {
     let document = parse_document();
-    let all = operations(&document);
+    let operations = operations(&document);
     for (path, method, header, expected) in [
         ("/v1/app/invoices/submit", "POST", "Prefer", true),
         ("/v1/app/invoices/submit", "POST", "x-taxpayer-id", true),
@@ -60,18 +60,18 @@ fn a_header_that_a_call_heeds_is_a_parameter() {
         ("/v1/tax-payers/invoices", "POST", "If-None-Match", false),
         ("/health/live", "GET", "If-None-Match", false),
     ] {
-        let mut found = all.iter();
-        let (_, _, operation) = found
-            .find(|(at, by, _)| at == path && by == method)
+        let (_, _, operation) = operations
+            .iter()
+            .find(|operation| operation.0 == path && operation.1 == method)
             .unwrap();
         let parameters = operation["parameters"].as_array().into_iter().flatten();
-        let named = parameters.filter(|one| one["name"] == header).count();
-        assert_eq!(named == 1, expected, "{method} {path} {header}");
+        let is_parameter = parameters.filter(|one| one["name"] == header).count() == 1;
+        assert_eq!(is_parameter, expected, "{method} {path} {header}");
     }
 }
 
 #[test]
-fn an_answer_of_one_method_is_told_of_that_method() {
+fn an_answer_of_one_method_is_documented_for_that_method_only() {
     let document = parse_document();
     let test = "/v1/system-integrators/taxpayers/{id}/webhook/test";
     let confirm = "/v1/app/invoices/{irn}/confirm";
@@ -91,8 +91,8 @@ fn an_answer_of_one_method_is_told_of_that_method() {
     ] {
         let answers = &document["paths"][path][method]["responses"];
         assert!(answers.is_object(), "{method} {path}");
-        let is_told = answers.get(status).is_some();
-        assert_eq!(is_told, expected, "{method} {path} {status}");
+        let is_documented = answers.get(status).is_some();
+        assert_eq!(is_documented, expected, "{method} {path} {status}");
     }
 }
 
@@ -111,12 +111,12 @@ fn an_answer_has_the_headers_that_its_path_and_status_give() {
     ] {
         let headers = &document["paths"][path][method]["responses"][status]["headers"];
         assert!(headers.is_object(), "{method} {path} {status}");
-        let is_told = headers.get(header).is_some();
-        assert_eq!(is_told, expected, "{method} {path} {status} {header}");
+        let is_documented = headers.get(header).is_some();
+        assert_eq!(is_documented, expected, "{method} {path} {status} {header}");
     }
 }
 
-/// A client takes a whole number without a format for one of 32 bits.
+/// A client assumes that a whole number without a format has 32 bits.
 #[test]
 fn a_number_that_may_be_large_has_64_bits() {
     let document = parse_document();
@@ -124,7 +124,7 @@ fn a_number_that_may_be_large_has_64_bits() {
     let page = &inbox["content"]["application/json"]["schema"]["properties"]["data"];
     let schemas = &document["components"]["schemas"];
     let parameter = |path: &str| &document["paths"][path]["get"]["parameters"][0]["schema"];
-    for (schema, what) in [
+    for (schema, name) in [
         (&page["properties"]["total"], "total"),
         (parameter("/v1/tax-payers/invoices/{id}"), "id"),
         (parameter("/v1/tax-payers/events"), "after"),
@@ -137,12 +137,12 @@ fn a_number_that_may_be_large_has_64_bits() {
             "taxpayer_id",
         ),
     ] {
-        assert_eq!(schema["format"], "int64", "{what}: {schema}");
+        assert_eq!(schema["format"], "int64", "{name}: {schema}");
     }
 }
 
 #[test]
-fn a_file_of_bytes_is_not_told_as_a_text() {
+fn a_file_of_bytes_is_not_documented_as_a_text() {
     let xlsx = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
     for (media_type, expected) in [
         ("application/pdf", json!("binary")),
@@ -154,7 +154,7 @@ fn a_file_of_bytes_is_not_told_as_a_text() {
         ("image/svg+xml", Value::Null),
         ("application/x-ndjson", Value::Null),
     ] {
-        let told = serde_json::to_value(schema::file(media_type).build()).unwrap();
-        assert_eq!(told["format"], expected, "{media_type}");
+        let documented_schema = serde_json::to_value(schema::file(media_type).build()).unwrap();
+        assert_eq!(documented_schema["format"], expected, "{media_type}");
     }
 }

@@ -27,15 +27,12 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
 }
 
 #[test]
-fn every_magic_word_is_told() {
+fn every_magic_word_is_documented() {
     let document = parse_document();
-    let told = document["info"]["description"].as_str().unwrap();
-    for known in sandbox::MAGIC_WORDS {
-        assert!(
-            told.contains(&format!("| `{}` | {} |", known.word, known.happens)),
-            "{}",
-            known.word
-        );
+    let description = document["info"]["description"].as_str().unwrap();
+    for magic_word in sandbox::MAGIC_WORDS {
+        let table_row = format!("| `{}` | {} |", magic_word.word, magic_word.happens);
+        assert!(description.contains(&table_row), "{table_row}");
     }
 }
 
@@ -46,7 +43,7 @@ fn every_reference_leads_to_a_component_and_every_component_is_referred_to() {
     for kind in ["schemas", "headers", "examples"] {
         let start = format!("\"#/components/{kind}/");
         let references = text.split(&start).skip(1);
-        let referred: BTreeSet<_> = references
+        let targets: BTreeSet<_> = references
             .filter_map(|rest| rest.split('"').next())
             .collect();
         let components = document["components"][kind].as_object().unwrap();
@@ -57,6 +54,6 @@ fn every_reference_leads_to_a_component_and_every_component_is_referred_to() {
             .map(String::as_str)
             .filter(|name| *name != ErrorCode::MethodNotAllowed.as_str())
             .collect();
-        assert_eq!(referred, known, "{kind}");
+        assert_eq!(targets, known, "{kind}");
     }
 }

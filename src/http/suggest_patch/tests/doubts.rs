@@ -1,10 +1,10 @@
-//! Tests of faults that may have been meant otherwise: they stay as they are.
+//! Tests that ambiguous values stay unchanged.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use super::{amount, body, catalog, mend, off, same, sold_lines};
+use super::{amount, are_equal, body, catalog, repair, sold_lines, with_changed_amount};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::testing::with_member;
 
@@ -12,7 +12,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn what_may_be_meant_otherwise_is_never_changed(
+    fn an_ambiguous_value_is_never_changed(
         sold in sold_lines(),
         (pointer, text) in select(&[
             ("/issue_date", "03/04/2026"),
@@ -35,53 +35,54 @@ proptest! {
             ("/business_id", "bb99420d"),
             ("/accounting_supplier_party/tin", ""),
         ][..]),
-        date in any::<bool>(),
+        has_wrong_date in any::<bool>(),
     ) {
         let catalog = catalog();
         let mut odd = with_member(&body(&sold), pointer, Some(json!(text)));
-        let mendable = "/payment_means/0/payment_due_date";
-        if date {
-            odd = with_member(&odd, mendable, Some(json!("25/02/2026")));
+        let repairable_pointer = "/payment_means/0/payment_due_date";
+        if has_wrong_date {
+            odd = with_member(&odd, repairable_pointer, Some(json!("25/02/2026")));
         }
-        let (is_right, operations, patched) = mend(&odd, catalog);
-        prop_assert!(!is_right);
+        let (is_valid, operations, patched) = repair(&odd, catalog);
+        prop_assert!(!is_valid);
         prop_assert_eq!(patched.pointer(pointer), Some(&json!(text)));
         let paths: Vec<_> = operations.iter().map(|operation| operation["path"].as_str().unwrap()).collect();
-        prop_assert_eq!(paths, if date { vec![mendable] } else { vec![] });
+        prop_assert_eq!(paths, if has_wrong_date { vec![repairable_pointer] } else { vec![] });
     }
 
     #[test]
-    fn what_is_owed_is_changed_only_where_everything_proves_it(sold in sold_lines(), by in 2..100_000_u32) {
+    fn the_amount_owed_is_changed_only_if_all_amounts_prove_it(sold in sold_lines(), difference in 2..100_000_u32) {
         let catalog = catalog();
         let right = body(&sold);
-        let by = amount(by).to_string();
+        let difference = amount(difference).to_string();
         // The line's amount, quantity or price may be wrong, so there is no patch.
-        let odd = off(&right, "/invoice_line/0/line_extension_amount", &by);
-        let (is_right, operations, _) = mend(&odd, catalog);
-        prop_assert_eq!((is_right, operations), (false, vec![]));
+        let odd = with_changed_amount(&right, "/invoice_line/0/line_extension_amount", &difference);
+        let (is_valid, operations, _) = repair(&odd, catalog);
+        prop_assert_eq!((is_valid, operations), (false, vec![]));
         // Without stated prepayments, a payable amount that differs from the total with tax may be right.
         let prepaid = with_member(&right, "/legal_monetary_total/payable_amount", Some(json!(0)));
-        prop_assert_eq!(mend(&prepaid, catalog).1, Vec::<Value>::new());
-        let both = off(&off(&right, "/legal_monetary_total/tax_inclusive_amount", &by), "/legal_monetary_total/payable_amount", &by);
-        let (is_right, operations, patched) = mend(&both, catalog);
-        prop_assert!(is_right && same(&patched, &right), "lines and taxes prove it: {operations:#?}");
+        prop_assert_eq!(repair(&prepaid, catalog).1, Vec::<Value>::new());
+        let taxed_total = with_changed_amount(&right, "/legal_monetary_total/tax_inclusive_amount", &difference);
+        let both = with_changed_amount(&taxed_total, "/legal_monetary_total/payable_amount", &difference);
+        let (is_valid, operations, patched) = repair(&both, catalog);
+        prop_assert!(is_valid && are_equal(&patched, &right), "lines and taxes prove it: {operations:#?}");
         // With a discount the line's amount is not proven, because the order of discounts is unknown.
         let reduced = with_member(&both, "/invoice_line/0/discount_rate", Some(json!(5)));
-        prop_assert_eq!(mend(&reduced, catalog).1, Vec::<Value>::new());
+        prop_assert_eq!(repair(&reduced, catalog).1, Vec::<Value>::new());
         // If the stated base of the tax differs from the sum of the lines, the tax does not prove the total.
-        let taxed = off(&both, "/tax_total/0/tax_subtotal/0/taxable_amount", "500");
-        prop_assert_eq!(mend(&taxed, catalog).1, Vec::<Value>::new());
+        let taxed = with_changed_amount(&both, "/tax_total/0/tax_subtotal/0/taxable_amount", "500");
+        prop_assert_eq!(repair(&taxed, catalog).1, Vec::<Value>::new());
     }
 }
 
 #[test]
-fn goods_that_are_called_a_service_are_neither() {
+fn goods_with_a_code_of_a_service_stay_unchanged() {
     let catalog = catalog();
     let right = body(&[(10, 1_000, false)]);
     let odd = with_member(&right, "/invoice_line/0/product_category", None);
     for code in ["6201", "620", "1006", "abc"] {
         let odd = with_member(&odd, "/invoice_line/0/service_category", Some(json!(code)));
-        assert_eq!(mend(&odd, catalog).1, Vec::<Value>::new(), "{code}");
+        assert_eq!(repair(&odd, catalog).1, Vec::<Value>::new(), "{code}");
     }
 }
 
@@ -93,5 +94,5 @@ fn without_the_lists_no_code_is_guessed() {
         "/invoice_line/0/price/price_unit",
         Some(json!("each")),
     );
-    assert_eq!(mend(&odd, catalog).1, Vec::<Value>::new());
+    assert_eq!(repair(&odd, catalog).1, Vec::<Value>::new());
 }

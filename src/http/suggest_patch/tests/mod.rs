@@ -1,5 +1,5 @@
-//! Tests that break valid bodies, most of them at random, and patch them. Here is what they share: bodies with any
-//! lines, the faults of a body, and the body that a patch makes of it.
+//! Tests that break valid bodies, most of them at random, and patch them. This file has their common parts: bodies with
+//! any lines, the violations in a body, and the repair of a body.
 
 mod any_value;
 mod doubts;
@@ -65,12 +65,12 @@ fn amount(hundredths: u32) -> Amount {
     Amount::parse(&format!("{}.{:02}", hundredths / 100, hundredths % 100)).unwrap()
 }
 
-/// One line: the quantity, the price in hundredths, and true if the line sells a service.
-type Sold = (u32, u32, bool);
+/// A sold line: the quantity, the price in hundredths, and true if the line sells a service.
+type SoldLine = (u32, u32, bool);
 
 /// Returns a valid body for the Validate endpoint, with these invoice lines.
-fn body(sold: &[Sold]) -> Value {
-    let line = |(quantity, price, is_service): &Sold| {
+fn body(sold: &[SoldLine]) -> Value {
+    let line = |(quantity, price, is_service): &SoldLine| {
         let sum = Amount::from(i64::from(*quantity))
             .times(amount(*price))
             .unwrap();
@@ -97,7 +97,7 @@ fn body(sold: &[Sold]) -> Value {
         .percent_share(sum)
         .unwrap()
         .round_half_up(2);
-    let whole = sum.plus(tax).unwrap();
+    let total_with_tax = sum.plus(tax).unwrap();
     let mut body = sample();
     for (name, day) in [
         ("issue_date", "2026-01-15"),
@@ -113,22 +113,24 @@ fn body(sold: &[Sold]) -> Value {
         "taxable_amount": sum, "tax_amount": tax, "tax_category": { "id": "STANDARD_VAT", "percent": number("7.5") },
     }] }]);
     body["legal_monetary_total"] = json!({
-        "line_extension_amount": sum, "tax_exclusive_amount": sum, "tax_inclusive_amount": whole,
-        "payable_amount": whole,
+        "line_extension_amount": sum, "tax_exclusive_amount": sum, "tax_inclusive_amount": total_with_tax,
+        "payable_amount": total_with_tax,
     });
     body
 }
 
-fn off(body: &Value, pointer: &str, by: &str) -> Value {
+fn with_changed_amount(body: &Value, pointer: &str, difference: &str) -> Value {
     let right = Amount::parse(&body.pointer(pointer).unwrap().to_string()).unwrap();
     with_member(
         body,
         pointer,
-        Some(json!(right.plus(Amount::parse(by).unwrap()).unwrap())),
+        Some(json!(
+            right.plus(Amount::parse(difference).unwrap()).unwrap()
+        )),
     )
 }
 
-fn wrong(body: &Map<String, Value>, catalog: &Catalog) -> Vec<Violation> {
+fn violations(body: &Map<String, Value>, catalog: &Catalog) -> Vec<Violation> {
     let faults = validation::read(body, None, catalog).err();
     faults
         .iter()
@@ -137,20 +139,20 @@ fn wrong(body: &Map<String, Value>, catalog: &Catalog) -> Vec<Violation> {
         .collect()
 }
 
-fn passes(body: &Value, catalog: &Catalog) -> bool {
-    wrong(&object(body.clone()), catalog).is_empty()
+fn is_valid_body(body: &Value, catalog: &Catalog) -> bool {
+    violations(&object(body.clone()), catalog).is_empty()
         && totals::inclusive_total_violation(body).is_none()
 }
 
 /// Repairs a body. Returns true if the repaired body is valid, the patch, and the body that an RFC 6902 library makes
 /// of the patch.
-fn mend(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
+fn repair(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
     let context = PatchContext {
         catalog,
         zone: Offset::constant(1),
     };
     let mut builder = PatchBuilder::new(&object(body.clone()), context);
-    let is_right = builder.repair_body(|body| wrong(body, catalog));
+    let is_valid = builder.repair_body(|body| violations(body, catalog));
     let patch: json_patch::Patch = serde_json::from_value(json!(builder.operations())).unwrap();
     let mut patched = body.clone();
     json_patch::patch(&mut patched, &patch).unwrap();
@@ -159,28 +161,32 @@ fn mend(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
         builder.body(),
         "the patch says what was done"
     );
-    (is_right, builder.operations(), patched)
+    (is_valid, builder.operations(), patched)
 }
 
-/// Returns true if two bodies are equal. Numbers are equal if their values are, such as `1` and `1.0`.
-fn same(one: &Value, other: &Value) -> bool {
+/// Returns true if two bodies are equal. Numbers are equal if their values are equal, such as `1` and `1.0`.
+fn are_equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
             Amount::parse(&one.to_string()).unwrap() == Amount::parse(&other.to_string()).unwrap()
         }
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()
                 && one
                     .iter()
-                    .all(|(name, value)| other.get(name).is_some_and(|other| same(value, other)))
+                    .zip(other)
+                    .all(|(one, other)| are_equal(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(name, value)| {
+                    other.get(name).is_some_and(|other| are_equal(value, other))
+                })
         }
         _ => one == other,
     }
 }
 
-fn sold_lines() -> impl Strategy<Value = Vec<Sold>> {
+fn sold_lines() -> impl Strategy<Value = Vec<SoldLine>> {
     prop::collection::vec((1..50_u32, 100..1_000_000_u32, any::<bool>()), 1..4)
 }

@@ -1,17 +1,17 @@
-//! Tests of faults that leave no doubt what was meant: they are repaired.
+//! Tests of unambiguous faults, which are repaired.
 
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 use serde_json::{Value, json};
 
-use super::{body, catalog, mend, off, passes, same, sold_lines};
+use super::{are_equal, body, catalog, is_valid_body, repair, sold_lines, with_changed_amount};
 use crate::http::forms::testing::with_member;
 
 /// A fault to put into a body: the JSON Pointer of a field, and the invalid texts that the field may get.
 type Break = (&'static str, &'static [&'static str]);
 
 /// The faults that can be repaired. Fields on which a repair relies are not in this list, so they stay valid.
-const MENDABLE: &[Break] = &[
+const REPAIRABLE: &[Break] = &[
     (
         "/issue_date",
         &[
@@ -85,14 +85,16 @@ const TOTALS: [(&str, &str); 4] = [
 
 /// Puts each fault into the body. The number next to a fault selects one of its invalid texts.
 fn break_body(base: Value, breaks: &[(Break, usize)]) -> Value {
-    breaks.iter().fold(base, |body, ((pointer, texts), which)| {
-        with_member(&body, pointer, Some(json!(texts[which % texts.len()])))
-    })
+    breaks
+        .iter()
+        .fold(base, |body, ((pointer, texts), choice)| {
+            with_member(&body, pointer, Some(json!(texts[choice % texts.len()])))
+        })
 }
 
 /// Breaks a line. The unit becomes a common word, and one code is put into the field for the other kind of sale.
-fn break_line(body: &Value, place: usize, which: usize) -> Value {
-    let line = format!("/invoice_line/{place}");
+fn break_line(body: &Value, index: usize, choice: usize) -> Value {
+    let line = format!("/invoice_line/{index}");
     let unit = body
         .pointer(&format!("{line}/price/price_unit"))
         .unwrap()
@@ -102,13 +104,13 @@ fn break_line(body: &Value, place: usize, which: usize) -> Value {
     let mut body = with_member(
         body,
         &format!("{line}/price/price_unit"),
-        Some(json!(words[which % words.len()])),
+        Some(json!(words[choice % words.len()])),
     );
     let pairs = [
         ("hsn_code", "isic_code"),
         ("product_category", "service_category"),
     ];
-    let (goods, service) = pairs[which % 2];
+    let (goods, service) = pairs[choice % 2];
     let (from, to) = if unit == "KGM" {
         (goods, service)
     } else {
@@ -117,7 +119,7 @@ fn break_line(body: &Value, place: usize, which: usize) -> Value {
     let code = body.pointer(&format!("{line}/{from}")).cloned();
     body = with_member(&body, &format!("{line}/{to}"), code);
     // In a third of the cases the code is in both fields, otherwise only in the wrong one.
-    if which.is_multiple_of(3) {
+    if choice.is_multiple_of(3) {
         body
     } else {
         with_member(&body, &format!("{line}/{from}"), None)
@@ -128,30 +130,30 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn the_patch_applied_validation_passes_and_nothing_else_has_changed(
+    fn a_patched_body_is_valid_and_has_no_other_changes(
         sold in sold_lines(),
-        breaks in subsequence(MENDABLE, 0..=MENDABLE.len()),
+        breaks in subsequence(REPAIRABLE, 0..=REPAIRABLE.len()),
         totals in subsequence(&TOTALS[..], 0..=TOTALS.len()),
-        which in prop::collection::vec(0..12_usize, MENDABLE.len() + 1),
+        choices in prop::collection::vec(0..12_usize, REPAIRABLE.len() + 1),
         has_broken_line in any::<bool>(),
     ) {
         let catalog = catalog();
         let right = body(&sold);
-        prop_assert!(passes(&right, catalog));
-        let chosen: Vec<_> = breaks.into_iter().zip(which.iter().copied()).collect();
-        let mut odd = break_body(right.clone(), &chosen);
-        for (pointer, by) in totals {
-            odd = off(&odd, pointer, by);
+        prop_assert!(is_valid_body(&right, catalog));
+        let chosen_breaks: Vec<_> = breaks.into_iter().zip(choices.iter().copied()).collect();
+        let mut odd = break_body(right.clone(), &chosen_breaks);
+        for (pointer, difference) in totals {
+            odd = with_changed_amount(&odd, pointer, difference);
         }
         if has_broken_line {
-            odd = break_line(&odd, which[0] % sold.len(), which[MENDABLE.len()]);
+            odd = break_line(&odd, choices[0] % sold.len(), choices[REPAIRABLE.len()]);
         }
-        let (is_right, operations, patched) = mend(&odd, catalog);
-        prop_assert!(is_right, "{odd:#}\n{operations:#?}");
-        prop_assert!(passes(&patched, catalog));
-        prop_assert!(same(&patched, &right), "{operations:#?}");
+        let (is_valid, operations, patched) = repair(&odd, catalog);
+        prop_assert!(is_valid, "{odd:#}\n{operations:#?}");
+        prop_assert!(is_valid_body(&patched, catalog));
+        prop_assert!(are_equal(&patched, &right), "{operations:#?}");
         prop_assert!(operations.iter().all(|operation| operation["why"].as_str().is_some_and(|why| !why.is_empty())));
-        prop_assert_eq!(operations.is_empty(), passes(&odd, catalog) || same(&odd, &right));
+        prop_assert_eq!(operations.is_empty(), is_valid_body(&odd, catalog) || are_equal(&odd, &right));
     }
 }
 
@@ -167,7 +169,7 @@ fn each_operation_says_what_it_does_and_why() {
         "/invoice_line/0/service_category",
         Some(json!("1006.30")),
     );
-    let (is_right, operations, _) = mend(&odd, catalog);
-    assert!(is_right);
+    let (is_valid, operations, _) = repair(&odd, catalog);
+    assert!(is_valid);
     insta::assert_snapshot!(serde_json::to_string_pretty(&operations).unwrap());
 }

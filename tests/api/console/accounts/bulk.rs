@@ -182,6 +182,7 @@ async fn the_tabs_count_and_filter(world: &World) {
             "To submit <span class=\"count\">1</span>",
             "Waiting <span class=\"count\">0</span>",
             "Overdue <span class=\"count\">1</span>",
+            "Refund due <span class=\"count\">0</span>",
         ],
     );
     let attention = account

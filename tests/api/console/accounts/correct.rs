@@ -65,6 +65,19 @@ async fn an_invoice_is_corrected_on_its_page(world: &World) {
         .leads_to(&account.path(&page));
     let done = wait_for(&account, &page, ">Done</span>").await;
     assert_shows(&done, &["Credit note, for a part", "Signed"]);
+    let form = account.page(&format!("{page}/correct")).await;
+    assert_shows(
+        &form,
+        &[
+            "name=\"lines.0.quantity\" value=\"1\"",
+            "has signed credit notes",
+        ],
+    );
+    // Half of the line was credited, so only the other half gets the new price.
+    let cheaper = [("lines.0.unit_price", "400")];
+    let plan = account.post(&preview, &cheaper).await.expect(200).html;
+    assert_shows(&plan, &["Line 1, unit price", "NGN 430.00"]);
+    assert!(!plan.contains("Line 1, quantity"), "{plan}");
     let raised = [("lines.0.quantity", "3"), ("note", "As agreed")];
     let plan = account.post(&preview, &raised).await.expect(200).html;
     assert_shows(
@@ -82,6 +95,14 @@ async fn an_invoice_is_corrected_on_its_page(world: &World) {
         .post(&format!("{page}/correct"), &[("cancel", "yes")])
         .await
         .expect(409);
+    let replaced = account.page(&format!("{page}/correct")).await;
+    assert_shows(
+        &replaced,
+        &["This invoice was replaced", &format!("{no}R1</a>")],
+    );
+    assert!(!replaced.contains("<form class=\"edit\""), "{replaced}");
+    let shown = account.page(&page).await;
+    assert!(!shown.contains(&format!("{page}/correct\"")), "{shown}");
 }
 
 #[on_sqlite]
@@ -153,16 +174,13 @@ async fn a_correction_starts_only_as_its_preview_showed_it(world: &World) {
     let late = late.expect(412).html;
     assert_shows(
         &late,
-        &[
-            "has changed since the preview",
-            "Credit note, in full",
-            "Replacement",
-        ],
+        &["has changed since the preview", "Credit note, for a part"],
     );
     let plan = field_value(&late, "plan");
     let confirmation = [fields[0], ("plan", &*plan)];
     account.post(&correct, &confirmation).await.expect(303);
-    wait_for(&account, &page, "Replacement").await;
+    let second_note = format!("{}CN2", invoice["invoice_no"].as_str().unwrap());
+    wait_for(&account, &page, &second_note).await;
 }
 
 #[on_sqlite]

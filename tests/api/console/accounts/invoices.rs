@@ -340,6 +340,7 @@ async fn a_search_keeps_every_filter_and_each_without_a_field_can_be_removed(wor
         ("batch_no", "B20260101-1", "Batch B20260101-1"),
         ("invoice_category", "B2C", "Category B2C"),
         ("overdue", "true", "Overdue"),
+        ("refund_due", "true", "Refund due"),
         ("without_cancelled", "true", "Without cancelled ones"),
         ("updated_since", "2026-01-15", "Changed since 2026-01-15"),
     ] {

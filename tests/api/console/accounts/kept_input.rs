@@ -164,7 +164,7 @@ async fn each_form_of_an_invoice_keeps_what_was_typed_while_the_account_is_pause
     let cases: [Case<'_>; 4] = [
         (
             "payment/take-back",
-            &[("remark", "typed remark")],
+            &[("amount", "5"), ("remark", "typed remark")],
             "value=\"typed remark\"",
         ),
         (

@@ -34,7 +34,7 @@ async fn a_new_key_is_shown_once_and_the_old_one_ends_when_it_was_said(world: &W
     account.taxpayer.list_invoices("").await.expect_status(200);
     let list = account.page("/keys").await;
     assert!(!list.contains(&key), "{list}");
-    assert_shows(&list, &["Reading only", "Valid until its end"]);
+    assert_shows(&list, &["Read-only", "Valid until it expires"]);
     account
         .post("/keys/rotate", &[("overlap_s", "x")])
         .await

@@ -34,7 +34,7 @@ async fn a_failure_is_in_the_list_in_its_group_and_on_a_page_of_its_own(world: &
         &account.page("/requests").await,
         &[
             "POST /v1/tax-payers/invoices",
-            "422 Refused",
+            "422 Rejected",
             "VALIDATION_FAILED",
         ],
     );
@@ -83,7 +83,7 @@ async fn an_invoice_leads_to_its_requests_and_a_request_to_its_invoice(world: &W
         .unwrap()
         .replace("&#38;", "&");
     let list = account.owner.get(&link).await.expect(200);
-    let list = list.shows("405 Refused");
+    let list = list.shows("405 Rejected");
     assert!(!list.html.contains("No request matches"));
     let failed = logged(&account, "status=405").await;
     let page = account.page(&page_of(&failed[0])).await;
@@ -195,7 +195,7 @@ async fn an_integrator_sees_its_own_requests_and_those_of_its_taxpayers(world: &
         .split("href=\"")
         .find(|part| part.starts_with("/dashboard/taxpayers/requests/"));
     let own = own.unwrap().split('"').next().unwrap().to_owned();
-    person.get(&own).await.expect(200).shows("404 Refused");
+    person.get(&own).await.expect(200).shows("404 Rejected");
     let groups = person.get("/dashboard/taxpayers/requests?tab=errors").await;
     groups.expect(200).shows("PROFILE_INCOMPLETE");
     let account = Account::new(world).await;

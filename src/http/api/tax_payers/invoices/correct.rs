@@ -36,10 +36,10 @@ use crate::http::views::correction::{CorrectionView, MoneyView, UndoItemView, Un
 use crate::store::invoices;
 use crate::store::invoices::corrections::{self, CorrectionKey};
 
-/// The note about the body of a correction.
-const WISH: &str = "`cancel: true` alone, or the invoice as it should have been, with all required fields of its \
+/// The note about the body of a correction in the API document.
+const BODY_NOTE: &str = "`cancel: true` alone, or the invoice as it should have been, with all required fields of its \
     create request: those of Standard, which are listed here, or those of Full";
-const PREVIEW: &str = "true to change nothing and see what would happen";
+const PREVIEW_NOTE: &str = "true to change nothing and see what would happen";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -54,9 +54,9 @@ pub(super) fn endpoints() -> Vec<Path> {
                      of its own. They are signed one after the other in the \
                      background; the Location of the 202 tells the progress.",
                 )
-                .query("preview", PREVIEW)
+                .query("preview", PREVIEW_NOTE)
                 .takes(read_standard_wish, example!("create_invoice"))
-                .may_omit_all_but("cancel", WISH)
+                .may_omit_all_but("cancel", BODY_NOTE)
                 .gives::<CorrectionView<'_>>(202, "Correction started")
                 .gives::<CorrectionView<'_>>(200, "Correction previewed successfully")
                 .gives::<CorrectionView<'_>>(200, "Nothing has to be corrected")
@@ -85,7 +85,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                      same call again looks at. While an import still adds \
                      invoices to the batch, the answer is 409.",
                 )
-                .query("preview", PREVIEW)
+                .query("preview", PREVIEW_NOTE)
                 .gives::<UndoView<'_>>(202, "The batch is being undone")
                 .gives::<UndoView<'_>>(200, "Undo previewed successfully")
                 .takes_idempotency_key()
@@ -96,9 +96,10 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// The parts of a request for a correction, besides its body. With `is_preview` the caller only wants the plan.
+/// The parts of a request for a correction, except its body.
 struct CorrectionRequest {
     invoice: InvoiceId,
+    /// True if the caller only wants the plan of the correction.
     is_preview: bool,
     /// The whole request. The handler reads the header `If-Match` from it.
     request: HttpRequest,
@@ -136,20 +137,20 @@ async fn correct_invoice(
     }: CorrectionRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let found = invoices::find_owned_by_id(&state.store, id, invoice).await?;
-    let original = found.ok_or_else(ApiError::invoice_not_found)?;
-    let compared = ComparedOriginal::new(&original, state.latest_day());
+    let original = invoices::find_owned_by_id(&state.store, id, invoice).await?;
+    let original = original.ok_or_else(ApiError::invoice_not_found)?;
+    let comparison = ComparedOriginal::new(&original, state.latest_day());
     let catalog = state.catalog.get();
-    let (_, read) = body
-        .object_and_form(move |body| read_body(body, &compared, &catalog))
+    let (_, form) = body
+        .object_and_form(move |body| read_body(body, &comparison, &catalog))
         .await?;
-    let form = read?;
-    let which = InvoiceRef {
+    let form = form?;
+    let invoice_ref = InvoiceRef {
         kind: UniqueNoType::PortalId,
         text: invoice.to_string(),
     };
     let command = IfUnchanged {
-        seen: check_if_match_header(&state, &request, id, &which).await?,
+        seen: check_if_match_header(&state, &request, id, &invoice_ref).await?,
         command: make_correction_command(&state, &original, form.value, is_preview).await?,
     };
     let warnings = form.warnings;
@@ -170,11 +171,12 @@ fn started_response(correction: &Correction) -> ApiResponse {
     if correction.documents.is_empty() {
         return ApiResponse::ok("Nothing has to be corrected", view);
     }
-    let place = format!(
+    let location = format!(
         "/v1/tax-payers/invoices/corrections/{}",
         correction.correction_no
     );
-    ApiResponse::with_status(StatusCode::ACCEPTED, "Correction started", view).with_location(&place)
+    ApiResponse::with_status(StatusCode::ACCEPTED, "Correction started", view)
+        .with_location(&location)
 }
 
 /// GET `/v1/tax-payers/invoices/corrections/{correction_no}`: returns the progress of a correction.
@@ -208,13 +210,13 @@ async fn undo_batch(
 ) -> Result<ApiResponse, ApiError> {
     let is_preview = query.flag("preview")?;
     let payer = auth::paying_account(&request).map(PayingAccount::payer);
-    let done = undo_batch_invoices(&state, id, payer, &batch_no, is_preview).await?;
-    let view = undo_view(&batch_no, &done);
+    let undo = undo_batch_invoices(&state, id, payer, &batch_no, is_preview).await?;
+    let view = undo_view(&batch_no, &undo);
     if is_preview {
         return Ok(ApiResponse::ok("Undo previewed successfully", view));
     }
-    let is_left = done.left > 0 || done.items.iter().any(|item| item.act != UndoAct::None);
-    let message = if is_left {
+    let has_work = undo.left > 0 || undo.items.iter().any(|item| item.act != UndoAct::None);
+    let message = if has_work {
         "The batch is being undone"
     } else {
         "Nothing of the batch is left to undo"
@@ -226,19 +228,19 @@ async fn undo_batch(
     ))
 }
 
-fn undo_view<'a>(batch_no: &'a str, done: &'a Undo) -> UndoView<'a> {
-    let money = done.sums_by_currency().into_iter();
+fn undo_view<'a>(batch_no: &'a str, undo: &'a Undo) -> UndoView<'a> {
+    let money = undo.sums_by_currency().into_iter();
     UndoView {
         batch_no,
-        credited: done.count(UndoAct::Credit),
-        cancelled: done.count(UndoAct::Cancel),
-        kept: done.count(UndoAct::None),
-        done_before: done.done_before,
-        left: done.left,
+        credited: undo.count(UndoAct::Credit),
+        cancelled: undo.count(UndoAct::Cancel),
+        kept: undo.count(UndoAct::None),
+        done_before: undo.done_before,
+        left: undo.left,
         money: money
             .map(|(currency, amount)| MoneyView { currency, amount })
             .collect(),
-        items: done
+        items: undo
             .items
             .iter()
             .map(|item| UndoItemView {

@@ -62,7 +62,7 @@ pub(super) fn endpoints() -> Vec<Path> {
             })
             .get(list_invoices, list_doc),
         path("/v1/tax-payers/invoices/full").post(create_full_invoice, || {
-            let account = InvoiceContext {
+            let context = InvoiceContext {
                 today: Date::MAX,
                 service_id: None,
             };
@@ -74,7 +74,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                      nothing is stored.",
                 )
                 .takes(
-                    |reader| full_invoice::read_with_context(reader, account),
+                    |reader| full_invoice::read_with_context(reader, context),
                     example!("create_full_invoice"),
                 )
                 .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
@@ -114,8 +114,8 @@ pub(super) async fn create_invoice(
     let catalog = state.catalog.get();
     let read =
         move |body: &Map<String, Value>| reader::read(body, &catalog, standard_invoice::read);
-    let (_, read) = body.object_and_form(read).await?;
-    let form = match read {
+    let (_, form) = body.object_and_form(read).await?;
+    let form = match form {
         Ok(form) => form,
         Err(faults) => return Err(precondition_or_faults_error(&state, id, faults).await),
     };
@@ -123,8 +123,8 @@ pub(super) async fn create_invoice(
     warnings.extend(find_draft_warnings(&state, id, &form.value).await?);
     let draft = form.value.draft;
     idempotent
-        .answer_once(&state.taxpayers, id, CreateInvoice(draft), move |made| {
-            create_response(made, "Invoice already exist").warn(&warnings)
+        .answer_once(&state.taxpayers, id, CreateInvoice(draft), move |created| {
+            create_response(created, "Invoice already exist").warn(&warnings)
         })
         .await
 }
@@ -143,27 +143,28 @@ pub(super) async fn create_full_invoice(
     let calculates = query.flag("calculate")?;
     let catalog = state.catalog.get();
     let today = state.latest_day();
-    let account = InvoiceContext {
+    let context = InvoiceContext {
         today,
         service_id: None,
     };
-    let (body, read) = body
+    let (body, form) = body
         .object_and_form(move |body| {
-            calculated::read_full_invoice(body, account, &catalog, calculates)
+            calculated::read_full_invoice(body, context, &catalog, calculates)
         })
         .await?;
-    let (form, calculation) = match read {
+    let (form, calculation) = match form {
         Ok(form) => form,
         Err(faults) => {
             // The body has faults. Reading it with the taxpayer's service id also finds an IRN with a wrong service id.
             let taxpayer = check_preconditions(&state, id).await?;
-            let account = InvoiceContext {
+            let context = InvoiceContext {
                 today,
                 service_id: Some(&taxpayer.service_id),
             };
             let catalog = state.catalog.get();
-            let all = calculated::read_full_invoice(&body, account, &catalog, calculates).err();
-            return Err(all.unwrap_or(faults).into());
+            let all_faults =
+                calculated::read_full_invoice(&body, context, &catalog, calculates).err();
+            return Err(all_faults.unwrap_or(faults).into());
         }
     };
     drop(body);
@@ -171,8 +172,8 @@ pub(super) async fn create_full_invoice(
     let mut warnings = form.warnings;
     warnings.extend(paper_texts::unprintable_draft_warning(&draft));
     idempotent
-        .answer_once(&state.taxpayers, id, CreateInvoice(draft), move |made| {
-            create_response(made, IRN_EXISTS_MESSAGE)
+        .answer_once(&state.taxpayers, id, CreateInvoice(draft), move |created| {
+            create_response(created, IRN_EXISTS_MESSAGE)
                 .with_member("calculated", calculation.as_ref())
                 .warn(&warnings)
         })
@@ -210,14 +211,15 @@ pub(super) async fn create_batch(
 }
 
 fn batch_response(batch: &Batch) -> ApiResponse {
-    let place = format!("/v1/tax-payers/invoices/batches/{}", batch.batch_no);
+    let location = format!("/v1/tax-payers/invoices/batches/{}", batch.batch_no);
     let message = "Invoices created successfully";
     ApiResponse::with_status(StatusCode::CREATED, message, BatchCreated::from(batch))
-        .with_location(&place)
+        .with_location(&location)
         .warn(differing_invoices_warning(batch).as_slice())
 }
 
-/// Returns a warning if existing invoices differ from what was sent: the sender may believe that they were changed.
+/// Returns a warning if existing invoices differ from the sent invoices, because the sender may believe that the
+/// existing ones were changed.
 fn differing_invoices_warning(batch: &Batch) -> Option<String> {
     let count = batch.count_different_duplicates();
     (count > 0).then(|| {

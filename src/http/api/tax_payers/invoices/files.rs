@@ -51,10 +51,10 @@ async fn get_file(
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
     let id = path_ids::parse_invoice_id(&id)?;
-    let found = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
-    let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
+    let invoice = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
+    let invoice = invoice.ok_or_else(ApiError::invoice_not_found)?;
     let supplier = taxpayers::find_by_id(state.store.reader(), taxpayer).await?;
     let supplier = supplier.ok_or_else(ApiError::taxpayer_not_found)?;
-    let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
-    invoice_files::make_file(&state, &request, &stored, file).await
+    let stored_invoice = StoredInvoice::load(&state.store, supplier, invoice).await?;
+    invoice_files::make_file(&state, &request, &stored_invoice, file).await
 }

@@ -77,18 +77,19 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST /v1/tax-payers/invoices/import: creates the invoices of a file. A preview only returns the outcome that they
-/// would have.
+/// POST /v1/tax-payers/invoices/import: creates the invoices of a file. A preview creates nothing, and returns the
+/// outcome that the import would have.
 async fn import_invoices(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
-    wanted: FileRequest,
+    file_request: FileRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let (command, _turn) = match import_files::read(&state, id, &wanted, body.file()?).await? {
+    let (command, _turn) = match import_files::read(&state, id, &file_request, body.file()?).await?
+    {
         PreparedImport::Small { command, turn } => (command, turn),
-        PreparedImport::Large(file) if wanted.is_preview => {
+        PreparedImport::Large(file) if file_request.is_preview => {
             let preview = file.preview_import(&state, async |piece: PreviewImport| {
                 state.taxpayers.send(id, piece).await
             });
@@ -102,7 +103,7 @@ async fn import_invoices(
             return Ok(imported_before_response(&import));
         }
     };
-    if wanted.is_preview {
+    if file_request.is_preview {
         let preview = PreviewImport::for_first_piece(command);
         let (import, _) = state.taxpayers.send(id, preview).await?;
         return Ok(previewed_response(&import));
@@ -169,8 +170,8 @@ async fn get_import(
     ))
 }
 
-/// POST `/v1/tax-payers/invoices/imports/{import_no}/cancel`: stops an import. An import that was stopped before stays as
-/// it is.
+/// POST `/v1/tax-payers/invoices/imports/{import_no}/cancel`: stops an import. Does nothing if the
+/// import was stopped before.
 async fn cancel_import(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -179,11 +180,11 @@ async fn cancel_import(
 ) -> Result<ApiResponse, ApiError> {
     import_files::check_import_no(&import_no)?;
     let command = CancelImport(import_no.into_inner());
-    let show = |import: &Import| {
+    let respond = |import: &Import| {
         ApiResponse::ok("Import cancelled successfully", ImportView::from(import))
     };
     idempotent
-        .answer_once(&state.taxpayers, id, command, show)
+        .answer_once(&state.taxpayers, id, command, respond)
         .await
 }
 

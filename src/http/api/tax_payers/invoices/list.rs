@@ -1,6 +1,6 @@
-//! List Invoices, as pages of JSON or as a file of the whole list. A page that contains large invoices is sent
-//! invoice by invoice: the next one is loaded when the caller has read the one before. So a page of a hundred large
-//! invoices takes no more memory than one of them.
+//! List Invoices, as pages of JSON or as a file of the whole list. A page that contains large invoices is sent invoice
+//! by invoice: an invoice is loaded when the caller has read the previous invoice. So a page of a hundred large
+//! invoices takes no more memory than one large invoice.
 
 use std::collections::HashMap;
 use std::vec;
@@ -28,6 +28,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::paginator::Paginator;
 use crate::store::invoices;
+use crate::store::invoices::list::InvoiceSort;
 
 const SUCCESS_MESSAGE: &str = "Invoice retrieved successfully";
 
@@ -37,7 +38,8 @@ pub(super) fn list_doc() -> OperationDoc {
             "The next cursor comes in `x-next-cursor` and `Link`. \
              With `Accept: text/csv`, `application/x-ndjson` or the \
              type of XLSX, the answer is a file of the whole list, \
-             whatever the page.",
+             whatever the page. XLSX is written whole before its first \
+             byte is sent.",
         )
         .with_paging("10 by default, 100 at most")
         .query("batch_no", "of a batch number from Bulk")
@@ -66,6 +68,11 @@ pub(super) fn list_doc() -> OperationDoc {
         .query("due_before", "due before this day, YYYY-MM-DD")
         .query("due_after", "due after this day, YYYY-MM-DD")
         .query("overdue", "true: due before today and something is left to pay; no drafts, credit notes or cancelled invoices")
+        .query(
+            "refund_due",
+            "true: more was paid than signed credit notes and the signed \
+             amount leave, so a part is to be paid back",
+        )
         .query("without_cancelled", "true: no cancelled invoices")
         .query("currency", "in this currency, ISO 4217, such as NGN")
         .query(
@@ -80,10 +87,10 @@ pub(super) fn list_doc() -> OperationDoc {
         .query("customer_no", "of a customer, by the number that was sent")
         .query("q", "part of a number, an IRN or a customer's name")
         .query("updated_since", "changed at this moment or later, RFC 3339")
-        .query(
+        .query_word(
             "sort",
-            "created_at, invoice_date, due_date or payable; - before \
-             it for descending; -created_at by default",
+            InvoiceSort::allowed_words,
+            "the order, with - before the word for descending; -created_at by default",
         )
         .query(
             "cursor",
@@ -102,61 +109,68 @@ pub(super) async fn list_invoices(
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     query: Query,
 ) -> Result<HttpResponse, ApiError> {
-    let asked = invoice_filters::read(&query, state.today(), &state.catalog.get())?;
+    let list_query = invoice_filters::read(&query, state.today(), &state.catalog.get())?;
     let payer = auth::paying_account(&request).map(PayingAccount::payer);
     let holder = AnswerHolder::for_taxpayer(taxpayer, payer);
     let right = ReadingRight::from_key(&request, &state);
     if let Some(format) = TableFormat::from_accept_header(&request) {
-        let list = asked.into_list(taxpayer);
+        let list = list_query.into_list(taxpayer);
         let file = exports::invoices_file(&state, holder, right, list, format).await?;
         return Ok(vary_by_accept(file));
     }
-    let page = asked.page;
-    let part = asked.page_bounds();
-    let list = asked.into_list(taxpayer);
-    let found = list.page(&state.store, part).await?;
-    let answer = if found.long_invoices.is_empty() {
-        let items = found.invoices.iter().map(InvoiceObject::from).collect();
-        ApiResponse::ok(SUCCESS_MESSAGE, Paginator::new(page, found.total, items))
+    let page = list_query.page;
+    let bounds = list_query.page_bounds();
+    let list = list_query.into_list(taxpayer);
+    let found_page = list.page(&state.store, bounds).await?;
+    let answer = if found_page.long_invoices.is_empty() {
+        let items = found_page
+            .invoices
+            .iter()
+            .map(InvoiceObject::from)
+            .collect();
+        ApiResponse::ok(
+            SUCCESS_MESSAGE,
+            Paginator::new(page, found_page.total, items),
+        )
     } else {
         let frame = success_text(
             SUCCESS_MESSAGE,
-            Paginator::<()>::new(page, found.total, Vec::new()),
+            Paginator::<()>::new(page, found_page.total, Vec::new()),
         )?;
         let page = UnsentInvoices {
             state,
             taxpayer: list.taxpayer,
             holder,
             right,
-            invoices: found.invoices.into_iter(),
-            long: found.long_invoices,
+            invoices: found_page.invoices.into_iter(),
+            long_invoices: found_page.long_invoices,
         };
         ApiResponse::from_stream(stream_page(page, &frame))
     };
-    let Some(place) = found.next else {
+    let Some(next_position) = found_page.next else {
         return Ok(vary_by_accept(answer.into()));
     };
-    let cursor = invoice_filters::encode_cursor(list.sort, place);
+    let cursor = invoice_filters::encode_cursor(list.sort, next_position);
     let next_path = invoice_filters::next_page_path(&query, &cursor);
     Ok(vary_by_accept(
         answer.with_next_page(&cursor, &next_path).into(),
     ))
 }
 
-/// The invoices of a page that are still to be sent.
+/// The invoices of a page that have not been sent yet.
 struct UnsentInvoices {
     state: web::Data<ApiState>,
     taxpayer: TaxpayerId,
     holder: AnswerHolder,
     right: ReadingRight,
     invoices: vec::IntoIter<Invoice>,
-    long: HashMap<InvoiceId, usize>,
+    /// The invoices whose long fields are not loaded yet, with the size of these fields in bytes.
+    long_invoices: HashMap<InvoiceId, usize>,
 }
 
-/// The part of the answer that is being sent: the rest of its text that is not sent yet, and the memory reserved for
-/// the part.
+/// The part of the answer that is being sent: its unsent text, and the memory reserved for the part.
 struct AnswerPart {
-    rest: Bytes,
+    unsent: Bytes,
     _room: Option<AnswerPermit>,
 }
 
@@ -170,13 +184,13 @@ impl AnswerPart {
         serde_json::to_writer(&mut text, &InvoiceObject::from(invoice))
             .map_err(ApiError::internal)?;
         Ok(Self {
-            rest: text.into(),
+            unsent: text.into(),
             _room: room,
         })
     }
 }
 
-/// The text of a page as it is sent: its start, its invoices, its end.
+/// Sends the text of a page: its start, its invoices, and its end.
 struct PageSender {
     page: UnsentInvoices,
     part: AnswerPart,
@@ -191,7 +205,7 @@ fn stream_page(
 ) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
     let (start, end) = frame.split_once("[]").unwrap_or((frame, ""));
     let part = AnswerPart {
-        rest: Bytes::from(format!("{start}[")),
+        unsent: Bytes::from(format!("{start}[")),
         _room: None,
     };
     let end = Some(Bytes::from(format!("]{end}")));
@@ -202,28 +216,32 @@ fn stream_page(
         end,
     };
     stream::try_unfold(sender, |mut sender| async {
-        if sender.part.rest.is_empty() {
+        if sender.part.unsent.is_empty() {
             let next = sender.next_part().await;
             let Some(next) = next.inspect_err(exports::log_broken_download)? else {
                 return Ok(None);
             };
             sender.part = next;
         }
-        let length = sender.part.rest.len().min(ANSWER_PART_BYTES);
-        let bytes = sender.part.rest.split_to(length);
+        let length = sender.part.unsent.len().min(ANSWER_PART_BYTES);
+        let bytes = sender.part.unsent.split_to(length);
         Ok(Some((bytes, sender)))
     })
 }
 
 impl PageSender {
+    /// Returns the next part of the text; `None` after the end.
     async fn next_part(&mut self) -> Result<Option<AnswerPart>, ApiError> {
         // Frees the memory of the last part before memory is reserved for the next one.
         self.part = AnswerPart {
-            rest: Bytes::new(),
+            unsent: Bytes::new(),
             _room: None,
         };
         let Some(invoice) = self.page.invoices.next() else {
-            return Ok(self.end.take().map(|rest| AnswerPart { rest, _room: None }));
+            return Ok(self.end.take().map(|unsent| AnswerPart {
+                unsent,
+                _room: None,
+            }));
         };
         let part = self.page.render_invoice(invoice, self.separator).await?;
         self.separator = ",";
@@ -232,21 +250,25 @@ impl PageSender {
 }
 
 impl UnsentInvoices {
-    /// Renders an invoice with a separator before it. Loads the lines of the invoice if the list came without them.
+    /// Renders an invoice with a separator before it. Loads the long fields of the invoice if they are missing.
     async fn render_invoice(
         &self,
         invoice: Invoice,
         separator: &str,
     ) -> Result<AnswerPart, ApiError> {
-        let Some(bytes) = self.long.get(&invoice.id) else {
+        let Some(bytes) = self.long_invoices.get(&invoice.id) else {
             return AnswerPart::new(&invoice, separator, None);
         };
         self.right.require_still_held().await?;
         let room = self.state.answers.reserve(self.holder, *bytes).await;
         let room = room.ok_or_else(|| ApiError::internal("no memory for a part of a list"))?;
         let _turn = self.state.answers.wait_for_rendering_turn().await;
-        let found =
+        let complete_invoice =
             invoices::find_owned_by_id(&self.state.store, self.taxpayer, invoice.id).await?;
-        AnswerPart::new(found.as_ref().unwrap_or(&invoice), separator, Some(room))
+        AnswerPart::new(
+            complete_invoice.as_ref().unwrap_or(&invoice),
+            separator,
+            Some(room),
+        )
     }
 }

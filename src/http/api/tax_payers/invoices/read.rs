@@ -1,32 +1,54 @@
 //! Reads of invoices: one invoice, the timeline of an invoice, and the outcome of a batch.
 
-use actix_web::http::header::EntityTag;
 use actix_web::{HttpRequest, HttpResponse, Responder as _, web};
 
 use crate::domain::access::caller::TaxpayerCaller;
-use crate::domain::invoice::Invoice;
-use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::timeline::ENTRIES_MAX;
+use crate::domain::kernel::ids::InvoiceId;
+use crate::http::api::tax_payers::invoices::invoice_answer::RequestedParts;
 use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat, vary_by_accept};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, unique_no};
-use crate::http::invoice_files;
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
-use crate::http::respond::entity_tag::entity_tag;
-use crate::http::respond::envelope::{ApiResponse, success_text};
+use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::batch::BatchView;
-use crate::http::views::invoice::{IncludedParts, InvoiceView};
+use crate::http::views::invoice::InvoiceView;
 use crate::http::views::timeline::TimelineView;
 use crate::store::invoices;
-use crate::store::invoices::{payments, timeline};
+use crate::store::invoices::timeline;
 
-const RETRIEVED_MESSAGE: &str = "Invoice retrieved successfully";
+const INCLUDE_NOTE: &str = "lines, ledger, credits and verify_link, with commas between them";
+
+/// A segment below the list of invoices that a number of another kind follows. There is no list of these numbers.
+struct NumberedPath {
+    segment: &'static str,
+    noun: &'static str,
+    parameter: &'static str,
+}
+
+const NUMBERED_PATHS: [NumberedPath; 3] = [
+    NumberedPath {
+        segment: "batches",
+        noun: "batch",
+        parameter: "{batch_no}",
+    },
+    NumberedPath {
+        segment: "corrections",
+        noun: "correction",
+        parameter: "{correction_no}",
+    },
+    NumberedPath {
+        segment: "imports",
+        noun: "import",
+        parameter: "{import_no}",
+    },
+];
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -45,22 +67,21 @@ pub(super) fn endpoints() -> Vec<Path> {
             .post(get_by_unique_no, || {
                 doc("get_by_unique_no", "Get Invoice by Unique Number")
                     .with_note("Finds an invoice by its id, its IRN or its number.")
+                    .query("include", INCLUDE_NOTE)
                     .takes(unique_no::read, example!("unique_no"))
-                    .gives::<InvoiceObject<'_>>(200, "Invoice retrieved successfully")
+                    .gives::<InvoiceView<'_>>(200, "Invoice retrieved successfully")
                     .fails(&[ErrorCode::InvoiceNotFound])
             }),
         path("/v1/tax-payers/invoices/{id}").get(get_invoice, || {
             doc("get_invoice", "Get Invoice by ID")
                 .with_note(
                     "The Invoice object, with its status and its payment \
-                     status.",
+                     status; with `include=credits` also its credit notes and \
+                     corrections, and what they leave to pay.",
                 )
-                .query(
-                    "include",
-                    "lines, ledger and verify_link, with commas between them",
-                )
+                .query("include", INCLUDE_NOTE)
                 .gives::<InvoiceView<'_>>(200, "Invoice retrieved successfully")
-                .fails(&[ErrorCode::InvoiceNotFound])
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::RouteNotFound])
         }),
         path("/v1/tax-payers/invoices/{id}/timeline").get(get_timeline, || {
             doc("get_timeline", "What happened to an invoice")
@@ -74,17 +95,8 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// Returns the entity tag of an invoice, the same for every `include`. The tag also covers the exact time of the last
-/// change: two versions may look the same in a response, which shows only whole seconds and no paid amount.
-pub(super) fn invoice_tag(invoice: &Invoice) -> Result<EntityTag, ApiError> {
-    let view = InvoiceView::new(invoice, &IncludedParts::default(), None);
-    let answer = success_text(RETRIEVED_MESSAGE, view)?;
-    let changed_at = invoice.updated_at.as_microsecond();
-    Ok(entity_tag(format!("{answer} {changed_at}").as_bytes()))
-}
-
-/// GET /v1/tax-payers/invoices/{id} (Get Invoice by ID in spec.md): returns an invoice.
-/// `include=lines,ledger,verify_link` adds the lines, the payment ledger and the address of the public page of a signed
+/// GET /v1/tax-payers/invoices/{id} (Get Invoice by ID in spec.md): returns an invoice. `include` names further parts:
+/// the lines, the payment ledger, the credit notes and corrections, and the address of the public page of a signed
 /// invoice.
 pub(super) async fn get_invoice(
     state: web::Data<ApiState>,
@@ -93,27 +105,30 @@ pub(super) async fn get_invoice(
     query: Query,
     request: HttpRequest,
 ) -> Result<ApiResponse, ApiError> {
-    let id = path_ids::parse_invoice_id(&id)?;
-    let included = IncludedParts::from_text(query.text("include").unwrap_or_default());
-    let found = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
-    let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
-    let entries = if included.ledger {
-        Some(payments::find_owned_by_invoice(&state.store, taxpayer, id).await?)
-    } else {
-        None
+    let id = parse_id_or_suggest_path(&id)?;
+    let invoice = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
+    let invoice = invoice.ok_or_else(ApiError::invoice_not_found)?;
+    let include = query.text("include").unwrap_or_default();
+    let parts = RequestedParts::load(&state, &request, &invoice, include).await?;
+    let tag = parts.tag(&invoice)?;
+    Ok(parts.into_response(&invoice).with_tag(&tag))
+}
+
+/// Returns the id of an invoice in a path. If the text is a segment that a number has to follow, the error says so.
+fn parse_id_or_suggest_path(text: &str) -> Result<InvoiceId, ApiError> {
+    let mut numbered = NUMBERED_PATHS.iter();
+    let Some(path) = numbered.find(|path| path.segment == text) else {
+        return path_ids::parse_invoice_id(text);
     };
-    let verify_link = if included.verify_link {
-        invoice_files::public_page_url(&state, &request, &invoice).await?
-    } else {
-        None
-    };
-    let view = InvoiceView::new(&invoice, &included, entries).with_verify_link(verify_link);
-    let unknown = included
-        .unknown
-        .iter()
-        .map(|word| format!("include knows lines, ledger and verify_link, not {word}"));
-    let answer = ApiResponse::ok(RETRIEVED_MESSAGE, view).with_tag(&invoice_tag(&invoice)?);
-    Ok(answer.warn(&unknown.take(20).collect::<Vec<_>>()))
+    let NumberedPath {
+        segment,
+        noun,
+        parameter,
+    } = path;
+    let message = format!(
+        "No such path: a single {noun} is at /v1/tax-payers/invoices/{segment}/{parameter}, and there is no list of them"
+    );
+    Err(ApiError::new(ErrorCode::RouteNotFound, message))
 }
 
 /// POST /v1/tax-payers/invoices/get-by-unique-no (Get Invoice by Unique Number in spec.md): returns the invoice with
@@ -121,6 +136,8 @@ pub(super) async fn get_invoice(
 pub(super) async fn get_by_unique_no(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
+    query: Query,
+    request: HttpRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = reader::read(
@@ -128,12 +145,18 @@ pub(super) async fn get_by_unique_no(
         &state.catalog.get(),
         unique_no::read,
     )?;
-    let which = path_ids::check_invoice_ref(form.value)?;
-    let found =
-        invoices::find_owned_by_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
-    let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
-    let answer = ApiResponse::ok(RETRIEVED_MESSAGE, InvoiceObject::from(&invoice));
-    Ok(answer.warn(&form.warnings))
+    let invoice_ref = path_ids::check_invoice_ref(form.value)?;
+    let invoice = invoices::find_owned_by_unique_no(
+        &state.store,
+        taxpayer,
+        invoice_ref.kind,
+        &invoice_ref.text,
+    )
+    .await?;
+    let invoice = invoice.ok_or_else(ApiError::invoice_not_found)?;
+    let include = query.text("include").unwrap_or_default();
+    let parts = RequestedParts::load(&state, &request, &invoice, include).await?;
+    Ok(parts.into_response(&invoice).warn(&form.warnings))
 }
 
 /// GET /v1/tax-payers/invoices/{id}/timeline: lists what happened to an invoice, ordered by time.
@@ -143,11 +166,11 @@ pub(super) async fn get_timeline(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let id = path_ids::parse_invoice_id(&id)?;
-    let found = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
-    let irn = found.ok_or_else(ApiError::invoice_not_found)?.irn;
+    let invoice = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
+    let irn = invoice.ok_or_else(ApiError::invoice_not_found)?.irn;
     let timeline = timeline::find_owned_by_irn(&state.store, taxpayer, &irn).await?;
-    let cut = format!("only the newest {ENTRIES_MAX} entries are shown");
-    let warning = timeline.is_cut.then_some(cut);
+    let cut_message = format!("only the newest {ENTRIES_MAX} entries are shown");
+    let warning = timeline.is_cut.then_some(cut_message);
     let answer = ApiResponse::ok(
         "Timeline retrieved successfully",
         TimelineView::new(&irn, &timeline),

@@ -1,4 +1,4 @@
-//! The summary of a month.
+//! The summary of a month: the sums of its invoices, and the missing invoice numbers.
 
 use actix_web::{HttpRequest, web};
 

@@ -52,11 +52,11 @@ async fn take_payment_back(
     let invoice = path_ids::parse_invoice_id(request.match_info().query("id"))?;
     let catalog = state.catalog.get();
     let form = reader::read(&*body.object().await?, &catalog, take_back::read)?;
-    let which = InvoiceRef {
+    let invoice_ref = InvoiceRef {
         kind: UniqueNoType::PortalId,
         text: invoice.to_string(),
     };
-    let seen = check_if_match_header(&state, &request, id, &which).await?;
+    let seen = check_if_match_header(&state, &request, id, &invoice_ref).await?;
     let amount = form.value.amount;
     let command = TakePaymentBack {
         invoice,
@@ -69,12 +69,12 @@ async fn take_payment_back(
             id,
             IfUnchanged { seen, command },
             move |invoice| {
-                let odd =
+                let digits_warning =
                     amount.and_then(|amount| surplus_digits_warning(amount, invoice, &catalog));
                 let view = InvoiceObject::from(invoice);
                 ApiResponse::ok("Payment taken back successfully", view)
                     .warn(&warnings)
-                    .warn(odd.as_slice())
+                    .warn(digits_warning.as_slice())
             },
         )
         .await

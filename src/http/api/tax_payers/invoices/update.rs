@@ -16,6 +16,7 @@ use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::lifecycle::Transition;
+use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
@@ -23,7 +24,7 @@ use crate::domain::money::Amount;
 use crate::domain::payment::{PaymentChange, PaymentUpdate};
 use crate::domain::pipeline::Operation;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::api::tax_payers::invoices::read::invoice_tag;
+use crate::http::api::tax_payers::invoices::invoice_answer::invoice_tag;
 use crate::http::approval;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -37,6 +38,10 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices;
+
+/// The warning about an approved invoice of an account that submits what is approved, if nothing has submitted it.
+const NOT_SUBMITTED_WARNING: &str = "the invoice is approved, but not submitted: approve it again with update-status, \
+                                     or call Submit with its irn";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -63,7 +68,9 @@ pub(super) fn endpoints() -> Vec<Path> {
             doc("update_status", "Update Invoice Status")
                 .with_note(
                     "Sets the status to draft, approved or cancelled, unless the \
-                     invoice is paid or the pipeline has locked it.",
+                     invoice is paid or the pipeline has locked it. An account \
+                     with `submit_after_approval` also submits what is \
+                     approved; a warning says why it does not.",
                 )
                 .takes(update_status::read, example!("update_status"))
                 .gives::<InvoiceObject<'_>>(200, "Invoice status updated successfully")
@@ -79,9 +86,13 @@ pub(super) fn endpoints() -> Vec<Path> {
                          rejected. Partial payments add up; more than is \
                          payable is refused. `paid` records what the signed \
                          credit notes leave; `amount` counts only with \
-                         `partial`, and another one is a warning.",
+                         `partial`, and another one is a warning. Without \
+                         `payment_date` the day of recording counts.",
                 )
-                .takes(payment_update::read, example!("update_payment_status"))
+                .takes(
+                    |reader| payment_update::read(reader, Date::MAX),
+                    example!("update_payment_status"),
+                )
                 .gives::<InvoiceObject<'_>>(200, "Invoice payment status updated successfully")
                 .takes_idempotency_key()
                 .takes_if_match()
@@ -109,16 +120,17 @@ pub(super) async fn update_invoice(
             update_invoice::read(reader, &catalog)
         })
     };
-    let (body, read) = body.object_and_form(read).await?;
-    let form = match read {
+    let (body, form) = body.object_and_form(read).await?;
+    let form = match form {
         Ok(form) => form,
         Err(faults) => return Err(not_editable_or_faults_error(&state, id, &body, faults).await),
     };
     drop(body);
-    let which = path_ids::check_invoice_ref(form.value.invoice)?;
-    let seen = check_if_match_header(&state, &request, id, &which).await?;
+    let invoice_ref = path_ids::check_invoice_ref(form.value.invoice)?;
+    let seen = check_if_match_header(&state, &request, id, &invoice_ref).await?;
+    let submits_after_approval = approval::submits_after_approval(&state, id).await?;
     let command = ReviseInvoice {
-        invoice: which,
+        invoice: invoice_ref,
         revision: form.value.revision,
     };
     let warnings = form.warnings;
@@ -127,13 +139,16 @@ pub(super) async fn update_invoice(
             &state.taxpayers,
             id,
             IfUnchanged { seen, command },
-            move |revised| update_response(revised).warn(&warnings),
+            move |revised| update_response(revised, submits_after_approval).warn(&warnings),
         )
         .await
 }
 
-fn update_response(revised: &RevisedInvoice) -> ApiResponse {
+fn update_response(revised: &RevisedInvoice, submits_after_approval: bool) -> ApiResponse {
     let mut warnings = Vec::new();
+    if submits_after_approval && is_approved_without_submission(revised) {
+        warnings.push(NOT_SUBMITTED_WARNING.to_owned());
+    }
     for operation in &revised.withdrawn {
         let remedy = match operation {
             Operation::Report => {
@@ -159,13 +174,21 @@ fn update_response(revised: &RevisedInvoice) -> ApiResponse {
     .warn(&warnings)
 }
 
-/// Returns a warning about the payment due dates that the update leaves as they are; `None` if there are none. It names
-/// the first one and counts the others, because an invoice may have thousands of them and a response has room for few
-/// warnings.
+/// True if the invoice stays approved and the update has withdrawn no submission of it. If the account submits what is
+/// approved, the invoice lacked something then, or the authority rejected it. The update does not submit it either,
+/// because nobody has approved the new content.
+fn is_approved_without_submission(revised: &RevisedInvoice) -> bool {
+    revised.invoice.status == WorkflowStatus::Approved
+        && !revised.withdrawn.contains(&Operation::Submit)
+}
+
+/// Returns a warning about the payment due dates that the update does not change; `None` if there are none. The warning
+/// names the first date and counts the others, because an invoice may have thousands of dates and a response has room
+/// for few warnings.
 fn payment_due_dates_warning(dates: Vec<Date>) -> Option<String> {
-    let different: BTreeSet<Date> = dates.into_iter().collect();
-    let first = different.first()?;
-    Some(match different.len() {
+    let different_dates: BTreeSet<Date> = dates.into_iter().collect();
+    let first = different_dates.first()?;
+    Some(match different_dates.len() {
         1 => {
             format!("the payment_due_date {first} of payment_means stays, and is not the due_date")
         }
@@ -183,14 +206,16 @@ async fn not_editable_or_faults_error(
     body: &Map<String, Value>,
     faults: Faults,
 ) -> ApiError {
-    let named = reader::read(body, &state.catalog.get(), unique_no::read);
-    let Some(which) = named
+    let form = reader::read(body, &state.catalog.get(), unique_no::read);
+    let Some(invoice_ref) = form
         .ok()
         .and_then(|form| path_ids::check_invoice_ref(form.value).ok())
     else {
         return faults.into();
     };
-    match invoices::find_owned_by_unique_no(&state.store, id, which.kind, &which.text).await {
+    match invoices::find_owned_by_unique_no(&state.store, id, invoice_ref.kind, &invoice_ref.text)
+        .await
+    {
         Ok(Some(invoice)) => match invoice.status.after(Transition::Edit) {
             Err(refusal) => refusal.into(),
             Ok(_) => faults.into(),
@@ -215,13 +240,13 @@ pub(super) async fn update_status(
         update_status::read,
     )?;
     let update = form.value;
-    let which = path_ids::check_invoice_ref(update.invoice)?;
-    let seen = check_if_match_header(&state, &request, id, &which).await?;
-    let approval = approval::prepare_approval(&state, id, &which, update.status).await?;
+    let invoice_ref = path_ids::check_invoice_ref(update.invoice)?;
+    let seen = check_if_match_header(&state, &request, id, &invoice_ref).await?;
+    let approval = approval::prepare_approval(&state, id, &invoice_ref, update.status).await?;
     let mut warnings = form.warnings;
     warnings.extend(approval.warnings);
     let command = SetStatus {
-        invoice: which,
+        invoice: invoice_ref,
         status: update.status,
         remark: update.remark,
         submission: approval.submission,
@@ -248,11 +273,10 @@ pub(super) async fn update_payment_status(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = reader::read(
-        &*body.object().await?,
-        &state.catalog.get(),
-        payment_update::read,
-    )?;
+    let latest_day = state.latest_day();
+    let form = reader::read(&*body.object().await?, &state.catalog.get(), |reader| {
+        payment_update::read(reader, latest_day)
+    })?;
     let update = PaymentUpdate {
         invoice: path_ids::check_invoice_ref(form.value.invoice)?,
         ..form.value
@@ -269,12 +293,12 @@ pub(super) async fn update_payment_status(
             &state.taxpayers,
             id,
             IfUnchanged { seen, command },
-            move |paid| {
-                let odd = amount
-                    .and_then(|amount| surplus_digits_warning(amount, &paid.invoice, &catalog));
-                payment_response(paid)
+            move |outcome| {
+                let digits_warning = amount
+                    .and_then(|amount| surplus_digits_warning(amount, &outcome.invoice, &catalog));
+                payment_response(outcome)
                     .warn(&form.warnings)
-                    .warn(odd.as_slice())
+                    .warn(digits_warning.as_slice())
             },
         )
         .await
@@ -293,9 +317,9 @@ pub(super) fn surplus_digits_warning(
         .then(|| format!("amount has more digits after the point than {currency} has ({digits})"))
 }
 
-fn payment_response(paid: &InvoiceAfterPayment) -> ApiResponse {
-    let view = InvoiceObject::from(&paid.invoice);
-    ApiResponse::ok("Invoice payment status updated successfully", view).warn(&paid.warnings)
+fn payment_response(outcome: &InvoiceAfterPayment) -> ApiResponse {
+    let view = InvoiceObject::from(&outcome.invoice);
+    ApiResponse::ok("Invoice payment status updated successfully", view).warn(&outcome.warnings)
 }
 
 /// Returns the version of the invoice that the header `If-Match` demands; `None` without the header. Fails if the
@@ -304,19 +328,20 @@ pub(super) async fn check_if_match_header(
     state: &ApiState,
     request: &HttpRequest,
     id: TaxpayerId,
-    which: &InvoiceRef,
+    invoice_ref: &InvoiceRef,
 ) -> Result<Option<SeenInvoice>, ApiError> {
-    let Some(wanted) = Precondition::from_request(request) else {
+    let Some(precondition) = Precondition::from_request(request) else {
         return Ok(None);
     };
-    let found =
-        invoices::find_owned_by_unique_no(&state.store, id, which.kind, &which.text).await?;
-    let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
-    if !wanted.is_met_by(&invoice_tag(&invoice)?) {
+    let invoice =
+        invoices::find_owned_by_unique_no(&state.store, id, invoice_ref.kind, &invoice_ref.text)
+            .await?;
+    let invoice = invoice.ok_or_else(ApiError::invoice_not_found)?;
+    if !precondition.is_met_by(&invoice_tag(&invoice)?) {
         return Err(Refusal::InvoiceChanged.into());
     }
     Ok(Some(SeenInvoice {
-        invoice: which.clone(),
+        invoice: invoice_ref.clone(),
         updated_at: invoice.updated_at,
     }))
 }
@@ -326,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn payment_due_dates_that_stay_are_one_warning() {
+    fn all_payment_due_dates_that_stay_get_one_warning() {
         for (dates, expected) in [
             (vec![], None),
             (
