@@ -97,8 +97,10 @@ impl<'d> StyleRule<'d> {
 
     /// Returns the number of steps with which the rule is applied to one element.
     fn steps(&self) -> u64 {
-        let marks = |selector: &&str| selector.matches(['.', '#', ':']).count();
-        let parts: usize = self.selectors.iter().map(marks).sum();
+        let selectors = self.selectors.iter();
+        let parts: usize = selectors
+            .map(|selector| selector.matches(['.', '#', ':']).count())
+            .sum();
         (self.selectors.len() + parts + self.declarations) as u64
     }
 

@@ -31,17 +31,11 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::invoices::corrections;
 
 /// The form field that cancels the invoice instead of changing it.
 const CANCEL: &str = "cancel";
 /// The form field that leads from the preview back to the form, which keeps what was typed.
 const BACK: &str = "back";
-/// The sentence about a credit note that is not signed, before its number.
-const UNSIGNED_NOTE: &str =
-    "The invoice can be corrected after this credit note is submitted or cancelled:";
-/// The sentence about an invoice that was replaced, before the number of its replacement.
-const REPLACED: &str = "This invoice was replaced. Correct its replacement:";
 /// The form field with the documents that the preview showed, so that a changed plan is noticed.
 const PLAN: &str = "plan";
 
@@ -130,7 +124,7 @@ impl CorrectPage {
             number: invoice.invoice_no.clone(),
             invoice_form: None,
             faults,
-            obstacle: find_obstacle(state, session, remaining).await?,
+            obstacle: remaining.find_obstacle(state, session).await?,
             credits_sentence: remaining.lines_source.sentence(),
             is_typed: form.is_refused(),
         };
@@ -143,31 +137,6 @@ impl CorrectPage {
         }
         Ok(page)
     }
-}
-
-/// Returns the document for which the invoice cannot be corrected; `None` if it can.
-async fn find_obstacle(
-    state: &ApiState,
-    session: &AccountSession,
-    remaining: &RemainingInvoice,
-) -> Result<Option<ExistingDocument>, ApiError> {
-    if let Some(note) = remaining.credits.unsigned.first() {
-        return Ok(Some(ExistingDocument::new(session, note, UNSIGNED_NOTE)));
-    }
-    let reader = state.store.reader();
-    let ids = [remaining.stored.invoice.id];
-    let corrections = corrections::find_owned_by_invoices(reader, session.taxpayer, &ids).await?;
-    let mut replacements = corrections
-        .iter()
-        .filter_map(Correction::signed_replacement);
-    let obstacle = replacements.find_map(|replacement| {
-        Some(ExistingDocument {
-            sentence: REPLACED,
-            address: format!("{}/invoices/{}", base_path(session), replacement.id?),
-            number: replacement.invoice_no.clone(),
-        })
-    });
-    Ok(obstacle)
 }
 
 #[derive(Template)]

@@ -1,14 +1,17 @@
 //! A signed invoice as its signed credit notes leave it. The form of a correction starts from it, because a correction
-//! says how the invoice should be from now on.
+//! says how the invoice should be from now on. Some invoices cannot be corrected because of another document.
 
 use std::iter;
 
 use crate::console::accounts::invoice::find_stored;
 use crate::console::accounts::invoice_form::has_form;
 use crate::console::accounts::invoice_head::find_credit_notes;
+use crate::console::accounts::invoice_new::ExistingDocument;
+use crate::console::accounts::navigation::base_path;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::correction::lines::remaining_lines;
+use crate::domain::correction::record::Correction;
 use crate::domain::correction::signed_invoice::signed_invoice;
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::pipeline::{Operation, Run};
@@ -16,8 +19,14 @@ use crate::domain::reference::catalog::Catalog;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
-use crate::store::invoices::correcting_documents;
+use crate::store::invoices::{correcting_documents, corrections};
 use crate::store::runs;
+
+/// The sentence about a credit note that is not signed, before its number.
+const UNSIGNED_NOTE: &str =
+    "The invoice can be corrected after this credit note is submitted or cancelled:";
+/// The sentence about an invoice that was replaced, before the number of its replacement.
+const REPLACED: &str = "This invoice was replaced. Correct its replacement:";
 
 /// Says which lines the form of a correction starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +87,31 @@ impl RemainingInvoice {
             credits,
             lines_source,
         })
+    }
+
+    /// Returns the document for which the invoice cannot be corrected; `None` if it can.
+    pub(super) async fn find_obstacle(
+        &self,
+        state: &ApiState,
+        session: &AccountSession,
+    ) -> Result<Option<ExistingDocument>, ApiError> {
+        if let Some(note) = self.credits.unsigned.first() {
+            return Ok(Some(ExistingDocument::new(session, note, UNSIGNED_NOTE)));
+        }
+        let reader = state.store.reader();
+        let ids = [self.stored.invoice.id];
+        let corrections =
+            corrections::find_owned_by_invoices(reader, session.taxpayer, &ids).await?;
+        let mut replacements = corrections
+            .iter()
+            .filter_map(Correction::signed_replacement);
+        Ok(replacements.find_map(|replacement| {
+            Some(ExistingDocument {
+                sentence: REPLACED,
+                address: format!("{}/invoices/{}", base_path(session), replacement.id?),
+                number: replacement.invoice_no.clone(),
+            })
+        }))
     }
 }
 

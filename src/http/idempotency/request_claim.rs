@@ -17,8 +17,8 @@ use crate::http::limits::SMALL_BODY_BYTES_MAX;
 use crate::http::state::ApiState;
 
 /// Makes the claim of a request. Requests are the same if method, path with query, `x-taxpayer-id` and body are equal.
-/// Of a small JSON body only the content counts, and not its spelling: otherwise a payment of `75.0` that is sent again as
-/// `75` would be refused, and its caller might pay a second time with a new key.
+/// Small JSON bodies are equal if their contents are, however they are spelled: otherwise a payment of `75.0` that is sent
+/// again as `75` would be refused, and its caller might pay a second time with a new key.
 pub(super) fn make_claim(
     state: &ApiState,
     account: KeyOwner,
