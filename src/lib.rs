@@ -45,7 +45,7 @@ pub mod internals {
     pub use crate::domain::mail_links::MailLinks;
     pub use crate::domain::notice::{NoticeScope, NoticeTopic};
     pub use crate::domain::party::{
-        Address, CustomerDetails, InvoiceCustomer, NewContact, ProfileChange,
+        Address, BusinessLocation, CustomerDetails, InvoiceCustomer, NewContact, ProfileChange,
     };
     pub use crate::domain::reconciliation::day::day_at;
     pub use crate::store::Store;

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use database::StoreError;
 use einvoice::app::App;
 use einvoice::internals::{
-    Actor, ChangeProfile, CreateInvoice, Faults, IdKind, IntegratorId, InvoiceRef, NewContact,
-    NewIntegrator, Onboard, ProfileChange, RetryScheduleChange, SetStatus, SetWebhook,
-    SettableStatus, TaxpayerError, TaxpayerHandle, TaxpayerId, UniqueNoType, add_integrator,
+    Actor, BusinessLocation, ChangeProfile, CreateInvoice, Faults, IdKind, IntegratorId,
+    InvoiceRef, NewContact, NewIntegrator, Onboard, ProfileChange, RetryScheduleChange, SetStatus,
+    SetWebhook, SettableStatus, TaxpayerError, TaxpayerHandle, TaxpayerId, UniqueNoType,
+    add_integrator,
 };
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
@@ -237,6 +238,7 @@ fn onboarding(integrator_id: IntegratorId, number: usize) -> Onboard {
         service_id: format!("C{number:07}"),
         business_id: format!("33333333-3333-4333-8333-{number:012}"),
         address: "1 Marina Road".into(),
+        place: BusinessLocation::default(),
         contact: NewContact {
             first_name: "Ada".into(),
             last_name: "Obi".into(),

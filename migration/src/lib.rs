@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 46] = [
+const MIGRATIONS: [Script; 47] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -188,6 +188,10 @@ const MIGRATIONS: [Script; 46] = [
     Script::new(
         "m0050_content_fingerprints",
         include_str!("../sql/m0050_content_fingerprints.sql"),
+    ),
+    Script::new(
+        "m0051_batches_by_time",
+        include_str!("../sql/m0051_batches_by_time.sql"),
     ),
 ];
 

@@ -17,25 +17,24 @@ pub(crate) fn upstream_cause(cause: CauseKind) -> Option<UpstreamCause> {
     }
 }
 
-/// Judges who is to blame for a failed call about a document, from the outcomes of other recent calls. `authority` is
-/// the client that made the call, and `attempt` is the number of calls about the document that failed in a row. `None`
-/// if the call was not made, or was answered.
+/// Judges who is to blame for a failed call about the document `irn`, from the outcomes of other recent calls.
+/// `authority` is the client that made the call. `None` if the call was not made, or was answered.
 pub(crate) fn judge_failure(
     authority: &Authority,
     operation: Operation,
+    irn: &str,
     failure: &AuthorityFailure,
-    attempt: u32,
 ) -> Option<CallFailure> {
     let cause = match failure {
         AuthorityFailure::Throttled { .. } => UpstreamCause::Throttled,
         failure => upstream_cause(failure.cause()?.kind())?,
     };
-    let calls = authority.recent_calls(operation);
+    let calls = authority.recent_calls(operation, irn);
     let recent = RecentCalls {
         answered: calls.answered,
         failed: calls.failed,
         own_answered: calls.own_answered,
         own_failed: calls.own_failed,
     };
-    Some(CallFailure::judge(cause, attempt, recent))
+    Some(CallFailure::judge(cause, calls.failed_in_a_row, recent))
 }

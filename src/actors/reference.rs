@@ -52,8 +52,9 @@ impl ReferenceRefresher {
             };
             match self.authority.fetch_resource_list(resource).await {
                 Ok(items) => {
-                    reference_lists::save(&self.store, *list, &items, self.clock.now()).await?;
-                    catalog.load(*list, &items);
+                    let values = items.values;
+                    reference_lists::save(&self.store, *list, &values, self.clock.now()).await?;
+                    catalog.load(*list, &values);
                 }
                 Err(failure) => {
                     missed += 1;

@@ -33,6 +33,8 @@ use crate::domain::party::email::is_email;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
+use crate::http::forms::field::TEXT_CHARS_MAX;
+use crate::http::forms::text_checks::check_single_line;
 use crate::http::password;
 use crate::store::Store;
 use crate::store::accounts::owners;
@@ -53,9 +55,7 @@ pub async fn create_integrator(
     email: String,
     terms: KeyTerms,
 ) -> Result<Value, StartError> {
-    if name.trim().is_empty() {
-        return Err(StartError::EmptyName);
-    }
+    let name = check_name(&name)?;
     check_email(&email)?;
     check_not_expired(&terms)?;
     let store = open_beside_service(&settings).await?;
@@ -182,6 +182,15 @@ pub(super) fn random_password() -> SecretString {
     SecretString::from(URL_SAFE_NO_PAD.encode(clock::system_rng().random::<[u8; 18]>()))
 }
 
+/// Returns the trimmed name of an account. Rejects a name that the API would reject, too.
+fn check_name(name: &str) -> Result<String, StartError> {
+    let name = name.trim();
+    if name.is_empty() {
+        return Err(StartError::EmptyName);
+    }
+    check_single_line(name, 0, TEXT_CHARS_MAX).map_err(StartError::InvalidName)
+}
+
 /// Rejects text that is not an email address.
 fn check_email(email: &str) -> Result<(), StartError> {
     if is_email(email) {
@@ -259,6 +268,22 @@ mod tests {
             integrator(" ", "a@example.com").await,
             Err(StartError::EmptyName)
         ));
+        let letters = "\u{e9}".repeat(256);
+        for (name, expected) in [
+            (
+                letters.as_str(),
+                "the name of an account must not be greater than 255 characters",
+            ),
+            (
+                "a\nb",
+                "the name of an account must not contain control characters or noncharacters",
+            ),
+        ] {
+            let error = integrator(name, "a@example.com").await.unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+        assert_eq!(check_name(&letters[2..]).unwrap().chars().count(), 255);
+        assert_eq!(check_name(" One ").unwrap(), "One");
         assert!(matches!(
             integrator("One", "a@b").await,
             Err(StartError::InvalidEmail(_))

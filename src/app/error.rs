@@ -13,6 +13,7 @@ use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::events::checkpoint::InvalidCheckpointKey;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::store::events::checkpoint_file::CheckpointFileError;
 use crate::telemetry::traces::TracesError;
@@ -71,6 +72,8 @@ pub enum StartError {
     InvalidEmail(String),
     #[error("the name of an account must not be empty")]
     EmptyName,
+    #[error("the name of an account {0}")]
+    InvalidName(FieldRule),
     #[error("{left} sealed texts were not resealed: {unopened} of them open with no key")]
     NotResealed { left: u64, unopened: u64 },
     #[error("there is no {kind} {id}")]

@@ -23,8 +23,7 @@ use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
-use crate::domain::party::NewContact;
-use crate::domain::party::ProfileChange;
+use crate::domain::party::{BusinessLocation, NewContact, ProfileChange};
 use crate::http::password;
 use crate::store::Store;
 use crate::store::accounts::keys;
@@ -192,6 +191,7 @@ fn onboard_command(
         service_id: SERVICE_ID.into(),
         business_id: BUSINESS_ID.into(),
         address: "1 Marina Road".into(),
+        place: BusinessLocation::default(),
         contact: NewContact {
             first_name: "Ada".into(),
             last_name: "Obi".into(),

@@ -117,9 +117,14 @@ impl From<ImportOutcome> for Badge {
 }
 
 /// Returns the badge for an invoice of a batch or a file. A duplicate with other contents gets a warning, because the
-/// stored invoice is not the one that was sent.
-pub fn outcome_badge(outcome: impl Into<Badge>, duplicate: Option<Duplicate>) -> Badge {
+/// stored invoice is not the one that was sent. So does a duplicate of a cancelled invoice.
+pub fn outcome_badge(
+    outcome: impl Into<Badge>,
+    duplicate: Option<Duplicate>,
+    existing_cancelled: bool,
+) -> Badge {
     match duplicate {
+        Some(_) if existing_cancelled => badge("wait", "Duplicate, cancelled"),
         Some(Duplicate::Different) => badge("wait", "Duplicate, other contents"),
         _ => outcome.into(),
     }

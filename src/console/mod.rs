@@ -169,6 +169,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::idempotency::ResultPage;
 
     #[test]
     fn the_address_of_a_form_leads_to_a_page() {
@@ -177,10 +178,23 @@ mod tests {
             .filter(|path| !path.methods.contains(&Method::GET));
         let without_page: Vec<_> = forms
             .filter(|path| {
-                path.policy.pages == ServedPages::WithForm && path.page_above_segments.is_none()
+                path.policy.pages == ServedPages::WithForm
+                    && path.policy.result_page == ResultPage::Above { segments: None }
             })
             .map(|path| path.pattern)
             .collect();
         assert_eq!(without_page, ["/sign-out"]);
+    }
+
+    #[test]
+    fn a_form_below_another_form_leads_to_the_page_of_both() {
+        let paths = redirect_forms_to_pages(page_paths());
+        let mut take_back = paths
+            .into_iter()
+            .filter(|path| path.pattern.ends_with("/payment/take-back"));
+        let form = take_back.next().unwrap();
+        let page = form.policy.result_page;
+        let path = "/dashboard/7/invoices/9/payment/take-back";
+        assert_eq!(page.page_path(path), "/dashboard/7/invoices/9");
     }
 }

@@ -1,5 +1,5 @@
-//! The page on which a person changes the password. A change ends all sessions of the person and
-//! opens a new one.
+//! The page on which a person changes the password. A change ends all sessions of the person, and the invitations and
+//! links to deliveries that the person made, and opens a new session.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};

@@ -1,8 +1,8 @@
 //! Links with which somebody without an account, such as a support engineer, sees one delivery and nothing else. Such a
 //! link is not stored. Its token contains the id of the delivery, the maker of the link, and the times at which the link
 //! was made and at which it expires. The token is signed with a key of this deployment and the signing secret of the
-//! endpoint. So a link ends when it expires, when its maker loses the right to make links, when the endpoint gets a new
-//! signing secret, and when the endpoint is deleted.
+//! endpoint. So a link ends when it expires, when its maker loses the right to make links or gets a new password, when
+//! the endpoint gets a new signing secret, and when the endpoint is deleted.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -31,8 +31,11 @@ pub(crate) const VALID_FOR_S_DEFAULT: u32 = 604_800;
 pub(crate) const VALID_FOR_S_MAX: u32 = 2_592_000;
 const PURPOSE: &str = "link to a delivery v2";
 const SIGNED_BYTES: usize = 49;
-/// The actions after which an account has lost, at least for a time, the right by which it made links.
-const ACTIONS_THAT_END_LINKS: [AuditAction; 5] = [
+/// The actions after which the links of an account no longer count. It has lost, at least for a time, the right by which
+/// it made them, or has a new password, because somebody else may know the old one and have made links with it.
+const ACTIONS_THAT_END_LINKS: [AuditAction; 7] = [
+    AuditAction::ChangePassword,
+    AuditAction::AcceptInvitation,
     AuditAction::DisableContact,
     AuditAction::ChangeContactRole,
     AuditAction::DisableIntegrator,
@@ -191,7 +194,7 @@ pub(crate) async fn make_link(
 }
 
 /// Returns the delivery that a token names; `None` if the token is invalid or expired, if its maker has lost the right
-/// to make links, or if the delivery is gone.
+/// to make links or got a new password, or if the delivery is gone.
 pub(crate) async fn open_link(
     state: &ApiState,
     token: &str,
@@ -209,7 +212,7 @@ pub(crate) async fn open_link(
     if !store.verifies(PURPOSE, &claim.text_to_sign(&secret), &signature) {
         return Ok(None);
     }
-    if !has_kept_right(state, claim, endpoint.taxpayer_id).await? {
+    if !is_maker_unchanged(state, claim, endpoint.taxpayer_id).await? {
         return Ok(None);
     }
     let logged = delivery_log::find_logged_by_id(store, claim.endpoint, claim.delivery).await?;
@@ -221,8 +224,8 @@ pub(crate) async fn open_link(
     }))
 }
 
-/// True if the maker of a link has had the right to make links ever since it was made.
-async fn has_kept_right(
+/// True if the maker of a link has had the right to make links, and the same password, ever since it was made.
+async fn is_maker_unchanged(
     state: &ApiState,
     claim: LinkClaim,
     taxpayer: TaxpayerId,
@@ -234,9 +237,9 @@ async fn has_kept_right(
         return Ok(false);
     }
     let made_at = Timestamp::from_microsecond(claim.made_at).map_err(ApiError::internal)?;
-    let has_lost_right =
+    let is_ended =
         audit::has_action_since(store.reader(), maker, &ACTIONS_THAT_END_LINKS, made_at).await?;
-    Ok(!has_lost_right)
+    Ok(!is_ended)
 }
 
 /// Decodes a token; `None` if it is malformed.

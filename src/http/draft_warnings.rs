@@ -1,9 +1,12 @@
-//! The warnings about a new invoice that depend on more than its fields: on the stored invoices, on the present day and
-//! on the letters that the printed document can show.
+//! The warnings about a new invoice that depend on more than one of its fields: on the stored invoices, on the present
+//! day, on the letters that the printed document can show, and on the amounts of its lines.
 
+use crate::domain::invoice::Line;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::line_terms::LineTerms;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::money::Amount;
 use crate::http::extract::path_ids;
 use crate::http::forms::document_header;
 use crate::http::forms::standard_invoice::StandardInvoiceForm;
@@ -11,6 +14,9 @@ use crate::http::paper_texts;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices;
+
+/// The maximum number of lines that the warning about discounts names.
+const LINES_NAMED_MAX: usize = 10;
 
 /// Returns the warnings about an invoice of Create Invoice (Standard), besides those of its form.
 pub(crate) async fn find_draft_warnings(
@@ -25,7 +31,8 @@ pub(crate) async fn find_draft_warnings(
     let issued = form.draft.invoice_date;
     let future = document_header::future_date_warning("invoice_date", issued, state.latest_day());
     let unprintable = paper_texts::unprintable_draft_warning(&form.draft);
-    let warnings = [unknown_original, future, unprintable];
+    let large_discount = large_discount_warning(&form.draft.lines);
+    let warnings = [unknown_original, future, unprintable, large_discount];
     Ok(warnings.into_iter().flatten().collect())
 }
 
@@ -51,4 +58,47 @@ async fn unknown_original_warning(
     Ok(stored_original
         .is_none()
         .then(|| format!("original_invoice_reference names no invoice of this account{advice}")))
+}
+
+/// Returns a warning if a discount is larger than its line. This is no error: the line then comes to zero.
+fn large_discount_warning(lines: &[Line]) -> Option<String> {
+    let negative = (1_usize..).zip(lines).filter(|(_, line)| {
+        let net = LineTerms::from(*line).net_without_minimum();
+        net.is_some_and(Amount::is_negative)
+    });
+    let numbers: Vec<_> = negative
+        .take(LINES_NAMED_MAX)
+        .map(|(number, _)| number.to_string())
+        .collect();
+    let are_any = !numbers.is_empty();
+    are_any.then(|| {
+        format!(
+            "the discount is larger than the line, which therefore comes to 0: line {}",
+            numbers.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_discount_that_is_larger_than_its_line_is_told() {
+        let told = "the discount is larger than the line, which therefore comes to 0: line ";
+        for (discounts, numbers) in [
+            (vec!["0", "99.99", "100"], None),
+            (vec!["100.01"], Some("1")),
+            (vec!["5000", "1", "101"], Some("1, 3")),
+            (vec!["500"; 12], Some("1, 2, 3, 4, 5, 6, 7, 8, 9, 10")),
+        ] {
+            let lines = discounts.iter().map(|discount| Line {
+                discount_amount: Amount::parse(discount).ok(),
+                ..Line::sample()
+            });
+            let lines: Vec<_> = lines.collect();
+            let expected = numbers.map(|numbers| format!("{told}{numbers}"));
+            assert_eq!(large_discount_warning(&lines), expected, "{discounts:?}");
+        }
+    }
 }

@@ -109,7 +109,8 @@ pub use listener::Listener;
 pub use metrics::{CachedCounts, Traffic};
 pub use middleware::client_address::{ForwardedHeader, TrustedProxies};
 pub use middleware::request_context::request_context;
-use openapi::document::{self, ApiDocument};
+use openapi::document;
+use openapi::served_document::ApiDocument;
 pub use password::Passwords;
 pub use remembered_operators::RememberedOperators;
 pub use replicas::board::ReplicaBoard;
@@ -138,6 +139,9 @@ pub(crate) fn endpoint_table() -> Vec<Path> {
         .collect()
 }
 
+/// The API document, with all that is made of it once per process.
+static API_DOCUMENT: ApiDocument = ApiDocument::new(openapi_document);
+
 /// Returns the API document, which is built once per process.
 pub fn openapi_document() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
@@ -148,7 +152,7 @@ pub fn openapi_document() -> &'static str {
 }
 
 pub fn routes(config: &mut web::ServiceConfig) {
-    config.app_data(web::Data::new(ApiDocument(openapi_document)));
+    config.app_data(web::Data::new(&API_DOCUMENT));
     let paths = endpoint::sort_by_precedence(endpoint_table());
     // A path with a secret in it must look like a path that does not exist, so it is never suggested.
     let suggested = paths

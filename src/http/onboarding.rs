@@ -35,6 +35,7 @@ pub(crate) async fn build_onboarding(
         service_id: new.service_id,
         business_id: new.business_id,
         address: new.address,
+        place: new.place,
         conflicts: Faults::default(),
     };
     let taxpayer = onboarding.new_taxpayer(id, state.now());

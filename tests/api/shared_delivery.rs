@@ -221,6 +221,78 @@ fn owner_fields(email: &str) -> [(&str, &str); 4] {
     ]
 }
 
+/// An owner whom another owner added, and the links that it made for others: one to a delivery, and an invitation.
+struct SecondOwner {
+    browser: Visitor,
+    email: String,
+    links: [String; 2],
+}
+
+impl SecondOwner {
+    async fn new(world: &World, account: &Account, delivery: &Value) -> Self {
+        let email = format!("second.{}", account.email);
+        let added = account.post("/contacts", &owner_fields(&email)).await;
+        let own = link_path(&added.expect(200).html);
+        let chosen = choose(&Visitor::new(world), &own, PASSWORD).await;
+        chosen.expect(303);
+        let browser = signed_in(world, &email, PASSWORD).await;
+        let third = format!("third.{}", account.email);
+        let people = account.path("/contacts");
+        let invited = browser.submit(&people, &owner_fields(&third)).await;
+        let invitation = link_path(&invited.expect(200).html);
+        let id = delivery["id"].as_str().unwrap();
+        let form = account.path(&format!("/webhooks/deliveries/{id}/link"));
+        let made = browser.submit(&form, &[("valid_for_s", "86400")]).await;
+        let made = made.expect(200).html;
+        let (_, shared) = made.split_once("id=\"link\">").unwrap();
+        let shared = shared.split('<').next().unwrap();
+        let shared = shared.strip_prefix(&world.root()).unwrap();
+        Self {
+            browser,
+            email,
+            links: [shared.to_owned(), invitation],
+        }
+    }
+
+    async fn id(&self, world: &World) -> i64 {
+        let query = format!("SELECT id FROM contacts WHERE email = '{}'", self.email);
+        world.number(&query).await
+    }
+
+    async fn expect_links(&self, world: &World, status: u16) {
+        let visitor = Visitor::new(world);
+        for link in &self.links {
+            visitor.get(link).await.expect(status);
+        }
+    }
+}
+
+#[each_database]
+async fn all_that_an_owner_made_for_others_ends_with_a_new_password(world: &World) {
+    let new = "another four plain words";
+    for way in ["page", "link"] {
+        let account = Account::new(world).await;
+        let receiver = Receiver::start();
+        let delivery = first_delivery(&account, &world.integrator(), &receiver).await;
+        let second = SecondOwner::new(world, &account, &delivery).await;
+        second.expect_links(world, 200).await;
+        if way == "page" {
+            let own = signed_in(world, &second.email, PASSWORD).await;
+            let fields = [("current", PASSWORD), ("new", new), ("again", new)];
+            own.submit("/account/password", &fields).await.expect(303);
+        } else {
+            let form = format!("/contacts/{}/invitation", second.id(world).await);
+            let reset = account.post(&form, &[]).await.expect(200);
+            let link = link_path(&reset.html);
+            let chosen = choose(&Visitor::new(world), &link, new).await;
+            chosen.expect(303);
+        }
+        second.expect_links(world, 404).await;
+        let people = account.path("/contacts");
+        second.browser.get(&people).await.expect(303);
+    }
+}
+
 #[each_database]
 async fn all_that_an_owner_made_for_others_ends_with_the_owner(world: &World) {
     for (way, fields, status) in [
@@ -231,36 +303,15 @@ async fn all_that_an_owner_made_for_others_ends_with_the_owner(world: &World) {
         let account = Account::new(world).await;
         let receiver = Receiver::start();
         let delivery = first_delivery(&account, &world.integrator(), &receiver).await;
-        let email = format!("second.{}", account.email);
-        let added = account.post("/contacts", &owner_fields(&email)).await;
-        let visitor = Visitor::new(world);
-        let own = link_path(&added.expect(200).html);
-        choose(&visitor, &own, PASSWORD).await.expect(303);
-        let second = signed_in(world, &email, PASSWORD).await;
-        let third = format!("third.{}", account.email);
+        let second = SecondOwner::new(world, &account, &delivery).await;
+        second.expect_links(world, 200).await;
         let people = account.path("/contacts");
-        let invited = second.submit(&people, &owner_fields(&third)).await;
-        let invited = invited.expect(200);
-        let invitation = link_path(&invited.html);
-        let id = delivery["id"].as_str().unwrap();
-        let form = account.path(&format!("/webhooks/deliveries/{id}/link"));
-        let made = second.submit(&form, &[("valid_for_s", "86400")]).await;
-        let made = made.expect(200).html;
-        let (_, shared) = made.split_once("id=\"link\">").unwrap();
-        let shared = shared.split('<').next().unwrap();
-        let shared = shared.strip_prefix(&world.root()).unwrap();
-        for link in [shared, &invitation] {
-            visitor.get(link).await.expect(200);
-        }
-        second.get(&people).await.expect(200);
-        let id = format!("SELECT id FROM contacts WHERE email = '{email}'");
-        let id = world.number(&id).await;
+        second.browser.get(&people).await.expect(200);
+        let id = second.id(world).await;
         let change = format!("/contacts/{id}/{way}");
         account.post(&change, &fields).await.expect(303);
-        for link in [shared, &invitation] {
-            visitor.get(link).await.expect(404);
-        }
-        second.get(&people).await.expect(status);
+        second.expect_links(world, 404).await;
+        second.browser.get(&people).await.expect(status);
         let activity = account.taxpayer.get("/v1/tax-payers/activity").await;
         let activity = activity.expect_status(200);
         let entries = activity.data()["entries"].as_array().unwrap();

@@ -61,7 +61,7 @@ const OWNER_PAGES: [&str; 8] = [
 ];
 
 /// Pages that those who only read may not see.
-const ACTING_PAGES: [&str; 8] = [
+const ACTING_PAGES: [&str; 9] = [
     "/dashboard/{taxpayer}/webhooks/deliveries/bulk",
     "/dashboard/{taxpayer}/batches/{batch_no}/undo",
     "/dashboard/{taxpayer}/invoices/new",
@@ -70,6 +70,7 @@ const ACTING_PAGES: [&str; 8] = [
     "/dashboard/{taxpayer}/invoices/{id}/correct/preview",
     "/dashboard/{taxpayer}/invoices/bulk",
     "/dashboard/{taxpayer}/invoices/{id}/edit",
+    "/dashboard/{taxpayer}/customers/{customer}/edit",
 ];
 
 /// Returns what is seriously wrong with the page that is open, by these rules of axe-core or by all.

@@ -478,6 +478,10 @@ impl Facts {
                 "/dashboard/{taxpayer}/customers/{customer}",
                 format!("/customers/{customer}"),
             ),
+            (
+                "/dashboard/{taxpayer}/customers/{customer}/edit",
+                format!("/customers/{customer}/edit"),
+            ),
             ("/dashboard/{taxpayer}/import", "/import".to_owned()),
             (
                 "/dashboard/{taxpayer}/imports/{import_no}",

@@ -14,7 +14,7 @@ use crate::transport::failure::AuthorityFailure;
 use crate::transport::request::AuthorityRequest;
 use crate::wire::{
     Acknowledgement, Confirmation, Entity, InvoiceInTransit, IrnCheck, Parties, PullQuery,
-    SearchPage, SearchQuery,
+    ResourceItems, SearchPage, SearchQuery,
 };
 
 impl Authority {
@@ -203,11 +203,16 @@ impl Authority {
     }
 
     /// `GET /invoice/resources/{list}`: returns the list's entries, unmodified.
-    pub async fn fetch_resource_list(&self, list: ResourceList) -> Result<Value, AuthorityFailure> {
+    pub async fn fetch_resource_list(
+        &self,
+        list: ResourceList,
+    ) -> Result<ResourceItems, AuthorityFailure> {
         let path = format!("/invoice/resources/{}", list.upstream_name());
         let request = AuthorityRequest::new(Operation::Resource, Method::GET, &path).without_keys();
         self.send(request, |answer| {
-            answer.data.is_array().then_some(answer.data)
+            let text = strict_json::member_text(&answer.text, "data").ok()??;
+            let values = answer.data;
+            values.is_array().then_some(ResourceItems { values, text })
         })
         .await
     }
@@ -446,14 +451,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_reference_list_comes_unmodified_and_without_keys() {
-        let rows = r#"[{"code":"STANDARD_VAT","percent":7.50,"value":"Standard VAT "}]"#;
+        let rows =
+            r#"[{"value":"Standard VAT ","percent":7.50,"code":"STANDARD_VAT", "limit":1e3}]"#;
         let server = Server::json(200, &format!(r#"{{"code":200,"data":{rows}}}"#)).await;
         let list = server
             .authority()
             .fetch_resource_list(ResourceList::ProductCodes)
             .await
             .unwrap();
-        assert_eq!(list.to_string(), rows);
+        assert_eq!(list.text, rows);
+        assert_eq!(list.values[0]["code"], "STANDARD_VAT");
         assert_eq!(
             list_requests(&server),
             lines(&[("GET /api/v1/invoice/resources/hs-codes", "")])

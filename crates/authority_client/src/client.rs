@@ -13,10 +13,11 @@ use timing::clock::SharedClock;
 use timing::histograms::Histograms;
 use timing::trace::{TRACEPARENT, TraceContext};
 
-use crate::admission::breaker::{BreakerView, RecentCalls};
+use crate::admission::breaker::BreakerView;
 use crate::admission::call_limits::LimitView;
 use crate::admission::call_origin::{CallOrigin, CallerAccount};
 use crate::admission::call_stats::{CallCounters, CallLabels, CallOutcome, CallStats};
+use crate::admission::call_window::RecentCalls;
 use crate::admission::permit::CallAdmission;
 use crate::client_settings::{
     AuthorityBuildError, ClientSettings, base_url_text, http_client, secret_header,
@@ -116,9 +117,23 @@ impl Authority {
     }
 
     /// Counts the calls to an operation within the last 30 s: those of all accounts, and those of this client's
-    /// account.
-    pub fn recent_calls(&self, operation: Operation) -> RecentCalls {
-        self.inner.admission.recent_calls(operation, self.account)
+    /// account. If this document failed before, counts only the answers that came later than its first failure.
+    pub fn recent_calls(&self, operation: Operation, irn: &str) -> RecentCalls {
+        let origin = CallOrigin::new(self.account, Some(irn));
+        self.inner
+            .admission
+            .breakers
+            .recent_calls(operation, &origin)
+    }
+
+    /// Returns how long the breaker of an operation would hold back a call about this document; `None` if it would
+    /// admit the call now.
+    pub fn breaker_wait(&self, operation: Operation, irn: &str) -> Option<Duration> {
+        let origin = CallOrigin::new(self.account, Some(irn));
+        self.inner
+            .admission
+            .breakers
+            .time_to_wait(operation, &origin)
     }
 
     /// Stops the calls of an operation by this process, until `reset_breaker`.

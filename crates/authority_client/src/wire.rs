@@ -52,6 +52,15 @@ pub struct Acknowledgement {
     pub was_already_acknowledged: bool,
 }
 
+/// The data of `GET /invoice/resources/{list}`: the entries of a reference list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceItems {
+    /// An array.
+    pub values: Value,
+    /// The same as JSON text, as the authority wrote it.
+    pub text: String,
+}
+
 /// Filters of `GET /invoice/transmit/pull`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PullQuery {

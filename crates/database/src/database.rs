@@ -413,6 +413,7 @@ mod tests {
             .filter(|test| test.store.backend() == DbBackend::Postgres)
         {
             for (setting, value) in [
+                ("default_transaction_read_only", "off"),
                 ("jit", "off"),
                 ("enable_seqscan", "off"),
                 ("lock_timeout", "3s"),

@@ -260,6 +260,14 @@ pub(crate) fn is_pool_exhausted(error: &DbErr) -> bool {
     matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
 }
 
+/// True if a call was not sent, because the pool was closed while the call waited for a connection.
+pub(crate) fn is_pool_closed(error: &DbErr) -> bool {
+    matches!(
+        error,
+        DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed)
+    )
+}
+
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::histogram::Histogram;
 use sea_orm::{
-    AccessMode, ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr,
-    SqliteTransactionMode, TransactionOptions,
+    ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, SqliteTransactionMode,
+    TransactionOptions,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, watch};
@@ -122,11 +122,7 @@ impl WriterPool {
         sharing: Sharing,
     ) -> Result<(TransactionKind, CallGuard), StoreError> {
         let Some(turns) = &self.turns else {
-            let options = TransactionOptions {
-                access_mode: Some(AccessMode::ReadWrite),
-                ..Default::default()
-            };
-            let (own, watch) = self.pool.begin(options).await?;
+            let (own, watch) = self.pool.begin(TransactionOptions::default()).await?;
             return Ok((TransactionKind::Dedicated(own), watch));
         };
         let mut held = timeout(BUSY_WAIT, turns.next_turn())

@@ -3,7 +3,7 @@
 //! | File | Concept |
 //! |---|---|
 //! | `database` | the open database; its transactions, and what is known after a failed commit |
-//! | `pool`, `pool_settings` | connection pools; a pool whose connections are dead is replaced |
+//! | `pool`, `pool_generation`, `pool_settings` | connection pools; a pool whose connections are dead is replaced |
 //! | `single_connection` | one connection without a pool, whose error names the cause |
 //! | `readers` | the pools for queries: the main one, one for pages, one for snapshots |
 //! | `kept_connections` | connections that stay open between queries |
@@ -28,6 +28,7 @@ mod log_copies;
 mod metrics;
 pub mod page;
 mod pool;
+mod pool_generation;
 mod pool_settings;
 mod readers;
 mod single_connection;

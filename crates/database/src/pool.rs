@@ -19,9 +19,10 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::broken::log_permanent_error_once;
-use crate::deadline::{CallGuard, Deadlines, DroppedInRuntime, Liveness, is_pool_exhausted};
-use crate::kept_connections::{KeptConnections, keep_connections};
+use crate::deadline::{CallGuard, Deadlines, Liveness, is_pool_closed, is_pool_exhausted};
+use crate::kept_connections::keep_connections;
 use crate::metrics::ReadWaits;
+use crate::pool_generation::PoolGeneration;
 use crate::pool_settings::{
     BUSY_WAIT, PoolSettings, SqlitePurpose, postgres_options, sqlite_options,
 };
@@ -58,28 +59,6 @@ struct PoolInner {
     waits: ReadWaits,
     /// Held while the connections are replaced, so that only one task replaces them.
     replacing: Mutex<()>,
-}
-
-/// The connections that a pool uses now. If they count as dead, a new generation replaces all of them. `liveness`
-/// records whether they still answer.
-#[derive(Clone)]
-struct PoolGeneration {
-    connections: DatabaseConnection,
-    kept: Option<Arc<DroppedInRuntime<KeptConnections>>>,
-    liveness: Arc<Liveness>,
-}
-
-impl PoolGeneration {
-    fn kept_connections(&self) -> Option<&KeptConnections> {
-        self.kept.as_ref().and_then(|kept| kept.get())
-    }
-
-    async fn close(&self) -> Result<(), DbErr> {
-        // The driver's pool is marked as closed first. Then it closes the kept connections when they are returned, and
-        // does not test them.
-        let kept = async { self.kept_connections().map(KeptConnections::close) };
-        tokio::join!(self.connections.clone().close(), kept).0
-    }
 }
 
 /// Opens connections. The future is boxed, because the drivers nest their futures some 60 levels deep: a program that
@@ -207,18 +186,43 @@ impl Pool {
         &self,
         options: TransactionOptions,
     ) -> Result<(DatabaseTransaction, CallGuard), DbErr> {
-        let (PoolGeneration { connections, .. }, watch) = self.usable_connections().await?;
-        let begun = Box::pin(async { connections.begin_with_options(options).await });
-        let begun = self.mark_silent_if_stuck(&watch, watch.call(Duration::MAX, begun).await)?;
-        Ok((begun, watch))
+        self.run(|current| {
+            Box::pin(async move { current.connections.begin_with_options(options).await })
+        })
+        .await
     }
 
-    async fn call<T, F>(&self, call: impl FnOnce(PoolGeneration) -> F) -> Result<T, DbErr>
+    async fn call<T, F>(&self, call: impl Fn(PoolGeneration) -> F) -> Result<T, DbErr>
+    where
+        F: Future<Output = Result<T, DbErr>> + Send,
+    {
+        self.run(call).await.map(|(value, _)| value)
+    }
+
+    /// Runs a call on the connections that the pool uses now, and returns its value and the guard of these connections.
+    /// Another task may replace the connections while the call waits for one of them. The call was not sent then, so it
+    /// runs once more, on the new connections.
+    async fn run<T, F>(&self, call: impl Fn(PoolGeneration) -> F) -> Result<(T, CallGuard), DbErr>
+    where
+        F: Future<Output = Result<T, DbErr>> + Send,
+    {
+        match self.run_once(&call).await {
+            Err(error) if is_pool_closed(&error) => self.run_once(&call).await,
+            result => result,
+        }
+    }
+
+    async fn run_once<T, F>(
+        &self,
+        call: &impl Fn(PoolGeneration) -> F,
+    ) -> Result<(T, CallGuard), DbErr>
     where
         F: Future<Output = Result<T, DbErr>> + Send,
     {
         let (current, watch) = self.usable_connections().await?;
-        self.mark_silent_if_stuck(&watch, watch.call(Duration::MAX, call(current)).await)
+        let result = watch.call(Duration::MAX, call(current)).await;
+        let value = self.mark_silent_if_stuck(&watch, result)?;
+        Ok((value, watch))
     }
 
     /// Returns `result` unchanged. If the pool had no free connection and answered no call for `BUSY_WAIT`, marks it as
@@ -336,15 +340,17 @@ impl ConnectionTrait for Pool {
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        let sql = statement.sql.clone();
-        self.call(|current| async move {
-            match current.kept_connections() {
-                Some(kept) => kept.execute(statement).await,
-                None => current.connections.execute_raw(statement).await,
+        self.call(|current| {
+            let statement = statement.clone();
+            async move {
+                match current.kept_connections() {
+                    Some(kept) => kept.execute(statement).await,
+                    None => current.connections.execute_raw(statement).await,
+                }
             }
         })
         .await
-        .inspect_err(|error| log_permanent_error_once(&sql, error))
+        .inspect_err(|error| log_permanent_error_once(&statement.sql, error))
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
@@ -359,26 +365,82 @@ impl ConnectionTrait for Pool {
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        let sql = statement.sql.clone();
-        self.call(|current| async move {
-            match current.kept_connections() {
-                Some(kept) => kept.query_one(statement).await,
-                None => current.connections.query_one_raw(statement).await,
+        self.call(|current| {
+            let statement = statement.clone();
+            async move {
+                match current.kept_connections() {
+                    Some(kept) => kept.query_one(statement).await,
+                    None => current.connections.query_one_raw(statement).await,
+                }
             }
         })
         .await
-        .inspect_err(|error| log_permanent_error_once(&sql, error))
+        .inspect_err(|error| log_permanent_error_once(&statement.sql, error))
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        let sql = statement.sql.clone();
-        self.call(|current| async move {
-            match current.kept_connections() {
-                Some(kept) => kept.query_all(statement).await,
-                None => current.connections.query_all_raw(statement).await,
+        self.call(|current| {
+            let statement = statement.clone();
+            async move {
+                match current.kept_connections() {
+                    Some(kept) => kept.query_all(statement).await,
+                    None => current.connections.query_all_raw(statement).await,
+                }
             }
         })
         .await
-        .inspect_err(|error| log_permanent_error_once(&sql, error))
+        .inspect_err(|error| log_permanent_error_once(&statement.sql, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::testing::stores;
+
+    /// Long enough for all connections of a pool to be taken.
+    const TAKING: Duration = Duration::from_millis(300);
+
+    #[tokio::test]
+    async fn who_waits_while_the_pool_is_replaced_gets_a_new_connection() {
+        for test in stores()
+            .await
+            .iter()
+            .filter(|test| test.store.backend() == DbBackend::Postgres)
+        {
+            let store = &test.store;
+            let settings = PoolSettings::default();
+            let mut held = Vec::new();
+            for _ in 0..settings.writers_max {
+                held.push(store.begin().await.unwrap());
+            }
+            let replace = async {
+                sleep(TAKING).await;
+                store.replace_write_connections().await
+            };
+            let (begun, replaced) = tokio::join!(store.begin(), replace);
+            replaced.unwrap();
+            let tx = begun.unwrap();
+            tx.execute_unprepared("SELECT 1").await.unwrap();
+            tx.commit().await.unwrap();
+            let reader = store.reader();
+            let slow =
+                (0..settings.readers_max).map(|_| reader.execute_unprepared("SELECT pg_sleep(1)"));
+            let wait = async {
+                sleep(TAKING).await;
+                reader.execute_unprepared("SELECT 1").await
+            };
+            let replace = async {
+                sleep(TAKING * 2).await;
+                reader.replace_connections().await
+            };
+            let (slow, waited, replaced) = tokio::join!(join_all(slow), wait, replace);
+            replaced.unwrap();
+            waited.unwrap();
+            assert!(slow.iter().all(Result::is_ok), "{slow:?}");
+        }
     }
 }

@@ -72,9 +72,11 @@ impl PoolSettings {
 
     /// Returns the settings of each PostgreSQL session. `jit` is off, since compiling our queries takes longer than
     /// running them. `enable_seqscan` is off, because a plan that was made for a small table would still scan the table
-    /// after it has grown. The `tcp_` settings end sessions of dead client machines, which hold locks.
-    fn session_settings(&self) -> [(&'static str, String); 9] {
+    /// after it has grown. The `tcp_` settings end sessions of dead client machines, which hold locks. Every write is
+    /// read-write whatever the default of the database, so that a single statement and a transaction do the same.
+    fn session_settings(&self) -> [(&'static str, String); 10] {
         [
+            ("default_transaction_read_only", "off".into()),
             ("jit", "off".into()),
             ("enable_seqscan", "off".into()),
             ("lock_timeout", milliseconds(self.lock_timeout)),

@@ -13,4 +13,4 @@ mod error;
 mod reader;
 
 pub use error::{JsonError, KeyError, KeyErrorKind, PathSegment};
-pub use reader::{JsonLimits, from_trusted, from_untrusted, read};
+pub use reader::{JsonLimits, from_trusted, from_untrusted, member_text, read};

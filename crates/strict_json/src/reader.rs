@@ -2,6 +2,7 @@
 //! exceeds a limit is refused at once. The stack of open containers is on the heap.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use json_event_parser::{JsonEvent, JsonSyntaxError, SliceJsonParser};
 use serde::de::DeserializeOwned;
@@ -80,6 +81,18 @@ impl JsonLimits {
 /// Reads a response to one of our calls. A duplicate or reserved key makes it unreadable.
 pub fn from_untrusted<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     read_typed(text, JsonLimits::ANSWER)
+}
+
+/// Returns the text of one member of the object that a response holds, as it was sent: with its spelling of numbers and
+/// its order of keys. `None` if the object has no such member. Refuses what `from_untrusted` refuses.
+#[expect(
+    clippy::disallowed_types,
+    reason = "the text is checked before it is cut into its members"
+)]
+pub fn member_text(text: &[u8], name: &str) -> Result<Option<String>, JsonError> {
+    let mut members: BTreeMap<String, Box<serde_json::value::RawValue>> = from_untrusted(text)?;
+    let member = members.remove(name);
+    Ok(member.map(|member| member.get().to_owned()))
 }
 
 /// Reads text that this service wrote, such as a column of its database. Its depth and keys were checked when
@@ -474,6 +487,36 @@ mod tests {
             value(r#""\ud83d\ude00\u00e9\/\b\n""#),
             Value::from("\u{1f600}é/\u{8}\n")
         );
+    }
+
+    #[test]
+    fn a_member_is_cut_out_as_it_was_sent() {
+        for (text, expected) in [
+            (
+                r#"{"a":{"data":1}, "data" : [{"b":1e3,"a":2.50}, {}] ,"c":1}"#,
+                Some(r#"[{"b":1e3,"a":2.50}, {}]"#),
+            ),
+            (
+                "\u{feff}{\"d\\u0061ta\":\"\\u00e9}\"}",
+                Some("\"\\u00e9}\""),
+            ),
+            (r#"{"data":null}"#, Some("null")),
+            (r#"{"Data":1}"#, None),
+            ("{}", None),
+        ] {
+            let found = member_text(text.as_bytes(), "data").unwrap();
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+        for text in [
+            r#"{"data":1,"data":2}"#,
+            r#"{"data":[{"a":1,"a":2}]}"#,
+            r#"{"data":{"$serde_json::private::RawValue":"[]"}}"#,
+            r#"{"$serde_json::private::RawValue":"{}","data":1}"#,
+            r#"{"data":[}"#,
+            "[1]",
+        ] {
+            assert!(member_text(text.as_bytes(), "data").is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -5,20 +5,24 @@
 //! | File | Content |
 //! |---|---|
 //! | `active_leases` | the lanes that are active in this process |
+//! | `blocked` | the steps that are blocked, and one lane at a time for the probe of a step |
 //! | `direct` | direct dispatch: a lane is leased in the transaction that creates its work |
 //! | `isolation` | work that was in flight at two crashes, which must begin alone |
+//! | `probe_claims` | the probes that are due, and when lanes are claimed for them |
 //! | `recovery` | takes over the lanes of processes that crashed |
 //! | `work` | dispatchers for lanes whose work is a plain function |
 
 mod active_leases;
+mod blocked;
 mod direct;
 mod isolation;
+mod probe_claims;
 mod recovery;
 mod work;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
@@ -31,6 +35,7 @@ use self::active_leases::ActiveLeases;
 pub use self::direct::{DirectDispatch, ReservedSlot};
 use self::direct::{DirectLane, DirectLanes};
 pub use self::isolation::{IsolationTurn, IsolationTurns, run_in_turn};
+use self::probe_claims::ProbeClaims;
 use self::recovery::CountCrashes;
 pub use self::work::release_lane;
 
@@ -38,10 +43,10 @@ use database::StoreError;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
-use crate::store::lanes::claim::{self, ClaimRequest, ClaimableLanes, FairShare};
+use crate::store::lanes::claim::{self, ClaimRequest, ClaimableLanes, ClaimedLane, FairShare};
 use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, LaneKind, Lease, WaitingLanes};
+use crate::store::lanes::{LaneKind, Lease};
 
 /// The longest pause after a claim that found lanes. The pause lets the next claim find several due lanes instead of
 /// one.
@@ -106,6 +111,7 @@ pub struct Dispatcher {
     record_crashes: CountCrashes,
     turns: IsolationTurns,
     list_blocked: ListBlockedSteps,
+    probes: ProbeClaims,
     /// The steps that were blocked at the last claim.
     blocked: Arc<Mutex<Vec<BlockedStep>>>,
     /// The id of the taxpayer that was served last. The next claim begins with the taxpayer after it.
@@ -129,6 +135,7 @@ impl Dispatcher {
             arrivals: None,
             handoff: Arc::new(handoff),
             list_blocked: Arc::new(Vec::new),
+            probes: ProbeClaims::default(),
             blocked: Arc::default(),
             last_taxpayer: Arc::new(AtomicI64::new(claim::ROUND_START)),
         }
@@ -205,20 +212,31 @@ impl Dispatcher {
         let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else {
             return Ok(0);
         };
-        let request = self.claim_request(free, &blocked);
+        let probing = self.claim_for_probes(free).await?;
+        let probe_count = probing.len();
+        self.hand_to_workers(probing, &mut slots);
+        let request = self.claim_request(free - probe_count, &blocked);
+        if request.limit == 0 {
+            return Ok(probe_count);
+        }
         let taken = claim::claim(&self.store, ClaimableLanes::Due, &request).await?;
         if let Some(last) = taken.last_taxpayer {
             self.last_taxpayer.store(last, Ordering::Relaxed);
         }
-        let count = taken.lanes.len();
-        for claimed in taken.lanes {
+        let count = probe_count + taken.lanes.len();
+        self.hand_to_workers(taken.lanes, &mut slots);
+        Ok(count)
+    }
+
+    /// Hands each claimed lane to its worker, with one of these slots.
+    fn hand_to_workers(&self, lanes: Vec<ClaimedLane>, slots: &mut OwnedSemaphorePermit) {
+        for claimed in lanes {
             self.hand_to_worker(
                 claimed.lane.lease.into(),
                 Some(claimed.taxpayer_id),
                 slots.split(1),
             );
         }
-        Ok(count)
     }
 
     fn claim_request<'a>(&'a self, limit: usize, blocked: &'a [BlockedStep]) -> ClaimRequest<'a> {
@@ -249,37 +267,6 @@ impl Dispatcher {
             integrator_max,
             held_by_integrator,
         }
-    }
-
-    /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now. If that
-    /// fails, the steps count as blocked until the next call, which tries again.
-    async fn refresh_blocked_steps(&self) -> Result<Vec<BlockedStep>, StoreError> {
-        let blocked = (self.list_blocked)();
-        let before = std::mem::replace(&mut *self.lock_blocked_steps(), blocked.clone());
-        let opened: Vec<_> = before
-            .iter()
-            .filter(|entry| entry.is_unblocked_for_any_taxpayer(&blocked))
-            .map(|entry| entry.step)
-            .collect();
-        let waiting = WaitingLanes::For {
-            kind: self.config.kind,
-            steps: &opened,
-            blocked: &blocked,
-        };
-        if !opened.is_empty()
-            && let Err(error) = lanes::make_waiting_due(&self.store, waiting).await
-        {
-            // A statement that took too long is not tried again, because it would hold up all claims.
-            if !error.is_timeout() {
-                *self.lock_blocked_steps() = before;
-            }
-            return Err(error);
-        }
-        Ok(blocked)
-    }
-
-    fn lock_blocked_steps(&self) -> MutexGuard<'_, Vec<BlockedStep>> {
-        self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn hand_to_worker(
@@ -409,7 +396,7 @@ mod tests {
     use super::*;
     use crate::actors::kinds;
     use crate::store::lanes::views::lane_state;
-    use crate::store::lanes::{LanesToWake, QueuedLane};
+    use crate::store::lanes::{self, LanesToWake, QueuedLane};
     use crate::store::testing::{add_taxpayer, claim_due, stores};
 
     /// Long enough that a slow test machine can renew the lease in time.

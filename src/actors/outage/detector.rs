@@ -134,16 +134,78 @@ fn log(is_new: bool, outage: &Outage, observation: &Observation<'_>) {
 }
 
 /// Returns the observation of one operation. A breaker that opened because of our key or a certificate is no sign of an
-/// outage: taxpayers would otherwise be notified of a fault of ours.
+/// outage: taxpayers would otherwise be notified of a fault of ours. If the authority fails while it is still open, the
+/// outage begins with the first of these failures.
 fn operation_calls(view: &BreakerView) -> OperationCalls {
     let is_ours = view
         .cause
         .or(view.past_cause)
         .is_some_and(CauseKind::is_ours);
+    let opened_at = view.since.filter(|_| view.is_outage && !is_ours);
     OperationCalls {
         operation: view.operation.name(),
-        held_since: view.since.filter(|_| view.is_outage && !is_ours),
+        held_since: opened_at.map(|at| view.first_not_ours_at.map_or(at, |first| first.max(at))),
         failed_at: view.failed_at,
         answered_at: view.answered_at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use authority_client::{BreakerState, HeldCallers, Operation};
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    /// Returns the view of a breaker that opened at second 10 for everybody.
+    fn open_breaker(cause: Option<CauseKind>, first_not_ours_at: Option<i64>) -> BreakerView {
+        BreakerView {
+            operation: Operation::Search,
+            state: BreakerState::Open,
+            held: HeldCallers::Everybody,
+            open_for: HeldCallers::Everybody,
+            due_probes: Vec::new(),
+            is_outage: true,
+            is_tripped: false,
+            has_callers: true,
+            since: Some(at(10)),
+            cause,
+            past_cause: None,
+            first_not_ours_at: first_not_ours_at.map(at),
+            calls: 9,
+            failures: 9,
+            next_probe_at: None,
+            answered_at: None,
+            failed_at: Some(at(95)),
+            openings: 1,
+        }
+    }
+
+    #[test]
+    fn an_outage_begins_when_its_breaker_opens_or_when_the_cause_is_ours_no_more() {
+        use CauseKind::{Down, KeyRefused, Malformed, TimedOut};
+        // The cause, the first failure that is not ours, and the beginning.
+        for (cause, first_not_ours_at, held_since) in [
+            (Some(Down), Some(4), Some(10)),
+            (Some(TimedOut), None, Some(10)),
+            (None, Some(4), Some(10)),
+            (Some(KeyRefused), None, None),
+            (Some(KeyRefused), Some(90), None),
+            (Some(Malformed), Some(90), Some(90)),
+        ] {
+            let view = open_breaker(cause, first_not_ours_at);
+            let seen = operation_calls(&view);
+            assert_eq!(seen.held_since, held_since.map(at), "{cause:?}");
+            let over = BreakerView {
+                cause: None,
+                past_cause: Some(KeyRefused),
+                ..view
+            };
+            assert_eq!(operation_calls(&over).held_since, None, "{cause:?}");
+        }
     }
 }

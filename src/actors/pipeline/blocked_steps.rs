@@ -1,8 +1,10 @@
 //! The steps that are blocked at present: by a breaker, for all taxpayers or for some, or because an operator has
-//! paused the taxpayer. The dispatcher skips runs whose next step is blocked. When a breaker is due for a probe (a
-//! trial call), it blocks nothing, and the next run's call is the probe.
+//! paused the taxpayer. The dispatcher skips runs whose next step is blocked. While a breaker is due for a probe (a trial
+//! call), its step stays blocked, and the dispatcher claims one run for the probe.
 
-use authority_client::{Authority, BreakerState, BreakerView, HeldCallers, Operation};
+use authority_client::{
+    Authority, BreakerState, BreakerView, HeldCallers, Operation, ProbeCallers,
+};
 use jiff::Timestamp;
 
 use crate::actors::call_failure::upstream_cause;
@@ -13,21 +15,39 @@ use crate::domain::pipeline::prediction::ContinuationTime;
 use crate::domain::pipeline::waiting::BlockingBreaker;
 use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::store::lanes::fair_queue::BlockedStep;
+use crate::store::lanes::probe_claim::DueProbe;
 
+/// Lists the blocked steps. A step whose calls fail through a fault of ours is listed, too, even if it is blocked for
+/// nobody: when the fault ends, the step leaves the list, and the runs that wait for a later attempt are due.
 pub(super) fn list(authority: &Authority, paused: &[TaxpayerPause]) -> Vec<BlockedStep> {
     let views = authority.breakers();
     Step::ALL
         .iter()
         .filter_map(|step| {
-            let held = breaker_view(&views, *step).map(|view| &view.held);
-            blocked_step(*step, held.unwrap_or(&HeldCallers::Nobody), paused)
+            let view = breaker_view(&views, *step);
+            let has_own_fault = view.and_then(own_fault).is_some();
+            let nobody = HeldCallers::Nobody;
+            let open_for = view.map_or(&nobody, |view| &view.open_for);
+            blocked_step(*step, open_for, paused, has_own_fault)
         })
         .collect()
 }
 
+/// Lists the probes that the breakers would let through now. Runs of paused taxpayers make none.
+pub(super) fn list_due_probes(authority: &Authority, paused: &[TaxpayerPause]) -> Vec<DueProbe> {
+    let views = authority.breakers();
+    let mut probes = Vec::new();
+    for step in Step::ALL {
+        let view = breaker_view(&views, *step);
+        let due = view.iter().flat_map(|view| &view.due_probes);
+        probes.extend(due.map(|callers| due_probe(*step, callers, paused)));
+    }
+    probes
+}
+
 pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> bool {
     let views = authority.breakers();
-    breaker_view(&views, step).is_some_and(|view| holds_back_taxpayer(view, taxpayer))
+    breaker_view(&views, step).is_some_and(|view| includes_taxpayer(&view.held, taxpayer))
 }
 
 /// Estimates when a blocked step can be called again. Without a `taxpayer`, a step counts as blocked only if it is
@@ -77,23 +97,25 @@ pub(super) fn own_fault(view: &BreakerView) -> Option<UpstreamCause> {
         .filter(|cause| cause.is_ours())
 }
 
-/// Returns the breaker of a step if it is open for this taxpayer or, if no taxpayer is given, for everybody. A breaker
-/// that is open for everybody is returned even while a probe is due.
+/// Returns the breaker of a step if it is open for this taxpayer or, if no taxpayer is given, for everybody. It is
+/// returned even while a probe is due, because claims skip the step then, too.
 pub(super) fn blocking_breaker(
     views: &[BreakerView],
     step: Step,
     taxpayer: Option<TaxpayerId>,
 ) -> Option<&BreakerView> {
-    breaker_view(views, step).filter(|view| {
-        let is_held = match taxpayer {
-            Some(taxpayer) => holds_back_taxpayer(view, taxpayer),
-            None => view.held == HeldCallers::Everybody,
-        };
-        view.is_outage || is_held
+    breaker_view(views, step).filter(|view| match taxpayer {
+        Some(taxpayer) => includes_taxpayer(&view.open_for, taxpayer),
+        None => view.open_for == HeldCallers::Everybody,
     })
 }
 
-fn blocked_step(step: Step, held: &HeldCallers, paused: &[TaxpayerPause]) -> Option<BlockedStep> {
+fn blocked_step(
+    step: Step,
+    held: &HeldCallers,
+    paused: &[TaxpayerPause],
+    has_own_fault: bool,
+) -> Option<BlockedStep> {
     let accounts: &[_] = match held {
         HeldCallers::Everybody => {
             return Some(BlockedStep {
@@ -107,14 +129,34 @@ fn blocked_step(step: Step, held: &HeldCallers, paused: &[TaxpayerPause]) -> Opt
     let held = accounts.iter().filter_map(|account| account.taxpayer());
     let paused = paused.iter().map(|pause| pause.taxpayer_id.0);
     let taxpayers: Vec<_> = held.chain(paused).collect();
-    (!taxpayers.is_empty()).then(|| BlockedStep {
+    (has_own_fault || !taxpayers.is_empty()).then(|| BlockedStep {
         step: step.as_str(),
         taxpayers: Some(taxpayers),
     })
 }
 
-fn holds_back_taxpayer(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
-    match &view.held {
+fn due_probe(step: Step, callers: &ProbeCallers, paused: &[TaxpayerPause]) -> DueProbe {
+    let taxpayers = match callers {
+        ProbeCallers::AllButPayers(_) => None,
+        ProbeCallers::Accounts(accounts) => {
+            let taxpayers = accounts.iter().filter_map(|account| account.taxpayer());
+            Some(taxpayers.collect())
+        }
+    };
+    let except_integrators = match callers {
+        ProbeCallers::AllButPayers(payers) => payers.clone(),
+        ProbeCallers::Accounts(_) => Vec::new(),
+    };
+    DueProbe {
+        step: step.as_str(),
+        taxpayers,
+        except_taxpayers: paused.iter().map(|pause| pause.taxpayer_id.0).collect(),
+        except_integrators,
+    }
+}
+
+fn includes_taxpayer(callers: &HeldCallers, taxpayer: TaxpayerId) -> bool {
+    match callers {
         HeldCallers::Nobody => false,
         HeldCallers::Everybody => true,
         HeldCallers::Accounts(accounts) => accounts
@@ -147,7 +189,34 @@ pub(super) fn called_operation(step: Step) -> Operation {
 
 #[cfg(test)]
 mod tests {
+    use authority_client::CallerAccount;
+
     use super::*;
+
+    #[test]
+    fn a_probe_is_made_by_those_whom_the_breaker_lets_through_and_not_by_paused_taxpayers() {
+        let pause = TaxpayerPause {
+            taxpayer_id: TaxpayerId(7),
+            since: Timestamp::UNIX_EPOCH,
+            reason: None,
+        };
+        let account = |id| CallerAccount::Taxpayer { id, payer: 1 };
+        let accounts = vec![account(3), CallerAccount::Payer(1), account(7)];
+        for (callers, taxpayers, except_integrators) in [
+            (ProbeCallers::AllButPayers(vec![]), None, vec![]),
+            (ProbeCallers::AllButPayers(vec![1, 2]), None, vec![1, 2]),
+            (ProbeCallers::Accounts(accounts), Some(vec![3, 7]), vec![]),
+        ] {
+            let expected = DueProbe {
+                step: "sign",
+                taxpayers,
+                except_taxpayers: vec![7],
+                except_integrators,
+            };
+            let probe = due_probe(Step::Sign, &callers, std::slice::from_ref(&pause));
+            assert_eq!(probe, expected);
+        }
+    }
 
     #[test]
     fn a_step_is_blocked_for_those_whose_breaker_is_open_and_for_paused_taxpayers() {
@@ -165,11 +234,19 @@ mod tests {
         };
         let nobody = HeldCallers::Nobody;
         let everybody = HeldCallers::Everybody;
-        assert_eq!(blocked_step(Step::Sign, &nobody, &[]), None);
+        assert_eq!(blocked_step(Step::Sign, &nobody, &[], false), None);
         assert_eq!(
-            blocked_step(Step::Sign, &nobody, &paused),
+            blocked_step(Step::Sign, &nobody, &[], true),
+            blocked(Some(vec![])),
+            "its end is noticed"
+        );
+        assert_eq!(
+            blocked_step(Step::Sign, &nobody, &paused, false),
             blocked(Some(vec![7]))
         );
-        assert_eq!(blocked_step(Step::Sign, &everybody, &paused), blocked(None));
+        assert_eq!(
+            blocked_step(Step::Sign, &everybody, &paused, true),
+            blocked(None)
+        );
     }
 }

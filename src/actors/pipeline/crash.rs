@@ -1,5 +1,6 @@
 //! Counts crashes and panics for the runs whose steps were active. After its second crash a run must run alone: only
-//! one such run begins at a time. After its third crash or its second panic it is quarantined.
+//! one such run begins at a time. After its third crash or its second panic it is quarantined. The calls that a crash
+//! cut off get an outcome in the log of calls.
 
 use std::time::Duration;
 
@@ -8,10 +9,12 @@ use database::{StoreError, Transaction};
 use crate::actors::dispatch::IsolationTurn;
 use crate::actors::pipeline::runner::PipelineDeps;
 use crate::domain::kernel::crash::CrashHistory;
-use crate::domain::pipeline::{Run, Step, parse_run_lane_key};
+use crate::domain::pipeline::{Run, RunState, Step, parse_run_lane_key};
+use crate::store::Store;
 use crate::store::lanes::leases::{self, LaneNote, LaneRelease, NextClaim};
 use crate::store::lanes::{self, IfLocked, LaneKind, LaneName, Lease, LeasedLane};
 use crate::store::runs;
+use crate::store::runs::step_log;
 
 /// A run that is tried for the last time waits this long before it looks again whether it would be alone.
 const LOOK_AGAIN_DELAY: Duration = Duration::from_secs(1);
@@ -92,6 +95,15 @@ pub(super) fn delay_before_turn(
         Some(turn) if history.is_last_try() && !turn.is_alone() => Some(LOOK_AGAIN_DELAY),
         Some(_) => None,
     }
+}
+
+/// Records in the log of calls that the last calls of the run were cut off, if a process ended before it recorded their
+/// outcomes. The run is still `Running` then, with the intent to call its step. The caller holds the run's lease.
+pub(super) async fn end_interrupted_attempts(store: &Store, run: &Run) -> Result<(), StoreError> {
+    if run.state() == RunState::Running && run.progress.intent.is_some() {
+        step_log::end_interrupted(store, run.taxpayer_id, run.id).await?;
+    }
+    Ok(())
 }
 
 async fn release_to_run_alone(

@@ -44,6 +44,16 @@ pub struct StepUnderWay<'a> {
     run: RunId,
 }
 
+impl StepUnderWay<'_> {
+    /// Ends the step. If its call failed, the prediction for the run is not judged, because it assumed that the
+    /// authority answers.
+    pub fn end(self, has_failed: bool) {
+        if has_failed {
+            self.measurements.lock().past.forget(self.run);
+        }
+    }
+}
+
 impl Drop for StepUnderWay<'_> {
     fn drop(&mut self) {
         self.measurements.lock().under_way.remove(&self.run);
@@ -111,8 +121,8 @@ impl RunMeasurements {
 
     /// Predicts the end of a run whose next step can be called at `start`, and which needs the time `takes` from then
     /// on.
-    pub fn predict(&self, start: ContinuationTime, takes: Duration) -> Prediction {
-        self.lock().past.predict(start, takes)
+    pub fn predict(&self, start: ContinuationTime, takes: Duration, now: Timestamp) -> Prediction {
+        self.lock().past.predict(start, takes, now)
     }
 
     /// Keeps a prediction, to compare it with the end of the run.
@@ -120,10 +130,10 @@ impl RunMeasurements {
         self.lock().past.remember(run.id, prediction, now);
     }
 
-    /// Returns the median error of the last predictions; `None` if no prediction was compared with the end of its run
-    /// yet.
-    pub fn median_prediction_error(&self) -> Option<MedianPredictionError> {
-        self.lock().past.median_prediction_error()
+    /// Returns the median error of recent predictions; `None` if no prediction was compared with the end of its run
+    /// lately.
+    pub fn median_prediction_error(&self, now: Timestamp) -> Option<MedianPredictionError> {
+        self.lock().past.median_prediction_error(now)
     }
 
     /// Returns the time since a step was last answered; `None` if no step was answered yet.

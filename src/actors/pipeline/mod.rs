@@ -8,6 +8,7 @@
 //! | the call of a step; the decision that follows its outcome | `step_executor`, `next_action` |
 //! | a run that was active when a process ended | `crash` |
 //! | steps that cannot be called at present | `blocked_steps` |
+//! | runs whose call is held back after their claim | `held_back` |
 //! | why due runs are not taken | `run_holds` |
 //! | where a run is in the queue and when it ends; the measurements for that | `queue_position`, `measurements` |
 //! | why a run waits | `waiting` |
@@ -17,6 +18,7 @@
 mod blocked_steps;
 mod crash;
 pub mod handle;
+mod held_back;
 pub mod measurements;
 mod next_action;
 mod pool;

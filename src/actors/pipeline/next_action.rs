@@ -33,6 +33,7 @@ pub(super) fn next_action(
     {
         let wait = failure.retry_after().unwrap_or(policy.initial);
         return StepResult::Deferred {
+            reason: call_wait_reason(failure),
             error: failure.to_string(),
             until: time_after(now, wait),
         };
@@ -65,6 +66,15 @@ fn time_after(now: Timestamp, wait: Duration) -> Timestamp {
     now.saturating_add(wait).unwrap_or(Timestamp::MAX)
 }
 
+fn call_wait_reason(failure: &AuthorityFailure) -> WaitReason {
+    match failure {
+        AuthorityFailure::Throttled { .. } | AuthorityFailure::RateLimited { .. } => {
+            WaitReason::AuthorityThrottles
+        }
+        _ => WaitReason::AuthorityUnavailable,
+    }
+}
+
 /// The failure of a step that is tried again, as the run shows it while it waits.
 struct ExplainedFailure {
     reason: WaitReason,
@@ -94,7 +104,7 @@ fn explain_failure(error: StepError, run: &Run) -> ExplainedFailure {
             )
         }
         StepError::Call(failure) => (
-            WaitReason::AuthorityUnavailable,
+            call_wait_reason(&failure),
             failure.to_string(),
             failure.retry_after(),
         ),
@@ -103,5 +113,52 @@ fn explain_failure(error: StepError, run: &Run) -> ExplainedFailure {
         reason,
         error,
         retry_after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::ids::{RunId, TaxpayerId};
+    use crate::domain::pipeline::{Operation, RunRequest};
+    use authority_client::Cause;
+
+    #[test]
+    fn a_run_waits_for_the_reason_for_which_its_call_failed_or_was_not_made() {
+        let wait = Duration::from_secs(30);
+        let policy = RetryPolicy {
+            initial: wait,
+            max: wait,
+            give_up_after: Duration::from_hours(1),
+        };
+        let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
+        let run = Run::new(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH);
+        let throttled = AuthorityFailure::Throttled {
+            retry_after: Some(wait),
+        };
+        let down = AuthorityFailure::Retryable {
+            reason: Cause::Down { status: 503 },
+        };
+        for (failure, expected) in [
+            (throttled, WaitReason::AuthorityThrottles),
+            (
+                AuthorityFailure::RateLimited { retry_after: wait },
+                WaitReason::AuthorityThrottles,
+            ),
+            (
+                AuthorityFailure::BreakerOpen { retry_after: wait },
+                WaitReason::AuthorityUnavailable,
+            ),
+            (down, WaitReason::AuthorityUnavailable),
+        ] {
+            let name = format!("{failure:?}");
+            let outcome = Err(StepError::Call(failure));
+            let result = next_action(outcome, &run, &policy, Timestamp::UNIX_EPOCH, 1);
+            let (StepResult::Wait { reason, .. } | StepResult::Deferred { reason, .. }) = result
+            else {
+                panic!("{name}: {result:?}");
+            };
+            assert_eq!(reason, expected, "{name}");
+        }
     }
 }

@@ -48,6 +48,8 @@ impl RunPool {
     pub fn dispatcher(self: &Arc<Self>, config: DispatcherConfig) -> Dispatcher {
         let authority = self.deps.authority.clone();
         let paused = self.deps.taxpayers.paused_taxpayers().clone();
+        let probed = authority.clone();
+        let unprobed = paused.clone();
         let working = Arc::clone(self);
         let counting = Arc::clone(&self.deps);
         let dispatcher = Dispatcher::new(self.deps.store.clone(), config, move |assignment| {
@@ -55,6 +57,7 @@ impl RunPool {
             async move { pool.drive(assignment).await }.boxed_local()
         })
         .with_blocked_steps(move || blocked_steps::list(&authority, &paused.list()))
+        .with_due_probes(move || blocked_steps::list_due_probes(&probed, &unprobed.list()))
         .with_last_served(&self.deps.measurements.last_served)
         .with_crash_counter(move |crashed| {
             let deps = Arc::clone(&counting);
@@ -137,18 +140,21 @@ mod tests {
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
-    use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
+    use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step, StepRecord};
     use crate::store::Store;
     use crate::store::lanes::abandoned::LanesWithEndedLease;
     use crate::store::lanes::claim::{self, ClaimRequest, ClaimableLanes, FairShare, ROUND_START};
-    use crate::store::lanes::{LaneKind, LeasedLane};
+    use crate::store::lanes::{self, LaneKind, LeasedLane, WaitingLanes};
     use crate::store::runs;
+    use crate::store::runs::step_log::{StepAttempt, log_attempts, newest_steps};
     use crate::store::testing::{claim_due, stores};
-    use authority_client::RetryPolicy;
     use authority_client::testing::authority;
+    use authority_client::{Operation as AuthorityOperation, RetryPolicy};
     use jiff::Timestamp;
+    use sea_orm::{ConnectionTrait, Statement};
     use supervision::install_hook;
     use timing::clock::{Clock, SharedClock, SystemClock};
+    use uuid::Uuid;
 
     const ID: TaxpayerId = TaxpayerId(1);
     const LEASE: Duration = Duration::from_secs(30);
@@ -227,6 +233,14 @@ mod tests {
                 .unwrap()
         }
 
+        /// Returns the number of notices that an invoice failed, which are mailed to the people of the account.
+        async fn failure_notices(&self) -> i64 {
+            let count = "SELECT COUNT(*) AS count FROM notices WHERE kind = 'invoice-failed'";
+            let count = Statement::from_string(self.store.backend(), count);
+            let row = self.store.reader().query_one_raw(count).await.unwrap();
+            row.unwrap().try_get("", "count").unwrap()
+        }
+
         /// Counts a crash of the process that held the lane. Returns the leases whose runs go on now.
         async fn count_crash(&self, lease: &Lease) -> Vec<Lease> {
             let crashed = LeasedLane {
@@ -294,6 +308,72 @@ mod tests {
     }
 
     #[actix::test]
+    async fn a_waiting_run_whose_call_is_held_back_goes_back_and_stores_nothing() {
+        for test in stores().await {
+            let fixture = Fixture::new(&test.store, 0).await;
+            let authority = &fixture.pool.deps.authority;
+            let drive_again = async || {
+                lanes::make_waiting_due(fixture.store, WaitingLanes::All)
+                    .await
+                    .unwrap();
+                let lease = claim_due(fixture.store, LaneKind::Run, "me", LEASE, 1)
+                    .await
+                    .unwrap()
+                    .remove(0);
+                let status = fixture.pool.drive(lease.into()).await;
+                assert_eq!(status, WorkStatus::Released);
+                let calls = newest_steps(fixture.store, ID, fixture.run).await.unwrap();
+                let outcomes = calls.into_iter().filter_map(|call| call.outcome);
+                outcomes.collect::<Vec<_>>()
+            };
+            let lease = fixture.lease.clone();
+            assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
+            let failed = fixture.stored_run().await;
+            authority.trip_breaker(AuthorityOperation::ValidateIrn);
+            for _ in 0..3 {
+                assert_eq!(drive_again().await, ["retry"]);
+                assert_eq!(fixture.stored_run().await, failed);
+            }
+            authority.reset_breaker(AuthorityOperation::ValidateIrn);
+            assert_eq!(drive_again().await.len(), 2);
+            fixture.arbiters.stop();
+        }
+    }
+
+    #[actix::test]
+    async fn a_call_that_a_crash_cut_off_says_so_when_the_run_goes_on() {
+        for test in stores().await {
+            let fixture = Fixture::new(&test.store, 0).await;
+            let now = SystemClock.now();
+            let begun = fixture.stored_run().await.begin_attempt(Step::Sign, now);
+            let call = StepAttempt {
+                taxpayer: ID,
+                id: Uuid::from_u128(1),
+                run: fixture.run,
+                record: StepRecord {
+                    step: Step::Sign,
+                    attempt: 1,
+                    outcome: None,
+                    started_at: now,
+                    duration_ms: None,
+                    error: None,
+                    failure: None,
+                },
+            };
+            let tx = test.store.begin().await.unwrap();
+            runs::save(&tx, &[&begun]).await.unwrap();
+            log_attempts(&tx, &[&call]).await.unwrap();
+            tx.commit().await.unwrap();
+            let lease = fixture.lease.clone();
+            assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
+            let calls = newest_steps(fixture.store, ID, fixture.run).await.unwrap();
+            let outcomes: Vec<_> = calls.iter().map(|call| call.outcome.as_deref()).collect();
+            assert_eq!(outcomes, [Some("interrupted"), Some("retry")]);
+            fixture.arbiters.stop();
+        }
+    }
+
+    #[actix::test]
     async fn a_run_that_was_in_flight_at_three_crashes_is_quarantined_without_a_turn() {
         for test in stores().await {
             let fixture = Fixture::new(&test.store, 0).await;
@@ -316,6 +396,7 @@ mod tests {
                 (RunState::Paused, Some(reason))
             );
             assert!(stored.progress.crash_history.may_lift_quarantine());
+            assert_eq!(fixture.failure_notices().await, 0, "it is tried once more");
             fixture.arbiters.stop();
         }
     }
@@ -355,6 +436,7 @@ mod tests {
                 !stored.progress.crash_history.may_lift_quarantine(),
                 "a panic names its work"
             );
+            assert_eq!(fixture.failure_notices().await, 1);
             assert_eq!(
                 (tree.counters().snapshot().panics, tree.node_count()),
                 (2, 0)

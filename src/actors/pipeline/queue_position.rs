@@ -152,12 +152,12 @@ impl QueueEstimator {
         let start = not_before(start, taken_over_at);
         let steps = self.steps(run, now);
         let takes = self.time_to_end(steps, &counts, position, now);
-        let prediction = self.measurements.predict(start, takes);
+        let prediction = self.measurements.predict(start, takes, now);
         self.measurements.keep_prediction(run, &prediction, now);
         Ok(Some(QueuePosition {
             place: QueuePlace {
                 position: position.unwrap_or(1),
-                end: self.queue_end(prediction),
+                end: self.queue_end(prediction, now),
             },
             holder,
         }))
@@ -190,9 +190,8 @@ impl QueueEstimator {
             .and_then(|step| self.expected_step_start(step, None, Duration::ZERO, now))
             .unwrap_or(ContinuationTime::At(now));
         let start = not_before(start, counts.taken_over_at);
-        Ok(Some(
-            self.queue_end(self.measurements.predict(start, takes)),
-        ))
+        let prediction = self.measurements.predict(start, takes, now);
+        Ok(Some(self.queue_end(prediction, now)))
     }
 
     /// Returns the steps of a run and which of them are done. A step without an effect is stored as done only later. If
@@ -218,10 +217,10 @@ impl QueueEstimator {
         }
     }
 
-    fn queue_end(&self, prediction: Prediction) -> QueueEnd {
+    fn queue_end(&self, prediction: Prediction, now: Timestamp) -> QueueEnd {
         QueueEnd {
             prediction,
-            median_prediction_error: self.measurements.median_prediction_error(),
+            median_prediction_error: self.measurements.median_prediction_error(now),
         }
     }
 

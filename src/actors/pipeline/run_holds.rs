@@ -121,7 +121,7 @@ impl HeldRuns {
 
 #[cfg(test)]
 mod tests {
-    use authority_client::{BreakerState, CauseKind, HeldCallers};
+    use authority_client::{BreakerState, CallerAccount, CauseKind, HeldCallers};
     use jiff::Timestamp;
     use uuid::Uuid;
 
@@ -138,12 +138,19 @@ mod tests {
             } else {
                 HeldCallers::Nobody
             },
+            open_for: if is_tripped || is_outage {
+                HeldCallers::Everybody
+            } else {
+                HeldCallers::Nobody
+            },
+            due_probes: Vec::new(),
             is_outage,
             is_tripped,
             has_callers: true,
             since: None,
             cause: None,
             past_cause: None,
+            first_not_ours_at: None,
             calls: 0,
             failures: 0,
             next_probe_at: None,
@@ -159,10 +166,16 @@ mod tests {
             since: Timestamp::UNIX_EPOCH,
             reason: None,
         };
+        // The breaker of one payer, whose probe is due.
+        let of_payer = BreakerView {
+            open_for: HeldCallers::Accounts(vec![CallerAccount::Taxpayer { id: 8, payer: 1 }]),
+            ..breaker(AuthorityOperation::Confirm, false, false)
+        };
         RunHolds {
             breakers: vec![
                 breaker(AuthorityOperation::Validate, true, false),
                 breaker(AuthorityOperation::Sign, false, true),
+                of_payer,
             ],
             paused: Arc::new(vec![pause]),
         }
@@ -178,6 +191,8 @@ mod tests {
             (8, Some(Step::IrnCheck), None),
             (8, Some(Step::DataCheck), Some(RunHold::CallsStopped)),
             (8, Some(Step::Sign), Some(RunHold::Outage)),
+            (8, Some(Step::Confirm), Some(RunHold::Outage)),
+            (9, Some(Step::Confirm), None),
             (8, None, None),
         ] {
             let found = holds.find_hold(TaxpayerId(taxpayer), step);

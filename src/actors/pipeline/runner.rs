@@ -18,7 +18,7 @@ use crate::actors::durations::WorkDurations;
 use crate::actors::incidents::Incidents;
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::blocked_steps;
-use crate::actors::pipeline::crash::delay_before_turn;
+use crate::actors::pipeline::crash::{delay_before_turn, end_interrupted_attempts};
 use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::actors::pipeline::next_action::next_action;
 use crate::actors::pipeline::run_error::RunError;
@@ -141,6 +141,12 @@ impl PipelineDeps {
                 .await?;
             return Ok(WorkStatus::Released);
         }
+        let is_held_back =
+            self.release_if_held_back(session.lease, &session.authority, &session.run);
+        if is_held_back.await? {
+            return Ok(WorkStatus::Released);
+        }
+        end_interrupted_attempts(&self.store, &session.run).await?;
         // The new state `Running` is stored with the next record of steps.
         let run = session.run.into_running();
         let calls = Box::pin(self.call_steps(RunSession { run, ..session }, is_closed));
@@ -236,16 +242,16 @@ impl PipelineDeps {
         };
         let under_way = self.measurements.begin_step(run.id, step, started_at);
         let outcome = caller.execute_step(&run, step, resuming, started_at).await;
-        drop(under_way);
         let failure = match &outcome {
             Err(StepError::Call(failure)) => judge_failure(
                 &session.authority,
                 blocked_steps::called_operation(step),
+                run.irn.as_str(),
                 failure,
-                run.progress.attempt,
             ),
             _ => None,
         };
+        under_way.end(failure.is_some());
         let now = self.clock.now();
         let verdict = self.judge_outcome(outcome, &run, step, started.elapsed());
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
@@ -291,9 +297,11 @@ impl PipelineDeps {
         let keeps_place = found_no_slot && took >= SLOT_WAIT_MIN
             || blocked_steps::is_blocked(&self.authority, step, run.taxpayer_id);
         match next_action(outcome, run, &self.retry, now, jitter) {
-            StepResult::Deferred { error, .. } if keeps_place => {
-                StepResult::Deferred { error, until: now }
-            }
+            StepResult::Deferred { reason, error, .. } if keeps_place => StepResult::Deferred {
+                reason,
+                error,
+                until: now,
+            },
             verdict => verdict,
         }
     }

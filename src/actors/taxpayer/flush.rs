@@ -180,6 +180,9 @@ async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), St
         for import in &unit.writes.imports {
             imports::add(tx, unit.id, import, now).await?;
         }
+        for invoice in &unit.writes.outdated_ubl_parts {
+            ubl_parts::remove(tx, unit.id, *invoice).await?;
+        }
         for (invoice, parts) in &unit.writes.ubl_parts {
             ubl_parts::add(tx, unit.id, *invoice, parts).await?;
         }

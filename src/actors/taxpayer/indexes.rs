@@ -118,7 +118,19 @@ impl CustomerIndex {
     /// Finds the stored customer by the number in `details`, or else by the tax number.
     pub(crate) fn find_match(&self, details: &CustomerDetails) -> Option<&Customer> {
         let by_number = self.by_number.get(&details.no);
-        let at = by_number.or_else(|| self.by_tin.get(details.tin.as_ref()?));
+        self.customer_at(by_number.or_else(|| self.by_tin.get(details.tin.as_ref()?)))
+    }
+
+    pub(crate) fn find_by_id(&self, id: CustomerId) -> Option<&Customer> {
+        self.customer_at(self.by_id.get(&id))
+    }
+
+    /// Finds the oldest customer with this tax number.
+    pub(crate) fn find_by_tin(&self, tin: &str) -> Option<&Customer> {
+        self.customer_at(self.by_tin.get(tin))
+    }
+
+    fn customer_at(&self, at: Option<&usize>) -> Option<&Customer> {
         at.and_then(|at| self.all.get(*at))
             .map(|customer| &**customer)
     }

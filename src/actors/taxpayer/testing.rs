@@ -25,7 +25,7 @@ use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{CustomerId, IntegratorId, InvoiceId, TaxpayerId};
 use crate::domain::party::verification::VerificationPolicy;
-use crate::domain::party::{InvoiceCustomer, NewContact};
+use crate::domain::party::{BusinessLocation, InvoiceCustomer, NewContact};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::Store;
@@ -123,6 +123,7 @@ impl Onboard {
             service_id: format!("{:08X}", id.0),
             business_id: format!("00000000-0000-0000-0000-{:012}", id.0),
             address: "1 Road".into(),
+            place: BusinessLocation::default(),
             contact: NewContact {
                 first_name: "Ada".into(),
                 last_name: "Obi".into(),

@@ -40,6 +40,8 @@ pub struct WriteSet {
     pub(crate) cancelled_imports: Vec<Import>,
     /// The parts of imported UBL files for which an invoice has no field, by invoice.
     pub(crate) ubl_parts: Vec<(InvoiceId, UblParts)>,
+    /// The invoices whose stored UBL parts belong to contents that were replaced.
+    pub(crate) outdated_ubl_parts: Vec<InvoiceId>,
     pub(crate) new_corrections: Vec<StoredCorrection>,
     /// The new states of corrections that the batch has advanced, in the order of the commands.
     pub(crate) corrections: Vec<Correction>,

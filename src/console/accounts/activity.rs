@@ -144,6 +144,7 @@ fn describe_action(action: &str) -> String {
         "taxpayer.rotate-key" => "Created an API key",
         "taxpayer.revoke-key" => "Revoked an API key",
         "taxpayer.update-profile" => "Changed the profile",
+        "customer.update" => "Changed a customer",
         "taxpayer.set-integration" => "Changed the integration",
         "webhook.update" => "Changed the webhook",
         "webhook.enable" => "Enabled the webhook",

@@ -73,7 +73,7 @@ impl BatchItemLine {
             .flat_map(|(field, texts)| texts.iter().map(|text| (field.clone(), text.clone())));
         Self {
             row_number: index + 1,
-            badge: outcome_badge(item.outcome, item.duplicate),
+            badge: outcome_badge(item.outcome, item.duplicate, item.existing_cancelled),
             errors: errors.collect(),
             item,
         }

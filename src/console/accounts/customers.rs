@@ -250,7 +250,8 @@ async fn show_customer(
     })
 }
 
-async fn find_customer(
+/// Finds the customer whose id is in the path.
+pub(super) async fn find_customer(
     state: &ApiState,
     session: &AccountSession,
     text: &str,

@@ -13,9 +13,10 @@ use jiff::Timestamp;
 
 use crate::actors::taxpayer::commands::{CancelImport, PreviewImport};
 use crate::console::accounts::import_answers::AnswersForm;
-use crate::console::accounts::invoice_fields::request_field_label;
+use crate::console::accounts::import_lines::{
+    ImportItemLine, RefusalCauseLine, in_currency_digits,
+};
 use crate::console::accounts::navigation::base_path;
-use crate::console::badges::{Badge, badge, outcome_badge};
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
@@ -23,7 +24,8 @@ use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{self, AccountSession, Accountant, Reader};
 use crate::console::session::{self, Refusal};
 use crate::domain::access::session::ContactRole;
-use crate::domain::import::record::{Import, ImportItem, ImportOutcome, ImportState, RefusalCause};
+use crate::domain::import::record::{Import, ImportState};
+use crate::domain::import::totals::CurrencyTotal;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -39,6 +41,9 @@ use crate::store::invoices::{imports, running_imports};
 const ITEMS_SHOWN_MAX: usize = 200;
 /// The maximum number of running imports that the page of the form lists.
 const RUNNING_SHOWN_MAX: usize = 5;
+/// The sentence about a file of another type. That of the API names media types.
+const UNKNOWN_FILE: &str =
+    "Choose a CSV, Excel (.xlsx), UBL (.xml), JSON or NDJSON file. This file is none of them.";
 const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -81,6 +86,8 @@ struct ImportResult {
     earlier: Option<Timestamp>,
     /// The progress of the import in percent.
     percent: usize,
+    /// The totals of the created invoices, by currency.
+    totals: Vec<CurrencyTotal>,
     items: Vec<ImportItemLine>,
     causes: Vec<RefusalCauseLine>,
     /// True if the amount of some invoice that is not imported could be read.
@@ -99,17 +106,6 @@ struct ImportResult {
 struct ImportWithEarlierImport {
     import: Import,
     earlier: Option<Timestamp>,
-}
-
-struct ImportItemLine {
-    item: ImportItem,
-    badge: Badge,
-}
-
-struct RefusalCauseLine {
-    cause: RefusalCause,
-    /// The label of the field; its path if it has none.
-    label: String,
 }
 
 /// The part of the page that says why a file could not be read.
@@ -194,7 +190,7 @@ const TEMPLATE_COLUMNS: &str = "invoice_no,invoice_category,invoice_type_code,in
     customer.no,customer.name,customer.email,customer.tin,customer.business_description,\
     customer.address_street_name,customer.address_city,customer.address_state,customer.address_postal_code,\
     customer.address_country,line.item_name,line.item_no,line.item_type,line.price_unit,line.tax_category,\
-    line.product_category,line.quantity,line.unit_price\r\n";
+    line.product_category,line.service_category,line.quantity,line.unit_price,line.discount_rate,line.discount_amount\r\n";
 
 /// GET `/dashboard/{taxpayer}/import/template.csv`: a file with the names of the columns.
 async fn download_template(Reader(_): Reader) -> Result<FileAnswer, ApiError> {
@@ -232,7 +228,11 @@ async fn receive_file(
     match imported {
         Ok(import) => show(&ImportResult::new(&session, import, &state.catalog.get())),
         Err(error) if error.status.is_client_error() => {
-            let message = error.message.into_string();
+            let message = if error.code == ErrorCode::UnsupportedMediaType {
+                UNKNOWN_FILE.to_owned()
+            } else {
+                error.message.into_string()
+            };
             show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &ImportFailure { message })
         }
         Err(error) => Err(error),
@@ -308,12 +308,20 @@ impl ImportResult {
         let answers = is_preview.then(|| AnswersForm::new(session, &import.questions));
         let mut items = std::mem::take(&mut import.items);
         let unlisted = processed.saturating_sub(items.len().min(ITEMS_SHOWN_MAX));
-        items.sort_by_key(|item| (!item.is_refused(), !item.is_different_duplicate()));
-        items.truncate(ITEMS_SHOWN_MAX);
-        let items = items.into_iter().map(|item| ImportItemLine {
-            badge: outcome_badge(item_badge(state, item.outcome), item.duplicate),
-            item,
+        items.sort_by_key(|item| {
+            let is_cancelled_duplicate = item.duplicate.is_some() && item.existing_cancelled;
+            let is_other = is_cancelled_duplicate || item.is_different_duplicate();
+            (!item.is_refused(), !is_other)
         });
+        items.truncate(ITEMS_SHOWN_MAX);
+        let items = items
+            .into_iter()
+            .map(|item| ImportItemLine::new(state, item, catalog));
+        let totals = import.totals.by_currency().map(|total| CurrencyTotal {
+            payable: in_currency_digits(total.payable, &total.currency, catalog),
+            ..total.clone()
+        });
+        let totals = totals.collect();
         let causes = std::mem::take(&mut import.causes).into_iter();
         let causes: Vec<_> = causes
             .map(|cause| RefusalCauseLine::new(cause, catalog))
@@ -323,6 +331,7 @@ impl ImportResult {
             state,
             earlier,
             percent: processed * 100 / import.documents.max(1),
+            totals,
             items: items.collect(),
             is_money_known: causes.iter().any(|one| one.cause.unread < one.cause.count),
             causes,
@@ -337,83 +346,16 @@ impl ImportResult {
     }
 }
 
-impl RefusalCauseLine {
-    fn new(cause: RefusalCause, catalog: &Catalog) -> Self {
-        let currency = cause.currency.as_deref();
-        let digits = currency.map_or(0, |currency| catalog.currency_digits(currency));
-        Self {
-            label: request_field_label(&cause.field),
-            cause: RefusalCause {
-                amount: cause.amount.with_digits(digits),
-                ..cause
-            },
-        }
-    }
-}
-
-/// Returns the badge of an invoice. In a preview the words say what would happen, because nothing was created.
-fn item_badge(state: ImportState, outcome: ImportOutcome) -> Badge {
-    match (state, outcome) {
-        (ImportState::Preview, ImportOutcome::Created) => badge("info", "To create"),
-        (_, outcome) => outcome.into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::domain::invoice::table_columns::export_header;
-    use crate::domain::money::Amount;
-    use crate::domain::reference::catalog::ReferenceList;
 
     #[test]
     fn the_template_has_columns_that_an_import_knows() {
         let known = export_header();
         for column in TEMPLATE_COLUMNS.trim_end().split(',') {
             assert!(known.iter().any(|name| name == column), "{column}");
-        }
-    }
-
-    #[test]
-    fn the_money_of_a_cause_has_the_digits_of_its_currency() {
-        let mut catalog = Catalog::default();
-        let currencies = json!([
-            { "code": "NGN", "decimal_digits": 2 }, { "code": "JPY", "decimal_digits": 0 },
-            { "code": "KWD", "decimal_digits": 3 },
-        ]);
-        catalog.load(ReferenceList::Currencies, &currencies);
-        for (currency, amount, shown) in [
-            (Some("NGN"), "25.0", "25.00"),
-            (Some("JPY"), "25", "25"),
-            (Some("KWD"), "25.5", "25.500"),
-            (None, "25", "25"),
-        ] {
-            let cause = RefusalCause {
-                rule: "required".to_owned(),
-                field: "due_date".to_owned(),
-                count: 1,
-                amount: Amount::parse(amount).unwrap(),
-                currency: currency.map(str::to_owned),
-                unread: 0,
-            };
-            let line = RefusalCauseLine::new(cause, &catalog);
-            assert_eq!(line.cause.amount.to_string(), shown, "{currency:?}");
-        }
-    }
-
-    #[test]
-    fn only_an_import_says_that_an_invoice_was_created() {
-        for (state, outcome, words) in [
-            (ImportState::Preview, ImportOutcome::Created, "To create"),
-            (ImportState::Preview, ImportOutcome::Duplicate, "Duplicate"),
-            (ImportState::Preview, ImportOutcome::Failed, "Rejected"),
-            (ImportState::Running, ImportOutcome::Created, "Created"),
-            (ImportState::Stopped, ImportOutcome::Created, "Created"),
-            (ImportState::Done, ImportOutcome::Created, "Created"),
-        ] {
-            assert_eq!(item_badge(state, outcome).text, words, "{state} {outcome}");
         }
     }
 }

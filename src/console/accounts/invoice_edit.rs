@@ -29,6 +29,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::{reader, update_invoice};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::http::stored_invoice::StoredInvoice;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -153,7 +154,7 @@ async fn handle_edit_form(
     let values = current.clone().with_fields(sent.clone());
     let values = fill_in_stored_customer(&state, &session, values).await?;
     let source = SourceList::from_request(&request, &state);
-    match save_edit(&state, &session, &stored.invoice, &current, &values).await {
+    match save_edit(&state, &session, &stored, &current, &values).await {
         Ok(saved) if sent.text("then") == "submit" => {
             submit_revised(&state, &session, &request, saved).await
         }
@@ -213,16 +214,21 @@ struct SavedEdit {
 async fn save_edit(
     state: &ApiState,
     session: &AccountSession,
-    invoice: &Invoice,
+    stored: &StoredInvoice,
     current: &FormValues,
     values: &FormValues,
 ) -> Result<SavedEdit, ApiError> {
+    let invoice = &stored.invoice;
     // This comes before the check of the fields. After a fault the form is shown again with the current version of
     // the invoice, and the next form would then claim that its sender has seen it.
     let seen = seen_invoice::read_seen_version(values, invoice)?;
-    if InvoiceBody::for_update(invoice, values).body
-        == InvoiceBody::for_update(invoice, current).body
-    {
+    // An invoice shows its customer as it was when the invoice was saved.
+    let is_customer_up_to_date = stored
+        .customer()
+        .is_none_or(|details| invoice.customer.is_up_to_date(details));
+    let is_same_body = InvoiceBody::for_update(invoice, values).body
+        == InvoiceBody::for_update(invoice, current).body;
+    if is_same_body && is_customer_up_to_date {
         return Ok(SavedEdit {
             invoice: invoice.clone(),
             seen,

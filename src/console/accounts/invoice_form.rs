@@ -30,6 +30,9 @@ use crate::store::invoices::list::{
 const UNITS: &str = "units";
 const COUNTRIES: &str = "countries";
 const CUSTOMERS: &str = "customers";
+/// The reasons why the button that fills in the customer filled in nothing.
+const NO_NUMBER: &str = "Type the number of a stored customer first.";
+const UNKNOWN_NUMBER: &str = "No stored customer has this number, so nothing was filled in.";
 /// The maximum number of stored customers that the form suggests, in the order of their names.
 const CUSTOMERS_SUGGESTED_MAX: u64 = 200;
 /// The number of the account's newest invoices whose currency, number and units are suggested for the next one.
@@ -67,6 +70,8 @@ pub(super) struct InvoiceForm {
     pub(super) lines_address: String,
     /// The stored customer with the number in the form.
     pub(super) customer: Option<CustomerLink>,
+    /// Why the button that fills in the customer filled in nothing; an empty text if it was not pressed or did.
+    pub(super) customer_notice: &'static str,
 }
 
 impl InvoiceForm {
@@ -81,6 +86,13 @@ impl InvoiceForm {
         let customer = find_customer(state, session, form.value("customer.no")).await?;
         let stored = customer.as_ref().map(|found| &found.details);
         let stored = stored.map(customer_values).unwrap_or_default();
+        let customer_notice = if customer.is_some() || form.value(FIND_CUSTOMER).is_empty() {
+            ""
+        } else if form.value("customer.no").is_empty() {
+            NO_NUMBER
+        } else {
+            UNKNOWN_NUMBER
+        };
         let mut groups = field_groups(lines);
         for field in groups.iter_mut().flat_map(|group| &mut group.fields) {
             let current = form.value(&field.name);
@@ -95,6 +107,7 @@ impl InvoiceForm {
             line_count: lines.all,
             has_room: lines.all < LINES_MAX,
             lines_address,
+            customer_notice,
             customer: customer.map(|found| CustomerLink {
                 address: format!("{}/customers/{}", base_path(session), found.id),
                 no: found.details.no,
@@ -140,7 +153,7 @@ pub(super) fn has_form(invoice: &Invoice) -> bool {
 }
 
 /// Returns the values of a form after a button that only changes the form. `stored` is the number of lines of the
-/// stored invoice.
+/// stored invoice. If the button finds no customer, the values still have it, so that the page says so.
 pub(super) async fn apply_form_button(
     state: &ApiState,
     session: &AccountSession,
@@ -155,7 +168,7 @@ pub(super) async fn apply_form_button(
     }
     let found = find_customer(state, session, values.text("customer.no")).await?;
     let found = found.map(|customer| customer_values(&customer.details));
-    Ok(changed.with_fields(found.unwrap_or_default()))
+    Ok(changed.with_fields(found.unwrap_or_else(|| FormValues::from([(FIND_CUSTOMER, "yes")]))))
 }
 
 /// Returns the values with the data of the stored customer whose number is in the form, where the form has none.
@@ -259,7 +272,7 @@ async fn suggest_values(
     let customers = stored_customers
         .into_iter()
         .map(|one| (one.details.no, one.details.name));
-    let newest = load_newest(state, session).await?;
+    let newest = load_newest(state, session, None).await?;
     let lines = newest.iter().flat_map(|invoice| &invoice.lines);
     let account_units = lines.map(|line| line.price_unit.as_str()).collect();
     Ok(vec![
@@ -278,14 +291,19 @@ async fn suggest_values(
     ])
 }
 
-/// Loads the account's newest invoices. Those with many lines come without them.
+/// Loads the newest invoices of the account, or those to the customer with this number. Those with many lines come
+/// without them.
 pub(super) async fn load_newest(
     state: &ApiState,
     session: &AccountSession,
+    customer_no: Option<&str>,
 ) -> Result<Vec<Invoice>, ApiError> {
     let list = InvoiceList {
         taxpayer: session.taxpayer,
-        filters: InvoiceFilter::default(),
+        filters: InvoiceFilter {
+            customer_no: customer_no.map(str::to_owned),
+            ..InvoiceFilter::default()
+        },
         sort: InvoiceSort::NEWEST_FIRST,
     };
     let part = PageBounds {

@@ -270,9 +270,10 @@ async fn blank_values(
     session: &AccountSession,
     query: &Query,
 ) -> Result<FormValues, ApiError> {
-    let newest = load_newest(state, session).await?;
+    let newest = load_newest(state, session, None).await?;
     let number = propose_number(state, session, &newest).await?;
-    let currency = newest.first().map(|invoice| invoice.currency.as_str());
+    let customer_no = query.text(CUSTOMER_PARAMETER).unwrap_or_default();
+    let currency = propose_currency(state, session, customer_no, &newest).await?;
     let today = state.today().to_string();
     let catalog = state.catalog.get();
     let is_listed = catalog.has(ReferenceList::InvoiceTypes, INVOICE_CODE) != Some(false);
@@ -284,11 +285,8 @@ async fn blank_values(
             if is_listed { INVOICE_CODE } else { "" },
         ),
         ("invoice_date", today.as_str()),
-        ("currency", currency.unwrap_or(FIRST_CURRENCY)),
-        (
-            "customer.no",
-            query.text(CUSTOMER_PARAMETER).unwrap_or_default(),
-        ),
+        ("currency", currency.as_str()),
+        ("customer.no", customer_no),
         (LINE_COUNT, "1"),
         ("lines.0.item_type", item_type.as_str()),
     ]))
@@ -305,7 +303,7 @@ async fn values_like_stored(
     check_showable(invoice)?;
     let catalog = state.catalog.get();
     let code = type_code(invoice, &catalog).unwrap_or_default();
-    let newest = load_newest(state, session).await?;
+    let newest = load_newest(state, session, None).await?;
     let number = propose_number(state, session, &newest).await?;
     let due = due_date_like(invoice, state.today()).to_string();
     let today = state.today().to_string();
@@ -329,6 +327,37 @@ fn due_date_like(invoice: &Invoice, today: Date) -> Date {
         .and_then(|due| invoice.invoice_date.until(due).ok());
     let due = days.and_then(|days| today.checked_add(days).ok());
     due.map_or(today, |due| due.max(today))
+}
+
+/// Returns the currency of the customer's newest invoice. For a customer without one, or if no customer is known yet,
+/// returns the most frequent currency of the account's newest invoices.
+async fn propose_currency(
+    state: &ApiState,
+    session: &AccountSession,
+    customer_no: &str,
+    newest: &[Invoice],
+) -> Result<String, ApiError> {
+    let of_customer = if customer_no.is_empty() {
+        Vec::new()
+    } else {
+        load_newest(state, session, Some(customer_no)).await?
+    };
+    let own = of_customer.first().map(|invoice| invoice.currency.as_str());
+    let currency = own.or_else(|| most_frequent_currency(newest));
+    Ok(currency.unwrap_or(FIRST_CURRENCY).to_owned())
+}
+
+/// Returns the most frequent currency of these invoices, which are ordered from the newest to the oldest; of several that
+/// are as frequent, the one that was used last.
+fn most_frequent_currency(newest: &[Invoice]) -> Option<&str> {
+    let oldest_first = newest.iter().rev();
+    let currencies = oldest_first.map(|invoice| invoice.currency.as_str());
+    currencies.max_by_key(|currency| {
+        let with_currency = newest
+            .iter()
+            .filter(|invoice| invoice.currency == **currency);
+        with_currency.count()
+    })
 }
 
 /// Returns the number that follows the last one of the account; an empty text if it is not easily known.
@@ -388,6 +417,25 @@ mod tests {
             invoice.due_date = due.map(day);
             let found = due_date_like(&invoice, day("2026-11-30"));
             assert_eq!(found, day(expected), "{issued} {due:?}");
+        }
+    }
+
+    #[test]
+    fn one_invoice_in_another_currency_does_not_change_the_proposed_one() {
+        for (newest, expected) in [
+            (&["USD", "NGN", "NGN"][..], Some("NGN")),
+            (&["USD", "USD", "NGN"][..], Some("USD")),
+            (&["USD", "NGN"][..], Some("USD")),
+            (&["EUR", "NGN", "USD", "NGN", "EUR"][..], Some("EUR")),
+            (&[][..], None),
+        ] {
+            let invoices = newest.iter().map(|currency| {
+                let mut invoice = signed(draft(vec![Line::sample()]));
+                (*currency).clone_into(&mut invoice.currency);
+                invoice
+            });
+            let invoices: Vec<_> = invoices.collect();
+            assert_eq!(most_frequent_currency(&invoices), expected, "{newest:?}");
         }
     }
 

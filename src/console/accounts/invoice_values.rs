@@ -54,6 +54,9 @@ fn header_values(stored: &StoredInvoice, catalog: &Catalog) -> Vec<(String, Stri
     let invoice_customer = &invoice.customer;
     let details = stored.customer();
     let address = details.map(|details| &details.address);
+    // A change of the invoice takes over the stored name and email, so the form shows those.
+    let name = details.map_or(&invoice_customer.name, |details| &details.name);
+    let email = details.map_or(&invoice_customer.email, |details| &details.email);
     let address_part =
         |part: fn(&Address) -> Option<&str>| address.and_then(part).unwrap_or_default().to_owned();
     let kind = type_code(invoice, catalog).unwrap_or_else(|| invoice.invoice_type.clone());
@@ -74,8 +77,8 @@ fn header_values(stored: &StoredInvoice, catalog: &Catalog) -> Vec<(String, Stri
         ("note", note.unwrap_or_default().to_owned()),
         ("original_invoice_reference", original),
         ("customer.no", invoice_customer.external_customer_no.clone()),
-        ("customer.name", invoice_customer.name.clone()),
-        ("customer.email", invoice_customer.email.clone()),
+        ("customer.name", name.clone()),
+        ("customer.email", email.clone()),
         (
             "customer.tin",
             invoice_customer.tin.clone().unwrap_or_default(),

@@ -14,16 +14,16 @@
 //! | a new invoice, a credit note, and the change of a stored invoice | `invoice_new`, `credit_note`, `invoice_edit` |
 //! | the form of these pages and of corrections: its fields, its values, the body that it becomes, and what it would change | `invoice_form`, `invoice_fields`, `invoice_values`, `invoice_body`, `field_changes` |
 //! | the correction of a signed invoice, the invoice as its credit notes leave it, and the documents of the correction; the undoing of a batch | `invoice_correct`, `remaining_invoice`, `plan_table`, `batch_undo` |
-//! | the import of files of invoices with its preview, and the answers that a file lacks | `import`, `import_answers` |
+//! | the import of files of invoices with its preview, the rows of its tables, and the answers that a file lacks | `import`, `import_lines`, `import_answers` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
-//! | customers, with what they owe | `customers` |
+//! | customers, with what they owe; the change of one | `customers`, `customer_edit` |
 //! | webhook endpoints, a new one, what an owner does with them, and their deliveries | `webhooks`, `webhook_new`, `webhook_actions`, `deliveries` |
 //! | a link to one delivery, for support | `delivery_link` |
 //! | the catalogue of events | `webhook_events` |
 //! | sending many deliveries again, and the progress of this | `deliveries_bulk` |
 //! | the endpoint that a page is about, its form, its health, and that of all endpoints | `webhook_target`, `webhook_form`, `webhook_health`, `webhook_summary` |
 //! | business profile with the settings, API keys, ERP integration | `profile`, `settings`, `keys`, `integration` |
-//! | the VAT of a month | `reports` |
+//! | the VAT of a month by rate, and its documents | `reports` |
 //! | the people of the account, the mails that they get, and what everybody did | `contacts`, `notifications`, `activity` |
 //! | the requests made with the keys, and sending one again in the sandbox | `requests`, `request_resend` |
 
@@ -35,6 +35,7 @@ mod bulk_selection;
 mod contacts;
 mod correction;
 mod credit_note;
+mod customer_edit;
 mod customers;
 mod deliveries;
 mod deliveries_bulk;
@@ -43,6 +44,7 @@ mod document_facts;
 mod field_changes;
 mod import;
 mod import_answers;
+mod import_lines;
 mod inbox;
 mod integration;
 mod invoice;
@@ -130,6 +132,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         batch_undo::endpoints(),
         inbox::endpoints(),
         customers::endpoints(),
+        customer_edit::endpoints(),
         reports::endpoints(),
     ];
     let webhook_endpoints = [

@@ -78,7 +78,6 @@ mod tests {
                 kind: kind.unwrap(),
                 finding: Finding {
                     cause: cause.to_owned(),
-                    may_change_cause: true,
                     summary: String::new(),
                     count: 1,
                     blame: None,

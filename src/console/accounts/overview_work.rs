@@ -217,13 +217,17 @@ fn rejection_reason(run: &Run, invoice: Option<&Invoice>, catalog: &Catalog) -> 
 
 /// True if the run waits because a call to the authority failed, and not for somebody else.
 fn waits_for_authority(reason: Option<WaitReason>) -> bool {
-    matches!(reason, Some(WaitReason::AuthorityUnavailable) | None)
+    matches!(
+        reason,
+        Some(WaitReason::AuthorityUnavailable | WaitReason::AuthorityThrottles) | None
+    )
 }
 
 fn wait_reason_words(reason: Option<WaitReason>) -> &'static str {
     match reason {
         Some(WaitReason::HealthCheckDown) => "The authority says that it is not well.",
         Some(WaitReason::AccessPointOffline) => "An access point is offline.",
+        Some(WaitReason::AuthorityThrottles) => "The authority asked to be called less often.",
         Some(WaitReason::AuthorityUnavailable) | None => "The authority does not answer.",
     }
 }

@@ -119,6 +119,9 @@ pub(super) fn explain_state(run: &Run, pauses: &RunsPausedByOperators) -> &'stat
             WaitReason::AuthorityUnavailable => {
                 "The authority does not answer at present. It goes on by itself."
             }
+            WaitReason::AuthorityThrottles => {
+                "The authority asked to be called less often. It goes on by itself after that pause."
+            }
         },
         RunPhase::Paused => "It is paused.",
         RunPhase::Succeeded => "It is done.",
@@ -216,6 +219,28 @@ mod tests {
             let found = found.map(|stalled| (stalled.why, stalled.next_attempt.is_some()));
             assert_eq!(found, expected, "{state} {is_held}");
         }
+    }
+
+    #[test]
+    fn a_wait_of_each_reason_is_told_in_words_of_its_own() {
+        let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
+        let run = Run::new(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH);
+        let pauses = RunsPausedByOperators::default();
+        let words = WaitReason::ALL.iter().map(|reason| {
+            let run = Run {
+                phase: RunPhase::Waiting {
+                    reason: *reason,
+                    until: Timestamp::UNIX_EPOCH,
+                },
+                ..run.clone()
+            };
+            explain_state(&run, &pauses)
+        });
+        let words: HashSet<_> = words.collect();
+        assert_eq!(words.len(), WaitReason::ALL.len());
+        assert!(words.contains(
+            "The authority asked to be called less often. It goes on by itself after that pause."
+        ));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
+use serde_json::Value;
 
 use crate::actors::taxpayer::commands::ChangeProfile;
 use crate::console::accounts::navigation::base_path;
@@ -42,6 +43,9 @@ const FIELDS: [&str; 8] = [
     "state",
     "country",
 ];
+
+/// The fields whose value is removed if it is blanked. A profile needs the others.
+const REMOVABLE_FIELDS: [&str; 2] = ["phone", "nature_of_business"];
 
 #[derive(Template)]
 #[template(path = "accounts/profile.html")]
@@ -122,14 +126,26 @@ async fn show_profile(state: web::Data<ApiState>, Reader(session): Reader) -> An
     show(&profile_page(&session, taxpayer, PageForms::default()))
 }
 
-/// POST of the form: changes the profile, like PATCH …/profile. Only fields that the person changed are sent.
+/// POST of the form: changes the profile, like PATCH …/profile. Only fields that the person changed are sent; null
+/// removes a value.
 async fn save_profile(
     state: web::Data<ApiState>,
     Owner(session): Owner,
     form: Form<FormValues>,
 ) -> Answer {
+    let before = form.0.original_values().to_object(&FIELDS);
     let mut body = form.0.to_object(&FIELDS);
-    remove_unchanged(&mut body, &form.0.original_values().to_object(&FIELDS));
+    let blanked = REMOVABLE_FIELDS.into_iter().filter(|name| {
+        let is_sent = form.0.checked_values(name).next().is_some();
+        is_sent && before.contains_key(*name) && !body.contains_key(*name)
+    });
+    let removed: Vec<_> = blanked.map(|name| (name.to_owned(), Value::Null)).collect();
+    remove_unchanged(&mut body, &before);
+    body.extend(removed);
+    let page = format!("{}/profile", base_path(&session));
+    if body.is_empty() {
+        return Ok(go_to(&page, "Nothing was changed."));
+    }
     let changed = match reader::read(&body, &state.catalog.get(), profile::read) {
         Ok(read) => {
             let sent = change_profile(&state, &session, read.value).await;
@@ -142,7 +158,7 @@ async fn save_profile(
             let notes = warnings.iter();
             let notes: Vec<_> = notes.map(|warning| format!(" Note: {warning}.")).collect();
             Ok(go_to(
-                &format!("{}/profile", base_path(&session)),
+                &page,
                 &format!("The profile was changed.{}", notes.concat()),
             ))
         }

@@ -1,4 +1,5 @@
-//! The report of a month: its VAT by currency, kind of document and state, and the gaps in the invoice numbers.
+//! The report of a month: the VAT of its sales by tax category and rate, its documents by currency, kind and state, and
+//! the gaps in the invoice numbers.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,11 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::Reader;
-use crate::domain::invoice::month_report::{ReportTable, totals_by_currency};
+use crate::domain::invoice::month_report::ReportTable;
 use crate::domain::invoice::month_summary::{AmountSums, MonthSummary};
 use crate::domain::invoice::number_series::SeriesSummary;
 use crate::domain::invoice::totals::TotalTooLarge;
+use crate::domain::invoice::vat_return::{BySignature, TaxedSum};
 use crate::domain::kernel::codes::DocumentKind;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
@@ -49,10 +51,22 @@ struct ReportPage {
     previous: String,
     /// The next month; `None` if the page shows the present month.
     next: Option<String>,
+    vat: Vec<VatLine>,
+    /// The number of documents that were signed over another payable than is stored.
+    signed_otherwise: u64,
     rows: Vec<SumLine>,
     totals: Vec<TotalLine>,
     series: Vec<SeriesSummary>,
     unlisted_series: usize,
+}
+
+/// The sales of one currency with one rate, or all of them.
+struct VatLine {
+    name: String,
+    /// The percent; empty for a total.
+    percent: String,
+    is_total: bool,
+    sums: BySignature<TaxedSum>,
 }
 
 /// The documents of one currency, kind and state.
@@ -63,8 +77,9 @@ struct SumLine {
     sum: AmountSums,
 }
 
+/// The sales in one currency: those that are signed, or those that are not signed yet.
 struct TotalLine {
-    currency: String,
+    name: String,
     sum: AmountSums,
 }
 
@@ -76,14 +91,17 @@ async fn show_report(state: web::Data<ApiState>, Reader(session): Reader, query:
     let summary = exports::sum_up_month(&state, holder, session.taxpayer, month).await?;
     let catalog = state.catalog.get();
     let series = summary.numbers.summaries(SERIES_SHOWN_MAX, GAPS_SHOWN_MAX);
+    let signed_otherwise = summary.vat.values().map(|vat| vat.signed_otherwise);
     show(&ReportPage {
         frame: Frame::for_account(&session, "Reports"),
         base: base_path(&session),
         previous: month_text(month.saturating_sub(1.month())),
         next: (month < present).then(|| month_text(month.saturating_add(1.month()))),
         month: month_text(month),
+        vat: vat_lines(&summary, &catalog),
+        signed_otherwise: signed_otherwise.sum(),
         rows: sum_lines(&summary, &catalog)?,
-        totals: total_lines(&summary, &catalog)?,
+        totals: total_lines(&summary, &catalog),
         unlisted_series: summary.numbers.series_count().saturating_sub(series.len()),
         series,
     })
@@ -123,6 +141,35 @@ fn month_text(month: Date) -> String {
     month.strftime("%Y-%m").to_string()
 }
 
+/// Returns a line for each rate, and one for the total of each currency.
+fn vat_lines(summary: &MonthSummary, catalog: &Catalog) -> Vec<VatLine> {
+    let mut lines = Vec::new();
+    for (currency, vat) in &summary.vat {
+        let digits = catalog.currency_digits(currency);
+        let with_currency_digits = |sums: BySignature<TaxedSum>| BySignature {
+            signed: sums.signed.with_digits(digits),
+            unsigned: sums.unsigned.with_digits(digits),
+        };
+        let rates = vat.rates.iter().map(|(rate, sums)| VatLine {
+            name: format!("{} in {currency}", rate.category_text()),
+            percent: rate
+                .percent
+                .map(|percent| format!("{percent} %"))
+                .unwrap_or_default(),
+            is_total: false,
+            sums: with_currency_digits(*sums),
+        });
+        lines.extend(rates);
+        lines.push(VatLine {
+            name: format!("Total in {currency}"),
+            percent: String::new(),
+            is_total: true,
+            sums: with_currency_digits(vat.total),
+        });
+    }
+    lines
+}
+
 /// Returns the sums by currency, kind and state. The states are the words of the list of invoices.
 fn sum_lines(summary: &MonthSummary, catalog: &Catalog) -> Result<Vec<SumLine>, ApiError> {
     let mut sums: BTreeMap<(&str, DocumentKind, Lifecycle), AmountSums> = BTreeMap::new();
@@ -151,13 +198,16 @@ fn sum_lines(summary: &MonthSummary, catalog: &Catalog) -> Result<Vec<SumLine>, 
     Ok(lines.collect())
 }
 
-fn total_lines(summary: &MonthSummary, catalog: &Catalog) -> Result<Vec<TotalLine>, ApiError> {
-    let totals = totals_by_currency(summary).map_err(ApiError::internal)?;
-    let lines = totals.into_iter().map(|(currency, sum)| TotalLine {
-        sum: with_digits(sum, catalog.currency_digits(&currency)),
-        currency,
+fn total_lines(summary: &MonthSummary, catalog: &Catalog) -> Vec<TotalLine> {
+    let lines = summary.sales.iter().flat_map(|(currency, sales)| {
+        let digits = catalog.currency_digits(currency);
+        let parts = [("Signed", sales.signed), ("Not signed yet", sales.unsigned)];
+        parts.map(|(name, sum)| TotalLine {
+            name: format!("{name} in {currency}"),
+            sum: with_digits(sum, digits),
+        })
     });
-    Ok(lines.collect())
+    lines.collect()
 }
 
 fn with_digits(sum: AmountSums, digits: u32) -> AmountSums {

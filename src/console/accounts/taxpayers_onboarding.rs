@@ -1,6 +1,6 @@
 //! The page on which an integrator adds taxpayers: one with a form, or many with a file that has a row for each. A row
-//! is checked and stored like a call of Create Taxpayer. Rows that were stored stay stored, so the same file can be
-//! sent again after its faults are corrected.
+//! is checked and stored like a call of Create Taxpayer, with the location of the business. Rows that were stored stay
+//! stored, so the same file can be sent again after its faults are corrected.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -45,7 +45,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// The fields of the form, which are also the columns of a file: each with its label.
-const FIELDS: [(&str, &str); 12] = [
+const FIELDS: [(&str, &str); 15] = [
     ("name", "Name"),
     ("email", "Email"),
     ("tin_no", "Tax number (TIN)"),
@@ -54,6 +54,9 @@ const FIELDS: [(&str, &str); 12] = [
     ("authority_service_id", "Service id of the authority"),
     ("authority_business_id", "Business id of the authority"),
     ("address", "Address"),
+    ("city", "City (needed before the first invoice)"),
+    ("state", "State (needed before the first invoice)"),
+    ("country", "Country (needed before the first invoice)"),
     ("contact_person.first_name", "First name of the contact"),
     ("contact_person.last_name", "Last name of the contact"),
     ("contact_person.email", "Email of the contact"),
@@ -71,7 +74,7 @@ struct NewTaxpayersPage {
     form: FormState,
     /// The reason why the file was not read; `None` if there is none.
     file_fault: Option<String>,
-    fields: [(&'static str, &'static str); 12],
+    fields: [(&'static str, &'static str); 15],
     rows_max: usize,
 }
 
@@ -137,9 +140,12 @@ async fn add_taxpayer(
 ) -> Answer {
     let body = to_api_body(FIELDS.iter().map(|(name, _)| (*name, form.0.text(name))));
     match onboard_taxpayer(&state, integrator.id, &body).await {
-        Ok(taxpayer) => Ok(go_to(
-            &format!("/dashboard/{}", taxpayer.id),
-            "The taxpayer was added. Invite its contact under People, and complete its profile.",
+        Ok(added) => Ok(go_to(
+            &format!("/dashboard/{}", added.taxpayer.id),
+            &format!(
+                "The taxpayer was added. Invite its contact under People.{}",
+                added.notes()
+            ),
         )),
         Err(error) => {
             let form = FormState::from_refusal(error, form.0)?;
@@ -225,10 +231,10 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
         };
     }
     match onboard_taxpayer(state, integrator, &row.body).await {
-        Ok(taxpayer) => ResultLine {
+        Ok(added) => ResultLine {
             name,
-            path: Some(format!("/dashboard/{}", taxpayer.id)),
-            outcome: ActOutcome::success("Added.".to_owned()),
+            path: Some(format!("/dashboard/{}", added.taxpayer.id)),
+            outcome: ActOutcome::success(format!("Added.{}", added.notes())),
         },
         Err(error) => ResultLine {
             name,
@@ -238,15 +244,38 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
     }
 }
 
+/// A new taxpayer, with the warnings about the values that were sent.
+struct AddedTaxpayer {
+    taxpayer: Taxpayer,
+    warnings: Vec<String>,
+}
+
+impl AddedTaxpayer {
+    /// Returns sentences about what is left to do, each after a blank.
+    fn notes(&self) -> String {
+        let missing = self.taxpayer.missing_profile_fields();
+        let labels = missing.iter().map(|field| field.replace('_', " "));
+        let labels = labels.collect::<Vec<_>>().join(", ");
+        let lack = (!missing.is_empty())
+            .then(|| format!(" Before its first invoice its profile needs: {labels}."));
+        let warnings = self.warnings.iter();
+        let warnings = warnings.map(|warning| format!(" Note: {warning}."));
+        lack.into_iter().chain(warnings).collect()
+    }
+}
+
 async fn onboard_taxpayer(
     state: &ApiState,
     integrator: IntegratorId,
     body: &Map<String, Value>,
-) -> Result<Taxpayer, ApiError> {
-    let form = reader::read(body, &state.catalog.get(), taxpayer::read)?;
+) -> Result<AddedTaxpayer, ApiError> {
+    let form = reader::read(body, &state.catalog.get(), taxpayer::read_with_location)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
     let onboarding = onboarding::build_onboarding(state, integrator, id, form.value).await?;
-    Ok(state.taxpayers.send(id, onboarding).await?)
+    Ok(AddedTaxpayer {
+        taxpayer: state.taxpayers.send(id, onboarding).await?,
+        warnings: form.warnings,
+    })
 }
 
 /// Returns fields as a body of the API call. Blank ones are left out.

@@ -143,6 +143,7 @@ pub(super) fn describe_step(entry: &TimelineEntry) -> TimelineItem {
         "retry" => ("wait", "failed; it is tried again"),
         "held" => ("wait", "not called, because the authority fails at present"),
         "paused" => ("warn", "failed; paused until an operator acts"),
+        "interrupted" => ("wait", "the service ended meanwhile; it is tried again"),
         "" => ("info", "under way"),
         other => ("", other),
     };

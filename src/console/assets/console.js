@@ -171,9 +171,11 @@
       const [file] = form.elements.file.files;
       const type = FILE_TYPES[file.name.split(".").pop().toLowerCase()] ?? "application/octet-stream";
       const kind = form.elements.form.value;
-      const query = new URLSearchParams({ form: kind, preview: isPreview });
+      const isReplacing = form.elements.replace_cancelled.checked;
+      const query = new URLSearchParams({ form: kind, preview: isPreview, replace_cancelled: isReplacing });
       // A preview of a file that is not the chosen one any more is not shown: its button would import the other file.
-      const isOutdated = () => isPreview && (form.elements.file.files[0] !== file || form.elements.form.value !== kind);
+      const isOutdated = () => isPreview && (form.elements.file.files[0] !== file || form.elements.form.value !== kind
+        || form.elements.replace_cancelled.checked !== isReplacing);
       buttons().forEach((button) => { button.disabled = true; });
       try {
         const answer = await fetch(`${form.getAttribute("action")}?${query}`, {

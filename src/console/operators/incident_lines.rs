@@ -127,7 +127,6 @@ mod tests {
             kind: kind.unwrap(),
             finding: Finding {
                 cause: String::new(),
-                may_change_cause: false,
                 summary: "3 wait.".to_owned(),
                 count: 3,
                 blame: None,

@@ -152,7 +152,7 @@ impl From<TimelineEntry> for TimelineLine {
         let class = match entry.outcome.as_deref() {
             Some("done" | "unchanged" | "delivered") => "ok",
             Some("refused" | "paused" | "failed") => "bad",
-            Some("retry") => "warn",
+            Some("retry" | "interrupted") => "warn",
             Some("held") => "wait",
             _ => "",
         };

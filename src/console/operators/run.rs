@@ -200,6 +200,7 @@ impl From<StepRecord> for StepEntry {
             Some("retry") => ("warn", "Failed; to be tried again"),
             Some("held") => ("wait", "Not called: calls are held back"),
             Some("paused") => ("bad", "Failed; the run is paused"),
+            Some("interrupted") => ("warn", "The service ended while it was under way"),
             Some(_) => ("", "Ended"),
         };
         Self {

@@ -130,6 +130,7 @@ fn explain_state(run: &Run, hold: Option<RunHold>, now: Timestamp) -> &'static s
         RunPhase::Running { .. } => "An answer",
         RunPhase::Waiting { reason, .. } => match reason {
             WaitReason::AuthorityUnavailable => "The authority",
+            WaitReason::AuthorityThrottles => "The authority, which asked to wait",
             WaitReason::HealthCheckDown => "The exchange, which is down",
             WaitReason::AccessPointOffline => "An access point that is offline",
         },

@@ -181,8 +181,8 @@ impl<'a> CorrectionCase<'a> {
         })
     }
 
-    /// True if only lines and amounts differ from the original. The customer is compared by its number, because stored
-    /// customer data does not change; an added tax number also counts as a difference.
+    /// True if only lines and amounts differ from the original. The customer is compared by its number, because the
+    /// stored data of a customer wins over what is sent; an added tax number also counts as a difference.
     fn has_same_header(self, wanted: &Draft) -> bool {
         let original = self.original;
         let customer = &original.customer;

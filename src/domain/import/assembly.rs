@@ -9,7 +9,8 @@ use crate::domain::import::record::{
     OutcomeCounts, Question,
 };
 use crate::domain::import::source::ImportForm;
-use crate::domain::invoice::batch::{Duplicate, ITEM_FAULTS_MAX, ItemOutcome};
+use crate::domain::import::totals::{CreatedTotals, CurrencyTotal};
+use crate::domain::invoice::batch::{BatchItem, Duplicate, ITEM_FAULTS_MAX, ItemOutcome};
 use crate::domain::kernel::fault::{Fault, Faults};
 
 /// The maximum number of warnings that are kept of one document.
@@ -19,6 +20,10 @@ const SENTENCE_CHARS_MAX: usize = 500;
 
 const DIFFERENT_WARNING: &str =
     "The account has this invoice with other contents, which stay as they are.";
+const CANCELLED_WARNING: &str = "The account has this invoice, but it is cancelled and stays so. An import that replaces \
+    cancelled invoices (replace_cancelled=true) creates it again, unless it was sent to the authority, a payment was \
+    recorded, or its invoice date is another one.";
+const REPLACED_WARNING: &str = "It replaces the cancelled invoice with this number.";
 
 impl Import {
     /// Builds the record of an import. `results` holds the result of each document, in the order of the documents.
@@ -30,11 +35,23 @@ impl Import {
         let mut causes = RefusalCauses::default();
         let mut questions = BTreeMap::new();
         let mut counts = OutcomeCounts::default();
+        let mut totals = CreatedTotals::default();
         let mut items = Vec::with_capacity(file.documents.len());
         let documents = file.documents.iter().zip(file.documents_before..);
         for ((document, index), result) in documents.zip(results) {
-            let item = import_item(file.form, index, document, result);
+            let mut item = import_item(file.form, index, document, result);
             counts.count_item(&item);
+            let contents = document.contents();
+            if item.outcome == ImportOutcome::Created
+                && let Some(contents) = &contents
+            {
+                totals.add(CurrencyTotal {
+                    currency: contents.currency.clone(),
+                    invoices: 1,
+                    payable: contents.payable,
+                });
+            }
+            item.contents = contents.filter(|_| batch_no.is_none());
             causes.count_document(document, &item.errors);
             if item.outcome == ImportOutcome::NeedsAnswer {
                 add_question(&mut questions, file.form, document, &item.errors);
@@ -47,6 +64,7 @@ impl Import {
             batch_no,
             documents: file.documents.len(),
             counts,
+            totals,
             items,
             causes: causes.into_sorted(),
             questions: questions.into_values().collect(),
@@ -64,6 +82,7 @@ fn import_item(
 ) -> ImportItem {
     let DocumentResult { item, faults } = result;
     let faults = faults.unwrap_or_default();
+    let existing_warning = existing_invoice_warning(&item);
     let outcome = match item.outcome {
         ItemOutcome::Created => ImportOutcome::Created,
         ItemOutcome::Duplicate => ImportOutcome::Duplicate,
@@ -79,8 +98,6 @@ fn import_item(
             place: document.places.field_place(&fault.path),
             message: shorten(&fault.to_string()),
         });
-    let other = item.duplicate.filter(|one| *one == Duplicate::Different);
-    let other = other.map(|_| DIFFERENT_WARNING.to_owned());
     let warnings = document.warnings.iter().take(WARNINGS_MAX);
     let more = document.warnings.len().saturating_sub(WARNINGS_MAX);
     let more = (more > 0).then(|| format!("There are {more} more warnings."));
@@ -92,12 +109,26 @@ fn import_item(
         id: item.id,
         irn: item.irn,
         duplicate: item.duplicate,
-        warnings: other
+        existing_cancelled: item.existing_cancelled,
+        contents: None,
+        warnings: existing_warning
+            .map(str::to_owned)
             .into_iter()
             .chain(warnings.map(|text| shorten(text)))
             .chain(more)
             .collect(),
         errors: errors.collect(),
+    }
+}
+
+/// Returns the warning about the existing invoice with the number of the document; `None` if there is none, or if it has
+/// the same contents.
+fn existing_invoice_warning(item: &BatchItem) -> Option<&'static str> {
+    match item.duplicate {
+        None if item.existing_cancelled => Some(REPLACED_WARNING),
+        Some(_) if item.existing_cancelled => Some(CANCELLED_WARNING),
+        Some(Duplicate::Different) => Some(DIFFERENT_WARNING),
+        None | Some(Duplicate::Identical) => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! CSV as a table (RFC 4180): in UTF-8, with commas, semicolons or tabs between the cells.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use csv::{ByteRecord, QuoteStyle, Reader, ReaderBuilder, WriterBuilder};
@@ -154,10 +155,10 @@ fn unclosed_quote_fault(line: u64, before: &[u8]) -> Fault {
 }
 
 impl CsvRecord<'_> {
-    /// Returns the text of the cell in this column, trimmed and without the apostrophe of `formula_mark`; empty if
+    /// Returns the text of the cell in this column, trimmed and without the apostrophes of `formula_mark`; empty if
     /// there is no cell.
-    pub fn cell(&self, column: usize) -> &str {
-        self.fields.get(column).map_or("", cell_text)
+    pub fn cell(&self, column: usize) -> Cow<'_, str> {
+        self.fields.get(column).map_or(Cow::Borrowed(""), cell_text)
     }
 
     pub fn is_blank(&self) -> bool {
@@ -190,13 +191,13 @@ impl CsvRecord<'_> {
         for (index, cell) in self.fields.iter().enumerate() {
             let cell = String::from_utf8_lossy(cell);
             let text = unmark(&cell);
-            check_length(&format!("Line {line}, column {}", index + 1), text)?;
+            check_length(&format!("Line {line}, column {}", index + 1), &text)?;
             if is_formula(&cell) {
                 row.formulas.push(index);
-                // With a blank before it, the error file holds a formula again. With an apostrophe, it would hold a text.
-                row.cells.push(format!(" {}", cell.trim_start()));
+                // The blank tells the formula from a text in the error file, where both have an apostrophe.
+                row.cells.push(format!(" {}", text.trim_start()));
             } else {
-                row.cells.push(text.to_owned());
+                row.cells.push(text.into_owned());
             }
         }
         Ok(row)
@@ -240,9 +241,12 @@ fn too_many_columns_fault(line: u64) -> Fault {
     file_fault("max", message)
 }
 
-/// Returns the text of a cell without the blanks around it and without the apostrophe that guards against formulas.
-fn cell_text(cell: &[u8]) -> &str {
-    unmark(std::str::from_utf8(cell).unwrap_or_default()).trim()
+/// Returns the text of a cell without the blanks around it and without the apostrophes that guard against formulas.
+fn cell_text(cell: &[u8]) -> Cow<'_, str> {
+    match unmark(std::str::from_utf8(cell).unwrap_or_default()) {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+        Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+    }
 }
 
 /// Writes a table as text, so that each row is in the line of its number. Line breaks within cells become spaces.

@@ -131,8 +131,8 @@ fn all_errors(item: &ImportItem) -> String {
     errors.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the cell, with an apostrophe before it if a spreadsheet would take it for a formula. A number never gets
-/// one, even if it is negative.
+/// Returns the cell, with an apostrophe wherever a spreadsheet would begin a formula. A number never gets one, even if
+/// it is negative.
 fn guard_against_formula(cell: &str) -> Cow<'_, str> {
     if cell.parse::<serde_json::Number>().is_ok() {
         Cow::Borrowed(cell)
@@ -166,6 +166,7 @@ mod tests {
             customer: CustomerIdentity::default(),
             currency: None,
             amount: None,
+            payable: None,
             rows: document.rows.clone(),
             ubl_parts: None,
         });
@@ -249,7 +250,15 @@ mod tests {
 
     #[test]
     fn a_formula_is_refused_again_and_a_text_stays_a_text() {
-        for (cell, expected) in [("=1+1", " =1+1"), (" \t=1", " =1"), ("'=1", "'=1")] {
+        for (cell, expected) in [
+            ("=1+1", "' =1+1"),
+            (" \t=1", "' =1"),
+            ("' =1", "' =1"),
+            ("=1;=2", "' =1;'=2"),
+            ("'=1", "'=1"),
+            ("a;=1", "a;'=1"),
+            ("\u{ff1d}1", "'\u{ff1d}1"),
+        ] {
             let read =
                 |cell: &str| csv_table::read(format!("a,b\nA,\"{cell}\"\n").as_bytes()).unwrap();
             let table = read(cell);

@@ -10,12 +10,13 @@
 //! | formats with which a sheet shows a number as something else | `xlsx_formats` |
 //! | what the parts of an XLSX file would become in memory | `xlsx_parts` |
 //! | numbers of a CSV that may be meant otherwise | `thousands` |
+//! | product codes of which a spreadsheet has made numbers | `product_codes` |
 //! | bodies of the API in JSON and NDJSON | `json_documents`, `array_elements` |
 //! | a large file in pieces | `pieces` |
 //! | documents from UBL, their parties, and the parts without a field | `ubl_document`, `ubl_standard`, `ubl_full`, `ubl_full_lines`, `body_members`, `ubl_parties`, `ubl_beside` |
 //! | the warnings about a document | `warnings` |
 //! | the values that a taxpayer gives in advance, and the answers that are added to them | `profile`, `answers` |
-//! | the result of an import | `record`, `assembly`, `causes`, `error_file` |
+//! | the result of an import | `record`, `assembly`, `causes`, `totals`, `error_file` |
 
 pub mod answers;
 mod array_elements;
@@ -26,6 +27,7 @@ pub mod csv_table;
 pub mod error_file;
 pub mod json_documents;
 pub mod pieces;
+pub mod product_codes;
 pub mod profile;
 pub mod record;
 pub mod source;
@@ -34,6 +36,7 @@ pub mod table;
 pub mod table_documents;
 pub mod table_sums;
 pub mod thousands;
+pub mod totals;
 mod ubl_beside;
 pub mod ubl_document;
 mod ubl_full;

@@ -9,6 +9,7 @@ use std::ops::Range;
 use crate::domain::import::array_elements::element_ranges;
 use crate::domain::import::csv_table::{self, CsvRecords};
 use crate::domain::import::source::{FileFormat, SourceFile, TOO_MANY_RULE, file_fault};
+use crate::domain::import::table::WORKBOOK_WORD;
 use crate::domain::import::{json_documents, table_documents};
 use crate::domain::invoice::batch::INVOICES_MAX;
 use crate::domain::kernel::fault::Fault;
@@ -144,7 +145,7 @@ impl Piece {
         let word = match format {
             FileFormat::Ndjson => return json_documents::read_lines(bytes, self.places_before),
             FileFormat::Json => return json_documents::read_piece(bytes, self.places_before),
-            FileFormat::Xlsx => "row",
+            FileFormat::Xlsx => WORKBOOK_WORD,
             FileFormat::Csv | FileFormat::Ubl => "line",
         };
         let table = csv_table::read_piece(bytes, word, self.places_before)?;
@@ -232,7 +233,7 @@ impl PieceCutter {
                 continue;
             }
             let number = Some(record.cell(column)).filter(|number| !number.is_empty());
-            let number = number.map(invoice_number_hash);
+            let number = number.map(|number| invoice_number_hash(&number));
             if number.is_some() && number == last {
                 self.extend_last_document(record.bytes.end)?;
                 continue;

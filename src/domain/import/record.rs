@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::import::profile::CustomerIdentity;
 use crate::domain::import::source::{ImportForm, Places};
 use crate::domain::import::table::Table;
+use crate::domain::import::totals::CreatedTotals;
 use crate::domain::invoice::batch::{BatchItem, Duplicate};
 use crate::domain::invoice::ubl_parts::UblParts;
 use crate::domain::kernel::codes::words;
@@ -19,6 +20,8 @@ const ITEMS_MAX: usize = 1_000;
 const CAUSES_MAX: usize = 1_000;
 const QUESTIONS_MAX: usize = 1_000;
 const FILE_WARNINGS_MAX: usize = 30;
+/// The number of invoices from the beginning of a large file that its preview keeps, even if they were not refused.
+const PREVIEWED_ITEMS_MAX: usize = 20;
 /// The reason that people see for an import that the account has cancelled.
 const CANCELLED_REASON: &str = "The account cancelled the import.";
 
@@ -53,6 +56,8 @@ pub struct ImportedDocument {
     pub currency: Option<String>,
     /// The amount of the document, for the sums of the causes; `None` if it cannot be read.
     pub amount: Option<Amount>,
+    /// The payable as totals count it; `None` if the document has faults.
+    pub payable: Option<Amount>,
     /// The indexes of the document's rows in the table.
     pub rows: Vec<usize>,
     /// The parts of the UBL document that no field of an invoice holds; `None` for other formats.
@@ -72,7 +77,12 @@ pub struct Import {
     /// The number of documents with each outcome. Documents that are not processed yet are not counted.
     #[serde(default)]
     pub counts: OutcomeCounts,
-    /// The outcomes of all documents; for a large file only those of the first refused documents.
+    /// The totals of the created invoices; in a preview, of those that would be created. Empty in records of older
+    /// versions.
+    #[serde(default)]
+    pub totals: CreatedTotals,
+    /// The outcomes of all documents; for a large file only those of the first refused documents, and in its preview
+    /// those of the first documents.
     pub items: Vec<ImportItem>,
     pub causes: Vec<RefusalCause>,
     pub questions: Vec<Question>,
@@ -90,6 +100,12 @@ pub struct OutcomeCounts {
     /// The number of duplicates whose contents differ from those of the existing invoice.
     #[serde(default)]
     pub different: usize,
+    /// The number of duplicates whose existing invoice is cancelled.
+    #[serde(default)]
+    pub cancelled: usize,
+    /// The number of created invoices that replaced a cancelled one.
+    #[serde(default)]
+    pub replaced: usize,
     pub failed: usize,
     pub unanswered: usize,
 }
@@ -119,8 +135,24 @@ pub struct ImportItem {
     /// Set for a duplicate; `None` in results that an older version stored.
     #[serde(default)]
     pub duplicate: Option<Duplicate>,
+    /// True if the existing invoice is cancelled. True for a created invoice that replaced a cancelled one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub existing_cancelled: bool,
+    /// Set in a preview, for a document without faults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<ItemContents>,
     pub warnings: Vec<String>,
     pub errors: Vec<ImportFault>,
+}
+
+/// The values of a document by which a person recognises it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemContents {
+    /// The name of the customer or, if the file has none, the number.
+    pub customer: Option<String>,
+    pub currency: String,
+    /// The payable as totals count it.
+    pub payable: Amount,
 }
 
 /// A fault of a document, with its place in the file.
@@ -169,12 +201,27 @@ impl OutcomeCounts {
 
     pub(super) fn count_item(&mut self, item: &ImportItem) {
         self.different += usize::from(item.is_different_duplicate());
+        match item.outcome {
+            ImportOutcome::Created => self.replaced += usize::from(item.existing_cancelled),
+            _ => self.cancelled += usize::from(item.existing_cancelled),
+        }
         *match item.outcome {
             ImportOutcome::Created => &mut self.created,
             ImportOutcome::Duplicate => &mut self.duplicates,
             ImportOutcome::Failed => &mut self.failed,
             ImportOutcome::NeedsAnswer => &mut self.unanswered,
         } += 1;
+    }
+}
+
+impl ImportedDocument {
+    pub(super) fn contents(&self) -> Option<ItemContents> {
+        let customer = &self.customer;
+        Some(ItemContents {
+            customer: customer.name.clone().or_else(|| customer.no.clone()),
+            currency: self.currency.clone()?,
+            payable: self.payable?,
+        })
     }
 }
 
@@ -207,6 +254,7 @@ impl Import {
             batch_no,
             documents,
             counts: OutcomeCounts::default(),
+            totals: CreatedTotals::default(),
             items: Vec::new(),
             causes: Vec::new(),
             questions: Vec::new(),
@@ -253,11 +301,20 @@ impl Import {
         self.counts.created += piece.counts.created;
         self.counts.duplicates += piece.counts.duplicates;
         self.counts.different += piece.counts.different;
+        self.counts.cancelled += piece.counts.cancelled;
+        self.counts.replaced += piece.counts.replaced;
         self.counts.failed += piece.counts.failed;
         self.counts.unanswered += piece.counts.unanswered;
+        self.totals.add_all(piece.totals);
         let room = ITEMS_MAX.saturating_sub(self.items.len());
-        let refused = piece.items.into_iter().filter(ImportItem::is_refused);
-        self.items.extend(refused.take(room));
+        let previewed_max = if self.state() == ImportState::Preview {
+            PREVIEWED_ITEMS_MAX
+        } else {
+            0
+        };
+        let items = piece.items.into_iter();
+        let kept = items.filter(|item| item.is_refused() || item.index < previewed_max);
+        self.items.extend(kept.take(room));
         piece
             .causes
             .into_iter()
@@ -338,6 +395,7 @@ pub fn import_number_start(batch_no: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::domain::import::assembly::WARNINGS_MAX;
+    use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::fault::Fault;
     use crate::domain::kernel::field_rule::FieldRule;
 
@@ -351,6 +409,7 @@ mod tests {
             },
             currency: Some("NGN".to_owned()),
             amount: Some(amount.into()),
+            payable: Some(amount.into()),
             rows: Vec::new(),
             ubl_parts: None,
         }
@@ -501,6 +560,38 @@ mod tests {
             ..import
         };
         assert_eq!(stopped.state(), ImportState::Stopped);
+    }
+
+    #[test]
+    fn the_preview_of_a_large_file_keeps_its_first_invoices_and_the_totals_of_all() {
+        let irn = Irn::parse("A-94AD90FB-20260131").unwrap();
+        for (batch_no, kept) in [(None, PREVIEWED_ITEMS_MAX), (Some("B1"), 0)] {
+            let batch_no = batch_no.map(str::to_owned);
+            let form = ImportForm::Standard;
+            let mut import = Import::start("I1".to_owned(), form, batch_no.clone(), 30);
+            for documents_before in [0, 15] {
+                let file = ImportedFile {
+                    import_no: "I1".to_owned(),
+                    form,
+                    documents: vec![document("C-1", 2); 15],
+                    documents_before,
+                    warnings: Vec::new(),
+                    table: None,
+                };
+                let results = std::iter::repeat_with(|| DocumentResult {
+                    item: BatchItem::for_irn(&irn, None),
+                    faults: None,
+                });
+                import.add_piece(Import::new(&file, batch_no.clone(), results));
+            }
+            assert_eq!(import.items.len(), kept, "{batch_no:?}");
+            assert!(import.items.iter().all(|item| item.contents.is_some()));
+            let totals: Vec<_> = import.totals.by_currency().collect();
+            let [total] = &totals[..] else {
+                panic!("{totals:?}")
+            };
+            assert_eq!((total.invoices, total.payable), (30, 60.into()));
+        }
     }
 
     #[test]

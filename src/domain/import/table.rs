@@ -15,6 +15,9 @@ const CELL_CHARS_SHOWN_MAX: usize = 60;
 /// The column that the error file adds. An import does not read it.
 pub const ERROR_COLUMN: &str = "error";
 
+/// The word for a row of a workbook.
+pub const WORKBOOK_WORD: &str = "row";
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
     /// The word for a row in messages: `row` for a sheet, `line` for a text.
@@ -89,9 +92,11 @@ pub fn check_length(place: &str, cell: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// True if a cell of a text file holds a formula.
+/// True if a cell of a text file holds a formula. In an error file of this service, an apostrophe and a blank stand
+/// before it: no spreadsheet computes it, and it is refused again until somebody has corrected it.
 pub fn is_formula(cell: &str) -> bool {
-    cell.trim_start().starts_with('=')
+    let formula = cell.strip_prefix("' ").unwrap_or(cell);
+    formula.trim_start().starts_with('=')
 }
 
 /// Returns the fault of a cell with a formula, of the field or the file at `path`. `cell` names the cell at the beginning
@@ -117,7 +122,16 @@ mod tests {
 
     #[test]
     fn formulas_are_known_and_long_cells_are_refused() {
-        for (cell, is_one) in [(" =1+1", true), ("=", true), ("-5", false), ("'=1", false)] {
+        for (cell, is_one) in [
+            (" =1+1", true),
+            ("=", true),
+            ("' =1", true),
+            ("-5", false),
+            ("'=1", false),
+            ("'' =1", false),
+            ("' -1", false),
+            ("a;=1", false),
+        ] {
             assert_eq!(is_formula(cell), is_one, "{cell}");
         }
         assert!(check_length("row 2", &"ä".repeat(CELL_CHARS_MAX)).is_ok());

@@ -27,11 +27,11 @@ pub fn thousands_warning(bytes: &[u8], names: &BTreeMap<String, String>) -> Opti
             if !cell.contains('.') || cell.parse::<Number>().is_err() {
                 continue;
             }
-            if !may_have_thousands_separator(cell) {
+            if !may_have_thousands_separator(&cell) {
                 return None;
             }
             if warning.is_none() {
-                warning = Some(warning_sentence(record.line, header, cell));
+                warning = Some(warning_sentence(record.line, header, &cell));
             }
         }
     }

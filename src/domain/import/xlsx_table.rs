@@ -14,7 +14,7 @@ use zip::ZipArchive;
 
 use crate::domain::import::source::file_fault;
 use crate::domain::import::table::{
-    COLUMNS_MAX, ROWS_MAX, Row, TABLE_BYTES_MAX, Table, check_length, shorten_cell,
+    COLUMNS_MAX, ROWS_MAX, Row, TABLE_BYTES_MAX, Table, WORKBOOK_WORD, check_length, shorten_cell,
 };
 use crate::domain::import::xlsx_formats::FormatKind;
 use crate::domain::import::xlsx_parts::PartElements;
@@ -317,7 +317,7 @@ impl Sheet {
     fn into_table(self) -> Table {
         let mut rows = self.rows.into_iter();
         Table {
-            word: "row",
+            word: WORKBOOK_WORD,
             header: rows.next().map(|row| row.cells).unwrap_or_default(),
             rows: rows.collect(),
         }

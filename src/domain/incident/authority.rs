@@ -2,19 +2,14 @@
 //! faults: the authority is not out, and waiting does not help.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use crate::domain::incident::situation::{AuthorityFacts, Situation};
-use crate::domain::incident::{Finding, Incident, IncidentKind, Severity, count_phrase};
+use crate::domain::incident::{Finding, Incident, IncidentKind, Severity};
 use crate::domain::kernel::upstream::{Blame, UpstreamCause};
 
-/// The authority is slow if the mean time of an operation's answers is longer than this.
-const SLOW_AFTER: Duration = Duration::from_secs(2);
 /// If no receiver of webhooks could be reached and at least this many deliveries failed to connect, the fault is in our
 /// network.
 const UNREACHABLE_MIN: u64 = 3;
-/// The minimum number of answers from which a mean is computed.
-const ANSWERS_MIN: u64 = 3;
 
 pub(super) const AUTHORITY_OUT: IncidentKind = IncidentKind {
     name: "authority-out",
@@ -78,7 +73,7 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
     let sentences: Vec<_> = sentences.into_iter().flatten().collect();
     vec![
         Finding::new(held.max(1), sentences.join(" "))
-            .now_caused_by(cause)
+            .caused_by(cause)
             .blamed_on(blame)
             .since(since)
             .until(facts.next_probe_at),
@@ -200,7 +195,7 @@ fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
     let count = u64::try_from(names.len()).unwrap_or(u64::MAX);
     vec![
         Finding::new(count, summary)
-            .now_caused_by(cause)
+            .caused_by(cause)
             .blamed_on(Blame::OurKey)
             .since(since)
             .until(situation.authority.next_probe_at),
@@ -263,113 +258,4 @@ fn authority_tls(situation: &Situation) -> Vec<Finding> {
     );
     let count = u64::try_from(failing.len()).unwrap_or(u64::MAX);
     vec![Finding::new(count, summary).until(facts.next_probe_at)]
-}
-
-pub(super) const AUTHORITY_SLOW: IncidentKind = IncidentKind {
-    name: "authority-slow",
-    severity: Severity::Warning,
-    title: "The authority is slow",
-    effect: "Invoices take longer to be signed.",
-    ends: "By itself, when answers come faster.",
-    to_do: "Nothing here. If it lasts, call the authority.",
-    look_at: "`/ops/breakers`: `limit`, `in_flight` and `waiting` of each operation. The limit falls if our own calls \
-              make the authority slow, and rises again by itself.",
-    page: "/console/breakers",
-    find: authority_slow,
-};
-
-fn authority_slow(situation: &Situation) -> Vec<Finding> {
-    let calls = situation.authority.calls.iter();
-    let slow = calls.filter(|calls| calls.answered >= ANSWERS_MIN && calls.mean >= SLOW_AFTER);
-    slow.map(|calls| {
-        let summary = format!(
-            "The authority takes {:.1} s to answer a call to {}, in the mean of the last {}.",
-            calls.mean.as_secs_f64(),
-            calls.operation,
-            calls.answered
-        );
-        Finding::new(calls.answered, summary)
-            .caused_by(calls.operation)
-            .blamed_on(Blame::Authority)
-    })
-    .collect()
-}
-
-pub(super) const AUTHORITY_THROTTLES: IncidentKind = IncidentKind {
-    name: "authority-throttles",
-    severity: Severity::Warning,
-    title: "The authority asks to be called less often",
-    effect: "Calls of the throttled kinds pause for as long as the authority asks.",
-    ends: "By itself, seconds after the last such answer.",
-    to_do: "If it happens often, ask the authority for a higher limit.",
-    look_at: "`/ops/breakers`: the operations that are held; `authority_calls_total{outcome=\"throttled\"}`.",
-    page: "/console/breakers",
-    find: authority_throttles,
-};
-
-fn authority_throttles(situation: &Situation) -> Vec<Finding> {
-    match situation.authority.throttled_calls {
-        0 => Vec::new(),
-        throttled => {
-            let calls = count_phrase(throttled, "call was", "calls were");
-            let summary = format!(
-                "The authority asks to be called less often: {calls} refused for it a moment ago."
-            );
-            vec![Finding::new(throttled, summary)]
-        }
-    }
-}
-
-pub(super) const AUTHORITY_LIMIT_LOW: IncidentKind = IncidentKind {
-    name: "authority-limit-low",
-    severity: Severity::Warning,
-    title: "Few calls at a time are made",
-    effect: "Runs wait for their turn at the authority.",
-    ends: "By itself: the limit rises while answers are fast.",
-    to_do: "Nothing here. If it lasts, call the authority.",
-    look_at: "`/ops/breakers`: `limit` and `waiting`. \
-              [How many calls at a time](#how-many-calls-at-a-time) says how the limit moves.",
-    page: "/console/breakers",
-    find: authority_limit_low,
-};
-
-fn authority_limit_low(situation: &Situation) -> Vec<Finding> {
-    let limited = &situation.authority.limited_operations;
-    limited
-        .iter()
-        .map(|(operation, limit, waiting)| {
-            let summary = format!(
-                "Calls to {operation} wait: {waiting} for a place among {limit}, which is at most half of what it \
-                 was, because answers took longer or failed."
-            );
-            Finding::new(u64::try_from(*waiting).unwrap_or(u64::MAX), summary).caused_by(*operation)
-        })
-        .collect()
-}
-
-pub(super) const BREAKER_TRIPPED: IncidentKind = IncidentKind {
-    name: "breaker-tripped",
-    severity: Severity::Warning,
-    title: "An operator holds calls back",
-    effect: "Runs that need these calls wait.",
-    ends: "When an operator resets the breaker.",
-    to_do: "Reset the breaker when the reason for it is gone.",
-    look_at: "`/ops/audit` says who tripped it, and why.",
-    page: "/console/breakers",
-    find: breaker_tripped,
-};
-
-fn breaker_tripped(situation: &Situation) -> Vec<Finding> {
-    let tripped = &situation.authority.tripped_operations;
-    tripped
-        .iter()
-        .map(|(operation, since)| {
-            Finding::new(
-                1,
-                format!("An operator holds back all calls to {operation}."),
-            )
-            .caused_by(*operation)
-            .since(*since)
-        })
-        .collect()
 }

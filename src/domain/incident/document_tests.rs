@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::fs;
 
-use crate::domain::incident::{INCIDENTS, IncidentKind, Severity};
+use crate::domain::incident::{CHANGING_CAUSES, INCIDENTS, IncidentKind, Severity};
 
 const RULES_HEAD: &str = "\
 # Alerts for einvoice, written from the table of incidents (src/domain/incident); change them there. Each names
@@ -15,8 +15,10 @@ groups:
   - name: einvoice
     rules:
 ";
-/// The template of the cause, if there is one, and of the number, after the title of an alert.
-const CAUSE_AND_COUNT: &str = "{{ with $labels.cause }} ({{ . }}){{ end }}: {{ $value }}";
+/// The template of the cause, if there is one.
+const LABELLED_CAUSE: &str = "{{ with $labels.cause }} ({{ . }}){{ end }}";
+/// The incidents that may come and go within seconds, and how long each must last before somebody is alerted.
+const MOMENTARY: [(&str, &str); 2] = [("replica-missing", "5s"), ("authority-limit-low", "10s")];
 
 /// An incident that the service cannot see itself, with the expression of Prometheus that shows it, and how long this
 /// must hold.
@@ -70,29 +72,60 @@ fn all_kinds() -> impl Iterator<Item = &'static IncidentKind> {
 fn alert_rules() -> String {
     let mut rules = String::from(RULES_HEAD);
     for alert in OUTSIDE_ALERTS {
-        write_rule(&mut rules, &alert.kind, alert.expression, alert.holds_for);
+        let condition = AlertCondition {
+            expression: alert.expression.to_owned(),
+            holds_for: alert.holds_for,
+            cause: LABELLED_CAUSE.to_owned(),
+        };
+        write_rule(&mut rules, &alert.kind, &condition);
     }
     for kind in INCIDENTS {
-        let gauge = format!(
-            "max by (cause) (einvoice_incident{{incident=\"{}\"}}) > 0",
-            kind.name
-        );
-        write_rule(&mut rules, kind, &gauge, "0s");
+        write_rule(&mut rules, kind, &incident_condition(kind));
     }
     rules
 }
 
-fn write_rule(rules: &mut String, kind: &IncidentKind, expression: &str, holds_for: &str) {
+/// The condition of an alert, and the template of its cause.
+struct AlertCondition {
+    expression: String,
+    holds_for: &'static str,
+    cause: String,
+}
+
+/// Returns the condition of an alert about an incident. If the cause may change while the incident lasts, it is no
+/// label: one incident would become several alerts. The text then names the causes that are told at the moment.
+fn incident_condition(kind: &IncidentKind) -> AlertCondition {
+    let gauge = format!("einvoice_incident{{incident=\"{}\"}}", kind.name);
+    let mut momentary = MOMENTARY.iter();
+    let momentary = momentary.find(|(name, _)| *name == kind.name);
+    let holds_for = momentary.map_or("0s", |(_, holds_for)| *holds_for);
+    if kind.may_change_cause() {
+        let causes = format!("query `max by (cause) ({gauge}) > 0` | sortByLabel \"cause\"");
+        AlertCondition {
+            expression: format!("max({gauge}) > 0"),
+            holds_for,
+            cause: format!(
+                "{{{{ range {causes} }}}}{{{{ with .Labels.cause }}}} ({{{{ . }}}}){{{{ end }}}}{{{{ end }}}}"
+            ),
+        }
+    } else {
+        AlertCondition {
+            expression: format!("max by (cause) ({gauge}) > 0"),
+            holds_for,
+            cause: LABELLED_CAUSE.to_owned(),
+        }
+    }
+}
+
+fn write_rule(rules: &mut String, kind: &IncidentKind, condition: &AlertCondition) {
+    let title_cause_and_count = format!("{}{}: {{{{ $value }}}}", kind.title, condition.cause);
     let lines = [
         format!("      - alert: {}", alert_name(kind.name)),
-        format!("        expr: {}", quoted(expression)),
-        format!("        for: {holds_for}"),
+        format!("        expr: {}", quoted(&condition.expression)),
+        format!("        for: {}", condition.holds_for),
         format!("        labels: {{ severity: {} }}", kind.severity),
         "        annotations:".to_owned(),
-        format!(
-            "          summary: {}",
-            quoted(&format!("{}{CAUSE_AND_COUNT}", kind.title))
-        ),
+        format!("          summary: {}", quoted(&title_cause_and_count)),
         format!(
             "          description: {}",
             quoted(&format!("{} {}", kind.effect, kind.to_do))
@@ -172,6 +205,20 @@ fn each_kind_has_a_name_and_an_alert_of_its_own() {
     let alerts: HashSet<_> = all_kinds().map(|kind| alert_name(kind.name)).collect();
     assert_eq!(alerts.len(), all_kinds().count());
     assert!(alerts.contains("EinvoiceRunsPaused"), "{alerts:?}");
+}
+
+#[test]
+fn an_incident_whose_cause_may_change_is_one_alert() {
+    let kinds = INCIDENTS.iter().filter(|kind| kind.may_change_cause());
+    assert_eq!(kinds.count(), CHANGING_CAUSES.len(), "each is in the table");
+    for kind in INCIDENTS {
+        let expression = incident_condition(kind).expression;
+        let has_label = expression.starts_with("max by (cause)");
+        assert_eq!(has_label, !kind.may_change_cause(), "{expression}");
+    }
+    for (name, _) in MOMENTARY {
+        assert!(INCIDENTS.iter().any(|kind| kind.name == name), "{name}");
+    }
 }
 
 #[test]

@@ -6,12 +6,14 @@
 //! |---|---|
 //! | the table: the order of the rows | `table` |
 //! | the facts that the conditions check | `situation` |
-//! | the rows, each with its condition | `work`, `pauses`, `webhooks`, `ledger`, `periodic`, `authority`, `process`, `replicas` |
+//! | the rows, each with its condition | `work`, `pauses`, `webhooks`, `ledger`, `periodic`, `authority`, `calls`, `process`, `replicas` |
+//! | the operations at which the authority is slow, until they are quick again | `slow_operations` |
 //! | the incidents of one replica, as the others show them | `told` |
 //! | when two refusals have the same reason | `refusal_reason` |
 //! | the alert rules and the runbook, which a test writes | `document_tests` |
 
 mod authority;
+mod calls;
 #[cfg(test)]
 mod document_tests;
 mod ledger;
@@ -21,6 +23,7 @@ mod process;
 mod refusal_reason;
 mod replicas;
 mod situation;
+mod slow_operations;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -42,6 +45,7 @@ pub use situation::{
     ParkedEndpoints, PeriodicWork, ProcessFacts, RefusalReason, RefusedTaxpayer, Situation,
     TrafficFacts, WorkFacts,
 };
+pub use slow_operations::SlowOperations;
 pub use table::INCIDENTS;
 #[cfg(test)]
 pub(crate) use tests::CASES;
@@ -78,8 +82,6 @@ pub struct IncidentKind {
 pub struct Finding {
     /// The cause: a word from a small set, such as `timed_out`; empty if the kind has only one cause.
     pub cause: String,
-    /// True if the kind is one incident whatever its cause: another cause does not begin another incident.
-    pub may_change_cause: bool,
     /// A sentence for operators that describes the incident, with numbers.
     pub summary: String,
     pub count: u64,
@@ -108,7 +110,6 @@ impl Finding {
     fn new(count: u64, summary: impl Into<String>) -> Self {
         Self {
             cause: String::new(),
-            may_change_cause: false,
             summary: summary.into(),
             count,
             blame: None,
@@ -122,14 +123,6 @@ impl Finding {
         Self {
             cause: cause.into(),
             ..self
-        }
-    }
-
-    /// Sets a cause that may change while the incident lasts.
-    fn now_caused_by(self, cause: impl Into<String>) -> Self {
-        Self {
-            may_change_cause: true,
-            ..self.caused_by(cause)
         }
     }
 
@@ -157,7 +150,16 @@ impl Finding {
     }
 }
 
+/// The kinds that are one incident whatever their cause, which may change while the incident lasts.
+const CHANGING_CAUSES: [&str; 3] = ["database-silent", "authority-refuses-key", "authority-out"];
+
 impl IncidentKind {
+    /// True if another cause does not begin another incident.
+    #[must_use]
+    pub fn may_change_cause(&self) -> bool {
+        CHANGING_CAUSES.contains(&self.name)
+    }
+
     /// Returns the words before the time of a finding's `until`, which say what happens then.
     #[must_use]
     pub fn words_before_until(&self) -> &'static str {
@@ -165,6 +167,7 @@ impl IncidentKind {
             "documents-refused" | "refusals-alike" => "That is at",
             "deadlines-near" => "The next deadline is at",
             "tasks-quarantined" => "The next attempt is made at",
+            "authority-throttles" => "The authority may be called again at",
             _ => "The next probe is made at",
         }
     }

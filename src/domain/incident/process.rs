@@ -38,7 +38,7 @@ fn database_silent(situation: &Situation) -> Vec<Finding> {
                 DatabaseFault::Failing => "The database answers with errors.",
                 DatabaseFault::Silent | DatabaseFault::DiskFull => "The database does not answer.",
             };
-            Finding::new(1, sentence).now_caused_by(fault.as_str())
+            Finding::new(1, sentence).caused_by(fault.as_str())
         })
         .into_iter()
         .collect()

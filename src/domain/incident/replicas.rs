@@ -12,6 +12,8 @@ use crate::domain::replica::{Replica, ReplicaIncident, ReplicaState};
 /// A clock that differs from the database's clock by more than this, in milliseconds, makes due times and timestamps
 /// wrong.
 const CLOCK_TOLERANCE_MS: u64 = 2_000;
+/// The time after a fault of the database within which each replica that runs has given a sign again.
+const SIGNS_AFTER_FAULT_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 /// The longest time that an upgrade takes, which replaces the replicas one by one.
 const UPGRADE_TAKES: SignedDuration = SignedDuration::from_mins(15);
 
@@ -30,8 +32,9 @@ pub(super) const REPLICA_MISSING: IncidentKind = IncidentKind {
 };
 
 fn replica_missing(situation: &Situation) -> Vec<Finding> {
-    // A paused process works on a copy of the database. The replicas that the copy lists run elsewhere.
-    if situation.process.is_paused {
+    // A paused process works on a copy of the database. The replicas that the copy lists run elsewhere. And nobody can
+    // give a sign while the database takes no write.
+    if situation.process.is_paused || has_database_fault(situation) {
         return Vec::new();
     }
     let missing: Vec<_> = situation.replicas.missing_replicas().collect();
@@ -42,6 +45,14 @@ fn replica_missing(situation: &Situation) -> Vec<Finding> {
     let count = u64::try_from(missing.len()).unwrap_or(u64::MAX);
     let summary = format!("{}.", sentence_list(&missing, last_heartbeat_words));
     vec![Finding::new(count, summary).since(Some(last_sign))]
+}
+
+/// True if the database has a fault, or had one so lately that the other replicas may not have given a sign since.
+fn has_database_fault(situation: &Situation) -> bool {
+    let database = &situation.database;
+    let fault_at = database.fault_at;
+    let ended_ago = fault_at.map(|at| situation.now.duration_since(at).abs());
+    database.fault.is_some() || ended_ago.is_some_and(|ago| ago < SIGNS_AFTER_FAULT_WITHIN)
 }
 
 pub(super) const REPLICA_NOT_READY: IncidentKind = IncidentKind {

@@ -141,6 +141,8 @@ words! {
 #[derive(Debug, Clone, Default)]
 pub struct DatabaseFacts {
     pub fault: Option<DatabaseFault>,
+    /// The time at which the database last had a fault; `None` if it had none since the process started.
+    pub fault_at: Option<Timestamp>,
     /// The number of queries within the last minute that waited for a connection for more than a second. Waits during
     /// an outage of the database do not count.
     pub slow_read_waits: u64,
@@ -169,7 +171,13 @@ pub struct AuthorityFacts {
     pub has_accepted_key: bool,
     /// The number of recent calls that the authority throttled.
     pub throttled_calls: u64,
+    /// The operations that the authority throttled and that pause as it asked, each with the end of its pause.
+    pub pauses: Vec<(&'static str, Timestamp)>,
+    /// The time at which an operation last paused because the authority asked for it; `None` if none ever did.
+    pub paused_at: Option<Timestamp>,
     pub calls: Vec<CallFacts>,
+    /// The operations that were slow and have not shown the opposite since, each with its calls when it was last slow.
+    pub slow_operations: Vec<CallFacts>,
     /// The time at which a call of this process was last answered, however long ago.
     pub answered_at: Option<Timestamp>,
     /// The operations whose breaker is open for all accounts.

@@ -2,7 +2,7 @@
 //! area. Its texts tell an operator who was woken at night all that is needed.
 
 use crate::domain::incident::{
-    IncidentKind, authority, ledger, pauses, periodic, process, replicas, webhooks, work,
+    IncidentKind, authority, calls, ledger, pauses, periodic, process, replicas, webhooks, work,
 };
 
 /// All kinds of incidents that the service itself detects, in the order in which operators see them.
@@ -28,10 +28,10 @@ pub const INCIDENTS: &[IncidentKind] = &[
     work::QUEUE_GROWING,
     work::REFUSALS_ALIKE,
     work::DOCUMENTS_REFUSED,
-    authority::AUTHORITY_SLOW,
-    authority::AUTHORITY_THROTTLES,
-    authority::AUTHORITY_LIMIT_LOW,
-    authority::BREAKER_TRIPPED,
+    calls::AUTHORITY_SLOW,
+    calls::AUTHORITY_THROTTLES,
+    calls::AUTHORITY_LIMIT_LOW,
+    calls::BREAKER_TRIPPED,
     pauses::TAXPAYERS_PAUSED,
     webhooks::ENDPOINTS_PARKED,
     webhooks::DEAD_LETTERS,

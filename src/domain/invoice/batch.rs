@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Invoice};
-use crate::domain::kernel::codes::words;
+use crate::domain::kernel::codes::{WorkflowStatus, words};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 
@@ -62,6 +62,9 @@ pub struct BatchItem {
     pub irn: Option<String>,
     /// Set for a duplicate; `None` in results that an older version stored.
     pub duplicate: Option<Duplicate>,
+    /// True if the existing invoice is cancelled. True for a created invoice that replaced a cancelled one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub existing_cancelled: bool,
     /// The error messages of a failed item. The key is the dot path of a field within the item.
     pub errors: Option<BTreeMap<String, Vec<String>>>,
     /// Empty in results that an older version stored.
@@ -92,7 +95,16 @@ impl BatchItem {
         Self {
             invoice_no: Some(invoice.invoice_no.clone()),
             id: Some(invoice.id),
+            existing_cancelled: duplicate.is_some() && invoice.status == WorkflowStatus::Cancelled,
             ..Self::for_irn(&invoice.irn, duplicate)
+        }
+    }
+
+    /// Returns the result for an invoice that replaces the contents of this cancelled invoice, or has replaced them.
+    pub fn for_replaced(invoice: &Invoice) -> Self {
+        Self {
+            existing_cancelled: true,
+            ..Self::for_invoice(invoice, None)
         }
     }
 
@@ -107,6 +119,7 @@ impl BatchItem {
             id: None,
             irn: Some(irn.to_string()),
             duplicate,
+            existing_cancelled: false,
             errors: None,
             warnings: Vec::new(),
         }
@@ -133,6 +146,7 @@ impl BatchItem {
             id: None,
             irn: None,
             duplicate: None,
+            existing_cancelled: false,
             errors: Some(errors),
             warnings: Vec::new(),
         }

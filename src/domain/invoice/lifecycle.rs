@@ -1,6 +1,6 @@
 //! The lifecycle of an invoice: every state, transition and refusal (spec.md, "States and transitions").
 
-use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus};
+use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus, WorkflowStatus};
 use crate::domain::kernel::refusal::Refusal;
 
 use WorkflowStatus::{
@@ -46,6 +46,17 @@ impl From<Stage> for WorkflowStatus {
             Stage::Submitted => Submitted,
             Stage::Transmitted => Transmitted,
             Stage::Reported => Reported,
+        }
+    }
+}
+
+impl From<Stage> for AuthorityStatus {
+    fn from(stage: Stage) -> Self {
+        match stage {
+            Stage::Validated => Self::Validated,
+            Stage::Submitted => Self::Submitted,
+            Stage::Transmitted => Self::Transmitted,
+            Stage::Reported => Self::Reported,
         }
     }
 }

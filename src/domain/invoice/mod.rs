@@ -20,8 +20,8 @@
 //! | `item` | the catalog of the items that a taxpayer sells |
 //! | `lifecycle` | the lifecycle of an invoice: every state, transition and refusal (spec.md, "States and transitions") |
 //! | `line_terms` | the formula for the amount of a line |
-//! | `month_report` | the tables of a monthly report: the sums with VAT, and the gaps in the series of invoice numbers |
-//! | `month_summary` | the sums of a month's invoices by currency, kind of document and status, and the series of their numbers |
+//! | `month_report` | the tables of a monthly report: the sums with VAT, the VAT by rate, and the gaps in the series of invoice numbers |
+//! | `month_summary` | the sums of a month's invoices by currency, kind of document and status, the VAT of its sales, and the series of the invoice numbers |
 //! | `number_series` | invoice numbers in series: numbers with the same text before the digits at their end (`INV-0017`) |
 //! | `owed` | the debts of customers: the unpaid parts of their invoices, less the unpaid parts of their credit notes |
 //! | `qr_picture` | the picture of a QR code: its dark squares as the path of an SVG, as an SVG file and as a PNG file |
@@ -36,6 +36,7 @@
 //! | `trade` | converts a document in the shape of Submit to a `TradeDocument`, from which its PDF and its other files are made |
 //! | `trade_sums` | reads the charges, taxes and totals of a document in the shape of Submit, for its PDF and its other files |
 //! | `ubl_parts` | the parts of a UBL document that no field of its invoice holds |
+//! | `vat_return` | the VAT of a month's sales by tax category and rate, signed documents and unsigned ones apart |
 
 pub mod batch;
 pub mod breakdown;
@@ -69,6 +70,7 @@ pub mod totals;
 pub mod trade;
 mod trade_sums;
 pub mod ubl_parts;
+pub mod vat_return;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -185,6 +187,15 @@ impl Draft {
         digest::document_digest(&document)
     }
 
+    /// Returns the payable as totals count it: below zero for a credit note.
+    pub fn payable_in_totals(&self) -> Amount {
+        if document_kind(&self.extras, &self.invoice_type).is_credit_note() {
+            Amount::ZERO.minus(self.payable).unwrap_or(self.payable)
+        } else {
+            self.payable
+        }
+    }
+
     /// Creates the invoice. If the draft declares it as paid, also returns the first posting for the payment ledger.
     pub fn into_invoice(
         self,
@@ -222,6 +233,11 @@ impl Draft {
         };
         (invoice, posting)
     }
+}
+
+fn document_kind(extras: &Map<String, Value>, invoice_type: &str) -> DocumentKind {
+    let code = extras.get("invoice_type_code").and_then(Value::as_str);
+    DocumentKind::from_type(code.unwrap_or(invoice_type))
 }
 
 /// The parts of an invoice that are not in its draft. They are assigned when the draft is stored.
@@ -319,8 +335,7 @@ impl Invoice {
 
     /// Returns the kind of the document, according to its invoice type, which is a code or a name.
     pub fn kind(&self) -> DocumentKind {
-        let code = self.extras.get("invoice_type_code").and_then(Value::as_str);
-        DocumentKind::from_type(code.unwrap_or(&self.invoice_type))
+        document_kind(&self.extras, &self.invoice_type)
     }
 
     pub fn is_credit_note(&self) -> bool {
@@ -376,17 +391,6 @@ impl Invoice {
 /// Returns the QR code that is shown until the authority has signed the invoice. It contains only the IRN.
 pub fn provisional_qr_code(irn: &Irn) -> String {
     STANDARD.encode(json!({ "irn": irn.as_str() }).to_string())
-}
-
-impl From<Stage> for AuthorityStatus {
-    fn from(stage: Stage) -> Self {
-        match stage {
-            Stage::Validated => Self::Validated,
-            Stage::Submitted => Self::Submitted,
-            Stage::Transmitted => Self::Transmitted,
-            Stage::Reported => Self::Reported,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,8 @@
-//! The tables of a monthly report: the sums with VAT, and the gaps in the series of invoice numbers.
+//! The tables of a monthly report: the sums with VAT, the VAT by rate, and the gaps in the series of invoice numbers.
 
-use std::collections::BTreeMap;
-
-use crate::domain::invoice::month_summary::{AmountSums, MonthSummary};
+use crate::domain::invoice::month_summary::MonthSummary;
 use crate::domain::invoice::number_series::{RANGES_MAX, SERIES_MAX};
 use crate::domain::invoice::table_rows::Cell;
-use crate::domain::invoice::totals::TotalTooLarge;
 use crate::domain::kernel::codes::words;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
@@ -15,6 +12,8 @@ words! {
     ReportTable {
         /// Net, VAT and gross amounts by currency, kind of document and status.
         Vat = "vat",
+        /// Net and VAT of the sales by currency, tax category and percent.
+        VatRates = "vat-rates",
         /// The missing numbers of each series.
         Gaps = "gaps",
     }
@@ -24,34 +23,18 @@ impl ReportTable {
     pub fn columns(self) -> &'static [&'static str] {
         match self {
             Self::Vat => &["currency", "kind", "status", "count", "net", "vat", "gross"],
+            Self::VatRates => &[
+                "currency",
+                "category",
+                "percent",
+                "signed_net",
+                "signed_vat",
+                "unsigned_net",
+                "unsigned_vat",
+            ],
             Self::Gaps => &["prefix", "from", "to", "count"],
         }
     }
-}
-
-/// Returns the sums of the taxpayer's sales in the month by currency: invoices less credit notes, without drafts and
-/// cancelled documents, unless the authority has signed them.
-pub fn totals_by_currency(
-    summary: &MonthSummary,
-) -> Result<BTreeMap<String, AmountSums>, TotalTooLarge> {
-    let mut totals: BTreeMap<String, AmountSums> = BTreeMap::new();
-    let active = summary.sums.iter().filter(|(key, _)| key.is_active());
-    let in_force = active.chain(&summary.signed_inactive);
-    for (key, sum) in in_force.filter(|(key, _)| key.kind.is_sale()) {
-        let total = totals.entry(key.currency.clone()).or_default();
-        let add = if key.kind.is_credit_note() {
-            Amount::minus
-        } else {
-            Amount::plus
-        };
-        *total = AmountSums {
-            count: total.count + sum.count,
-            net: add(total.net, sum.net).ok_or(TotalTooLarge)?,
-            tax: add(total.tax, sum.tax).ok_or(TotalTooLarge)?,
-            gross: add(total.gross, sum.gross).ok_or(TotalTooLarge)?,
-        };
-    }
-    Ok(totals)
 }
 
 /// Returns the rows of a table, without its header.
@@ -62,6 +45,7 @@ pub fn report_rows(
 ) -> Vec<Vec<Cell<'static>>> {
     match table {
         ReportTable::Vat => vat_rows(summary, catalog),
+        ReportTable::VatRates => rate_rows(summary, catalog),
         ReportTable::Gaps => gap_rows(summary),
     }
 }
@@ -79,6 +63,25 @@ fn vat_rows(summary: &MonthSummary, catalog: &Catalog) -> Vec<Vec<Cell<'static>>
             money(sum.tax),
             money(sum.gross),
         ]
+    });
+    rows.collect()
+}
+
+fn rate_rows(summary: &MonthSummary, catalog: &Catalog) -> Vec<Vec<Cell<'static>>> {
+    let rows = summary.vat.iter().flat_map(|(currency, vat)| {
+        let digits = catalog.currency_digits(currency);
+        let money = move |amount: Amount| Cell::Number(amount.with_digits(digits));
+        vat.rates.iter().map(move |(rate, sums)| {
+            vec![
+                Cell::Text(currency.clone().into()),
+                Cell::Text(rate.category_text().to_owned().into()),
+                rate.percent.map_or(Cell::Empty, Cell::Number),
+                money(sums.signed.net),
+                money(sums.signed.tax),
+                money(sums.unsigned.net),
+                money(sums.unsigned.tax),
+            ]
+        })
     });
     rows.collect()
 }
@@ -106,66 +109,10 @@ fn count_cell(count: u64) -> Cell<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::invoice::month_summary::SumKey;
+    use crate::domain::invoice::breakdown::TaxSubtotal;
+    use crate::domain::invoice::month_summary::{AmountSums, SumKey};
+    use crate::domain::invoice::vat_return::Sale;
     use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
-
-    #[test]
-    fn a_month_comes_to_its_invoices_less_its_credit_notes() {
-        let sum = |tax: &str| AmountSums {
-            count: 1,
-            tax: Amount::parse(tax).unwrap(),
-            ..AmountSums::default()
-        };
-        let mut summary = MonthSummary::default();
-        for (currency, kind, status, tax) in [
-            ("NGN", DocumentKind::Invoice, WorkflowStatus::Approved, "75"),
-            ("NGN", DocumentKind::Invoice, WorkflowStatus::Paid, "7.5"),
-            ("NGN", DocumentKind::Invoice, WorkflowStatus::Draft, "1000"),
-            (
-                "NGN",
-                DocumentKind::Invoice,
-                WorkflowStatus::Cancelled,
-                "1000",
-            ),
-            (
-                "NGN",
-                DocumentKind::CreditNote,
-                WorkflowStatus::Submitted,
-                "2.5",
-            ),
-            (
-                "USD",
-                DocumentKind::CreditNote,
-                WorkflowStatus::Approved,
-                "1",
-            ),
-            (
-                "NGN",
-                DocumentKind::SelfBilled,
-                WorkflowStatus::Approved,
-                "1000",
-            ),
-            (
-                "NGN",
-                DocumentKind::SelfBilledCreditNote,
-                WorkflowStatus::Approved,
-                "1000",
-            ),
-            ("EUR", DocumentKind::Other, WorkflowStatus::Approved, "1"),
-        ] {
-            let key = SumKey {
-                currency: currency.into(),
-                kind,
-                status,
-            };
-            summary.sums.insert(key, sum(tax));
-        }
-        let totals = totals_by_currency(&summary).unwrap();
-        let shown = totals
-            .iter()
-            .map(|(currency, sum)| format!("{currency} {} {}", sum.count, sum.tax));
-        assert_eq!(shown.collect::<Vec<_>>(), ["NGN 3 80.0", "USD 1 -1"]);
-    }
 
     #[test]
     fn each_table_has_a_cell_for_each_of_its_columns() {
@@ -182,6 +129,18 @@ mod tests {
             gross: Amount::parse("107.5").unwrap(),
         };
         summary.sums.insert(key, sum);
+        let sale = Sale {
+            is_signed: true,
+            is_credit_note: true,
+        };
+        let tax = TaxSubtotal {
+            category: "STANDARD_VAT".into(),
+            percent: Amount::parse("7.5").ok(),
+            base: Amount::parse("100").unwrap(),
+            tax: Amount::parse("7.5").unwrap(),
+        };
+        let vat = summary.vat.entry("NGN".into()).or_default();
+        vat.add(sale, &[tax]).unwrap();
         for number in ["INV7", "INV9", "INV12"] {
             summary.numbers.add(number);
         }
@@ -203,6 +162,10 @@ mod tests {
         };
         let [vat] = text(ReportTable::Vat).try_into().unwrap();
         assert!(vat.starts_with("NGN credit_note approved 2 100"), "{vat}");
+        assert_eq!(
+            text(ReportTable::VatRates),
+            ["NGN STANDARD_VAT 7.5 -100.00 -7.50 0.00 0.00"]
+        );
         assert_eq!(
             text(ReportTable::Gaps),
             ["INV INV8 INV8 1", "INV INV10 INV11 2"]

@@ -36,6 +36,7 @@ words! {
         OrderPanic = "taxpayer.order-panic",
         CreateTaxpayer = "taxpayer.create",
         UpdateProfile = "taxpayer.update-profile",
+        UpdateCustomer = "customer.update",
         UpdateImportProfile = "taxpayer.update-import-profile",
         CancelImport = "import.cancel",
         SetSubscription = "taxpayer.set-subscription",

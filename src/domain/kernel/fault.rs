@@ -99,17 +99,17 @@ pub fn json_pointer(path: &str) -> String {
     )
 }
 
-/// The maximum number of faults of one request that are kept. Further faults are only counted, so that a small body
-/// cannot cause a large response.
+/// The maximum number of faults of one request that are kept. Further faults are dropped, so that a small body cannot
+/// cause a large response.
 pub const FAULTS_MAX: usize = 1_000;
 
 /// The faults found in one request, in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
     kept: Vec<Fault>,
-    /// The number of faults that were found after the list was full, and dropped.
-    rest: u32,
-    max: u32,
+    /// True once as many faults are kept as may be. Nobody knows then how many others there are.
+    is_full: bool,
+    max: usize,
 }
 
 impl Default for Faults {
@@ -119,20 +119,19 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Creates an empty list that keeps up to `max` faults and counts all further faults.
+    /// Creates an empty list that keeps up to `max` faults and drops all further faults.
     pub fn with_max(max: usize) -> Self {
         Self {
             kept: Vec::new(),
-            rest: 0,
-            max: u32::try_from(max).unwrap_or(u32::MAX),
+            is_full: false,
+            max,
         }
     }
 
     pub fn push(&mut self, fault: Fault) {
-        if self.is_full() {
-            self.rest += 1;
-        } else {
+        if !self.is_full {
             self.kept.push(fault);
+            self.is_full = self.kept.len() >= self.max;
         }
     }
 
@@ -172,9 +171,9 @@ impl Faults {
         })
     }
 
-    /// True if the list is full. Further faults are then only counted, so the caller can stop validating a long list.
+    /// True if the list is full. Further faults are then dropped, so the caller can stop validating a long list.
     pub fn is_full(&self) -> bool {
-        self.kept.len() >= self.max as usize
+        self.is_full
     }
 
     /// Iterates over the kept faults, in the order in which they were found.
@@ -206,14 +205,16 @@ impl Faults {
         Self { kept, ..self }
     }
 
-    /// Returns the message of the first fault and the number of further faults, such as `(and 2 more errors)`.
+    /// Returns the message of the first fault and the number of further faults, such as `(and 2 more errors)`. A full
+    /// list says `at least`, because callers stop to look for faults then.
     pub fn summary(&self) -> String {
         let first = self
             .kept
             .first()
             .map_or_else(|| "The request is invalid.".to_owned(), Fault::to_string);
-        match (self.kept.len() + self.rest as usize).saturating_sub(1) {
+        match self.kept.len().saturating_sub(1) {
             0 => first,
+            more if self.is_full => format!("{first} (and at least {more} more errors)"),
             1 => format!("{first} (and 1 more error)"),
             more => format!("{first} (and {more} more errors)"),
         }
@@ -283,11 +284,26 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_faults_are_kept_and_the_rest_is_counted() {
-        let many = faults(FAULTS_MAX + 7);
-        assert_eq!((many.iter().count(), many.is_full()), (FAULTS_MAX, true));
-        assert_eq!(many.summary(), "Fault 0. (and 1006 more errors)");
-        assert!(!faults(FAULTS_MAX - 1).is_full());
+    fn a_full_list_says_that_there_may_be_more_faults() {
+        for (found, is_full, summary) in [
+            (FAULTS_MAX - 1, false, "Fault 0. (and 998 more errors)"),
+            (FAULTS_MAX, true, "Fault 0. (and at least 999 more errors)"),
+            (
+                FAULTS_MAX + 7,
+                true,
+                "Fault 0. (and at least 999 more errors)",
+            ),
+        ] {
+            let many = faults(found);
+            assert_eq!(many.iter().count(), found.min(FAULTS_MAX));
+            assert_eq!(
+                (many.is_full(), many.summary().as_str()),
+                (is_full, summary)
+            );
+        }
+        let one_path = faults(FAULTS_MAX).map(|fault| Fault::new(fault.path, "odd", "Odd."));
+        let renamed = one_path.rename_fields(|path| path[..2].to_owned());
+        assert_eq!(renamed.summary(), "Odd. (and at least 9 more errors)");
     }
 
     #[test]

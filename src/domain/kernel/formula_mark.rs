@@ -1,32 +1,71 @@
 //! The apostrophe that keeps spreadsheets from computing texts that look like formulas. Exports to CSV put it before
 //! such a text, and imports remove it. A text that begins with apostrophes before a formula gets one more, so that an
-//! import restores each text exactly.
+//! import restores each text exactly. In many countries a spreadsheet ends a cell at a semicolon, and then also at a
+//! line end, even within quotes. So each part of a text behind such a character is treated like a text of its own.
 
 use std::borrow::Cow;
 
-/// The characters with which a spreadsheet begins a formula.
-const FORMULA_STARTS: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
+/// The characters with which a spreadsheet begins a formula, also full-width, as some spreadsheets take them.
+const FORMULA_SIGNS: [char; 8] = [
+    '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+];
+/// The characters that some spreadsheets skip at the beginning of a cell, before a formula.
+const SKIPPED_STARTS: [char; 3] = ['\t', '\r', '\n'];
+/// The characters at which a spreadsheet may end a cell although the text goes on.
+const CELL_ENDS: [char; 4] = [';', '\t', '\r', '\n'];
 
-/// Returns the text with an apostrophe before it if a spreadsheet would take it for a formula.
+/// Returns the text with an apostrophe before each part that a spreadsheet would take for a formula.
 pub fn mark(text: &str) -> Cow<'_, str> {
-    if is_formula_like(text) {
-        Cow::Owned(format!("'{text}"))
-    } else {
-        Cow::Borrowed(text)
+    if !parts(text).any(Part::is_formula_like) {
+        return Cow::Borrowed(text);
     }
+    let mut marked = String::with_capacity(text.len() + 1);
+    for part in parts(text) {
+        if part.is_formula_like() {
+            marked.push('\'');
+        }
+        marked.push_str(part.text);
+    }
+    Cow::Owned(marked)
 }
 
-/// Removes the apostrophe that `mark` added.
-pub fn unmark(text: &str) -> &str {
-    match text.strip_prefix('\'') {
-        Some(rest) if is_formula_like(rest) => rest,
-        _ => text,
+/// Removes the apostrophes that `mark` added.
+pub fn unmark(text: &str) -> Cow<'_, str> {
+    if !text.contains('\'') {
+        return Cow::Borrowed(text);
     }
+    Cow::Owned(parts(text).map(Part::without_mark).collect())
 }
 
-/// True if the text begins like a formula, ignoring apostrophes before it.
-fn is_formula_like(text: &str) -> bool {
-    text.trim_start_matches('\'').starts_with(FORMULA_STARTS)
+/// A part of a text that a spreadsheet may take for a cell, with the character that ends it.
+#[derive(Clone, Copy)]
+struct Part<'t> {
+    text: &'t str,
+    is_first: bool,
+}
+
+fn parts(text: &str) -> impl Iterator<Item = Part<'_>> {
+    let texts = text.split_inclusive(CELL_ENDS).enumerate();
+    texts.map(|(index, text)| Part {
+        text,
+        is_first: index == 0,
+    })
+}
+
+impl<'t> Part<'t> {
+    /// True if the part begins like a formula, ignoring apostrophes and blanks before it.
+    fn is_formula_like(self) -> bool {
+        let start = self.text.trim_start_matches('\'').trim_start_matches(' ');
+        start.starts_with(FORMULA_SIGNS) || self.is_first && start.starts_with(SKIPPED_STARTS)
+    }
+
+    /// Returns the text without its first apostrophe if `mark` added it.
+    fn without_mark(self) -> &'t str {
+        match self.text.strip_prefix('\'') {
+            Some(rest) if self.is_formula_like() => rest,
+            _ => self.text,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -34,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_begins_like_a_formula_is_marked_and_comes_back() {
+    fn a_text_with_a_part_like_a_formula_is_marked_and_comes_back() {
         for (text, expected) in [
             ("=1+1", "'=1+1"),
             ("=HYPERLINK(\"x\")", "'=HYPERLINK(\"x\")"),
@@ -47,7 +86,23 @@ mod tests {
             ("=", "'="),
             ("", ""),
             ("a=1", "a=1"),
-            (" =1", " =1"),
+            (" =1", "' =1"),
+            ("\t=1", "'\t'=1"),
+            ("\r\nx", "'\r\nx"),
+            (";=1+1", ";'=1+1"),
+            ("a;+1;b; -1", "a;'+1;b;' -1"),
+            ("a;'@x", "a;''@x"),
+            ("=1;=2", "'=1;'=2"),
+            ("a\n=1\t@x", "a\n'=1\t'@x"),
+            ("a\r\n-1", "a\r\n'-1"),
+            ("a\n\nb;c", "a\n\nb;c"),
+            ("it's; that's", "it's; that's"),
+            ("a,=1", "a,=1"),
+            ("\u{ff1d}1", "'\u{ff1d}1"),
+            ("\u{ff0b}1", "'\u{ff0b}1"),
+            ("a;\u{ff0d}1", "a;'\u{ff0d}1"),
+            ("'\u{ff20}x", "''\u{ff20}x"),
+            ("a\u{ff1d}1", "a\u{ff1d}1"),
             ("'s", "'s"),
             ("'-5", "''-5"),
             ("''=1", "'''=1"),

@@ -48,6 +48,8 @@ pub enum Refusal {
     IrnServiceIdMismatch(Fault),
     #[error("The invoice has changed since you read it: read it again and decide anew")]
     InvoiceChanged,
+    #[error("The customer has changed since you read it: read it again and decide anew")]
+    CustomerChanged,
     #[error("This IRN was already sent with other content")]
     IrnContentChanged,
     #[error(

@@ -82,7 +82,9 @@ impl Blame {
     }
 }
 
-/// The calls to one operation within the last 30 s. A document that failed several times counts once.
+/// The calls to one operation within the last 30 s. A document that failed several times counts once. Of the answered
+/// calls, only those count that came after the first failure of the document that is judged: answers from before an
+/// outage do not show that the authority answers others now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecentCalls {
     /// The answered calls of all taxpayers.
@@ -105,12 +107,14 @@ const ATTEMPTS_MIN: u32 = 2;
 
 impl CallFailure {
     /// Judges a failed call about a document by the other calls of the last 30 s. `failed_in_a_row`
-    /// is the number of calls about this document that failed in a row.
+    /// is the number of calls about this document that failed in a row. A call that was not answered at all says nothing
+    /// about its document.
     pub fn judge(cause: UpstreamCause, failed_in_a_row: u32, recent: RecentCalls) -> Self {
         let blame = match cause {
             UpstreamCause::Credentials => Some(Blame::OurKey),
             UpstreamCause::Tls | UpstreamCause::Throttled => None,
             _ if recent.answered == 0 => (recent.failed > 1).then_some(Blame::Authority),
+            UpstreamCause::Connect | UpstreamCause::Timeout => None,
             _ if failed_in_a_row < ATTEMPTS_MIN => None,
             _ if recent.own_answered > 0 => Some(Blame::Document),
             _ if recent.own_failed > 1 => Some(Blame::Taxpayer),
@@ -157,19 +161,30 @@ mod tests {
                 Some(Blame::Document),
             ),
             (
-                UpstreamCause::Timeout,
+                UpstreamCause::BadAnswer,
                 2,
                 calls(9, 12, 3, 12),
                 Some(Blame::Document),
             ),
             (
-                UpstreamCause::Timeout,
+                UpstreamCause::ServerError,
                 2,
                 calls(9, 12, 0, 12),
                 Some(Blame::Taxpayer),
             ),
             // Its other documents were not called for, so it may be this one or all of them.
-            (UpstreamCause::Connect, 2, calls(9, 1, 0, 1), None),
+            (UpstreamCause::ServerError, 2, calls(9, 1, 0, 1), None),
+            // The calls were not answered, so they say nothing about the document or its taxpayer.
+            (UpstreamCause::Connect, 2, calls(9, 1, 9, 1), None),
+            (UpstreamCause::Connect, 2, calls(9, 12, 0, 12), None),
+            (UpstreamCause::Timeout, 2, calls(9, 12, 3, 12), None),
+            (UpstreamCause::Timeout, 2, calls(9, 12, 0, 12), None),
+            (
+                UpstreamCause::Connect,
+                2,
+                calls(0, 12, 0, 12),
+                Some(Blame::Authority),
+            ),
         ] {
             assert_eq!(
                 CallFailure::judge(cause, attempt, recent).blame,

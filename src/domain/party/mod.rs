@@ -1,6 +1,6 @@
 //! Customers and taxpayers. The customer of an invoice is looked up by customer number, and then by tax number. If it
 //! is stored already, its stored data is used, with two exceptions: a missing tax number is filled in from the invoice,
-//! and a country that the authority does not list is replaced.
+//! and a country that the authority does not list is replaced. Otherwise only a person of the account changes it.
 //!
 //! | File | Content |
 //! |---|---|
@@ -23,7 +23,7 @@ use crate::domain::access::payer::Payer;
 use crate::domain::kernel::codes::{Category, Subscription};
 use crate::domain::kernel::ids::{CustomerId, IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::party::settings::{AccountSettings, AccountSettingsChange};
+use crate::domain::party::settings::{AccountSettings, AccountSettingsChange, SettingChange};
 use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::domain::reference::country::country_code;
@@ -49,6 +49,32 @@ pub struct Address {
     pub state: Option<String>,
     pub postal_code: String,
     pub country: String,
+}
+
+impl CustomerDetails {
+    /// Returns the API names of the fields that differ from `before`, without the number, which never changes.
+    pub fn changed_fields_since(&self, before: &Self) -> Vec<&'static str> {
+        let own = &self.address;
+        let other = &before.address;
+        [
+            ("name", self.name != before.name),
+            ("email", self.email != before.email),
+            ("tin", self.tin != before.tin),
+            (
+                "business_description",
+                self.business_description != before.business_description,
+            ),
+            ("telephone", self.telephone != before.telephone),
+            ("address_street_name", own.street_name != other.street_name),
+            ("address_city", own.city != other.city),
+            ("address_state", own.state != other.state),
+            ("address_postal_code", own.postal_code != other.postal_code),
+            ("address_country", own.country != other.country),
+        ]
+        .into_iter()
+        .filter_map(|(field, is_changed)| is_changed.then_some(field))
+        .collect()
+    }
 }
 
 /// A new contact person of a taxpayer.
@@ -107,6 +133,13 @@ pub struct InvoiceCustomer {
     pub name: String,
     pub tin: Option<String>,
     pub email: String,
+}
+
+impl InvoiceCustomer {
+    /// True if the invoice shows the name, the email and the tax number that the customer has now.
+    pub fn is_up_to_date(&self, details: &CustomerDetails) -> bool {
+        self.name == details.name && self.email == details.email && self.tin == details.tin
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,7 +247,7 @@ pub struct Contact {
     pub updated_at: Timestamp,
 }
 
-/// A partial change of a business profile. A field that is `None` stays as it is.
+/// A partial change of a business profile. A field that is `None` or `Keep` stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProfileChange {
     pub city: Option<String>,
@@ -222,8 +255,8 @@ pub struct ProfileChange {
     pub country: Option<String>,
     pub email: Option<String>,
     pub name: Option<String>,
-    pub phone: Option<String>,
-    pub nature_of_business: Option<String>,
+    pub phone: SettingChange<String>,
+    pub nature_of_business: SettingChange<String>,
     pub address: Option<String>,
     pub settings: AccountSettingsChange,
 }
@@ -241,10 +274,9 @@ impl ProfileChange {
         taxpayer.place.city = self.city.or(taxpayer.place.city.take());
         taxpayer.place.state = self.state.or(taxpayer.place.state.take());
         taxpayer.place.country = self.country.or(taxpayer.place.country.take());
-        taxpayer.phone = self.phone.or(taxpayer.phone.take());
-        taxpayer.nature_of_business = self
-            .nature_of_business
-            .or(taxpayer.nature_of_business.take());
+        self.phone.apply(&mut taxpayer.phone);
+        self.nature_of_business
+            .apply(&mut taxpayer.nature_of_business);
         self.settings.apply(&mut taxpayer.settings);
     }
 }

@@ -1,6 +1,6 @@
 //! Predicts when a run ends, with a range around the expected time, and measures how far past predictions were off.
 //!
-//! The range follows from past predictions: the next ones are expected to be off by the same factors. The end of an
+//! The range follows from recent predictions: the next ones are expected to be off by the same factors. The end of an
 //! outage cannot be predicted, so the range of a run that waits for it has no latest time.
 
 use std::collections::VecDeque;
@@ -13,6 +13,9 @@ use crate::domain::kernel::ids::RunId;
 
 /// The number of past predictions from which the range and the error are computed.
 const PAST_MAX: usize = 20;
+/// A judged prediction counts for this long. Short waits are not judged, so in calm operation nothing would displace the
+/// errors of an incident.
+const PAST_AGE_MAX: Duration = Duration::from_mins(5);
 /// With fewer past predictions than this, the range is from half of the predicted time to twice that time.
 const PAST_MIN: usize = 5;
 /// The maximum number of predictions that are kept until their runs end. The oldest ones are dropped.
@@ -32,8 +35,8 @@ pub struct Prediction {
     pub earliest: Timestamp,
     /// `None` if the run waits for the end of an outage, which cannot be predicted.
     pub latest: Option<Timestamp>,
-    /// The time that the run needs once it can continue.
-    pub takes: Duration,
+    /// The longest time that the run needs once it can continue, as far as past predictions show.
+    pub takes_at_most: Duration,
 }
 
 /// The time at which a run can continue.
@@ -62,10 +65,11 @@ struct PendingPrediction {
     takes: Duration,
 }
 
-/// The judged prediction of an ended run. `ratio` is the real time in thousandths of the predicted time. `error` is the
-/// difference between the real and the predicted time, in thousandths of the real time.
+/// The judged prediction of a run that ended at `ended_at`. `ratio` is the real time in thousandths of the predicted
+/// time. `error` is the difference between the real and the predicted time, in thousandths of the real time.
 #[derive(Debug, Clone, Copy)]
 struct JudgedPrediction {
+    ended_at: Timestamp,
     ratio: u64,
     error: u64,
 }
@@ -79,8 +83,8 @@ pub struct PastPredictions {
 
 impl PastPredictions {
     /// Predicts the end of a run that needs the time `takes` once it can continue.
-    pub fn predict(&self, start: ContinuationTime, takes: Duration) -> Prediction {
-        let range = self.time_range(takes);
+    pub fn predict(&self, start: ContinuationTime, takes: Duration, now: Timestamp) -> Prediction {
+        let range = self.time_range(takes, now);
         let (earliest, expected) = match start {
             ContinuationTime::At(at) => (at, at),
             ContinuationTime::AfterOutage { earliest, expected } => (earliest, expected),
@@ -90,7 +94,7 @@ impl PastPredictions {
             expected: add_time(expected, takes),
             earliest: add_time(earliest, *range.start()),
             latest: is_known.then(|| add_time(expected, *range.end())),
-            takes,
+            takes_at_most: *range.end(),
         }
     }
 
@@ -111,7 +115,7 @@ impl PastPredictions {
         });
     }
 
-    /// Drops the prediction for a run that stopped before it was done, so that it is not judged.
+    /// Drops the prediction for a run that stopped before it was done, or whose call failed, so that it is not judged.
     pub fn forget(&mut self, run: RunId) {
         self.pending.retain(|pending| pending.run != run);
     }
@@ -126,6 +130,7 @@ impl PastPredictions {
             return None;
         }
         let past = JudgedPrediction {
+            ended_at,
             ratio: thousandths(real, takes),
             error: thousandths(real.abs_diff(takes), real),
         };
@@ -136,9 +141,9 @@ impl PastPredictions {
         Some(past.error)
     }
 
-    /// Returns the median error of past predictions; `None` if none has been judged.
-    pub fn median_prediction_error(&self) -> Option<MedianPredictionError> {
-        let errors = self.sorted_values(|past| past.error);
+    /// Returns the median error of recent predictions; `None` if none has been judged.
+    pub fn median_prediction_error(&self, now: Timestamp) -> Option<MedianPredictionError> {
+        let errors = self.sorted_values(now, |past| past.error);
         let median = errors.get(errors.len() / 2)?;
         Some(MedianPredictionError {
             predictions: errors.len(),
@@ -148,8 +153,8 @@ impl PastPredictions {
 
     /// Returns the times that a run with this predicted time may really take, from the shortest to the longest. The
     /// lowest and the highest factor of the past predictions are left out.
-    fn time_range(&self, takes: Duration) -> RangeInclusive<Duration> {
-        let ratios = self.sorted_values(|past| past.ratio);
+    fn time_range(&self, takes: Duration, now: Timestamp) -> RangeInclusive<Duration> {
+        let ratios = self.sorted_values(now, |past| past.ratio);
         let (low, high) = match ratios.as_slice() {
             [_, low, .., high, _] if ratios.len() >= PAST_MIN => (*low, *high),
             _ => (ONE / 2, ONE * 2),
@@ -157,8 +162,12 @@ impl PastPredictions {
         scale_time(takes, low.min(ONE - MARGIN))..=scale_time(takes, high.max(ONE + MARGIN))
     }
 
-    fn sorted_values(&self, part: fn(&JudgedPrediction) -> u64) -> Vec<u64> {
-        let mut parts: Vec<u64> = self.past.iter().map(part).collect();
+    fn sorted_values(&self, now: Timestamp, part: fn(&JudgedPrediction) -> u64) -> Vec<u64> {
+        let recent = self
+            .past
+            .iter()
+            .filter(|past| time_between(past.ended_at, now) < PAST_AGE_MAX);
+        let mut parts: Vec<u64> = recent.map(part).collect();
         parts.sort_unstable();
         parts
     }
@@ -200,7 +209,7 @@ mod tests {
         let mut past = PastPredictions::default();
         for (run, real) in real.iter().enumerate() {
             let run = RunId::from_u128(run as u128);
-            let prediction = past.predict(ContinuationTime::At(at(0)), seconds(100));
+            let prediction = past.predict(ContinuationTime::At(at(0)), seconds(100), at(0));
             past.remember(run, &prediction, at(0));
             past.judge_ended_run(run, at(*real));
         }
@@ -210,7 +219,7 @@ mod tests {
     #[test]
     fn the_range_is_that_of_the_past_without_its_extremes() {
         let range = |real: &[i64]| {
-            let found = past(real).predict(ContinuationTime::At(at(0)), seconds(10));
+            let found = past(real).predict(ContinuationTime::At(at(0)), seconds(10), at(0));
             assert_eq!(found.expected, at(10));
             (found.earliest, found.latest.unwrap())
         };
@@ -226,14 +235,14 @@ mod tests {
             earliest: at(5),
             expected: at(60),
         };
-        let prediction = past(&[]).predict(start, seconds(10));
+        let prediction = past(&[]).predict(start, seconds(10), at(0));
         assert_eq!(
             prediction,
             Prediction {
                 expected: at(70),
                 earliest: at(10),
                 latest: None,
-                takes: seconds(10),
+                takes_at_most: seconds(20),
             }
         );
         let mut past = past(&[]);
@@ -247,10 +256,10 @@ mod tests {
 
     #[test]
     fn the_error_is_the_median_of_the_last_twenty() {
-        assert_eq!(past(&[]).median_prediction_error(), None);
+        assert_eq!(past(&[]).median_prediction_error(at(0)), None);
         let error = |real: &[i64]| {
             past(real)
-                .median_prediction_error()
+                .median_prediction_error(at(0))
                 .map(|one| (one.predictions, one.median_percent))
         };
         assert_eq!(
@@ -263,16 +272,35 @@ mod tests {
     }
 
     #[test]
+    fn the_errors_of_an_incident_do_not_outlive_it_for_long() {
+        let ended_at = 400;
+        let mut past = past(&[ended_at; 20]);
+        for (second, percent, latest) in [(0, Some(75), 40), (299, Some(75), 40), (300, None, 20)] {
+            let now = at(ended_at + second);
+            let run = RunId::from_u128(1_000);
+            let calm = past.predict(ContinuationTime::At(now), seconds(1), now);
+            past.remember(run, &calm, now);
+            let end = at(ended_at + second + 1);
+            assert_eq!(past.judge_ended_run(run, end), None, "{second}");
+            let error = past.median_prediction_error(now);
+            let error = error.map(|error| error.median_percent);
+            let range = past.predict(ContinuationTime::At(now), seconds(10), now);
+            let longest = at(ended_at + second + latest);
+            assert_eq!((error, range.latest), (percent, Some(longest)), "{second}");
+        }
+    }
+
+    #[test]
     fn only_the_first_prediction_of_a_run_is_judged_and_only_if_it_waits() {
         let mut past = PastPredictions::default();
         let run = RunId::nil();
         for (made, takes) in [(0, 10), (4, 60)] {
-            let prediction = past.predict(ContinuationTime::At(at(made)), seconds(takes));
+            let prediction = past.predict(ContinuationTime::At(at(made)), seconds(takes), at(made));
             past.remember(run, &prediction, at(made));
         }
         assert_eq!(past.judge_ended_run(run, at(8)), Some(250), "2 s of 8 s");
         assert_eq!(past.judge_ended_run(run, at(8)), None, "once");
-        let soon = past.predict(ContinuationTime::At(at(0)), seconds(1));
+        let soon = past.predict(ContinuationTime::At(at(0)), seconds(1), at(0));
         past.remember(run, &soon, at(0));
         assert_eq!(
             past.judge_ended_run(run, at(4)),
@@ -287,7 +315,7 @@ mod tests {
     #[test]
     fn runs_that_end_elsewhere_are_forgotten_in_time() {
         let mut past = PastPredictions::default();
-        let prediction = past.predict(ContinuationTime::At(at(0)), seconds(100));
+        let prediction = past.predict(ContinuationTime::At(at(0)), seconds(100), at(0));
         for run in 0..=PENDING_MAX {
             past.remember(RunId::from_u128(run as u128), &prediction, at(0));
         }

@@ -45,6 +45,8 @@ words! {
     /// The reason why a run waits.
     WaitReason {
         AuthorityUnavailable = "authority-unavailable",
+        /// The authority asked to be called less often.
+        AuthorityThrottles = "authority-throttles",
         HealthCheckDown = "health-check-down",
         AccessPointOffline = "access-point-offline",
     }

@@ -27,6 +27,7 @@ pub enum StepResult {
     },
     /// No call was made, because calls of this operation are blocked now. The step is tried at `until`.
     Deferred {
+        reason: WaitReason,
         error: String,
         until: Timestamp,
     },
@@ -65,7 +66,8 @@ impl StepResult {
 pub struct StepRecord {
     pub step: Step,
     pub attempt: u32,
-    /// `None` while a call with an effect is in flight, and if the process crashed during the call.
+    /// `None` while a call with an effect is in flight. If the process crashed during the call, `interrupted` from the
+    /// time at which the run goes on.
     pub outcome: Option<String>,
     pub started_at: Timestamp,
     pub duration_ms: Option<i64>,
@@ -139,10 +141,10 @@ impl Run {
                 self.progress.failing_since.get_or_insert(now);
                 self.enter_waiting(*reason, *until);
             }
-            StepResult::Deferred { until, .. } => {
+            StepResult::Deferred { reason, until, .. } => {
                 let attempt = &mut self.progress.attempt;
                 *attempt = attempt.saturating_sub(1);
-                self.enter_waiting(WaitReason::AuthorityUnavailable, *until);
+                self.enter_waiting(*reason, *until);
             }
             StepResult::Pause { .. } => self.phase = RunPhase::Paused,
         }
@@ -251,13 +253,14 @@ mod tests {
         );
         let tried = failed.begin_attempt(Step::IrnCheck, at(1));
         let not_called = StepResult::Deferred {
+            reason: WaitReason::AuthorityThrottles,
             error: "held back".to_owned(),
             until: at(1),
         };
         let held = tried.after_step(Step::IrnCheck, &not_called, at(1));
         assert_eq!(
-            (held.progress.attempt, held.state()),
-            (1, RunState::Waiting)
+            (held.progress.attempt, held.state(), held.wait_reason()),
+            (1, RunState::Waiting, Some(WaitReason::AuthorityThrottles))
         );
         let later = held.begin_attempt(Step::IrnCheck, at(90_000)).after_step(
             Step::IrnCheck,

@@ -100,7 +100,7 @@ impl QueueEnd {
             expected,
             earliest,
             latest,
-            takes,
+            takes_at_most,
         } = self.prediction;
         let end = match latest {
             Some(latest) if moment_text(latest) == moment_text(earliest) => {
@@ -112,9 +112,13 @@ impl QueueEnd {
                 moment_text(latest),
                 moment_text(expected)
             ),
+            // No recent run shows how fast the queue drains.
+            None if self.median_prediction_error.is_none() => {
+                format!("{subject} ends some time after the authority answers again.")
+            }
             None => format!(
                 "{subject} should end within {} after the authority answers again.",
-                duration_text(takes)
+                duration_text(takes_at_most)
             ),
         };
         match self.median_prediction_error {
@@ -299,6 +303,7 @@ impl Run {
     ) -> String {
         let cause = match reason {
             WaitReason::AuthorityUnavailable => self.failure_in_words(failure),
+            WaitReason::AuthorityThrottles => self.throttling_in_words(),
             WaitReason::HealthCheckDown => {
                 "the authority says that its exchange is down".to_owned()
             }
@@ -307,8 +312,13 @@ impl Run {
             }
         };
         let since = self.progress.failing_since.unwrap_or(self.updated_at);
+        let retry = if reason == WaitReason::AuthorityThrottles {
+            ". A retry before the end of the pause that the authority asked for is held back"
+        } else {
+            ", or at once if an operator retries it"
+        };
         format!(
-            "It has waited since {}, because {cause}.{} It is tried again at {}, or at once if an operator retries it.",
+            "It has waited since {}, because {cause}.{} It is tried again at {}{retry}.",
             moment_text(since),
             blame_in_words(failure),
             moment_text(next)
@@ -333,13 +343,16 @@ impl Run {
             UpstreamCause::Credentials => {
                 format!("the authority did not accept our key at {step}")
             }
-            UpstreamCause::Throttled => {
-                format!("the authority asked at {step} to be called less often")
-            }
+            UpstreamCause::Throttled => self.throttling_in_words(),
             UpstreamCause::BadAnswer => {
                 format!("the authority's answer to {step} could not be read")
             }
         }
+    }
+
+    fn throttling_in_words(&self) -> String {
+        let step = self.step_in_words();
+        format!("the authority asked at {step} to be called less often")
     }
 
     fn explain_queue(&self, queue: Option<&QueuePlace>) -> String {
@@ -443,13 +456,25 @@ mod tests {
                 expected: second(70),
                 earliest: second(60),
                 latest,
-                takes: Duration::from_mins(1),
+                takes_at_most: Duration::from_mins(1),
             },
             median_prediction_error: median_percent.map(|median_percent| MedianPredictionError {
                 predictions: 20,
                 median_percent,
             }),
         }
+    }
+
+    #[test]
+    fn in_an_outage_a_time_is_given_only_if_recent_runs_show_it() {
+        let measured = queue_end(None, Some(12)).explain("It");
+        let within = "It should end within 60 s after the authority answers again.";
+        assert!(measured.starts_with(within), "{measured}");
+        let unmeasured = queue_end(None, None).explain("It");
+        assert_eq!(
+            unmeasured,
+            "It ends some time after the authority answers again."
+        );
     }
 
     #[test]
@@ -504,6 +529,7 @@ mod tests {
             (run(), &queued),
             (run(), &alone),
             (unavailable.clone(), &alone),
+            (waiting_run(WaitReason::AuthorityThrottles), &alone),
             (waiting_run(WaitReason::HealthCheckDown), &alone),
             (waiting_run(WaitReason::AccessPointOffline), &alone),
             (unavailable.clone(), &blocked),
@@ -528,9 +554,10 @@ mod tests {
             It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker as number 3 in the queue. It should end between 2027-01-15 08:01:00 UTC and 2027-01-15 08:01:30 UTC, at about 2027-01-15 08:01:10 UTC. The last 20 predictions were off by 12 % (median).
             It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker.
             It has waited since 2027-01-15 08:00:01 UTC, because the step irn-check has not succeeded yet. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
+            It has waited since 2027-01-15 08:00:01 UTC, because the authority asked at the step irn-check to be called less often. It is tried again at 2027-01-15 08:01:00 UTC. A retry before the end of the pause that the authority asked for is held back.
             It has waited since 2027-01-15 08:00:01 UTC, because the authority says that its exchange is down. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
             It has waited since 2027-01-15 08:00:01 UTC, because the access point of a party of this invoice is offline. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
-            The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is probed again at 2027-01-15 08:01:05 UTC, and the run goes on after the first answer; then it is number 3 in the queue. It should end within 60 s after the authority answers again.
+            The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is probed again at 2027-01-15 08:01:05 UTC, and the run goes on after the first answer; then it is number 3 in the queue. It ends some time after the authority answers again.
             The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is being probed now, and the run goes on after the first answer.
             The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The next call probes the authority, and the run goes on after the first answer.
             An operator stopped the calls of the step irn-check at 2027-01-15 08:00:02 UTC. The run goes on when the breaker is reset.

@@ -113,7 +113,10 @@ async fn fetch_reference_list(
         .fetch_resource_list(list)
         .await
         .map_err(fetch_error)?;
-    Ok(ApiResponse::ok("Resources retrieved successfully", items))
+    Ok(ApiResponse::with_data_text(
+        "Resources retrieved successfully",
+        &items.text,
+    ))
 }
 
 fn unknown_list_error(name: &str) -> ApiError {

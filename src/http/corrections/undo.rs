@@ -11,9 +11,10 @@ use crate::actors::taxpayer::commands::CancelUnlessCancelled;
 use crate::domain::access::payer::Payer;
 use crate::domain::correction::plan::CorrectionWish;
 use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
+use crate::domain::import::record::{Import, ImportState};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
-use crate::domain::invoice::lifecycle::Transition;
+use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{SettableStatus, UniqueNoType, WorkflowStatus, words};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
@@ -22,14 +23,14 @@ use crate::http::corrections::wish::make_correction_command;
 use crate::http::extract::path_ids;
 use crate::http::invoice_page::{PAGE_INVOICES, reserve_page_memory};
 use crate::http::limits::AnswerHolder;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::Store;
-use crate::store::invoices::corrections;
 use crate::store::invoices::list::{
     InvoiceFilter, InvoiceList, InvoiceSort, PageBounds, PageFields, PageStart,
 };
-use crate::store::invoices::running_imports;
+use crate::store::invoices::{corrections, imports};
 
 /// The maximum number of invoices that one call undoes. A repeated call continues with the others.
 const UNDONE_INVOICES_MAX: usize = 1_000;
@@ -38,6 +39,8 @@ const TRIED_INVOICES_MAX: usize = 10_000;
 /// The maximum number of invoices that one call undoes concurrently.
 const CONCURRENT_UNDOS_MAX: usize = 16;
 const REMARK: &str = "The batch was undone";
+const SUBMISSION_UNDER_WAY: &str =
+    "It is being submitted. Undo the batch again when the authority has signed or rejected it.";
 
 words! {
     /// The way in which an invoice is undone: by a credit note, by a cancellation, or not at all, because its state
@@ -120,7 +123,7 @@ pub(crate) async fn undo_batch_invoices(
     batch_no: &str,
     is_preview: bool,
 ) -> Result<Undo, ApiError> {
-    check_import_ended(&state.store, taxpayer, batch_no).await?;
+    let import = find_ended_import(&state.store, taxpayer, batch_no).await?;
     let _memory = reserve_page_memory(state, AnswerHolder::for_taxpayer(taxpayer, payer)).await?;
     let list = InvoiceList {
         taxpayer,
@@ -136,9 +139,9 @@ pub(crate) async fn undo_batch_invoices(
     } else {
         list.count(&state.store).await?
     };
-    if total == 0 {
+    if total == 0 && import.is_none() {
         // The invoices of a large imported file have a batch number, but no record of the batch. So the record is
-        // required only if there are no invoices: an unknown batch is "not found".
+        // required only if there are no invoices and no import: an unknown batch is "not found".
         path_ids::find_batch(state, taxpayer, batch_no).await?;
     }
     let mut undo = Undo::default();
@@ -183,21 +186,24 @@ pub(crate) async fn undo_batch_invoices(
     }
 }
 
-/// Fails while an import still adds invoices to the batch, because those would be left out.
-async fn check_import_ended(
+/// Returns the import of the batch; `None` if the batch was not imported from a large file. Fails while the import still
+/// adds invoices to the batch, because those would be left out.
+async fn find_ended_import(
     store: &Store,
     taxpayer: TaxpayerId,
     batch_no: &str,
-) -> Result<(), ApiError> {
-    let running = running_imports::find_by_batch(store, taxpayer, batch_no).await?;
-    running.map_or(Ok(()), |import| {
-        Err(Refusal::BatchBeingImported {
-            done: import.counts.total(),
-            documents: import.documents,
-            import_no: import.import_no,
+) -> Result<Option<Import>, ApiError> {
+    match imports::find_owned_by_batch(store, taxpayer, batch_no).await? {
+        Some(import) if import.state() == ImportState::Running => {
+            Err(Refusal::BatchBeingImported {
+                done: import.counts.total(),
+                documents: import.documents,
+                import_no: import.import_no,
+            }
+            .into())
         }
-        .into())
-    })
+        import => Ok(import),
+    }
 }
 
 /// True if the correction credits the whole invoice, now or later, and no other invoice replaces it.
@@ -265,10 +271,22 @@ async fn undo_invoice(
             if invoice.authority.signed && has_credit_started(state, taxpayer, &invoice).await? {
                 return Ok(None);
             }
-            item.message = Some(error.message.to_string());
+            item.message = Some(kept_reason(invoice.status, &error));
         }
     }
     Ok(Some(item))
+}
+
+/// Returns the reason why an invoice of this status is kept. One that is locked although it has got no further than the
+/// checks of the authority is being submitted: what the refusal advises, another document, would not undo it.
+fn kept_reason(status: WorkflowStatus, error: &ApiError) -> String {
+    let is_being_submitted =
+        error.code == ErrorCode::InvoiceLocked && status.stage() <= Some(Stage::Validated);
+    if is_being_submitted {
+        SUBMISSION_UNDER_WAY.to_owned()
+    } else {
+        error.message.to_string()
+    }
 }
 
 /// True if another call has started to credit the whole invoice since this call read it.
@@ -355,6 +373,30 @@ mod tests {
         };
         let sums = plan.sums_by_currency();
         assert_eq!(sums.get("NGN"), Some(&Amount::from(30)));
+    }
+
+    #[test]
+    fn an_invoice_that_is_being_submitted_can_be_undone_later() {
+        for (status, is_being_submitted) in [
+            (WorkflowStatus::Approved, true),
+            (WorkflowStatus::Validated, true),
+            (WorkflowStatus::Submitted, false),
+            (WorkflowStatus::Reported, false),
+        ] {
+            let error = ApiError::from(Refusal::InvoiceLocked(status));
+            let reason = kept_reason(status, &error);
+            assert_eq!(
+                reason == SUBMISSION_UNDER_WAY,
+                is_being_submitted,
+                "{status}"
+            );
+        }
+        let status = WorkflowStatus::Paid;
+        let other = ApiError::from(Refusal::InvalidTransition {
+            from: status,
+            to: "be given another status",
+        });
+        assert_eq!(kept_reason(status, &other), &*other.message);
     }
 
     #[test]

@@ -33,9 +33,6 @@ pub(crate) struct Path {
     pub(crate) methods: Vec<Method>,
     /// The methods of each documented handler, and its documentation.
     pub(super) docs: Vec<(Vec<Method>, Doc)>,
-    /// The number of leading path segments that make up the path of the nearest page above this form. GET of the form
-    /// redirects to that page. `None` if the path has a page itself, has no form, or has no page above it.
-    pub(crate) page_above_segments: Option<usize>,
     /// The methods of each handler, and the least operator role that the handler requires; `None` if it requires none.
     roles: Vec<(Vec<Method>, Option<OperatorRole>)>,
 }
@@ -52,7 +49,6 @@ pub(crate) fn path(pattern: &'static str) -> Path {
         policy,
         methods: Vec::new(),
         docs: Vec::new(),
-        page_above_segments: None,
         roles: Vec::new(),
     }
 }

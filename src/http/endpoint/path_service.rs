@@ -10,6 +10,7 @@ use actix_web::middleware::{Compat, Compress, Condition, from_fn};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
 use crate::http::endpoint::api_path::{Doc, Path};
+use crate::http::idempotency::ResultPage;
 use crate::http::known_paths::KnownPaths;
 use crate::http::listener::Listener;
 use crate::http::middleware::encodings::ignore_unknown_encodings;
@@ -28,16 +29,16 @@ impl HttpServiceFactory for Path {
             policy,
             methods,
             docs,
-            page_above_segments,
             ..
         } = self;
         let handled_methods: Rc<[Method]> = methods.clone().into();
         let answer_other_methods = web::to(move |request: HttpRequest| {
             let is_read = [Method::GET, Method::HEAD].contains(request.method());
-            let page_segments = page_above_segments.filter(|_| is_read);
-            ready(match page_segments {
-                Some(segments) => Ok(redirect_to(first_segments(request.path(), segments))),
-                None => Err(ApiError::method_not_allowed(methods.clone())),
+            ready(match policy.result_page {
+                page @ ResultPage::Above { segments: Some(_) } if is_read => {
+                    Ok(redirect_to(page.page_path(request.path())))
+                }
+                _ => Err(ApiError::method_not_allowed(methods.clone())),
             })
         });
         let apply_policy = from_fn(move |request: ServiceRequest, next| {
@@ -87,12 +88,6 @@ fn query_rules(docs: &[Doc]) -> QueryRules {
     }
 }
 
-/// Returns the first `count` segments of a path. The empty text before the first slash counts as a segment.
-fn first_segments(path: &str, count: usize) -> &str {
-    let end = path.match_indices('/').nth(count - 1);
-    end.map_or(path, |(end, _)| &path[..end])
-}
-
 fn redirect_to(path: &str) -> HttpResponse {
     HttpResponse::SeeOther()
         .insert_header((LOCATION, path))
@@ -113,16 +108,4 @@ pub(crate) async fn answer_unknown_path(
         None => ApiError::route_not_found(),
     }))
     .await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_segments_of_a_path_end_before_a_slash() {
-        for (segments, expected) in [(4, "/a/5%2F/keys"), (3, "/a/5%2F"), (9, "/a/5%2F/keys/7/x")] {
-            assert_eq!(first_segments("/a/5%2F/keys/7/x", segments), expected);
-        }
-    }
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use actix_web::http::Method;
 
 use crate::http::endpoint::api_path::Path;
+use crate::http::idempotency::ResultPage;
 use crate::http::middleware::policy::ServedPages;
 
 /// Returns the endpoints in the order in which a request is matched against them.
@@ -22,8 +23,8 @@ fn precedence(path: &Path) -> Vec<bool> {
         .collect()
 }
 
-/// Makes GET of a form redirect to the nearest page above the form, so that a reload after a fault, or a bookmark,
-/// shows the page with the form.
+/// Makes the nearest page above a form the page with its result. GET of the form redirects to it, too, so that a reload
+/// after a fault, or a bookmark, shows the page with the form.
 pub(crate) fn redirect_forms_to_pages(mut paths: Vec<Path>) -> Vec<Path> {
     let pages: HashSet<_> = paths
         .iter()
@@ -33,9 +34,11 @@ pub(crate) fn redirect_forms_to_pages(mut paths: Vec<Path>) -> Vec<Path> {
     for path in &mut paths {
         if path.policy.pages == ServedPages::WithForm && !path.methods.contains(&Method::GET) {
             let segments = pattern_segments(path.pattern);
-            path.page_above_segments = (2..segments.len())
-                .rev()
-                .find(|count| pages.contains(&segments[..*count]));
+            path.policy.result_page = ResultPage::Above {
+                segments: (2..segments.len())
+                    .rev()
+                    .find(|count| pages.contains(&segments[..*count])),
+            };
         }
     }
     paths
@@ -63,11 +66,25 @@ mod tests {
             page("/a/{id}/keys"),
             form("/a/{key}/keys/{key}/revoke"),
             form("/a/{id}/approve"),
+            form("/a/{id}/approve/undo"),
             form("/b"),
             page("/a/{id}/keys/new").form(async || ""),
         ]);
-        let page_segments: Vec<_> = paths.iter().map(|path| path.page_above_segments).collect();
-        assert_eq!(page_segments, [None, None, Some(4), Some(3), None, None]);
+        let result_pages: Vec<_> = paths.iter().map(|path| path.policy.result_page).collect();
+        let above = |segments| ResultPage::Above { segments };
+        let own = ResultPage::Own;
+        assert_eq!(
+            result_pages,
+            [
+                own,
+                own,
+                above(Some(4)),
+                above(Some(3)),
+                above(Some(3)),
+                above(None),
+                own
+            ]
+        );
     }
 
     #[test]

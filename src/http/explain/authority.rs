@@ -64,19 +64,24 @@ const SENTENCE_PATTERNS: &[SentencePattern] = &[
 /// Returns the error for a document that the authority refused. `reason` is the sentence of the authority.
 pub(crate) fn refusal_error(reason: &str, document: &Value) -> ApiError {
     let explanations = explain(reason, document);
-    // A reason may begin with the authority's path of a field. Such a path is not capitalized.
-    let starts_with_path = reason
-        .split(' ')
-        .next()
-        .is_some_and(|first| first.contains('.'));
-    let message = if starts_with_path {
-        reason.to_owned()
-    } else {
-        capitalize(reason)
-    };
-    let error =
-        ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(to_faults(&explanations));
+    let error = ApiError::new(ErrorCode::AuthorityRejected, refusal_message(reason));
+    let error = error.with_faults(to_faults(&explanations));
     error.with_details(to_details(&explanations))
+}
+
+/// Returns the words of the authority as they came. A sentence of this service gets a capital letter, as its other
+/// messages have one.
+fn refusal_message(reason: &str) -> String {
+    if is_own_sentence(reason) {
+        capitalize(reason)
+    } else {
+        reason.to_owned()
+    }
+}
+
+/// True for the refusal that comes from this service and not from the authority.
+fn is_own_sentence(reason: &str) -> bool {
+    reason.eq_ignore_ascii_case(NO_CUSTOMER_MESSAGE)
 }
 
 /// Explains why a run was refused, as the response to a caller who waits for the run does. Returns nothing for a run
@@ -183,8 +188,7 @@ fn explain_whole_text(reason: &str, document: &Value) -> Explanation {
         .iter()
         .find(|pattern| lower.starts_with(pattern.start) && sentence.ends_with(pattern.end));
     let path = pattern.and_then(|pattern| pattern.path);
-    // The refusal `NO_CUSTOMER_MESSAGE` comes from this service, not from the authority.
-    let is_ours = reason.eq_ignore_ascii_case(NO_CUSTOMER_MESSAGE);
+    let is_ours = is_own_sentence(reason);
     Explanation {
         path: path.map(str::to_owned),
         rule: pattern.map_or(UNTRANSLATED_RULE, |pattern| pattern.rule),
@@ -192,7 +196,7 @@ fn explain_whole_text(reason: &str, document: &Value) -> Explanation {
         actual: path.map_or(Value::Null, |path| {
             received_value::displayable_value(document, path)
         }),
-        message: capitalize(reason),
+        message: refusal_message(reason),
         source: if is_ours {
             EINVOICE_SOURCE
         } else {
@@ -367,6 +371,8 @@ mod tests {
                 "{reason}"
             );
             assert_eq!(all[0].authority_message.as_deref(), Some(reason.trim()));
+            assert_eq!(all[0].message, reason.trim());
+            assert_eq!(&*refusal_error(reason, &document).message, reason);
         }
         let odd = explain("invoicerequest.invoice.irn is odd", &document);
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Rows as CSV (RFC 4180): UTF-8, lines end with CR and LF. A spreadsheet computes a text that begins like a formula,
-//! so such a text gets an apostrophe before it. Numbers are left as they are.
+//! Rows as CSV (RFC 4180): UTF-8, lines end with CR and LF. A spreadsheet computes a text that looks like a formula, so
+//! such a text gets an apostrophe before the formula. Numbers are left as they are.
 
 use std::borrow::Cow;
 
@@ -53,11 +53,23 @@ mod tests {
     #[test]
     fn every_text_comes_back_from_each_kind_of_table() {
         let texts = [
-            "=1+1", "+234 800", "-5", "@SUM(A1)", "'", "'s", "'-5", "''=1", "''x", "a,\"b\"",
+            "=1+1",
+            "+234 800",
+            "-5",
+            "@SUM(A1)",
+            "'",
+            "'s",
+            "'-5",
+            "''=1",
+            "''x",
+            "a,\"b\"",
             "Tom's",
+            ";=1+1",
+            "a; -1;'@x",
+            "\u{ff1d}1",
         ];
         let cells: Vec<_> = texts.map(|text| Cell::Text(text.into())).to_vec();
-        let header = ["a"; 11];
+        let header = ["a"; 14];
         let mut text = Vec::new();
         append_header(&mut text, &header).unwrap();
         append_rows(&mut text, [cells.clone()]).unwrap();

@@ -45,7 +45,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> AccountSettingsChange {
 }
 
 /// Reads a setting. Null removes the setting, and an absent field leaves it unchanged.
-fn read_setting_change<T>(
+pub(crate) fn read_setting_change<T>(
     reader: &mut Reader<'_>,
     name: &str,
     read: impl FnOnce(&mut Reader<'_>) -> Option<T>,

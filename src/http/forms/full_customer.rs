@@ -1,9 +1,8 @@
 //! Reads the customer of Create Invoice (Full) (spec.md, `accounting_customer_party`).
 
 use crate::domain::kernel::codes::Category;
-use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::{Address, CustomerDetails};
-use crate::http::forms::customer::DESCRIPTION_CHARS_MIN;
+use crate::http::forms::customer::{DESCRIPTION_CHARS_MIN, read_telephone};
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
@@ -11,8 +10,6 @@ const TIN_CHARS_MAX: usize = 50;
 const DESCRIPTION_CHARS_MAX: usize = 500;
 const CITY_CHARS_MAX: usize = 100;
 const POSTAL_ZONE_CHARS_MAX: usize = 50;
-/// The allowed length of a telephone number, in characters: digits, blanks, dashes, brackets and the leading `+`.
-const PHONE_CHARS: std::ops::RangeInclusive<usize> = 6..=20;
 
 /// Reads a customer. A business or a government body needs a tax number and a description.
 pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
@@ -26,11 +23,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Optio
     let business_description = reader
         .required_if(is_business, "business_description")
         .long_text(DESCRIPTION_CHARS_MIN, DESCRIPTION_CHARS_MAX);
-    let format = "6 to 20 digits, spaces, dashes and brackets, with or without a leading +";
-    let rule = FieldRule::must_be("telephone", format);
-    let telephone = reader
-        .optional("telephone")
-        .fitting_text(rule, is_telephone);
+    let telephone = read_telephone(reader);
     let address = reader.required("postal_address").object(read_address);
     Some(CustomerDetails {
         no: no?,
@@ -55,13 +48,4 @@ fn read_address(reader: &mut Reader<'_>) -> Option<Address> {
         postal_code: postal_code?,
         country: country?,
     })
-}
-
-fn is_telephone(text: &str) -> bool {
-    let number = text.strip_prefix('+').unwrap_or(text);
-    PHONE_CHARS.contains(&text.chars().count())
-        && number
-            .chars()
-            .all(|letter| letter.is_ascii_digit() || " -()".contains(letter))
-        && number.contains(|letter: char| letter.is_ascii_digit())
 }

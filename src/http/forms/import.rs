@@ -9,7 +9,7 @@ use crate::domain::import::record::{ImportedDocument, ImportedFile};
 use crate::domain::import::source::{ImportForm, SourceDocument, SourceFile};
 use crate::domain::import::stated_sums::{ComputedSums, SUM_RULE};
 use crate::domain::import::ubl_parties::ImportAccount;
-use crate::domain::import::{ubl_document, warnings};
+use crate::domain::import::{product_codes, ubl_document, warnings};
 use crate::domain::invoice::Draft;
 use crate::domain::invoice::batch::{BatchCandidate, ITEM_FAULTS_MAX};
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -69,6 +69,7 @@ fn read_document(
             .extend(context.profile.complete_body(form, body, context.catalog));
     }
     ubl_document::fill_from_account(&mut document, form, context.account);
+    product_codes::restore_product_codes(&mut document, context.catalog);
     let body = document.body.take().unwrap_or_default();
     let form_result = if document.faults.is_empty() || !body.is_empty() {
         read_body(&body, context)
@@ -87,6 +88,7 @@ fn read_document(
         .stated
         .map(|stated| stated.with_tax)
         .or_else(|| stated_amount(form, &body));
+    let payable = draft.as_ref().ok().map(Draft::payable_in_totals);
     let warnings = warnings::merge(document.warnings);
     let candidate = BatchCandidate {
         invoice_no: batch::invoice_no(&body),
@@ -97,6 +99,7 @@ fn read_document(
         customer,
         currency,
         amount: amount.map(|amount| amount.round_half_up(digits)),
+        payable,
         places: document.places,
         warnings,
         rows: document.rows,

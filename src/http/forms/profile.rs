@@ -1,8 +1,8 @@
-//! Update of a taxpayer's business profile and settings. Absent fields stay unchanged. If both are sent,
-//! `business_email` wins over `email`.
+//! Update of a taxpayer's business profile and settings. Absent fields stay unchanged; null removes a value that may be
+//! missing. If both are sent, `business_email` wins over `email`.
 
 use crate::domain::party::ProfileChange;
-use crate::http::forms::account_settings;
+use crate::http::forms::account_settings::{self, read_setting_change};
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::taxpayer::NATURE_CHARS_MAX;
@@ -20,10 +20,14 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ProfileChange> {
         country: reader.optional("country").country_text(TEXT_CHARS_MAX),
         email: business_email.or(email),
         name: reader.optional("name").text(TEXT_CHARS_MAX),
-        phone: reader.optional("phone").text(TEXT_CHARS_MAX),
-        nature_of_business: reader
-            .optional("nature_of_business")
-            .long_text(0, NATURE_CHARS_MAX),
+        phone: read_setting_change(reader, "phone", |reader| {
+            reader.optional("phone").text(TEXT_CHARS_MAX)
+        }),
+        nature_of_business: read_setting_change(reader, "nature_of_business", |reader| {
+            reader
+                .optional("nature_of_business")
+                .long_text(0, NATURE_CHARS_MAX)
+        }),
         address: reader.optional("address").long_text(0, TEXT_CHARS_MAX),
         settings: account_settings::read(reader),
     })
@@ -34,6 +38,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::domain::party::settings::SettingChange;
     use crate::http::forms::testing::{
         broken_rules, check_refused, check_texts, read as read_with, texts,
     };
@@ -57,6 +62,26 @@ mod tests {
             ("/email", "email", texts(&["plain"])),
         ];
         check_refused(&body, &cases, read);
+    }
+
+    #[test]
+    fn null_removes_a_value_that_may_be_missing() {
+        for (sent, expected) in [
+            (
+                json!({ "phone": "+234" }),
+                SettingChange::Set("+234".to_owned()),
+            ),
+            (json!({ "phone": null }), SettingChange::Unset),
+            (json!({ "phone": " " }), SettingChange::Keep),
+            (json!({}), SettingChange::Keep),
+        ] {
+            let change = read_with(sent.clone(), read).unwrap().value;
+            assert_eq!(change.phone, expected, "{sent}");
+        }
+        let sent = json!({ "nature_of_business": null, "city": null });
+        let change = read_with(sent, read).unwrap().value;
+        assert_eq!(change.nature_of_business, SettingChange::Unset);
+        assert_eq!(change.city, None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use secrecy::SecretString;
 use crate::domain::access::password::is_common;
 use crate::domain::invoice::irn::is_service_id;
 use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::party::BusinessLocation;
 use crate::domain::party::look_alike;
 use crate::domain::party::normal_form;
 use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
@@ -31,6 +32,8 @@ pub(crate) struct NewTaxpayer {
     pub(crate) service_id: String,
     pub(crate) business_id: String,
     pub(crate) address: String,
+    /// Create Taxpayer does not ask for the location, but the pages of integrators do.
+    pub(crate) place: BusinessLocation,
     pub(crate) contact: ContactPerson,
 }
 
@@ -86,8 +89,20 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
         service_id: service_id?,
         business_id: business_id?,
         address: address?,
+        place: BusinessLocation::default(),
         contact: contact?,
     })
+}
+
+/// Reads the fields of Create Taxpayer and the location, so that the profile of the new account is complete.
+pub(crate) fn read_with_location(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
+    let place = BusinessLocation {
+        city: reader.optional("city").text(TEXT_CHARS_MAX),
+        state: reader.optional("state").text(TEXT_CHARS_MAX),
+        country: reader.optional("country").country_text(TEXT_CHARS_MAX),
+    };
+    let new = read(reader)?;
+    Some(NewTaxpayer { place, ..new })
 }
 
 fn read_contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {

@@ -52,8 +52,8 @@ const ANSWER_CHECKS_MAX: u32 = 10;
 pub(crate) enum ResultPage {
     /// The form's own path, which also shows a page.
     Own,
-    /// The nearest page above the form's path.
-    Above,
+    /// The page above the form's path: that path's first `segments` segments. `None` if no page is above it.
+    Above { segments: Option<usize> },
 }
 
 struct SentForm {
@@ -65,6 +65,25 @@ struct SentForm {
 enum FormStatus {
     First,
     Repeated(HttpResponse),
+}
+
+impl ResultPage {
+    /// Returns the path of the page that shows the result of a form with this path.
+    pub(crate) fn page_path(self, form_path: &str) -> &str {
+        match self {
+            Self::Own => form_path,
+            Self::Above {
+                segments: Some(count),
+            } => first_segments(form_path, count),
+            Self::Above { segments: None } => "/",
+        }
+    }
+}
+
+/// Returns the first `count` segments of a path. The empty text before the first slash counts as a segment.
+fn first_segments(path: &str, count: usize) -> &str {
+    let end = path.match_indices('/').nth(count - 1);
+    end.map_or(path, |(end, _)| &path[..end])
 }
 
 /// Returns a random token for one form of one rendered page.
@@ -132,24 +151,8 @@ fn read_sent_form(
     let body = form::peek_form(request)?;
     let claim =
         make_claim(state, session, request.path(), &body).ok_or_else(token_missing_error)?;
-    let page = match result_page {
-        ResultPage::Own => request.path().to_owned(),
-        ResultPage::Above => parent_page_path(request),
-    };
+    let page = result_page.page_path(request.path()).to_owned();
     Ok(SentForm { claim, page })
-}
-
-/// Returns the nearest existing path above the path of the form.
-fn parent_page_path(request: &HttpRequest) -> String {
-    let own_path = request.path();
-    let mut parent_paths = own_path
-        .match_indices('/')
-        .rev()
-        .map(|(end, _)| &own_path[..end]);
-    parent_paths
-        .find(|path| request.resource_map().has_resource(path))
-        .unwrap_or("/")
-        .to_owned()
 }
 
 /// Makes the claim of a form; `None` if the form does not have exactly one token.
@@ -283,4 +286,24 @@ async fn store_done_form(
 /// something.
 fn is_without_effect(status: StatusCode) -> bool {
     !status.is_server_error() || status == StatusCode::SERVICE_UNAVAILABLE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_of_a_form_is_on_the_page_above_it_or_on_its_own() {
+        let above = |segments| ResultPage::Above { segments };
+        let form = "/a/5%2F/keys/7/x";
+        for (page, expected) in [
+            (above(Some(4)), "/a/5%2F/keys"),
+            (above(Some(3)), "/a/5%2F"),
+            (above(Some(9)), form),
+            (above(None), "/"),
+            (ResultPage::Own, form),
+        ] {
+            assert_eq!(page.page_path(form), expected, "{page:?}");
+        }
+    }
 }

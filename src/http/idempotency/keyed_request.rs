@@ -8,6 +8,7 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
@@ -15,6 +16,8 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, web};
+use database::StoreError;
+use tokio::time::sleep;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::handle::{OnceClaim, Render, TaxpayerError, TaxpayerHandle};
@@ -35,6 +38,10 @@ use crate::store::accounts::key_leases;
 use crate::store::idempotency::{self, KeyEntry, StoredKey};
 
 const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// The number of times that a response is stored if the database fails, and the pause between two tries. The caller
+/// waits meanwhile.
+const STORE_TRIES_MAX: u32 = 3;
+const STORE_RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// The result of looking up the idempotency key of a request.
 enum KeyStatus {
@@ -172,8 +179,8 @@ fn render_refusal(request: &HttpRequest, error: &ApiError) -> HttpResponse {
     render::render_failure(error, &prefs)
 }
 
-/// Stores a response for its key. If it cannot be stored, this is only logged: a repeated request is then executed
-/// again and has the same result.
+/// Stores a response for its key. If it cannot be stored, this is only logged, because the request was carried out. A
+/// repeated request is then executed again.
 async fn store_response(
     state: &ApiState,
     claim: IdempotencyClaim,
@@ -186,12 +193,32 @@ async fn store_response(
         command_id: None,
         answer: Some(answer.clone()),
     };
-    if let Err(error) =
-        idempotency::store_key_without_command(&state.store, entry, state.now()).await
-    {
+    let stored = retry_store(async || {
+        idempotency::store_key_without_command(&state.store, entry.clone(), state.now()).await
+    });
+    if let Err(error) = stored.await {
         tracing::warn!(%error, "an answer could not be kept for its idempotency key");
     }
     Ok(rebuild_response(answer))
+}
+
+/// Calls `store_once` again if the database failed, or if it is not known whether the commit happened: the request may
+/// have sent a call to the authority, which must not be sent once more. A key that is stored already stays as it is.
+async fn retry_store(
+    store_once: impl AsyncFn() -> Result<bool, StoreError>,
+) -> Result<bool, StoreError> {
+    for _ in 1..STORE_TRIES_MAX {
+        match store_once().await {
+            Err(
+                StoreError::Unavailable(_)
+                | StoreError::Unsettled
+                | StoreError::NotCommitted
+                | StoreError::Locked,
+            ) => sleep(STORE_RETRY_DELAY).await,
+            result => return result,
+        }
+    }
+    store_once().await
 }
 
 impl NeedsRole for IdempotentRequest {}
@@ -343,9 +370,30 @@ fn is_final_refusal(error: &ApiError) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::domain::kernel::codes::WorkflowStatus;
     use crate::domain::kernel::refusal::Refusal;
+
+    #[actix_rt::test]
+    async fn an_answer_is_stored_again_after_a_failure_of_the_database() {
+        for (errors, calls_expected, is_stored) in [
+            (vec![], 1, true),
+            (vec![StoreError::Unsettled], 2, true),
+            (vec![StoreError::Unsettled, StoreError::Locked], 3, true),
+            (vec![StoreError::Unsettled; 3], 3, false),
+            (vec![StoreError::Stale], 1, false),
+        ] {
+            let calls = Cell::new(0_usize);
+            let stored = retry_store(async || {
+                let call = calls.replace(calls.get() + 1);
+                errors.get(call).cloned().map_or(Ok(true), Err)
+            });
+            assert_eq!(stored.await.is_ok(), is_stored, "{errors:?}");
+            assert_eq!(calls.get(), calls_expected, "{errors:?}");
+        }
+    }
 
     #[test]
     fn a_refusal_that_asks_to_send_the_request_again_is_not_kept() {
@@ -368,6 +416,7 @@ mod tests {
             ),
             (Refusal::ImportEnded, true),
             (Refusal::InvoiceChanged, false),
+            (Refusal::CustomerChanged, false),
             (Refusal::InvoiceLocked(WorkflowStatus::Submitted), true),
             (Refusal::IrnContentChanged, true),
             (Refusal::WebhookDisabled, true),

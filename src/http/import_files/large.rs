@@ -64,7 +64,11 @@ impl PieceReader {
     }
 
     fn to_command(&self, piece: &Piece) -> Result<ImportInvoices, Fault> {
-        let PieceParseOptions { format, profile } = &self.parse_options;
+        let PieceParseOptions {
+            format,
+            profile,
+            replaces_cancelled,
+        } = &self.parse_options;
         let source = piece.read(*format, &profile.columns)?;
         let catalog = self.catalog.get();
         let context = ImportContext {
@@ -76,7 +80,11 @@ impl PieceReader {
         };
         let (candidates, mut file) = import::read(source, self.import_no.clone(), &context);
         file.documents_before = self.documents_before;
-        Ok(ImportInvoices { candidates, file })
+        Ok(ImportInvoices {
+            candidates,
+            file,
+            replaces_cancelled: *replaces_cancelled,
+        })
     }
 }
 

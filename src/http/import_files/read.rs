@@ -76,7 +76,7 @@ pub(crate) async fn read(
         digest,
     } = sent_file;
     let profile = import_profiles::owned_by(state.store.reader(), id).await?;
-    let import_no = import_number(&file_digest(&digest, format, request.form, &profile));
+    let import_no = import_number(&file_digest(&digest, format, request, &profile));
     if !request.is_preview
         && let Some(import) = imports::find_owned_by_number(&state.store, id, &import_no).await?
         && import.state() != ImportState::Stopped
@@ -95,7 +95,11 @@ pub(crate) async fn read(
                 text,
                 import_no,
                 form: request.form,
-                parse_options: PieceParseOptions { format, profile },
+                parse_options: PieceParseOptions {
+                    format,
+                    profile,
+                    replaces_cancelled: request.replaces_cancelled,
+                },
                 taxpayer,
                 _turn: turn,
             })));
@@ -104,6 +108,7 @@ pub(crate) async fn read(
     let task = ImportTask {
         format,
         form: request.form,
+        replaces_cancelled: request.replaces_cancelled,
         profile,
         import_no,
         account: ImportAccount::from(&taxpayer),
@@ -228,6 +233,7 @@ fn to_sized_file(
 struct ImportTask {
     format: FileFormat,
     form: ImportForm,
+    replaces_cancelled: bool,
     profile: ImportProfile,
     import_no: String,
     account: ImportAccount,
@@ -256,7 +262,11 @@ impl ImportTask {
             catalog: &self.catalog,
         };
         let (candidates, file) = import::read(source, self.import_no, &context);
-        Ok(ImportInvoices { candidates, file })
+        Ok(ImportInvoices {
+            candidates,
+            file,
+            replaces_cancelled: self.replaces_cancelled,
+        })
     }
 
     /// Reads the documents of the file.
@@ -304,16 +314,23 @@ fn estimate_memory_bytes(format: FileFormat, file: &[u8]) -> Result<usize, Fault
     })
 }
 
-/// Returns the digest of everything that decides the outcome of an import: the file, its format, the form and the
-/// profile.
+/// Returns the digest of everything that decides the outcome of an import: the file, its format, the options of the
+/// request and the profile.
 fn file_digest(
     file: &str,
     format: FileFormat,
-    form: ImportForm,
+    request: &FileRequest,
     profile: &ImportProfile,
 ) -> String {
+    let form = request.form;
     let profile = document_digest(&serde_json::to_value(profile).unwrap_or_default());
-    hex::encode(Sha256::digest(format!("{format} {form} {profile} {file}")))
+    let option = if request.replaces_cancelled {
+        " replace_cancelled"
+    } else {
+        ""
+    };
+    let text = format!("{format} {form} {profile} {file}{option}");
+    hex::encode(Sha256::digest(text))
 }
 
 #[cfg(test)]

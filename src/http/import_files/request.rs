@@ -37,6 +37,8 @@ pub(crate) struct FileRequest {
     location: FileLocation,
     pub(super) form: ImportForm,
     pub(crate) is_preview: bool,
+    /// True if the invoices of the file replace cancelled ones that have their numbers.
+    pub(super) replaces_cancelled: bool,
 }
 
 /// Says where in the body the file is: the whole body, or one field of a form.
@@ -67,6 +69,7 @@ impl FileRequest {
             location: find_file_location(request.headers())?,
             form: form.unwrap_or(ImportForm::Standard),
             is_preview: query.flag("preview")?,
+            replaces_cancelled: query.flag("replace_cancelled")?,
         })
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use authority_client::{BreakerState, BreakerView, CallOutcome, Operation};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::actors::call_failure::upstream_cause;
 use crate::actors::kinds;
@@ -16,11 +16,14 @@ use crate::domain::incident::{
 };
 use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::replica::{RefusedKey, Replica};
-use crate::http::incidents::log::lock;
+use crate::http::incidents::log::{IncidentLog, lock};
 use crate::http::incidents::samples::{AnsweredCalls, CounterSample};
+use crate::http::metrics::database_counts::DatabaseCounts;
 use crate::http::metrics::process::ProcessStats;
 use crate::http::state::ApiState;
 
+/// The kind of the lanes of runs.
+const RUN: &str = "run";
 /// The time span, up to now, whose calls show the current state of the authority.
 const RECENT_CALLS_SPAN: SignedDuration = SignedDuration::from_secs(10);
 /// The time span over which the breakers count failures.
@@ -60,19 +63,65 @@ pub(super) fn take_sample(state: &ApiState) {
         receivers_unreachable: state.delivery.durations.receivers_unreachable.get(),
         slow_read_waits: state.store.metrics().read_waits.slow.get(),
     };
-    lock(&state.incidents.samples).add(state.now(), &sample);
+    add_sample(state, &sample);
     if state.health.database_fault().is_some() {
         state.incidents.record_database_fault(state.now());
     }
-    if let Some(counts) = state.database_counts.last_counts() {
-        let untaken = counts.work.untaken.iter().find(|(kind, _)| *kind == "run");
-        let length = untaken.map_or(0, |(_, group)| group.count);
-        lock(&state.incidents.queue_lengths).record(counts.counted_at, length);
-        let mut held_lanes = lock(&state.incidents.last_held_lanes);
-        for lanes in &counts.lanes {
-            held_lanes.record(counts.counted_at, lanes.kind.as_str(), lanes.leased);
-        }
+    if !requested_pauses(state).is_empty() {
+        state.incidents.record_pause(state.now());
     }
+    if let Some(counts) = state.database_counts.last_counts() {
+        let has_held_runs = has_held_runs(&state.authority.breakers());
+        record_waiting_work(&state.incidents, &counts, has_held_runs);
+    }
+}
+
+/// Adds a sample, and records the operations at which the authority is slow.
+fn add_sample(state: &ApiState, sample: &CounterSample) {
+    let now = state.now();
+    let mut samples = lock(&state.incidents.samples);
+    let latest = samples.growth_until(sample);
+    samples.add(now, sample);
+    let recent = samples.growth_within(RECENT_CALLS_SPAN);
+    drop(samples);
+    lock(&state.incidents.slow_operations).record(now, &call_facts(&latest), &call_facts(&recent));
+}
+
+/// Records the queue of runs, and the kinds of lanes that replicas hold. While runs are held, none is taken and the
+/// queue grows for a known reason. So its growth, and the time in which nothing is taken, count from the end of the
+/// hold.
+fn record_waiting_work(log: &IncidentLog, counts: &DatabaseCounts, has_held_runs: bool) {
+    let mut queue_lengths = lock(&log.queue_lengths);
+    if has_held_runs {
+        queue_lengths.clear();
+    } else {
+        let untaken = counts.work.untaken.iter().find(|(kind, _)| *kind == RUN);
+        let length = untaken.map_or(0, |(_, group)| group.count);
+        queue_lengths.record(counts.counted_at, length);
+    }
+    drop(queue_lengths);
+    let mut held_lanes = lock(&log.last_held_lanes);
+    for lanes in &counts.lanes {
+        let kind = lanes.kind.as_str();
+        let are_held = lanes.leased > 0 || has_held_runs && kind == RUN;
+        held_lanes.record(counts.counted_at, kind, are_held);
+    }
+}
+
+/// True if an open breaker holds back runs, even if only those of one integrator.
+fn has_held_runs(breakers: &[BreakerView]) -> bool {
+    breakers
+        .iter()
+        .any(|breaker| breaker.has_callers && is_called_by_runs(breaker.operation))
+}
+
+/// Returns the operations that pause because the authority asked for it, each with the end of its pause.
+fn requested_pauses(state: &ApiState) -> Vec<(&'static str, Timestamp)> {
+    let limits = state.authority.call_limits();
+    let pauses = limits
+        .iter()
+        .filter_map(|limit| Some((limit.operation.name(), limit.held_until?)));
+    pauses.collect()
 }
 
 pub(super) fn gather_situation(state: &ApiState) -> Situation {
@@ -94,6 +143,7 @@ pub(super) fn gather_situation(state: &ApiState) -> Situation {
         now: state.now(),
         database: DatabaseFacts {
             fault: state.health.database_fault(),
+            fault_at: state.incidents.database_fault_at(),
             slow_read_waits: growth(connection_wait_span(state)).slow_read_waits,
         },
         authority: AuthorityFacts {
@@ -162,15 +212,16 @@ fn authority_facts(state: &ApiState, recent: &CounterSample) -> AuthorityFacts {
         refused_keys: refused_keys(state, own_key),
         last_causes,
         throttled_calls: recent.throttled_calls,
+        pauses: requested_pauses(state),
+        paused_at: state.incidents.paused_at(),
         calls: call_facts(recent),
+        slow_operations: lock(&state.incidents.slow_operations).list(),
         answered_at: breakers
             .iter()
             .filter_map(|breaker| breaker.answered_at)
             .max(),
         tripped_operations: tripped.collect(),
-        has_held_runs: breakers
-            .iter()
-            .any(|breaker| breaker.has_callers && is_called_by_runs(breaker.operation)),
+        has_held_runs: has_held_runs(&breakers),
         next_probe_at: open.filter_map(|breaker| breaker.next_probe_at).min(),
         limited_operations: operations_at_lowered_limit(state),
         ..AuthorityFacts::default()
@@ -311,6 +362,61 @@ fn lowest_memory_limit(root: &Path, membership: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::incident::{CountAndOldest, WorkFacts};
+    use crate::store::lanes::LaneKind;
+    use crate::store::lanes::views::LaneCount;
+
+    /// Returns counts of this second with so many due runs, of which no replica holds any.
+    fn counts_of_due_runs(second: i64, due: u64) -> DatabaseCounts {
+        let group = CountAndOldest {
+            count: due,
+            since: None,
+        };
+        DatabaseCounts {
+            counted_at: Timestamp::from_second(second).unwrap(),
+            runs: Vec::new(),
+            lanes: vec![LaneCount {
+                kind: LaneKind::Run,
+                due: i64::try_from(due).unwrap(),
+                leased: 0,
+                held_back: 0,
+            }],
+            due_runs: Vec::new(),
+            deliveries_pending: 0,
+            deliveries_dead: 0,
+            endpoints: Vec::new(),
+            work: WorkFacts {
+                untaken: vec![(RUN, group)],
+                ..WorkFacts::default()
+            },
+            verifications: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_queue_grows_and_is_not_taken_only_from_the_end_of_a_hold() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let log = IncidentLog::default();
+        // The runs are held from second 60 to second 480. Each look: the second, the known minutes of the queue, and
+        // the second since which no run is taken.
+        let looks = [
+            (55, 1, 0),
+            (60, 0, 60),
+            (475, 0, 475),
+            (480, 1, 475),
+            (600, 3, 475),
+        ];
+        for second in (0..=600).step_by(5) {
+            let counts = counts_of_due_runs(second, u64::try_from(second).unwrap());
+            record_waiting_work(&log, &counts, (60..480).contains(&second));
+            for (_, minutes, since) in looks.iter().filter(|look| look.0 == second) {
+                let lengths = lock(&log.queue_lengths).lengths_by_minute();
+                assert_eq!(lengths.len(), *minutes, "at {second} s: {lengths:?}");
+                let untaken_since = lock(&log.last_held_lanes).last_held_or_due(RUN, at(0));
+                assert_eq!(untaken_since, at(*since), "at {second} s");
+            }
+        }
+    }
 
     #[test]
     fn the_memory_limit_is_the_lowest_of_the_process_s_groups() {

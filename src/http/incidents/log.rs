@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use authority_client::Operation;
 use jiff::Timestamp;
 
-use crate::domain::incident::{Finding, INCIDENTS, Incident, Situation};
+use crate::domain::incident::{Finding, INCIDENTS, Incident, Situation, SlowOperations};
 use crate::domain::replica::RefusedKey;
 use crate::http::incidents::samples::{CounterSamples, LastHeldLanes, QueueLengths};
 
@@ -41,7 +41,10 @@ pub struct IncidentLog {
     refused_key: Mutex<Option<RefusedKey>>,
     /// The time at which the database last had a fault; `None` if it had none since the process started.
     database_fault_at: Mutex<Option<Timestamp>>,
+    /// The time at which an operation last paused because the authority asked for it; `None` if none ever did.
+    paused_at: Mutex<Option<Timestamp>>,
     pub(crate) samples: Mutex<CounterSamples>,
+    pub(crate) slow_operations: Mutex<SlowOperations>,
     pub(crate) queue_lengths: Mutex<QueueLengths>,
     pub(crate) last_held_lanes: Mutex<LastHeldLanes>,
     /// The highest concurrency limit that each operation has had.
@@ -66,7 +69,7 @@ impl IncidentLog {
             for mut finding in (kind.find)(situation) {
                 // The facts may have been counted a while ago, so the end that they name may have passed meanwhile.
                 finding.until = finding.until.filter(|at| *at > situation.now);
-                let key = if finding.may_change_cause {
+                let key = if kind.may_change_cause() {
                     (kind.name, String::new())
                 } else {
                     (kind.name, finding.cause.clone())
@@ -117,6 +120,15 @@ impl IncidentLog {
     /// Returns the time at which the database last had a fault.
     pub(crate) fn database_fault_at(&self) -> Option<Timestamp> {
         *lock(&self.database_fault_at)
+    }
+
+    /// Records that an operation pauses because the authority asked for it.
+    pub(crate) fn record_pause(&self, now: Timestamp) {
+        *lock(&self.paused_at) = Some(now);
+    }
+
+    pub(crate) fn paused_at(&self) -> Option<Timestamp> {
+        *lock(&self.paused_at)
     }
 
     /// Records the current concurrency limit of an operation. Returns the highest limit so far.

@@ -50,6 +50,10 @@ impl QueueLengths {
         self.0.push_back((at, length));
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Returns the length at each full minute before the last recorded one, the oldest first. Minutes before the first
     /// recorded length are absent.
     pub(crate) fn lengths_by_minute(&self) -> Vec<u64> {
@@ -72,11 +76,11 @@ impl QueueLengths {
 pub(crate) struct LastHeldLanes(HashMap<&'static str, Timestamp>);
 
 impl LastHeldLanes {
-    /// Records how many lanes of a kind replicas held at a time.
-    pub(crate) fn record(&mut self, at: Timestamp, kind: &'static str, held: i64) {
+    /// Records if replicas held lanes of a kind at a time.
+    pub(crate) fn record(&mut self, at: Timestamp, kind: &'static str, are_held: bool) {
         let last = self.0.entry(kind).or_insert(at);
         // If the clock was set back, a recorded time of the future is replaced by the present one.
-        *last = if held > 0 { at } else { at.min(*last) };
+        *last = if are_held { at } else { at.min(*last) };
     }
 
     /// Returns the time since which no replica has taken a waiting lane of this kind: the later of `due`, when the
@@ -139,6 +143,14 @@ impl CounterSamples {
             *taken_at <= at && at.duration_since(*taken_at) <= SAMPLE_AGE_MAX
         });
         self.0.push_back((at, *sample));
+    }
+
+    /// Returns how much the counters have grown from the last sample to this one.
+    pub(crate) fn growth_until(&self, sample: &CounterSample) -> CounterSample {
+        let last = self.0.back();
+        last.map_or_else(CounterSample::default, |(_, last)| {
+            sample.growth_since(last)
+        })
     }
 
     /// Returns how much the counters grew within the `span` before the last sample. If no sample is that old, returns
@@ -216,20 +228,20 @@ mod tests {
             due,
             "nothing is recorded"
         );
-        // The second of a record, the number of lanes that are held then, and the expected result.
-        for (second, count, since) in [
-            (130, 0, 130),
-            (135, 0, 130),
-            (140, 1, 140),
-            (145, 0, 140),
-            (400, 16, 400),
-            (90, 0, 100),
+        // The second of a record, if lanes are held then, and the expected result.
+        for (second, are_held, since) in [
+            (130, false, 130),
+            (135, false, 130),
+            (140, true, 140),
+            (145, false, 140),
+            (400, true, 400),
+            (90, false, 100),
         ] {
-            held.record(at(second), "run", count);
+            held.record(at(second), "run", are_held);
             assert_eq!(
                 held.last_held_or_due("run", due),
                 at(since),
-                "{count} held at {second}"
+                "held at {second}: {are_held}"
             );
         }
         assert_eq!(held.last_held_or_due("endpoint", due), due);
@@ -239,7 +251,8 @@ mod tests {
     fn growth_is_counted_within_the_span_and_old_samples_are_dropped() {
         let mut samples = CounterSamples::default();
         assert_eq!(samples.growth_within(SAMPLE_AGE_MAX).panics, 0);
-        for (second, panics) in [(0, 5), (60, 7), (120, 8)] {
+        for (second, panics, growth) in [(0, 5, 0), (60, 7, 2), (120, 8, 1)] {
+            assert_eq!(samples.growth_until(&sample(panics)).panics, growth);
             samples.add(at(second), &sample(panics));
         }
         let within = |samples: &CounterSamples, minutes| {

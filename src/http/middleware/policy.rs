@@ -101,7 +101,7 @@ impl RoutePolicy {
             body_kind: BodyKind::Json,
             repeat: FormRepeat::Once,
             form: FormContent::Fields,
-            result_page: ResultPage::Above,
+            result_page: ResultPage::Above { segments: None },
             pages: ServedPages::None,
         }
     }

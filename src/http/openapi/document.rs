@@ -25,9 +25,6 @@ pub(crate) struct Tag {
     pub(crate) operations: Vec<Operation>,
 }
 
-/// Gives request handlers the text of the API document. The text is built at the first request for it.
-pub(crate) struct ApiDocument(pub(crate) fn() -> &'static str);
-
 /// Returns the API document as JSON text.
 pub(crate) fn text(tags: Vec<Tag>, example_message: fn(EventKind) -> Value) -> String {
     let document = build_document(tags, webhooks::webhooks(example_message));

@@ -5,6 +5,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | the whole document | `document` |
+//! | the document as it is sent: plain, compressed, and its tag | `served_document` |
 //! | what an endpoint says about its operation: parameters, body, answers, failures | `operation_doc` |
 //! | one operation of the document, with its path, methods and keys | `operation` |
 //! | parameters of paths and query strings | `parameter` |
@@ -34,6 +35,7 @@ mod parameter;
 mod recorded_examples;
 mod response_headers;
 pub(crate) mod schema;
+pub(crate) mod served_document;
 #[cfg(test)]
 mod tests;
 mod trying;

@@ -54,7 +54,7 @@ fn named_type(name: &str) -> ObjectBuilder {
         "month" => text.pattern(Some("^[0-9]{4}-[0-9]{2}$")),
         "taxpayer_id" | "integrator_id" => integer().minimum(Some(1)),
         "overdue" | "refund_due" | "without_cancelled" | "preview" | "for_you" | "grade"
-        | "calculate" => ObjectBuilder::new().schema_type(Type::Boolean),
+        | "calculate" | "replace_cancelled" => ObjectBuilder::new().schema_type(Type::Boolean),
         _ => text,
     }
 }

@@ -122,7 +122,7 @@ pub(super) struct HeaderFacts<'d> {
 impl HeaderFacts<'_> {
     /// True if the response has an entity tag, so that a caller who already has the current response gets 304.
     pub(super) fn has_entity_tag(self) -> bool {
-        self.is_keyed && self.is_read
+        self.is_read && (self.is_keyed || self.path == "/openapi.json")
     }
 
     /// True if the call counts against the rate limit.

@@ -54,6 +54,17 @@ impl ApiResponse {
         Self::with_status(StatusCode::OK, message, data)
     }
 
+    /// Returns a success whose `data` is this JSON text, with its spelling of numbers and its order of keys.
+    pub(crate) fn with_data_text(message: &str, data: &str) -> Self {
+        let message = Value::from(message);
+        let body = format!(r#"{{"success":true,"message":{message},"data":{data}}}"#);
+        Self(
+            HttpResponse::Ok()
+                .content_type(ContentType::json())
+                .body(body),
+        )
+    }
+
     /// Returns a success whose body is made while it is sent. An error ends the response early.
     pub(crate) fn from_stream(
         parts: impl Stream<Item = Result<Bytes, ApiError>> + 'static,
@@ -245,6 +256,14 @@ mod tests {
             .map(|value| value.to_str().unwrap())
             .collect();
         assert_eq!(warnings, ["unknown field: caf???x: y", "second"]);
+    }
+
+    #[test]
+    fn a_text_of_data_is_sent_as_it_is() {
+        let answer = ApiResponse::with_data_text("Say \"hi\"", r#"[{"b":1e3,"a":2.50}]"#);
+        let bytes = answer.0.into_body().try_into_bytes().unwrap();
+        let expected = r#"{"success":true,"message":"Say \"hi\"","data":[{"b":1e3,"a":2.50}]}"#;
+        assert_eq!(bytes, expected);
     }
 
     #[test]

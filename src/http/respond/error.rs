@@ -260,7 +260,9 @@ impl From<Refusal> for ApiError {
             Refusal::ImportNotFound => (ErrorCode::ImportNotFound, Faults::default()),
             Refusal::CommandNotFound => (ErrorCode::CommandNotFound, Faults::default()),
             Refusal::DeliveryNotFound => (ErrorCode::DeliveryNotFound, Faults::default()),
-            Refusal::InvoiceChanged => (ErrorCode::PreconditionFailed, Faults::default()),
+            Refusal::InvoiceChanged | Refusal::CustomerChanged => {
+                (ErrorCode::PreconditionFailed, Faults::default())
+            }
             Refusal::IrnContentChanged => (ErrorCode::IrnContentChanged, Faults::default()),
             Refusal::WebhookNotConfigured => (ErrorCode::WebhookNotConfigured, Faults::default()),
             Refusal::NotAddressedToCaller => (ErrorCode::NotAddressedToCaller, Faults::default()),
@@ -476,7 +478,12 @@ mod tests {
             status: 400,
             message: "tin is unknown".into(),
         };
-        assert_eq!(status_and_code(refused), (422, "AUTHORITY_REJECTED"));
+        let refused = ApiError::from(refused);
+        assert_eq!(&*refused.message, "tin is unknown");
+        assert_eq!(
+            (refused.status.as_u16(), refused.code.as_str()),
+            (422, "AUTHORITY_REJECTED")
+        );
         let timed_out = AuthorityFailure::Unknown {
             reason: Cause::TimedOut {
                 after: Duration::from_secs(30),

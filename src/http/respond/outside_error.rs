@@ -15,7 +15,10 @@ impl From<AuthorityFailure> for ApiError {
     fn from(failure: AuthorityFailure) -> Self {
         let message = capitalize(&failure.to_string());
         match &failure {
-            AuthorityFailure::Refused { .. } => Self::new(ErrorCode::AuthorityRejected, message),
+            // The words of the authority are passed on as they came.
+            AuthorityFailure::Refused { message, .. } => {
+                Self::new(ErrorCode::AuthorityRejected, message.clone())
+            }
             AuthorityFailure::NotFound { .. } => Self::invoice_not_found(),
             AuthorityFailure::Paused => {
                 paused_service_error(ErrorCode::AuthorityUnavailable, message)

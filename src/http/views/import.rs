@@ -10,6 +10,7 @@ use crate::domain::import::record::{
     Import, ImportFault, ImportItem, ImportOutcome, ImportState, Question, RefusalCause,
 };
 use crate::domain::import::source::ImportForm;
+use crate::domain::import::totals::CurrencyTotal;
 use crate::domain::invoice::batch::Duplicate;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
@@ -35,10 +36,19 @@ pub(crate) struct ImportView<'a> {
     duplicates: usize,
     /// The number of duplicates whose contents differ from those of the existing invoice, which stays as it is.
     duplicates_different: usize,
+    /// The number of duplicates whose existing invoice is cancelled. It stays so, unless an import with
+    /// `replace_cancelled=true` replaces it.
+    duplicates_cancelled: usize,
+    /// The number of created invoices that replaced a cancelled one. They are counted in `created`, too.
+    replaced: usize,
     failed: usize,
     /// The number of documents that lack only values which the import profile can supply.
     unanswered: usize,
-    /// All documents or, if the file has more than 1,000 invoices, the first 1,000 that were refused.
+    /// The invoices that were created, by currency; in a preview, those that would be created. Empty for an import of an
+    /// older version.
+    totals: Vec<TotalView<'a>>,
+    /// All documents or, if the file has more than 1,000 invoices, the first 1,000 that were refused. The preview of
+    /// such a file has its first 20 invoices, too.
     items: Vec<ItemView<'a>>,
     /// The rules that documents break. The rule that most documents break comes first.
     causes: Vec<CauseView<'a>>,
@@ -63,8 +73,27 @@ struct ItemView<'a> {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate: Option<Duplicate>,
+    /// True for a duplicate whose existing invoice is cancelled, and for a created invoice that replaced a cancelled one.
+    existing_cancelled: bool,
+    /// In a preview, the name of the customer in the file, or else its number; else null, and null for an invoice with
+    /// errors.
+    customer: Option<&'a str>,
+    /// In a preview, the currency of an invoice without errors; else null.
+    currency: Option<&'a str>,
+    /// In a preview, the amount to pay, below zero for a credit note; else null, and null for an invoice with errors.
+    payable: Option<Amount>,
     warnings: &'a [String],
     errors: Vec<FaultView<'a>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ImportTotal)]
+struct TotalView<'a> {
+    currency: &'a str,
+    /// The number of invoices and credit notes in this currency.
+    invoices: usize,
+    /// The sum of the payable amounts. Credit notes count below zero.
+    payable: Amount,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -115,8 +144,11 @@ impl<'a> From<&'a Import> for ImportView<'a> {
             created: counts.created,
             duplicates: counts.duplicates,
             duplicates_different: counts.different,
+            duplicates_cancelled: counts.cancelled,
+            replaced: counts.replaced,
             failed: counts.failed,
             unanswered: counts.unanswered,
+            totals: import.totals.by_currency().map(TotalView::from).collect(),
             items: import.items.iter().map(ItemView::from).collect(),
             causes: import.causes.iter().map(CauseView::from).collect(),
             questions: import.questions.iter().map(QuestionView::from).collect(),
@@ -127,6 +159,7 @@ impl<'a> From<&'a Import> for ImportView<'a> {
 
 impl<'a> From<&'a ImportItem> for ItemView<'a> {
     fn from(item: &'a ImportItem) -> Self {
+        let contents = item.contents.as_ref();
         Self {
             index: item.index,
             source: &item.source,
@@ -135,8 +168,22 @@ impl<'a> From<&'a ImportItem> for ItemView<'a> {
             id: item.id,
             irn: item.irn.as_deref(),
             duplicate: item.duplicate,
+            existing_cancelled: item.existing_cancelled,
+            customer: contents.and_then(|contents| contents.customer.as_deref()),
+            currency: contents.map(|contents| contents.currency.as_str()),
+            payable: contents.map(|contents| contents.payable),
             warnings: &item.warnings,
             errors: item.errors.iter().map(FaultView::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a CurrencyTotal> for TotalView<'a> {
+    fn from(total: &'a CurrencyTotal) -> Self {
+        Self {
+            currency: &total.currency,
+            invoices: total.invoices,
+            payable: total.payable,
         }
     }
 }

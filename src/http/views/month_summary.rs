@@ -1,4 +1,5 @@
-//! The summary of a month: sums by currency, kind of document and status, and the series of the invoice numbers.
+//! The summary of a month: sums by currency, kind of document and status, the VAT of the sales by tax category and rate,
+//! and the series of the invoice numbers.
 
 use jiff::civil::Date;
 use serde::Serialize;
@@ -6,6 +7,7 @@ use utoipa::ToSchema;
 
 use crate::domain::invoice::month_summary::{AmountSums, MonthSummary, SumKey};
 use crate::domain::invoice::number_series::{Gap, SeriesSummary};
+use crate::domain::invoice::vat_return::{CurrencyVat, TaxedSum};
 use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
@@ -23,6 +25,9 @@ pub(crate) struct MonthSummaryView {
     /// The number of documents of all kinds.
     count: u64,
     sums: Vec<SumView>,
+    /// The sales as a VAT return asks for them: invoices less credit notes, by currency. Rejected documents, and drafts
+    /// and cancelled documents that are not signed, do not count.
+    vat_return: Vec<VatReturnView>,
     numbers: NumbersView,
 }
 
@@ -39,6 +44,41 @@ struct SumView {
     vat: Amount,
     /// The sum of the amounts with tax.
     gross: Amount,
+}
+
+/// The sales in one currency.
+#[derive(Debug, Serialize, ToSchema)]
+struct VatReturnView {
+    currency: String,
+    /// The figure to declare: the documents that the authority has signed.
+    signed: TaxedSumView,
+    /// The approved documents that the authority has not signed yet. Do not declare them.
+    unsigned: TaxedSumView,
+    /// The number of documents that were signed over another payable than is stored here. Their stored amounts count:
+    /// check them.
+    signed_otherwise: u64,
+    /// The same sums by tax category and percent.
+    rates: Vec<VatRateView>,
+}
+
+/// The sales with one tax category and percent.
+#[derive(Debug, Serialize, ToSchema)]
+struct VatRateView {
+    /// The code of the tax category. Null for the rates beyond the first 500, which have one sum.
+    category: Option<String>,
+    percent: Option<Amount>,
+    /// The part of the documents that the authority has signed.
+    signed: TaxedSumView,
+    /// The part of the approved documents that the authority has not signed yet.
+    unsigned: TaxedSumView,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct TaxedSumView {
+    /// The sum of the amounts on which the tax was computed.
+    net: Amount,
+    /// The sum of the tax.
+    vat: Amount,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -77,6 +117,7 @@ struct GapView {
 impl MonthSummaryView {
     pub(crate) fn new(month: Date, summary: &MonthSummary, catalog: &Catalog) -> Self {
         let sums = summary.sums.iter();
+        let vat = summary.vat.iter();
         let counts = summary.sums.values().map(|sum| sum.count);
         let numbers = &summary.numbers;
         let series = numbers.summaries(SERIES_SHOWN_MAX, GAPS_SHOWN_MAX);
@@ -85,6 +126,9 @@ impl MonthSummaryView {
             count: counts.sum(),
             sums: sums
                 .map(|(key, sum)| SumView::new(key, *sum, catalog))
+                .collect(),
+            vat_return: vat
+                .map(|(currency, vat)| VatReturnView::new(currency, vat, catalog))
                 .collect(),
             numbers: NumbersView {
                 series_left_out: numbers.series_count().saturating_sub(series.len()),
@@ -106,6 +150,35 @@ impl SumView {
             net: sum.net.with_digits(digits),
             vat: sum.tax.with_digits(digits),
             gross: sum.gross.with_digits(digits),
+        }
+    }
+}
+
+impl VatReturnView {
+    fn new(currency: &str, vat: &CurrencyVat, catalog: &Catalog) -> Self {
+        let digits = catalog.currency_digits(currency);
+        let sum = |sum: TaxedSum| TaxedSumView::from(sum.with_digits(digits));
+        let rates = vat.rates.iter().map(|(rate, sums)| VatRateView {
+            category: rate.category.clone(),
+            percent: rate.percent,
+            signed: sum(sums.signed),
+            unsigned: sum(sums.unsigned),
+        });
+        Self {
+            currency: currency.to_owned(),
+            signed: sum(vat.total.signed),
+            unsigned: sum(vat.total.unsigned),
+            signed_otherwise: vat.signed_otherwise,
+            rates: rates.collect(),
+        }
+    }
+}
+
+impl From<TaxedSum> for TaxedSumView {
+    fn from(sum: TaxedSum) -> Self {
+        Self {
+            net: sum.net,
+            vat: sum.tax,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Invitations: one-time links with which a person chooses a password. Creating a link leaves the current password
 //! valid, so that a link that is lost, or created by mistake, locks nobody out. Using a link ends the current password,
-//! all sessions and the link itself. A link also ends when whoever made it loses the right to make links.
+//! all sessions and the link itself. A link also ends when whoever made it loses the right to make links, or gets a new
+//! password.
 
 use database::column::RowRef;
 use database::{StoreError, Transaction};
@@ -277,8 +278,9 @@ pub async fn find(
     owners::find_person(store, row.owner()?).await
 }
 
-/// Uses a link: sets the password with this hash, and ends the link and all sessions of the person. `None` if the link
-/// is no longer valid. If two requests use a link at the same time, one of them gets `None`.
+/// Uses a link: sets the password with this hash, and ends the link, all sessions of the person, and the links that the
+/// person made for others. `None` if the link is no longer valid. If two requests use a link at the same time, one of
+/// them gets `None`.
 pub async fn accept(
     store: &Store,
     token: &InvitationToken,
@@ -301,6 +303,7 @@ pub async fn accept(
     {
         return Ok(None);
     }
+    delete_made_by(&tx, owner, now).await?;
     sessions::close_all(&tx, owner).await?;
     audit::append(
         &tx,
@@ -327,9 +330,9 @@ pub(super) async fn delete_owned_by(
     Ok(())
 }
 
-/// Ends the unused links that this person made for others, because the person loses the right to make links: whoever
-/// kept such a link could still choose the password of somebody else with it. The maker of a link stands in the audit
-/// entry that has the same account and time as the link.
+/// Ends the unused links that this person made for others, because the person loses the right to make links, or gets a
+/// new password because somebody else may know the old one: whoever kept such a link could still choose the password of
+/// somebody else with it. The maker of a link stands in the audit entry that has the same account and time as the link.
 pub(super) async fn delete_made_by(
     tx: &Transaction,
     maker: SessionOwner,
@@ -580,6 +583,44 @@ mod tests {
                     now: CHANGE.now,
                 };
                 assert_eq!(add(store, new).await.unwrap(), None, "{end}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_link_ends_when_its_maker_gets_a_new_password() {
+        for test in stores().await {
+            let store = &test.store;
+            let maker = person(&test, "maker").await;
+            let guest = person(&test, "guest").await;
+            let colleague = person(&test, "colleague").await;
+            let other_guest = person(&test, "other").await;
+            let kept = invite_by(&test, colleague.actor(), other_guest, 99).await;
+            for (byte, by) in [
+                (1, Some(maker.actor())),
+                (2, Some(Actor::CommandLine)),
+                (3, None),
+            ] {
+                let made = invite_by(&test, maker.actor(), guest, byte).await;
+                assert!(is_open(&test, &made, CHANGE.now).await);
+                if let Some(by) = by {
+                    let change = PasswordChange {
+                        owner: maker,
+                        hash: "hash",
+                        replaces: None,
+                        by,
+                    };
+                    let changed = people::set_password(store, change, CHANGE.now).await;
+                    assert!(changed.unwrap().is_some(), "{byte}");
+                } else {
+                    let reset = invite(&test, maker, byte + 10).await;
+                    let accepted = accept(store, &reset, "hash", CHANGE.now).await;
+                    assert_eq!(accepted.unwrap(), Some(maker));
+                }
+                assert!(!is_open(&test, &made, CHANGE.now).await, "{byte}");
+                let used = accept(store, &made, "hash", CHANGE.now).await;
+                assert_eq!(used.unwrap(), None, "{byte}");
+                assert!(is_open(&test, &kept, CHANGE.now).await, "{byte}");
             }
         }
     }

@@ -138,9 +138,10 @@ pub struct PasswordChange<'a> {
     pub by: Actor,
 }
 
-/// Gives a person a new password and ends the sessions and the invitation of the person. `None` if the account does not
-/// exist, or if the entered password no longer opens it: whoever lost access while the new password was being hashed
-/// must not regain it.
+/// Gives a person a new password and ends the sessions and the invitation of the person, and the invitations that the
+/// person made for others: somebody who knew the old password may have made them. `None` if the account does not exist,
+/// or if the entered password no longer opens it: whoever lost access while the new password was being hashed must not
+/// regain it.
 pub async fn set_password(
     store: &Store,
     change: PasswordChange<'_>,
@@ -161,6 +162,7 @@ pub async fn set_password(
         return Ok(None);
     }
     invitations::delete_owned_by(&tx, owner).await?;
+    invitations::delete_made_by(&tx, owner, now).await?;
     sessions::close_all(&tx, owner).await?;
     audit::append(
         &tx,

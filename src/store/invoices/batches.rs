@@ -5,11 +5,14 @@ use database::page::Page;
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect};
 
 use crate::domain::invoice::batch::{Batch, ItemOutcome};
+use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
+use crate::store::invoices::invoice_row;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "batches")]
@@ -77,10 +80,12 @@ pub struct BatchSummary {
     pub duplicates: i32,
     pub failed: i32,
     pub created_at: Timestamp,
+    /// True if the batch has created invoices and none of them is left: each is cancelled, or a later import has
+    /// replaced it.
+    pub is_undone: bool,
 }
 
-/// Loads one page of a taxpayer's batches, newest day first, and the number of all of them. They are ordered by the
-/// primary key, because a batch number begins with its day.
+/// Loads one page of a taxpayer's batches, the newest first, and the number of all of them.
 pub async fn summaries_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -98,12 +103,15 @@ pub async fn summaries_owned_by(
     let rows: Vec<(String, i32, i32, i32, i64)> = owned
         .select_only()
         .columns(columns)
+        .order_by_desc(Column::CreatedAt)
         .order_by_desc(Column::BatchNo)
         .offset(page.offset())
         .limit(page.per_page)
         .into_tuple()
         .all(store.reader())
         .await?;
+    let numbers: Vec<_> = rows.iter().map(|row| row.0.as_str()).collect();
+    let undone = find_undone(store, taxpayer, &numbers).await?;
     let summaries = rows
         .into_iter()
         .map(|(batch_no, created, duplicates, failed, at)| {
@@ -113,6 +121,7 @@ pub async fn summaries_owned_by(
             }
             .moment(at)?;
             Ok(BatchSummary {
+                is_undone: undone.contains(&batch_no),
                 batch_no,
                 created,
                 duplicates,
@@ -121,6 +130,31 @@ pub async fn summaries_owned_by(
             })
         });
     Ok((summaries.collect::<Result<_, StoreError>>()?, total))
+}
+
+/// Returns those of these batches of whose invoices none is left. The invoices of a batch are read up to the first one
+/// that is left.
+async fn find_undone(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    numbers: &[&str],
+) -> Result<Vec<String>, StoreError> {
+    let column = |column: invoice_row::Column| Expr::col((invoice_row::Entity, column));
+    let invoices_left = Query::select()
+        .expr(Expr::value(1))
+        .from(invoice_row::Entity)
+        .and_where(column(invoice_row::Column::TaxpayerId).equals((Entity, Column::TaxpayerId)))
+        .and_where(column(invoice_row::Column::BatchNo).equals((Entity, Column::BatchNo)))
+        .and_where(column(invoice_row::Column::Status).ne(WorkflowStatus::Cancelled.as_str()))
+        .to_owned();
+    let undone = Entity::find()
+        .select_only()
+        .column(Column::BatchNo)
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::BatchNo.is_in(numbers.iter().copied()))
+        .filter(Column::Created.gt(0))
+        .filter(Expr::exists(invoices_left).not());
+    Ok(undone.into_tuple().all(store.reader()).await?)
 }
 
 pub async fn find_owned_by_number(

@@ -44,6 +44,9 @@ pub struct PieceParseOptions {
     pub format: FileFormat,
     /// The import profile at the time of the upload.
     pub profile: ImportProfile,
+    /// True if the invoices of the file replace cancelled ones that have their numbers.
+    #[serde(default)]
+    pub replaces_cancelled: bool,
 }
 
 /// A large file to be imported. Its pieces are stored already.
@@ -410,6 +413,7 @@ mod tests {
         let source = PieceParseOptions {
             format: FileFormat::Ndjson,
             profile: ImportProfile::default(),
+            replaces_cancelled: false,
         };
         NewImport {
             import: import(),

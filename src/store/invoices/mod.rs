@@ -264,7 +264,7 @@ pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreEr
 }
 
 /// The columns that `save` updates. The remaining columns never change after the insert.
-const CHANGING_COLUMNS: [Column; 24] = [
+const CHANGING_COLUMNS: [Column; 25] = [
     Column::Category,
     Column::InvoiceType,
     Column::InvoiceDate,
@@ -281,6 +281,7 @@ const CHANGING_COLUMNS: [Column; 24] = [
     Column::Signed,
     Column::BatchNo,
     Column::Extras,
+    Column::ContentDigest,
     Column::UpdatedAt,
     Column::EditedAt,
     Column::CustomerNo,

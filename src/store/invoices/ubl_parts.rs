@@ -43,6 +43,20 @@ pub async fn add(
     Ok(())
 }
 
+/// Removes the parts of an invoice whose contents were replaced.
+pub async fn remove(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    invoice: InvoiceId,
+) -> Result<(), StoreError> {
+    Entity::delete_many()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::InvoiceId.eq(invoice.0))
+        .exec(tx)
+        .await?;
+    Ok(())
+}
+
 /// Loads the parts of an invoice; `None` if it was not imported from UBL or has no such parts.
 pub async fn load_for_invoice(
     store: &Store,

@@ -21,7 +21,8 @@ use crate::store::lanes::claim::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockedStep {
     pub step: &'static str,
-    /// The taxpayers for which the step is blocked; `None` if it is blocked for all.
+    /// The taxpayers for which the step is blocked; `None` if it is blocked for all. If the list is empty, the step is
+    /// blocked for nobody, but the lanes that wait for it are due when it is not listed any more.
     pub taxpayers: Option<Vec<i64>>,
 }
 
@@ -566,6 +567,7 @@ mod tests {
         let all = blocked_for("a", None);
         let one = blocked_for("a", Some(&[1]));
         let both = blocked_for("a", Some(&[1, 2]));
+        let nobody = blocked_for("a", Some(&[]));
         for (before, now, opens) in [
             (&all, vec![], true),
             (&all, vec![all.clone()], false),
@@ -574,6 +576,10 @@ mod tests {
             (&one, vec![both.clone()], false),
             (&both, vec![one.clone()], true),
             (&one, vec![blocked_for("b", None)], true),
+            (&nobody, vec![], true),
+            (&nobody, vec![nobody.clone()], false),
+            (&nobody, vec![one.clone()], false),
+            (&one, vec![nobody.clone()], true),
         ] {
             assert_eq!(
                 before.is_unblocked_for_any_taxpayer(&now),

@@ -13,6 +13,7 @@
 //! | `fair_queue` | fair claims of due lanes, from each taxpayer in turn |
 //! | `leases` | leases of lanes: the holder checks, renews and releases its lease |
 //! | `lock` | locks of lanes, which last until the transaction ends |
+//! | `probe_claim` | claims of one lane for each probe of a blocked step |
 //! | `views` | the state of lanes for pages and metrics: the holder of a lane, and the numbers of lanes that wait |
 //! | `wake` | makes lanes due: because of new work, at the start of a process, or because a step is no longer blocked |
 
@@ -21,6 +22,7 @@ pub mod claim;
 pub mod fair_queue;
 pub mod leases;
 mod lock;
+pub mod probe_claim;
 pub mod views;
 mod wake;
 

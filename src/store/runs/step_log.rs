@@ -3,8 +3,10 @@
 use database::column::{RowRef, json};
 use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
+use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Statement,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    Statement,
 };
 
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
@@ -26,6 +28,11 @@ static LOG: SqlOnce = SqlOnce::new(|dialect| {
         dialect.json_elements("$1", "given")
     )
 });
+
+/// The outcome of an attempt at which no call was made (`StepResult::Deferred`).
+const HELD: &str = "held";
+/// The outcome of an attempt whose process ended before it recorded another one. The call may have had its effect.
+const INTERRUPTED: &str = "interrupted";
 
 /// Stores attempts at steps. An attempt that is stored already gets its outcome.
 pub async fn log_attempts(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), StoreError> {
@@ -108,7 +115,26 @@ pub async fn unfinished_attempt(
         .transpose()
 }
 
-/// Returns why the last call of a run failed; `None` if it did not fail, or if the run made no call.
+/// Gives the attempts of a run that have no outcome the outcome `interrupted`. Call this when no process calls a step of
+/// the run.
+pub async fn end_interrupted(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    run: RunId,
+) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    step_row::Entity::update_many()
+        .col_expr(step_row::Column::Outcome, Expr::value(INTERRUPTED))
+        .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(step_row::Column::RunId.eq(run.to_string()))
+        .filter(step_row::Column::Outcome.is_null())
+        .exec(&tx)
+        .await?;
+    tx.commit().await
+}
+
+/// Returns why the last call of a run failed; `None` if it did not fail, or if the run made no call. Attempts at which
+/// no call was made, because it was held back, are skipped.
 pub async fn last_failure(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -117,6 +143,11 @@ pub async fn last_failure(
     let last = step_row::Entity::find()
         .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
         .filter(step_row::Column::RunId.eq(run.to_string()))
+        .filter(
+            Condition::any()
+                .add(step_row::Column::Outcome.is_null())
+                .add(step_row::Column::Outcome.ne(HELD)),
+        )
         .order_by_desc(step_row::Column::StartedAt)
         .order_by_desc(step_row::Column::Id)
         .one(store.reader())
@@ -193,6 +224,14 @@ mod tests {
             assert_eq!(shown[0].failure, Some(FAILURE));
             let failure = last_failure(&test.store, taxpayer, run).await.unwrap();
             assert_eq!(failure, Some(FAILURE));
+            let mut held = attempt(run, last + 1);
+            held.record.outcome = Some(HELD.to_owned());
+            held.record.failure = None;
+            let tx = test.store.begin().await.unwrap();
+            log_attempts(&tx, &[&held]).await.unwrap();
+            tx.commit().await.unwrap();
+            let failure = last_failure(&test.store, taxpayer, run).await.unwrap();
+            assert_eq!(failure, Some(FAILURE), "no call was made since");
         }
     }
 }

@@ -301,7 +301,7 @@ async fn what_the_authority_refuses_is_a_failed_report(world: &World) {
         .await
         .expect_refusal(500, "REPORT_FAILED");
     assert_eq!(answer.body["retryable"], json!(false));
-    assert_eq!(answer.message(), "Internal server error");
+    assert_eq!(answer.message(), "internal server error");
     let after = taxpayer.reread(&invoice).await;
     assert_eq!(
         (&after["status"], &after["authority_data"]["status"]),

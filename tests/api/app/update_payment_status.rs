@@ -213,7 +213,7 @@ async fn a_refusal_of_the_authority_is_passed_on_in_its_words(world: &World) {
         .set_payment_status(&irn, "PENDING")
         .await
         .expect_refusal(422, "AUTHORITY_REJECTED");
-    assert_eq!(pending.message(), "Payment status cannot be set to PENDING");
+    assert_eq!(pending.message(), "payment status cannot be set to PENDING");
     assert_eq!(
         taxpayer.reread(&invoice).await["payment_status"],
         json!("REJECTED")

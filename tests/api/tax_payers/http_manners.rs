@@ -211,6 +211,39 @@ async fn answers_are_compressed_for_who_can_read_them(world: &World) {
 }
 
 #[on_sqlite]
+async fn the_api_document_is_sent_compressed_and_known_by_its_tag(world: &World) {
+    let anonymous = world.anonymous();
+    let plain = anonymous.get("/openapi.json").await.expect_status(200);
+    assert!(!plain.headers.contains_key(CONTENT_ENCODING));
+    let tag = plain.header("etag");
+    for accepted in ["gzip", "br", "deflate"] {
+        let open = || {
+            let request = anonymous.request("GET", "/openapi.json");
+            request.header(ACCEPT_ENCODING, accepted)
+        };
+        let answer = open().send().await.unwrap();
+        assert_eq!(answer.headers()[CONTENT_ENCODING], accepted);
+        assert_eq!(answer.headers()[VARY], "accept-encoding", "{accepted}");
+        assert_eq!(answer.headers()[ETAG], tag, "{accepted}");
+        let bytes = answer.bytes().await.unwrap();
+        assert!(bytes.len() < plain.text.len() / 4, "{accepted}");
+        if accepted == "gzip" {
+            let mut text = String::new();
+            GzDecoder::new(&bytes[..])
+                .read_to_string(&mut text)
+                .unwrap();
+            assert_eq!(text, plain.text);
+        }
+        for (known, status) in [(tag, 304), ("\"other\"", 200)] {
+            let request = open().header(IF_NONE_MATCH, known);
+            let answer = request.send().await.unwrap();
+            assert_eq!(answer.status(), status, "{accepted} {known}");
+            assert_eq!(answer.headers()[ETAG], tag, "{accepted} {known}");
+        }
+    }
+}
+
+#[on_sqlite]
 async fn who_accepts_no_encoding_gets_the_plain_answer(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = taxpayer.invoice(&invoice()).await;

@@ -758,3 +758,61 @@ async fn a_corrected_file_is_told_that_its_invoices_exist_with_other_contents(wo
         assert_eq!(contents, [None, Some("different"), Some("identical")]);
     }
 }
+
+#[on_sqlite]
+async fn a_product_code_that_a_spreadsheet_made_a_number_is_restored(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let rows = [header_row(), row(&invoice_no(), "2")];
+    let text = "<c t=\"inlineStr\"><is><t>8471.30</t></is></c>";
+    let numbers = sheet(&rows).replace(text, "<c><v>8471.3</v></c>");
+    let made = import(&taxpayer, "", XLSX, workbook(&numbers)).await;
+    let made = made.expect_status(201);
+    let item = &made.data()["items"][0];
+    let warnings = item["warnings"].to_string();
+    assert!(warnings.contains("is read as the code 8471.30"), "{item}");
+    let stored = taxpayer.invoice_with_ledger(item).await;
+    assert_eq!(stored["lines"][0]["product_category"], "8471.30");
+    let file = csv(&[row(&invoice_no(), "2")]).replace("8471.30", "8471.3");
+    let refused = import(&taxpayer, "?preview=true", "text/csv", file).await;
+    let refused = refused.expect_status(200);
+    let error = &refused.data()["items"][0]["errors"][0];
+    assert_eq!(error["rule"], "format", "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("format the column as text"), "{message}");
+}
+
+#[on_sqlite]
+async fn a_preview_tells_the_totals_and_the_amount_of_each_invoice(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let more = with(&invoice(), "invoice_lines.0.quantity", json!(4));
+    let credited = taxpayer.create_invoice(&invoice()).await;
+    let credited = credited.expect_status(201).data()["irn"].clone();
+    let credit = with(&invoice(), "invoice_type_code", json!("380"));
+    let credit = with(&credit, "original_invoice_reference", credited);
+    let credit = with(&credit, "original_invoice_reference_type", json!("IRN"));
+    let dollars = with(&invoice(), "currency", json!("USD"));
+    let bad = without(&invoice(), "due_date");
+    let file = json!([invoice(), more, credit, dollars, bad]).to_string();
+    let totals = json!([
+        { "currency": "NGN", "invoices": 3, "payable": exact("2150.00") },
+        { "currency": "USD", "invoices": 1, "payable": exact("1075.00") },
+    ]);
+    let seen = import(&taxpayer, "?preview=true", "application/json", file.clone()).await;
+    let seen = seen.expect_status(200);
+    assert_eq!(seen.data()["totals"], totals);
+    let items = seen.data()["items"].as_array().unwrap();
+    assert_eq!(items[0]["customer"], "Retail Stores Ltd");
+    let amounts = items.iter().map(|item| item["payable"].clone());
+    let amounts: Vec<_> = amounts.collect();
+    let [one, more, credit, dollars] = ["1075.00", "2150.00", "-1075.00", "1075.00"].map(exact);
+    assert_eq!(amounts, [one, more, credit, dollars, Value::Null]);
+    assert_eq!(items[3]["currency"], "USD");
+    let made = import(&taxpayer, "", "application/json", file).await;
+    let made = made.expect_status(201);
+    assert_eq!(
+        made.data()["totals"],
+        totals,
+        "the import has the totals, too"
+    );
+    assert_eq!(made.data()["items"][0]["payable"], Value::Null);
+}

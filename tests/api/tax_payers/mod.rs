@@ -15,6 +15,7 @@ mod http_manners;
 mod import;
 mod import_again;
 mod import_profile;
+mod import_replaced;
 mod include;
 mod large_import;
 mod list_files;

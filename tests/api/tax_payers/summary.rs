@@ -96,6 +96,11 @@ async fn kinds_and_statuses_are_summed_up_apart(world: &World) {
         line("credit_note", "draft"),
     ];
     assert_eq!(found["sums"], json!(expected), "{found}");
+    let none = json!({ "net": exact("0.00"), "vat": exact("0.00") });
+    let whole = json!({ "net": exact("1000.00"), "vat": exact("75.00") });
+    let rate = json!({ "category": "STANDARD_VAT", "percent": exact("7.5"), "signed": none, "unsigned": whole });
+    let sales = json!([{ "currency": "NGN", "signed": none, "unsigned": whole, "signed_otherwise": 0, "rates": [rate] }]);
+    assert_eq!(found["vat_return"], sales, "{found}");
 }
 
 #[each_database]

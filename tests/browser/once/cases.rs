@@ -114,6 +114,12 @@ pub(super) fn invoice_cases() -> Vec<Case> {
             events_query("invoice.updated"),
         ),
         case(
+            "/dashboard/{taxpayer}/customers/{customer}/edit",
+            "/dashboard/{taxpayer}/customers/{customer}/edit",
+            "address_city=Ibadan",
+            audit_query("customer.update"),
+        ),
+        case(
             "/dashboard/{taxpayer}/batches/{batch_no}/undo",
             "/dashboard/{taxpayer}/batches/{batch_no}/undo",
             "",

@@ -9,6 +9,7 @@ use sea_orm::ConnectionTrait;
 use serde_json::json;
 use testkit::documents::invoice_numbered;
 use testkit::{Backend, each_database, on_postgresql};
+use tokio::time::sleep;
 
 use super::{Expected, SETTINGS};
 use crate::support::database::{connect, server};
@@ -20,6 +21,8 @@ use crate::support::service::MEMORY_BYTES;
 
 /// More memory than any process has.
 const PLENTY: u64 = 1 << 42;
+/// The health check writes every three seconds.
+const CHECKED_TWICE_WITHIN: Duration = Duration::from_secs(8);
 /// An actor that gave up may start again after a minute.
 const RESTARTED_WITHIN: Duration = Duration::from_secs(100);
 
@@ -44,16 +47,40 @@ async fn operators_see_what_the_process_knows_while_the_database_is_silent(backe
     watch.is_gone("database-silent").await;
 }
 
+/// Makes the database refuse each write of the health check with the code of a standby.
+const REFUSE_WRITES: &str = "\
+CREATE FUNCTION refuse_write() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+RAISE EXCEPTION 'cannot execute INSERT in a read-only transaction' USING ERRCODE = '25006'; END $$; \
+CREATE TRIGGER refuse_write BEFORE INSERT OR UPDATE ON counters \
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_write()";
+const ACCEPT_WRITES: &str = "DROP FUNCTION refuse_write CASCADE";
+
 #[on_postgresql]
 async fn a_standby_is_told_as_a_database_that_takes_no_write(backend: Backend) {
     let deployment = Deployment::with(backend, &SETTINGS).await;
     let watch = deployment.watch().await;
-    let postgres = deployment.postgres.as_ref().unwrap();
-    postgres.set_read_only(true).await;
+    let database = DatabaseQueries::open(&deployment).await;
+    database.execute(REFUSE_WRITES).await;
     let standby = Expected::new("database-silent", "it is read-only").caused_by("read-only");
     watch.appears(standby).await;
-    postgres.set_read_only(false).await;
+    database.execute(ACCEPT_WRITES).await;
     watch.is_gone("database-silent").await;
+}
+
+/// The service writes although the sessions of others only read, so nothing is told.
+#[on_postgresql]
+async fn a_database_that_is_read_only_by_default_takes_writes_and_nothing_is_told(
+    backend: Backend,
+) {
+    let deployment = Deployment::with(backend, &SETTINGS).await;
+    let watch = deployment.watch().await;
+    let postgres = deployment.postgres.as_ref().unwrap();
+    postgres.set_read_only_by_default().await;
+    // All sessions were ended. Whatever is told of that is gone before the health check has run twice.
+    sleep(CHECKED_TWICE_WITHIN).await;
+    assert_eq!(watch.find("database-silent").await, None);
+    deployment.submit("WRITTEN").await;
+    watch.is_calm().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

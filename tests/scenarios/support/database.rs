@@ -82,11 +82,11 @@ impl PostgresDatabase {
         }
     }
 
-    /// Lets new sessions only read, and puts out who is there; or lets them write again.
-    pub(crate) async fn set_read_only(&self, is_read_only: bool) {
+    /// Makes transactions of new sessions read-only unless they ask for more, and puts out who is there.
+    pub(crate) async fn set_read_only_by_default(&self) {
         let name = &self.name;
         self.order(&format!(
-            "ALTER DATABASE {name} SET default_transaction_read_only = {is_read_only}"
+            "ALTER DATABASE {name} SET default_transaction_read_only = on"
         ))
         .await;
         self.order(&format!(

@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::admission::call_origin::{CallOrigin, CallerAccount, PayerOrService};
+use crate::admission::call_origin::{CallOrigin, PayerOrService};
 use crate::admission::call_verdict::CallVerdict;
-use crate::admission::call_window::CallCounts;
+use crate::admission::call_window::{CallCounts, RecentCalls};
 use crate::admission::failure_causes::FailureCauses;
+use crate::admission::held_callers::{callers_held_now, callers_of_open_breaker, due_probes};
 use crate::admission::open_breaker::{
-    BreakerDecision, BreakerState, EarlyProbes, HeldBackCallers, HeldCallers, OpenBreaker,
-    OpenScope, add_time, time_until,
+    BreakerDecision, BreakerState, EarlyProbes, HeldCallers, OpenBreaker, OpenScope, ProbeCallers,
+    add_time, time_until,
 };
 use crate::admission::payer_lane::PayerLane;
 use crate::operation::Operation;
@@ -36,6 +37,10 @@ pub struct BreakerView {
     pub state: BreakerState,
     /// The callers whose calls the breaker would reject now; `Nobody` while the next call would be a probe.
     pub held: HeldCallers,
+    /// The callers for which the breaker is open, also while a probe is due. Of their calls, only probes are made.
+    pub open_for: HeldCallers,
+    /// The probes that may start now. Each item stands for one call.
+    pub due_probes: Vec<ProbeCallers>,
     /// True if the breaker is open for everybody, because the authority itself seems to fail.
     pub is_outage: bool,
     /// True if an operator tripped the breaker.
@@ -53,6 +58,8 @@ pub struct BreakerView {
     /// The cause on our side for which the breaker is open for everybody, if calls of other operations show that it is
     /// over. The next probe closes the breaker.
     pub past_cause: Option<CauseKind>,
+    /// The time of the first failed call after the last one with a cause on our side; `None` if there is none.
+    pub first_not_ours_at: Option<Timestamp>,
     /// The number of calls within the last 30 s, and how many of these calls failed.
     pub calls: u32,
     pub failures: u32,
@@ -65,16 +72,6 @@ pub struct BreakerView {
     pub failed_at: Option<Timestamp>,
     /// The number of times that the breaker opened since the process started.
     pub openings: u64,
-}
-
-/// The calls to one operation within the last 30 s. A document that failed counts once, however often it failed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RecentCalls {
-    pub answered: u32,
-    pub failed: u32,
-    /// The calls of one account that are included in `answered`.
-    pub own_answered: u32,
-    pub own_failed: u32,
 }
 
 #[derive(Debug, Default)]
@@ -241,7 +238,9 @@ impl Breaker {
         BreakerView {
             operation,
             state,
-            held: self.held_callers(now),
+            held: callers_held_now(self.open.as_ref(), &self.lanes, now),
+            open_for: callers_of_open_breaker(self.open.as_ref(), &self.lanes),
+            due_probes: due_probes(self.open.as_ref(), &self.lanes, now),
             is_outage: self.is_outage(),
             is_tripped: self.is_tripped(),
             has_callers: match &self.open {
@@ -251,6 +250,7 @@ impl Breaker {
             since: self.since,
             cause: self.causes.current(self.is_outage(), is_lane_open, now),
             past_cause: None,
+            first_not_ours_at: self.causes.first_not_ours_at(),
             calls: total.calls(),
             failures: total.failures(),
             next_probe_at: match &self.open {
@@ -267,43 +267,22 @@ impl Breaker {
         }
     }
 
-    /// Counts the calls of the last 30 s: those of all accounts, and those of `account`.
-    pub(crate) fn recent_calls(&self, account: CallerAccount, now: Timestamp) -> RecentCalls {
-        let all = self.total(now);
-        let own = self.lanes.get(&account.payer());
-        let own = own.map(|lane| lane.account_total(account, now));
-        let own = own.unwrap_or_default();
+    /// Counts the calls of the last 30 s: those of all accounts, and those of the account of `origin`. If its document
+    /// failed before, counts only the answers in later seconds than the first failure.
+    pub(crate) fn recent_calls(&self, origin: &CallOrigin, now: Timestamp) -> RecentCalls {
+        let account = origin.account;
+        let own = self.lanes.get(&account.payer()).map(PayerLane::window);
+        let document = own.and_then(|own| own.failed_irn(origin, now));
+        let earlier = document.filter(|failed| failed.failures > 1);
+        let after_s = earlier.map_or(i64::MIN, |failed| failed.first_at_s);
+        let windows = self.lanes.values().map(PayerLane::window);
+        let answers = windows.map(|window| window.answers_after(after_s, now));
         RecentCalls {
-            answered: all.answered,
-            failed: all.failed,
-            own_answered: own.answered,
-            own_failed: own.failed,
-        }
-    }
-
-    fn held_callers(&self, now: Timestamp) -> HeldCallers {
-        let accounts: Vec<CallerAccount> =
-            match self.open.as_ref().map(|open| open.callers_held_back(now)) {
-                Some(HeldBackCallers::Nobody) => return HeldCallers::Nobody,
-                Some(HeldBackCallers::All) => return HeldCallers::Everybody,
-                Some(HeldBackCallers::Some(payers)) => {
-                    let lanes = payers.iter().filter_map(|payer| self.lanes.get(payer));
-                    lanes
-                        .flat_map(PayerLane::failed_accounts)
-                        .copied()
-                        .collect()
-                }
-                None => self
-                    .lanes
-                    .values()
-                    .flat_map(|lane| lane.held_accounts(now))
-                    .copied()
-                    .collect(),
-            };
-        if accounts.is_empty() {
-            HeldCallers::Nobody
-        } else {
-            HeldCallers::Accounts(accounts)
+            answered: answers.sum(),
+            failed: self.total(now).failed,
+            own_answered: own.map_or(0, |own| own.account_answers_after(account, after_s, now)),
+            own_failed: own.map_or(0, |own| own.account_total(account, now).failed),
+            failed_in_a_row: document.map_or(0, |failed| failed.failures),
         }
     }
 
@@ -398,6 +377,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
+    use crate::admission::call_origin::CallerAccount;
 
     static IRNS: AtomicU32 = AtomicU32::new(0);
 
@@ -544,22 +524,86 @@ mod tests {
         let other = new_document_call(payer_account(2, 2));
         call(&mut breaker, &other, CallVerdict::Answered, at(0));
         let poisonous = new_call(1);
-        for second in 1..4 {
-            call(&mut breaker, &poisonous, CallVerdict::Failed, at(second));
-        }
-        let recent = RecentCalls {
+        call(&mut breaker, &poisonous, CallVerdict::Failed, at(0));
+        let first = RecentCalls {
             answered: 2,
             failed: 1,
             own_answered: 1,
             own_failed: 1,
+            failed_in_a_row: 1,
         };
-        assert_eq!(breaker.recent_calls(account(1), at(4)), recent);
-        let stranger = breaker.recent_calls(payer_account(3, 3), at(4));
+        assert_eq!(breaker.recent_calls(&poisonous, at(0)), first);
+        let stranger = new_document_call(payer_account(3, 3));
+        let stranger = breaker.recent_calls(&stranger, at(0));
         assert_eq!((stranger.answered, stranger.own_answered), (2, 0));
+        // The answers came before the first failure, so they say nothing about the authority since then.
+        call(&mut breaker, &poisonous, CallVerdict::Failed, at(1));
+        let again = RecentCalls {
+            answered: 0,
+            own_answered: 0,
+            failed_in_a_row: 2,
+            ..first
+        };
+        assert_eq!(breaker.recent_calls(&poisonous, at(1)), again);
+        call(&mut breaker, &other, CallVerdict::Answered, at(2));
+        let later = breaker.recent_calls(&poisonous, at(9));
         assert_eq!(
-            breaker.recent_calls(account(1), at(60)),
-            RecentCalls::default()
+            later,
+            RecentCalls {
+                answered: 1,
+                ..again
+            }
         );
+        let quiet = breaker.recent_calls(&poisonous, at(60));
+        assert_eq!((quiet.answered, quiet.failed), (0, 0));
+        call(&mut breaker, &poisonous, CallVerdict::Answered, at(61));
+        assert_eq!(breaker.recent_calls(&poisonous, at(61)).failed_in_a_row, 0);
+    }
+
+    /// Returns for whom the breaker is open, and the number of probes that are due.
+    fn probes_at(breaker: &Breaker, now: Timestamp) -> (HeldCallers, Vec<ProbeCallers>) {
+        let view = breaker.view(Operation::Sign, now);
+        (view.open_for, view.due_probes)
+    }
+
+    #[test]
+    fn a_due_probe_opens_the_breaker_for_one_call_and_not_for_all() {
+        let mut breaker = Breaker::default();
+        let nobody = (HeldCallers::Nobody, Vec::new());
+        assert_eq!(probes_at(&breaker, at(0)), nobody);
+        // The lane of a payer of which two taxpayers fail: each probe is a call of one of them.
+        add_run(2, &mut breaker, 20, CallVerdict::Failed, at(0));
+        let (open_for, probes) = probes_at(&breaker, at(1));
+        assert!(matches!(open_for, HeldCallers::Accounts(accounts) if accounts.len() == 2));
+        assert_eq!(probes, []);
+        let (_, probes) = probes_at(&breaker, at(5));
+        assert!(
+            matches!(probes.as_slice(), [ProbeCallers::Accounts(accounts)] if accounts.len() == 2)
+        );
+        // The breaker for everybody: payers without failures probe early, and then all do.
+        assert!(breaker.on_liveness(false, at(5)));
+        for (second, probes) in [
+            (5, vec![]),
+            (6, vec![ProbeCallers::AllButPayers(vec![1])]),
+            (10, vec![ProbeCallers::AllButPayers(vec![])]),
+        ] {
+            let due = probes_at(&breaker, at(second));
+            assert_eq!(due, (HeldCallers::Everybody, probes), "{second}");
+        }
+        let probe = new_call(0);
+        assert_eq!(breaker.admit(&probe, at(10)), BreakerDecision::Probe);
+        let beside = vec![ProbeCallers::AllButPayers(vec![1])];
+        assert_eq!(
+            probes_at(&breaker, at(10)),
+            (HeldCallers::Everybody, beside)
+        );
+        breaker.settle(
+            &probe,
+            BreakerDecision::Probe,
+            CallVerdict::Answered,
+            at(10),
+        );
+        assert_eq!(probes_at(&breaker, at(11)), nobody);
     }
 
     #[test]

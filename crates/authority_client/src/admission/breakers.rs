@@ -8,9 +8,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use timing::clock::SharedClock;
 
-use crate::admission::breaker::{Breaker, BreakerView, RecentCalls};
-use crate::admission::call_origin::{CallOrigin, CallerAccount};
+use crate::admission::breaker::{Breaker, BreakerView};
+use crate::admission::call_origin::CallOrigin;
 use crate::admission::call_verdict::CallVerdict;
+use crate::admission::call_window::RecentCalls;
 use crate::admission::open_breaker::{BreakerDecision, HeldCallers};
 use crate::admission::own_faults::{OwnFault, OwnFaults};
 use crate::operation::Operation;
@@ -127,8 +128,8 @@ impl Breakers {
             .collect()
     }
 
-    pub(crate) fn recent_calls(&self, operation: Operation, account: CallerAccount) -> RecentCalls {
-        self.lock(operation).recent_calls(account, self.now())
+    pub(crate) fn recent_calls(&self, operation: Operation, origin: &CallOrigin) -> RecentCalls {
+        self.lock(operation).recent_calls(origin, self.now())
     }
 
     /// Records that a call waited too long in the queue.
@@ -268,6 +269,7 @@ mod tests {
     use timing::clock::MockClock;
 
     use super::*;
+    use crate::admission::call_origin::CallerAccount;
     use crate::admission::open_breaker::BreakerState;
 
     const FAILED: Result<(), AuthorityFailure> = Err(AuthorityFailure::Retryable {

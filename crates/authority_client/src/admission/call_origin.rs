@@ -22,6 +22,16 @@ pub(crate) enum PayerOrService {
     Payer(i64),
 }
 
+impl PayerOrService {
+    /// Returns the id of the payer; `None` for the service itself.
+    pub(crate) fn id(self) -> Option<i64> {
+        match self {
+            Self::Service => None,
+            Self::Payer(id) => Some(id),
+        }
+    }
+}
+
 impl CallerAccount {
     /// Returns the id of the taxpayer that the call is made for.
     pub fn taxpayer(self) -> Option<i64> {

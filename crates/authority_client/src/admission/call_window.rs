@@ -58,9 +58,23 @@ impl CallCounts {
     }
 }
 
-/// The times at which calls about one IRN failed, in Unix seconds.
+/// The calls to one operation within the last 30 s. A document that failed counts once, however often it failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecentCalls {
+    pub answered: u32,
+    pub failed: u32,
+    /// The calls of one account that are included in `answered`.
+    pub own_answered: u32,
+    pub own_failed: u32,
+    /// The number of calls about one document that failed since the last one that was answered.
+    pub failed_in_a_row: u32,
+}
+
+/// The times at which calls about one IRN failed since the last one that was answered, in Unix seconds.
 #[derive(Debug, Clone, Copy)]
-struct FailedIrn {
+pub(crate) struct FailedIrn {
+    pub(crate) first_at_s: i64,
+    pub(crate) failures: u32,
     /// The time of the last failure that was counted as new and not as a repetition.
     counted_at_s: i64,
     last_at_s: i64,
@@ -110,12 +124,14 @@ impl CallWindow {
 
     /// Returns true if a call about this document failed in the last ten minutes and no later call was answered.
     pub(crate) fn has_failed(&self, origin: &CallOrigin, now: Timestamp) -> bool {
-        let failed = origin
-            .irn
-            .as_ref()
-            .and_then(|irn| self.failed_irns.get(irn));
-        failed
-            .is_some_and(|failed| is_within(FAILED_IRN_MEMORY_S, failed.last_at_s, now.as_second()))
+        self.failed_irn(origin, now).is_some()
+    }
+
+    /// Returns the failures of this document, if the last of them was in the last ten minutes and no later call was
+    /// answered.
+    pub(crate) fn failed_irn(&self, origin: &CallOrigin, now: Timestamp) -> Option<&FailedIrn> {
+        let failed = self.failed_irns.get(origin.irn.as_ref()?)?;
+        is_within(FAILED_IRN_MEMORY_S, failed.last_at_s, now.as_second()).then_some(failed)
     }
 
     /// Forgets the failures of this document, because a call about it was answered.
@@ -138,6 +154,27 @@ impl CallWindow {
             .filter_map(|second| second.accounts.get(&account))
             .for_each(|counts| total.add(*counts));
         total
+    }
+
+    /// Counts the calls that were answered in later seconds than `after_s`. An answer in the same second may have come
+    /// before it.
+    pub(crate) fn answers_after(&self, after_s: i64, now: Timestamp) -> u32 {
+        self.seconds_after(after_s, now)
+            .map(|second| second.total.answered)
+            .sum()
+    }
+
+    /// Counts the calls of one account that were answered in later seconds than `after_s`.
+    pub(crate) fn account_answers_after(
+        &self,
+        account: CallerAccount,
+        after_s: i64,
+        now: Timestamp,
+    ) -> u32 {
+        self.seconds_after(after_s, now)
+            .filter_map(|second| second.accounts.get(&account))
+            .map(|counts| counts.answered)
+            .sum()
     }
 
     pub(crate) fn counts_by_account(&self, now: Timestamp) -> HashMap<CallerAccount, CallCounts> {
@@ -185,12 +222,19 @@ impl CallWindow {
             .filter(move |second| is_within(WINDOW_S, second.second, number))
     }
 
+    fn seconds_after(&self, after_s: i64, now: Timestamp) -> impl Iterator<Item = &SecondCounts> {
+        self.recent_seconds(now)
+            .filter(move |second| second.second > after_s)
+    }
+
     /// Records a failed call about an IRN. Returns false if it is a repetition: a failure of this IRN was counted in
     /// the last 30 s, or there is no room for the IRN.
     fn record_irn_failure(&mut self, irn: &str, now: i64) -> bool {
         if let Some(failed) = self.failed_irns.get_mut(irn) {
             let is_new = !is_within(WINDOW_S, failed.counted_at_s, now);
             *failed = FailedIrn {
+                first_at_s: failed.first_at_s,
+                failures: failed.failures.saturating_add(1),
                 counted_at_s: if is_new { now } else { failed.counted_at_s },
                 last_at_s: now,
             };
@@ -201,6 +245,8 @@ impl CallWindow {
             self.failed_irns.insert(
                 irn.into(),
                 FailedIrn {
+                    first_at_s: now,
+                    failures: 1,
                     counted_at_s: now,
                     last_at_s: now,
                 },

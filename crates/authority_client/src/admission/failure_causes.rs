@@ -30,6 +30,8 @@ pub(crate) struct FailureCauses {
     /// The number of calls that failed since the last answer.
     failures_in_a_row: u32,
     seconds: VecDeque<SecondCauses>,
+    /// The time of the first failure after the last one with a cause on our side; `None` if there is none.
+    first_not_ours_at: Option<Timestamp>,
 }
 
 impl FailureCauses {
@@ -64,6 +66,15 @@ impl FailureCauses {
             let failures = &mut second.failures[cause as usize];
             *failures = failures.saturating_add(1);
         }
+        if cause.is_ours() {
+            self.first_not_ours_at = None;
+        } else {
+            self.first_not_ours_at.get_or_insert(now);
+        }
+    }
+
+    pub(crate) fn first_not_ours_at(&self) -> Option<Timestamp> {
+        self.first_not_ours_at
     }
 
     /// Returns the cause of the failed calls: in an outage the cause of most failures, otherwise that of the last
@@ -159,6 +170,40 @@ mod tests {
             assert_eq!(in_outage(&window), expected, "{failures:?}");
             window.forget_failures();
             assert_eq!(in_outage(&window), None);
+        }
+    }
+
+    #[test]
+    fn failures_of_others_begin_after_the_last_one_that_was_ours() {
+        use CauseKind::{Down, KeyRefused, Malformed, Redirected, TimedOut, Untrusted};
+        // The failures, each with its second, and the second of the first one that is not ours.
+        type Case = (&'static [(CauseKind, i64)], Option<i64>);
+        let cases: [Case; 6] = [
+            (&[], None),
+            (&[(Down, 3), (TimedOut, 5)], Some(3)),
+            (&[(KeyRefused, 1)], None),
+            (
+                &[
+                    (KeyRefused, 1),
+                    (Untrusted, 9),
+                    (Malformed, 90),
+                    (Malformed, 95),
+                ],
+                Some(90),
+            ),
+            (&[(Down, 1), (KeyRefused, 2), (Down, 7)], Some(7)),
+            (&[(Down, 1), (Redirected, 2)], None),
+        ];
+        for (failures, expected) in cases {
+            let mut window = FailureCauses::default();
+            for (cause, second) in failures {
+                window.record(*cause, at(*second));
+            }
+            assert_eq!(window.first_not_ours_at(), expected.map(at), "{failures:?}");
+            // An answer, or the end of an outage, changes nothing: the next opening of the breaker is later.
+            window.record_outcome(None, at(100));
+            window.forget_failures();
+            assert_eq!(window.first_not_ours_at(), expected.map(at), "{failures:?}");
         }
     }
 

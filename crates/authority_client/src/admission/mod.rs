@@ -11,6 +11,7 @@ pub(super) mod call_verdict;
 pub(super) mod call_window;
 mod failing_accounts;
 mod failure_causes;
+mod held_callers;
 pub(super) mod load_signal;
 pub(super) mod open_breaker;
 pub(super) mod overload_source;

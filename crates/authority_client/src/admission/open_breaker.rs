@@ -64,6 +64,14 @@ pub enum HeldCallers {
     Everybody,
 }
 
+/// The callers of which one may make a probe now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProbeCallers {
+    Accounts(Vec<CallerAccount>),
+    /// All callers except those of these payers.
+    AllButPayers(Vec<i64>),
+}
+
 /// The callers for which a breaker is open.
 #[derive(Debug)]
 pub(crate) enum OpenScope<C> {

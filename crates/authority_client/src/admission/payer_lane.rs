@@ -103,8 +103,9 @@ impl PayerLane {
         self.window.total(now)
     }
 
-    pub(crate) fn account_total(&self, account: CallerAccount, now: Timestamp) -> CallCounts {
-        self.window.account_total(account, now)
+    /// Returns the calls of the last 30 s.
+    pub(crate) fn window(&self) -> &CallWindow {
+        &self.window
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -137,6 +138,22 @@ impl PayerLane {
             Some(HeldBackCallers::Some(accounts)) => accounts,
             Some(HeldBackCallers::All) => &self.failed,
         }
+    }
+
+    /// Returns the accounts for which the lane is open, also while a probe is due.
+    pub(crate) fn open_accounts(&self) -> &[CallerAccount] {
+        match self.open.as_ref().map(|open| &open.scope) {
+            None => &[],
+            Some(OpenScope::Some(accounts)) => accounts,
+            Some(OpenScope::All(_) | OpenScope::Tripped) => &self.failed,
+        }
+    }
+
+    /// True if the lane is open and the next call of any of its accounts would be a probe.
+    pub(crate) fn is_probe_due(&self, now: Timestamp) -> bool {
+        self.open
+            .as_ref()
+            .is_some_and(|open| open.callers_held_back(now) == HeldBackCallers::Nobody)
     }
 
     pub(crate) fn failed_accounts(&self) -> &[CallerAccount] {

@@ -14,10 +14,10 @@ use timing::clock::SharedClock;
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
 
-use crate::admission::breaker::{BreakerView, RecentCalls};
+use crate::admission::breaker::BreakerView;
 use crate::admission::breakers::{BreakerPermit, Breakers};
 use crate::admission::call_limits::{AdmissionSlot, CallLimits, LimitView};
-use crate::admission::call_origin::{CallOrigin, CallerAccount};
+use crate::admission::call_origin::CallOrigin;
 use crate::operation::Operation;
 use crate::transport::failure::AuthorityFailure;
 
@@ -56,10 +56,6 @@ impl CallAdmission {
 
     pub(crate) fn breaker_views(&self) -> Vec<BreakerView> {
         self.breakers.views()
-    }
-
-    pub(crate) fn recent_calls(&self, operation: Operation, account: CallerAccount) -> RecentCalls {
-        self.breakers.recent_calls(operation, account)
     }
 
     pub(crate) fn call_limits(&self) -> Vec<LimitView> {
@@ -234,6 +230,7 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
+    use crate::admission::call_origin::CallerAccount;
     use crate::admission::call_stats::CallOutcome;
     use crate::admission::open_breaker::BreakerState;
     use crate::client::Authority;

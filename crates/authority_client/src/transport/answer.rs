@@ -25,6 +25,8 @@ const MEANINGLESS_PHRASES: [&str; 9] = [
 /// The parts of an envelope. An absent part is null.
 #[derive(Debug, Default)]
 pub(crate) struct AuthorityAnswer {
+    /// The whole envelope as the authority wrote it.
+    pub(crate) text: Vec<u8>,
     pub(crate) data: Value,
     pub(crate) message: Value,
     pub(crate) error: Value,
@@ -36,6 +38,7 @@ impl AuthorityAnswer {
         let mut envelope: Map<String, Value> = strict_json::from_untrusted(body).ok()?;
         let mut part = |name: &str| envelope.remove(name).unwrap_or_default();
         Some(Self {
+            text: body.to_vec(),
             data: part("data"),
             message: part("message"),
             error: part("error"),

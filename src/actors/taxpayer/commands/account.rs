@@ -31,6 +31,8 @@ pub struct Onboard {
     pub service_id: String,
     pub business_id: String,
     pub address: String,
+    /// The location, as far as the sender knows it.
+    pub place: BusinessLocation,
     pub contact: NewContact,
     /// The faults that the sender has found: one for each value that another taxpayer already has. If there is one, the
     /// command is refused, so the sender has skipped the slow hashing of the password.
@@ -71,7 +73,7 @@ impl Onboard {
             service_id: self.service_id.clone(),
             business_id: self.business_id.clone(),
             address: self.address.clone(),
-            place: BusinessLocation::default(),
+            place: self.place.clone(),
             settings: AccountSettings::default(),
             subscription: Subscription::Active,
             verification: Verification::Pending,

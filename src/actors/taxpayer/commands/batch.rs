@@ -5,7 +5,10 @@ use serde_json::json;
 use timing::clock;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::create::{add_draft_reads, add_invoice, add_wanted_ids};
+use crate::actors::taxpayer::commands::create::{
+    CreatedInvoice, add_draft_reads, add_invoice, add_wanted_ids,
+};
+use crate::actors::taxpayer::commands::replace_cancelled::replace_cancelled_invoice;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -41,7 +44,7 @@ impl TaxpayerCommand for CreateBatch {
     /// The batch is refused as a whole only if the account may not create invoices. Otherwise each item succeeds or
     /// fails alone.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Batch, Refusal> {
-        create_batch(uow, &self.0, None).map(|created| created.batch)
+        create_batch(uow, &self.0, None, false).map(|created| created.batch)
     }
 }
 
@@ -60,14 +63,15 @@ pub(super) fn faultless_drafts(candidates: &[BatchCandidate]) -> impl Iterator<I
 }
 
 /// Creates the invoices of a batch, stores the batch and emits its event. `import_no` is the number of the import if
-/// the invoices come from a file.
+/// the invoices come from a file. `replaces_cancelled` is as for `create_items`.
 pub(super) fn create_batch(
     uow: &mut UnitOfWork,
     candidates: &[BatchCandidate],
     import_no: Option<&str>,
+    replaces_cancelled: bool,
 ) -> Result<CreatedBatch, Refusal> {
     let batch_no = batch::draw_batch_number(uow.now, &mut clock::system_rng());
-    let results = create_items(uow, &batch_no, candidates)?.into_iter();
+    let results = create_items(uow, &batch_no, candidates, replaces_cancelled)?.into_iter();
     let (items, faults) = results.map(|result| (result.item, result.faults)).unzip();
     let batch = Batch {
         taxpayer_id: uow.id,
@@ -90,23 +94,31 @@ pub(super) fn create_batch(
 }
 
 /// Creates the invoices of candidates that belong to this batch. Returns one result for each candidate, in their order.
+/// With `replaces_cancelled`, a candidate replaces a cancelled invoice that has its number, if that is possible.
 pub(super) fn create_items(
     uow: &mut UnitOfWork,
     batch_no: &str,
     candidates: &[BatchCandidate],
+    replaces_cancelled: bool,
 ) -> Result<Vec<DocumentResult>, Refusal> {
     uow.taxpayer()?
         .check_may_create_invoices(uow.verification)?;
     let mut items = Vec::with_capacity(candidates.len());
     for candidate in candidates {
-        let DocumentResult { item, faults } = create_item(uow, batch_no, candidate);
+        let DocumentResult { item, faults } =
+            create_item(uow, batch_no, candidate, replaces_cancelled);
         let item = item.with_warnings(&candidate.warnings);
         items.push(DocumentResult { item, faults });
     }
     Ok(items)
 }
 
-fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &BatchCandidate) -> DocumentResult {
+fn create_item(
+    uow: &mut UnitOfWork,
+    batch_no: &str,
+    candidate: &BatchCandidate,
+    replaces_cancelled: bool,
+) -> DocumentResult {
     let invoice_no = candidate.invoice_no.clone();
     let draft = match &candidate.draft {
         Ok(draft) => Draft {
@@ -120,12 +132,9 @@ fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &BatchCandidate)
             };
         }
     };
-    match add_invoice(uow, &draft) {
-        Ok(created) => DocumentResult {
-            item: BatchItem {
-                invoice_no,
-                ..BatchItem::for_invoice(&created.invoice, created.duplicate)
-            },
+    match add_or_replace_invoice(uow, &draft, replaces_cancelled) {
+        Ok(item) => DocumentResult {
+            item: BatchItem { invoice_no, ..item },
             faults: None,
         },
         Err(refusal) => {
@@ -136,6 +145,18 @@ fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &BatchCandidate)
             }
         }
     }
+}
+
+fn add_or_replace_invoice(
+    uow: &mut UnitOfWork,
+    draft: &Draft,
+    replaces_cancelled: bool,
+) -> Result<BatchItem, Refusal> {
+    if replaces_cancelled && let Some(invoice) = replace_cancelled_invoice(uow, draft)? {
+        return Ok(BatchItem::for_replaced(&invoice));
+    }
+    let CreatedInvoice { invoice, duplicate } = add_invoice(uow, draft)?;
+    Ok(BatchItem::for_invoice(&invoice, duplicate))
 }
 
 /// Returns the faults of an item that was refused: those of the refusal or, if it names none, one about the whole item.

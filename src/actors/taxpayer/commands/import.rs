@@ -15,6 +15,7 @@ use crate::actors::taxpayer::commands::create::{
     add_draft_reads, add_wanted_ids, check_invoice_number, compare_with_existing, determine_irn,
     find_existing_invoice, irn_taken_refusal,
 };
+use crate::actors::taxpayer::commands::replace_cancelled::find_replaceable_invoice;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -38,6 +39,8 @@ use crate::store::invoices::imports::StoredImport;
 pub struct ImportInvoices {
     pub candidates: Vec<BatchCandidate>,
     pub file: ImportedFile,
+    /// True if the invoices of the file replace cancelled ones that have their numbers.
+    pub replaces_cancelled: bool,
 }
 
 /// The import of a file, by this command or by one before it.
@@ -81,6 +84,9 @@ pub struct AddImportAnswers(pub ImportAnswers);
 
 impl ImportInvoices {
     fn add_all_draft_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        if self.replaces_cancelled {
+            wanted.add_invoice_runs();
+        }
         faultless_drafts(&self.candidates)
             .for_each(|draft| add_draft_reads(draft, wanted, context));
     }
@@ -125,7 +131,8 @@ impl TaxpayerCommand for ImportInvoices {
             });
         }
         let import_no = Some(self.file.import_no.as_str());
-        let CreatedBatch { batch, faults } = create_batch(uow, &self.candidates, import_no)?;
+        let CreatedBatch { batch, faults } =
+            create_batch(uow, &self.candidates, import_no, self.replaces_cancelled)?;
         for (document, item) in self.file.documents.iter().zip(&batch.items) {
             let created = item.id.filter(|_| item.outcome == ItemOutcome::Created);
             let invoice = created.and_then(|id| uow.invoices.find_by_id(id));
@@ -181,9 +188,13 @@ impl TaxpayerCommand for ImportPiece {
         if let Some(stopped) = stored.filter(|import| import.state() == ImportState::Stopped) {
             return Ok(stopped.clone());
         }
-        let ImportInvoices { candidates, file } = &self.invoices;
+        let ImportInvoices {
+            candidates,
+            file,
+            replaces_cancelled,
+        } = &self.invoices;
         let batch_no = self.so_far.batch_no.clone().unwrap_or_default();
-        let results = create_items(uow, &batch_no, candidates)?;
+        let results = create_items(uow, &batch_no, candidates, *replaces_cancelled)?;
         let piece = Import::new(file, Some(batch_no), results);
         let errors_csv = error_file::rows(file, &piece);
         let mut import = self.so_far.clone();
@@ -227,11 +238,9 @@ impl TaxpayerCommand for PreviewImport {
         uow.taxpayer()?
             .check_may_create_invoices(uow.verification)?;
         let mut planned = self.planned.clone();
-        let results = self
-            .invoices
-            .candidates
-            .iter()
-            .map(|candidate| planned.plan_candidate(uow, candidate));
+        let results = self.invoices.candidates.iter().map(|candidate| {
+            planned.plan_candidate(uow, candidate, self.invoices.replaces_cancelled)
+        });
         let import = Import::new(&self.invoices.file, None, results);
         Ok((import, planned))
     }
@@ -266,10 +275,17 @@ impl PlannedInvoice {
 }
 
 impl PlannedInvoices {
-    fn plan_candidate(&mut self, uow: &UnitOfWork, candidate: &BatchCandidate) -> DocumentResult {
+    fn plan_candidate(
+        &mut self,
+        uow: &UnitOfWork,
+        candidate: &BatchCandidate,
+        replaces_cancelled: bool,
+    ) -> DocumentResult {
         let invoice_no = candidate.invoice_no.clone();
         let planned = match &candidate.draft {
-            Ok(draft) => self.plan_draft(uow, draft).map_err(item_faults),
+            Ok(draft) => self
+                .plan_draft(uow, draft, replaces_cancelled)
+                .map_err(item_faults),
             Err(faults) => Err(faults.clone()),
         };
         match planned {
@@ -286,11 +302,23 @@ impl PlannedInvoices {
 
     /// Returns the result that the create command would have for this draft. A draft that it would create becomes one
     /// of the planned invoices.
-    fn plan_draft(&mut self, uow: &UnitOfWork, draft: &Draft) -> Result<BatchItem, Refusal> {
+    fn plan_draft(
+        &mut self,
+        uow: &UnitOfWork,
+        draft: &Draft,
+        replaces_cancelled: bool,
+    ) -> Result<BatchItem, Refusal> {
         let irn = determine_irn(draft, uow.taxpayer()?)?;
-        if let Some(existing) = find_existing_invoice(uow, draft, &irn) {
+        let replaceable = find_replaceable_invoice(uow, draft)?.filter(|_| replaces_cancelled);
+        if replaceable.is_none()
+            && let Some(existing) = find_existing_invoice(uow, draft, &irn)
+        {
             if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
                 return Err(irn_taken_refusal(&irn, &existing.invoice_no));
+            }
+            // An earlier document of the file replaces the existing invoice.
+            if let Some(planned) = self.by_number.get(&existing.invoice_no) {
+                return Ok(planned.duplicate_item(draft));
             }
             let duplicate = compare_with_existing(draft, existing);
             return Ok(BatchItem::for_invoice(existing, Some(duplicate)));
@@ -306,7 +334,8 @@ impl PlannedInvoices {
                 None => Err(irn_taken_refusal(&irn, number)),
             };
         }
-        let created = BatchItem::for_irn(&irn, None);
+        let created =
+            replaceable.map_or_else(|| BatchItem::for_irn(&irn, None), BatchItem::for_replaced);
         let number = draft.invoice_no.clone();
         let digest = draft.digest();
         self.numbers_by_irn.insert(irn.key(), number.clone());

@@ -5,8 +5,10 @@
 //! |---|---|
 //! | create one invoice, with its customer and its items; create a batch | `create`, `batch` |
 //! | correct a signed invoice, the numbers of its documents; the steps of a correction | `correct`, `correction_names`, `advance_correction` |
+//! | change a stored customer | `customer` |
 //! | import a file of invoices or a piece of it, preview it, set the import profile, add answers to it | `import` |
 //! | cancel the import of a large file | `cancel_import` |
+//! | replace a cancelled invoice with the invoice of a file | `replace_cancelled` |
 //! | revise an invoice, set its status | `update` |
 //! | a change that depends on the invoice, or on the settings, that its sender has seen | `if_unchanged`, `seen_settings` |
 //! | pay; payments relayed to the authority | `payment` |
@@ -31,6 +33,7 @@ mod cancel_import;
 mod correct;
 mod correction_names;
 mod create;
+mod customer;
 mod endpoints;
 mod if_unchanged;
 mod import;
@@ -40,6 +43,7 @@ mod keys;
 mod operator_actions;
 mod payment;
 mod payment_amounts;
+mod replace_cancelled;
 mod replays;
 mod runs;
 mod seen_settings;
@@ -57,6 +61,7 @@ pub use batch::CreateBatch;
 pub use cancel_import::CancelImport;
 pub use correct::{CorrectInvoice, CorrectedInvoiceIdentifiers};
 pub use create::{CreateInvoice, CreatedInvoice};
+pub use customer::ChangeCustomer;
 pub use endpoints::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
 pub use if_unchanged::{IfUnchanged, SeenInvoice};
 pub use import::{

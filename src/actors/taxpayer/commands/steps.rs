@@ -318,7 +318,8 @@ pub(super) fn emit_stage_event(uow: &mut UnitOfWork, irn: &Irn, stage: Stage) {
     uow.emit(stage_event(stage), Some(irn), &data);
 }
 
-/// Handles a run that does not continue by itself: shows `status` on the invoice and emits an event with the error.
+/// Handles a run that does not continue by itself: shows `status` on the invoice and emits an event with the error. The
+/// people of the account are mailed, too, unless the run is in quarantine and is tried once more by itself.
 pub(super) fn report_stopped_run(
     uow: &mut UnitOfWork,
     run: &Run,
@@ -329,7 +330,11 @@ pub(super) fn report_stopped_run(
         AuthorityStatus::Rejected => (EventKind::InvoiceRejected, NoticeKind::InvoiceRejected),
         _ => (EventKind::InvoiceFailed, NoticeKind::InvoiceFailed),
     };
-    uow.add_notice(told, run.irn.invoice_no(), error);
+    let is_tried_again =
+        run.state() == RunState::Paused && run.progress.crash_history.may_lift_quarantine();
+    if !is_tried_again {
+        uow.add_notice(told, run.irn.invoice_no(), error);
+    }
     let extra = json!({ "operation": run.operation(), "error": error });
     if let Some(invoice) = uow.find_invoice_by_irn(&run.irn).cloned() {
         let invoice = show_authority_status(uow, invoice, run.operation(), status);

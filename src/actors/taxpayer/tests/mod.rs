@@ -1,5 +1,6 @@
 //! Tests of the taxpayer actor on real databases, and what they share: actors with one taxpayer, and sample commands.
 
+mod customers;
 mod group;
 mod idempotency;
 mod import_profile;
@@ -37,7 +38,7 @@ use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus, SettableStat
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::verification::VerificationPolicy;
-use crate::domain::party::{Address, CustomerDetails, NewContact, ProfileChange};
+use crate::domain::party::{Address, BusinessLocation, CustomerDetails, NewContact, ProfileChange};
 use crate::domain::payment::{PaymentChange, PaymentUpdate};
 use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
@@ -147,6 +148,7 @@ pub(super) fn onboarding(tag: &str) -> Onboard {
         service_id: format!("{digit:08X}"),
         business_id: format!("00000000-0000-0000-0000-{digit:012}"),
         address: "1 Road".into(),
+        place: BusinessLocation::default(),
         contact: NewContact {
             first_name: "Ada".into(),
             last_name: "Obi".into(),

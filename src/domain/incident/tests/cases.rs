@@ -110,7 +110,17 @@ pub(crate) const CASES: &[Case] = &[
     ("authority-slow", |situation| {
         situation.authority.calls = vec![slow_calls(3)];
     }),
+    // One operation was slow, and is called too seldom to show the opposite.
+    ("authority-slow", |situation| {
+        situation.authority.calls = vec![slow_calls(1)];
+        situation.authority.slow_operations = vec![slow_calls(3)];
+    }),
     ("authority-throttles", |situation| situation.authority.throttled_calls = 1),
+    ("authority-throttles", |situation| {
+        let until = situation.now + SignedDuration::from_secs(20);
+        situation.authority.pauses = vec![("sign", until)];
+    }),
+    ("authority-throttles", |situation| situation.authority.paused_at = Some(situation.now)),
     ("authority-limit-low", |situation| situation.authority.limited_operations = vec![("sign", 5, 80)]),
     ("breaker-tripped", |situation| situation.authority.tripped_operations = vec![("sign", None)]),
     ("taxpayers-paused", |situation| situation.paused_taxpayers = vec![pause()]),

@@ -77,6 +77,15 @@ fn what_is_normal_is_no_incident() {
             situation.authority.has_held_runs = true;
         },
         |situation| situation.authority.calls = vec![slow_calls(2)],
+        // A pause that ended ten seconds ago, and one of before a clock was set back.
+        |situation| {
+            let ago = SignedDuration::from_secs(10);
+            situation.authority.paused_at = Some(situation.now - ago);
+        },
+        |situation| {
+            let ahead = SignedDuration::from_hours(1);
+            situation.authority.paused_at = Some(situation.now + ahead);
+        },
         |situation| situation.authority.last_causes = vec![("sign", UpstreamCause::Timeout)],
         |situation| situation.actors.panics = 1,
         |situation| situation.database.slow_read_waits = 4,
@@ -100,6 +109,67 @@ fn what_is_normal_is_no_incident() {
         let mut situation = Situation::calm();
         change(&mut situation);
         assert_eq!(find_all(&situation), []);
+    }
+}
+
+#[test]
+fn a_pause_that_the_authority_asked_for_is_told_until_calls_may_be_made_again() {
+    /// The calls that were throttled lately, the pauses, the number that is told, and the rest of the sentence.
+    type Case<'a> = (u64, &'a [(&'static str, Timestamp)], u64, &'a str);
+    const SAYS: &str = "The authority asks to be called less often:";
+
+    let at = |second| situation_time() + SignedDuration::from_secs(second);
+    let both = [("sign", at(20)), ("validate", at(5))];
+    let cases: [Case<'_>; 5] = [
+        (2, &[], 2, "2 calls were refused for it a moment ago."),
+        (0, &both[..1], 1, "for now no call is made to sign."),
+        (0, &both, 2, "for now no call is made to sign, validate."),
+        (
+            3,
+            &both[1..],
+            3,
+            "3 calls were refused for it a moment ago, and for now no call is made to validate.",
+        ),
+        (0, &[], 1, "the pause that it asked for has just ended."),
+    ];
+    for (throttled, pauses, count, end) in cases {
+        let mut situation = Situation::calm();
+        situation.authority.throttled_calls = throttled;
+        situation.authority.pauses = pauses.to_vec();
+        situation.authority.paused_at = Some(at(-9));
+        let found = find_all(&situation);
+        let [("authority-throttles", finding)] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(finding.summary, format!("{SAYS} {end}"));
+        assert_eq!(finding.count, count, "{end}");
+        let last_end = pauses.iter().map(|(_, until)| *until).max();
+        assert_eq!(finding.until, last_end, "{end}");
+    }
+}
+
+#[test]
+fn an_operation_is_told_as_slow_once() {
+    let lately = "has not answered several in a row quickly since.";
+    // The slow calls of the last seconds, the operation that was slow before, and the ends of the sentences.
+    let cases: [(u64, &str, &[&str]); 3] = [
+        (3, "sign", &["in the mean of the last 3."]),
+        (3, "validate", &["in the mean of the last 3.", lately]),
+        (2, "sign", &[lately]),
+    ];
+    for (answered, operation, ends) in cases {
+        let mut situation = Situation::calm();
+        situation.authority.calls = vec![slow_calls(answered)];
+        situation.authority.slow_operations = vec![CallFacts {
+            operation,
+            ..slow_calls(4)
+        }];
+        let found = find_all(&situation);
+        let summaries: Vec<_> = found.iter().map(|(_, one)| one.summary.as_str()).collect();
+        assert_eq!(summaries.len(), ends.len(), "{summaries:?}");
+        for (summary, end) in summaries.iter().zip(ends) {
+            assert!(summary.ends_with(end), "{summary}");
+        }
     }
 }
 
@@ -446,6 +516,29 @@ fn a_replica_that_is_not_ready_is_told_unless_an_incident_of_its_own_explains_it
             &[]
         };
         assert_eq!(summaries, expected);
+    }
+}
+
+#[test]
+fn a_replica_is_missed_only_if_the_database_would_have_taken_its_sign() {
+    // The fault of the database, the seconds since it last had one, and if the replica is told as missing.
+    for (fault, fault_ago_s, is_missed) in [
+        (None, None, true),
+        (Some(DatabaseFault::DiskFull), Some(0), false),
+        (None, Some(9), false),
+        (None, Some(10), true),
+        // The clock was set back.
+        (None, Some(-3_600), true),
+    ] {
+        let mut situation = Situation::calm();
+        let now = situation.now;
+        situation.replicas = replica_list(REPLICA_STARTED, ReplicaFigures::default());
+        situation.replicas.replicas[0].seen_at = now - SignedDuration::from_secs(4);
+        situation.database.fault = fault;
+        situation.database.fault_at = fault_ago_s.map(|ago| now - SignedDuration::from_secs(ago));
+        let found = find_all(&situation);
+        let is_found = found.iter().any(|(name, _)| *name == "replica-missing");
+        assert_eq!(is_found, is_missed, "{fault:?} {fault_ago_s:?}");
     }
 }
 

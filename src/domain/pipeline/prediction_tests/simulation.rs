@@ -386,6 +386,6 @@ impl Simulation {
                 }
             }
         };
-        self.past.predict(start, takes)
+        self.past.predict(start, takes, moment(self.now))
     }
 }

@@ -276,7 +276,9 @@ fn wait_error_code(reason: Option<WaitReason>) -> ErrorCode {
     match reason {
         Some(WaitReason::HealthCheckDown) => ErrorCode::HealthCheckDown,
         Some(WaitReason::AccessPointOffline) => ErrorCode::AccessPointOffline,
-        Some(WaitReason::AuthorityUnavailable) | None => ErrorCode::AuthorityUnavailable,
+        Some(WaitReason::AuthorityUnavailable | WaitReason::AuthorityThrottles) | None => {
+            ErrorCode::AuthorityUnavailable
+        }
     }
 }
 
@@ -303,7 +305,7 @@ mod tests {
     use crate::domain::pipeline::{Operation, RunRequest};
 
     #[test]
-    fn a_refusal_begins_with_a_capital_letter_unless_it_quotes_a_path() {
+    fn a_refusal_repeats_the_words_of_the_authority() {
         let refusal_message = |reason: &str| {
             let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
             let request = RunRequest::sample(irn.as_str(), Operation::Submit);
@@ -318,9 +320,8 @@ mod tests {
             own_message,
             "The invoice names no customer to transmit it to"
         );
-        assert_eq!(
-            refusal_message("invoicerequest.invoice.irn is odd"),
-            "invoicerequest.invoice.irn is odd"
-        );
+        for reason in ["invoicerequest.invoice.irn is odd", "vat figures wrong"] {
+            assert_eq!(refusal_message(reason), reason);
+        }
     }
 }

@@ -2,7 +2,10 @@
 
 use std::future::{self, Ready};
 
-use actix_web::http::header::{Accept, ContentType, LOCATION};
+use actix_web::http::header::{
+    Accept, CACHE_CONTROL, CONTENT_ENCODING, ContentEncoding, ContentType, ETAG, HeaderValue,
+    LOCATION, VARY,
+};
 use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use serde_json::json;
 
@@ -10,8 +13,10 @@ use crate::domain::access::caller::{KeyKind, OpsViewer};
 use crate::http::endpoint::{Path, path};
 use crate::http::incidents;
 use crate::http::metrics;
-use crate::http::openapi::document::ApiDocument;
+use crate::http::middleware::encodings::choose_encoding;
+use crate::http::openapi::served_document::ApiDocument;
 use crate::http::openapi::{doc, schema};
+use crate::http::respond::entity_tag::is_known_to_caller;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
@@ -44,7 +49,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path("/openapi.json").get(get_openapi, || {
             doc("openapi", "This document")
-                .with_note("In OpenAPI 3.1, as built from the code that answers.")
+                .with_note(
+                    "In OpenAPI 3.1, as built from the code that answers. With its `ETag` in \
+                     `If-None-Match`, the answer is 304 until another version of the service runs.",
+                )
                 .gives_schema(200, "OpenAPI 3.1", schema::object())
         }),
         path("/").page(redirect_from_root),
@@ -82,14 +90,31 @@ async fn get_metrics(
         .body(text))
 }
 
-/// GET /openapi.json: returns the API document.
-fn get_openapi(document: web::Data<ApiDocument>) -> Ready<HttpResponse> {
-    let text = document.into_inner().0;
-    future::ready(
+/// GET /openapi.json: returns the API document, or 304 if the caller has it already.
+async fn get_openapi(
+    document: web::Data<&'static ApiDocument>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let tag = document.tag();
+    let is_known = is_known_to_caller(&request, tag);
+    let mut answer = if is_known {
+        HttpResponse::NotModified()
+    } else {
         HttpResponse::Ok()
-            .content_type(ContentType::json())
-            .body(text()),
-    )
+    };
+    answer
+        .insert_header((ETAG, tag.to_string()))
+        .insert_header((CACHE_CONTROL, HeaderValue::from_static("no-cache")))
+        .insert_header((VARY, HeaderValue::from_static("accept-encoding")));
+    if is_known {
+        return Ok(answer.finish());
+    }
+    let encoding = choose_encoding(&request);
+    if encoding != ContentEncoding::Identity {
+        answer.insert_header((CONTENT_ENCODING, encoding.as_str()));
+    }
+    let bytes = document.bytes(encoding).await?;
+    Ok(answer.content_type(ContentType::json()).body(bytes))
 }
 
 /// GET /: redirects a browser to the sign-in, and a program to the documentation. The response for a program lists the

@@ -34,7 +34,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         .with_note(
             "The page shows the event, the attempts with their headers, and nothing else of the account. The link ends after \
              `valid_for_s` (7 days by default, 30 at most), and earlier if the endpoint gets a new signing secret or is deleted, \
-             or if the integrator is disabled or its keys are revoked or replaced.",
+             or if the integrator is disabled, its keys are revoked or replaced, or its password is changed.",
         )
         .may_take(read_lifetime_s, example!("share_delivery"))
         .gives::<DeliveryLinkView>(201, CREATED_MESSAGE)

@@ -59,6 +59,7 @@ fn a_header_that_changes_a_call_is_a_parameter() {
         ("/v1/tax-payers/invoices", "GET", "If-None-Match", true),
         ("/v1/tax-payers/invoices", "POST", "If-None-Match", false),
         ("/health/live", "GET", "If-None-Match", false),
+        ("/openapi.json", "GET", "If-None-Match", true),
     ] {
         let (_, _, operation) = operations
             .iter()

@@ -41,3 +41,24 @@ async fn a_batch_says_what_became_of_each_invoice(world: &World) {
         .await
         .expect(404);
 }
+
+#[each_database]
+async fn the_newest_batch_is_first_and_an_undone_one_says_so(world: &World) {
+    let account = Account::new(world).await;
+    let mut numbers = Vec::new();
+    for _ in 0..6 {
+        let made = account.taxpayer.create_batch(&[documents::invoice()]).await;
+        let made = made.expect_status(201);
+        numbers.push(made.data()["batch_no"].as_str().unwrap().to_owned());
+    }
+    let path = format!("/v1/tax-payers/invoices/batches/{}/undo", numbers[2]);
+    let undone = account.taxpayer.call("POST", &path).await;
+    assert!(undone.status < 300, "{}", undone.body);
+    let page = account.page("/batches").await;
+    let rows: Vec<_> = page.split("<tr>").skip(2).collect();
+    assert_eq!(rows.len(), numbers.len(), "{page}");
+    for (row, number) in rows.iter().zip(numbers.iter().rev()) {
+        assert!(row.contains(number.as_str()), "{number}: {row}");
+        assert_eq!(row.contains(">Undone<"), *number == numbers[2], "{row}");
+    }
+}

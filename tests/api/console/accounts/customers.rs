@@ -5,7 +5,7 @@ use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{exact, with};
 
-use super::{Account, assert_shows};
+use super::{Account, assert_shows, field_value, post_seen};
 use crate::support::account::first_customer;
 use crate::support::world::World;
 
@@ -109,4 +109,69 @@ async fn each_customer_shows_what_it_owes(world: &World) {
     let other = Account::new(world).await;
     let hidden = other.owner.get(&other.path(&path)).await;
     assert_eq!(hidden.status, 404, "another account's customer");
+}
+
+const MOVED: [(&str, &str); 9] = [
+    ("name", "Retail Stores Plc"),
+    ("email", "buyer@retail.example"),
+    ("telephone", "+234 802 000 0000"),
+    ("business_description", "Retail of household goods"),
+    ("address_street_name", "7 New Road"),
+    ("address_city", "Jos"),
+    ("address_state", "Plateau"),
+    ("address_postal_code", "930001"),
+    ("address_country", "NG"),
+];
+
+#[each_database]
+async fn a_customer_that_moves_is_edited_and_later_invoices_have_its_new_data(world: &World) {
+    let account = Account::new(world).await;
+    let draft = account.taxpayer.invoice(&documents::invoice()).await;
+    let customers = account.page("/customers?all=true").await;
+    let page = format!("/customers/{}", first_customer(&customers));
+    let edit = format!("{page}/edit");
+    assert_shows(&account.page(&page).await, &[&account.path(&edit)]);
+    let form = account.page(&edit).await;
+    assert_shows(&form, &["value=\"5 Broad Street\"", "87654321-0001"]);
+    assert!(!form.contains("name=\"tin\""), "a TIN stays: {form}");
+    let seen = field_value(&form, "seen");
+    let post = async |typed: &[(&str, &str)]| {
+        let fields: Vec<_> = typed.iter().copied().chain([("seen", &*seen)]).collect();
+        account.post(&edit, &fields).await
+    };
+    let odd: Vec<_> = MOVED.into_iter().chain([("email", "plain")]).collect();
+    let refused = post(&odd[..]).await.expect(422);
+    refused.shows("must be a valid email address");
+    post(&MOVED[..]).await.expect(303);
+    let shown = account.page(&page).await;
+    assert_shows(&shown, &["Retail Stores Plc", "7 New Road, 930001 Jos"]);
+    // Somebody else whose form shows the former data changes nothing.
+    let other: Vec<_> = MOVED
+        .into_iter()
+        .chain([("address_city", "Abuja")])
+        .collect();
+    let late = post(&other[..]).await.expect(412).html;
+    assert_shows(
+        &late,
+        &[
+            "The customer has changed meanwhile",
+            "<th scope=\"row\">City</th><td>Jos</td><td>Abuja</td>",
+        ],
+    );
+    let activity = account.page("/activity").await;
+    assert_eq!(activity.matches("Changed a customer").count(), 1);
+    assert_shows(&activity, &["name, telephone, address_street_name"]);
+
+    let later = account.taxpayer.invoice(&documents::invoice()).await;
+    assert_eq!(later["customer"]["name"], "Retail Stores Plc");
+    let kept = account.taxpayer.reread(&draft).await;
+    assert_eq!(kept["customer"]["name"], "Retail Stores Ltd");
+    let invoice = format!("/invoices/{}", draft["id"]);
+    for notice in ["The invoice was changed.", "Nothing was changed"] {
+        let saved = post_seen(&account, &invoice, "edit", &[]).await.expect(303);
+        let led = account.owner.get(&saved.location).await.expect(200);
+        led.shows(notice);
+    }
+    let saved = account.taxpayer.reread(&draft).await;
+    assert_eq!(saved["customer"]["name"], "Retail Stores Plc");
 }

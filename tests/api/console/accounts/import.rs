@@ -37,9 +37,13 @@ async fn a_file_is_previewed_and_imported(world: &World) {
         &preview,
         &[
             "Import 1 invoice",
+            "NGN 1,075.00 to pay in 1 invoice",
+            "data-label=\"Customer\" dir=\"auto\">Retail Stores Ltd</td>",
+            "data-label=\"Payable\">NGN 1,075.00</td>",
             "title=\"due_date\">Due date</th>",
             "NGN 1,000",
-            "document 2, due_date: The due_date field is required.",
+            "document 2, due_date: Due date is required.",
+            "title=\"required\">Missing</td>",
         ],
     );
     let none = account.page("/invoices").await;
@@ -88,7 +92,8 @@ async fn a_file_counts_only_from_a_page_of_the_session(world: &World) {
         .owner
         .upload(&path, "text/plain", &token, "x".to_owned())
         .await;
-    kind.expect(422).shows("The file must be application/json");
+    kind.expect(422)
+        .shows("Choose a CSV, Excel (.xlsx), UBL (.xml), JSON or NDJSON file.");
     let listed = account.taxpayer.list_invoices("").await;
     assert_eq!(listed.data()["total"], 0);
 }

@@ -197,6 +197,17 @@ async fn a_stored_customer_fills_in_the_form_and_keeps_its_data(world: &World) {
             "name=\"customer.email\" value=\"buyer@retail.example\"",
         ],
     );
+    for (no, told) in [
+        ("C-001", None),
+        ("C-404", Some("No stored customer has this number")),
+        ("", Some("Type the number of a stored customer first.")),
+    ] {
+        let by_number = [("customer.no", no), ("find_customer", "yes")];
+        let pressed = account.post(LINES, &by_number).await.expect(200).html;
+        let expected = told.unwrap_or("Retail Stores Ltd");
+        assert!(pressed.contains(expected), "{no}: {pressed}");
+        assert_eq!(pressed.contains("notice warn"), told.is_some(), "{no}");
+    }
     let page = format!("/invoices/{}", stored["id"]);
     let typed = [("customer.name", "Another"), ("due_date", "2026-03-01")];
     let saved = post_seen(&account, &page, "edit", &typed).await.expect(303);
@@ -209,6 +220,31 @@ async fn a_stored_customer_fills_in_the_form_and_keeps_its_data(world: &World) {
             "Retail Stores Ltd",
         ],
     );
+}
+
+#[on_sqlite]
+async fn the_currency_is_that_of_the_customer_or_of_most_invoices(world: &World) {
+    let account = Account::new(world).await;
+    for (customer, tin, currency) in [
+        ("C-NGN", "11111111-0001", "NGN"),
+        ("C-NGN", "11111111-0001", "NGN"),
+        ("C-USD", "22222222-0001", "USD"),
+    ] {
+        let body = with(&documents::invoice(), "currency", json!(currency));
+        let body = with(&body, "customer.no", json!(customer));
+        let body = with(&body, "customer.tin", json!(tin));
+        account.taxpayer.invoice(&body).await;
+    }
+    for (query, currency) in [
+        ("", "NGN"),
+        ("?customer=C-USD", "USD"),
+        ("?customer=C-NGN", "NGN"),
+        ("?customer=C-NEW", "NGN"),
+    ] {
+        let form = account.page(&format!("{FORM}{query}")).await;
+        let chosen = format!("<option value=\"{currency}\" selected>");
+        assert!(form.contains(&chosen), "{query}: {form}");
+    }
 }
 
 #[on_sqlite]

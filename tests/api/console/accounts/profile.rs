@@ -57,6 +57,28 @@ async fn a_newcomer_completes_the_profile_and_may_create_invoices(world: &World)
 }
 
 #[on_sqlite]
+async fn a_blanked_phone_is_removed_and_a_form_without_a_change_says_so(world: &World) {
+    let account = Account::new(world).await;
+    let phone = "+2348010000000";
+    // The phone and the city that are sent, the notice, and whether the phone is stored afterwards.
+    for (sent, city, notice, has_phone) in [
+        (phone, "Lagos", "Nothing was changed.", true),
+        (phone, "", "Nothing was changed.", true),
+        ("", "Lagos", "The profile was changed.", false),
+        ("", "Lagos", "Nothing was changed.", false),
+    ] {
+        let page = account.page("/profile").await;
+        let before = field_value(&page, "before");
+        let fields = [("phone", sent), ("city", city), ("before", &*before)];
+        let saved = account.post("/profile", &fields).await.expect(303);
+        let led = account.owner.get(&saved.location).await.expect(200);
+        let html = led.shows(notice).html;
+        assert_eq!(html.contains(phone), has_phone, "{sent} {city}");
+        assert!(html.contains("value=\"Lagos\""), "{html}");
+    }
+}
+
+#[on_sqlite]
 async fn a_fault_stands_beside_its_field_and_nothing_is_changed(world: &World) {
     let account = Account::new(world).await;
     let other = Account::new(world).await;

@@ -1,7 +1,7 @@
 //! The report of a month, on its page and as files.
 
 use serde_json::json;
-use testkit::documents;
+use testkit::documents::{self, submission};
 use testkit::each_database;
 use testkit::edit::with;
 
@@ -27,7 +27,7 @@ async fn account_with_invoices(world: &World) -> Account {
 async fn a_month_is_summed_up_with_its_totals_and_its_gaps(world: &World) {
     let account = account_with_invoices(world).await;
     let page = account.page("/reports?month=2026-01").await;
-    let total = page.split("Total in NGN").nth(1).unwrap();
+    let total = page.split("Not signed yet in NGN").nth(1).unwrap();
     let total = total.split("</tr>").next().unwrap();
     assert!(
         total.contains("data-label=\"Count\">1</td>"),
@@ -81,10 +81,58 @@ async fn the_tables_of_a_month_are_files(world: &World) {
             .any(|line| line.starts_with("NGN,invoice,draft,2,")),
         "{vat}"
     );
-    for sheet in ["vat.xlsx", "gaps.xlsx"] {
+    for sheet in ["vat.xlsx", "vat-rates.xlsx", "gaps.xlsx"] {
         file(sheet).await.expect(200);
     }
     for missing in ["vat.ndjson", "odd.csv", "vat", "vat.pdf"] {
         file(missing).await.expect(404);
+    }
+}
+
+/// The signed documents are the figure to declare, by rate. Rejected and cancelled ones count nowhere.
+#[each_database]
+async fn the_vat_to_declare_is_that_of_the_signed_documents(world: &World) {
+    let account = Account::new(world).await;
+    let taxpayer = &account.taxpayer;
+    let store = async |number: &str, category: &str, status: &str| {
+        let body = documents::invoice_numbered(number);
+        let body = with(&body, "invoice_lines.0.tax_category", json!(category));
+        let stored = taxpayer.invoice(&body).await;
+        let changed = taxpayer.set_status(&stored, status).await;
+        changed.expect_status(200);
+    };
+    let signed = documents::invoice_no();
+    store(&signed, "STANDARD_VAT", "approved").await;
+    let rejected = format!("SBXREJECT{}", documents::number());
+    store(&rejected, "STANDARD_VAT", "approved").await;
+    store(&documents::invoice_no(), "ZERO_VAT", "approved").await;
+    store(&documents::invoice_no(), "STANDARD_VAT", "cancelled").await;
+    for (number, status) in [(&signed, 200), (&rejected, 422)] {
+        let document = submission(taxpayer, number);
+        let answer = taxpayer.app().submit_to_the_end(&document).await;
+        answer.expect_status(status);
+    }
+    let csv = account.path("/reports/files/vat-rates.csv?month=2026-01");
+    let csv = account.owner.get(&csv).await.expect(200).html;
+    let rows = "currency,category,percent,signed_net,signed_vat,unsigned_net,unsigned_vat\r\n\
+                NGN,STANDARD_VAT,7.5,1000.00,75.00,0.00,0.00\r\n\
+                NGN,ZERO_VAT,0,0.00,0.00,1000.00,0.00\r\n";
+    assert_eq!(csv, rows);
+    let page = account.page("/reports?month=2026-01").await;
+    assert_shows(
+        &page,
+        &[
+            "VAT to declare",
+            "STANDARD_VAT in NGN",
+            "data-label=\"VAT, signed\">75.00</td>",
+            "data-label=\"Net, not signed yet\">1,000.00</td>",
+            "Rejected",
+        ],
+    );
+    for (line, count) in [("Signed in NGN", 1), ("Not signed yet in NGN", 1)] {
+        let total = page.split(line).nth(1).unwrap();
+        let total = total.split("</tr>").next().unwrap();
+        let count = format!("data-label=\"Count\">{count}</td>");
+        assert!(total.contains(&count), "{line}: {total}");
     }
 }

@@ -7,6 +7,7 @@ use testkit::{each_database, on_sqlite};
 use uuid::Uuid;
 
 use super::{Account, PASSWORD, post_seen, signed_in};
+use crate::support::account::first_customer;
 use crate::support::supplies;
 use crate::support::visitor::Visitor;
 use crate::support::world::World;
@@ -91,6 +92,7 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
         format!("/invoices/{invoice}/transmit"),
         "/invoices/new".to_owned(),
         "/invoices/new/lines".to_owned(),
+        "/customers/1/edit".to_owned(),
         format!("/invoices/{invoice}/edit"),
         format!("/invoices/{invoice}/edit/lines"),
         format!("/invoices/{invoice}/credit-note"),
@@ -195,7 +197,9 @@ async fn who_only_looks_may_not_act_and_an_accountant_may_not_own(world: &World)
     for form in owners.iter().chain(&accountants) {
         account.post(form, &[]).await.expect(403);
     }
+    let customers = account.page("/customers?all=true").await;
     let acting = [
+        format!("/customers/{}/edit", first_customer(&customers)),
         "/invoices/new".to_owned(),
         format!("/invoices/new?like={invoice}"),
         format!("/invoices/{invoice}/edit"),

@@ -202,6 +202,54 @@ async fn a_taxpayer_is_added_by_the_form_and_many_by_a_file(world: &World) {
         .shows("<span class=\"count\">2</span>");
 }
 
+#[each_database]
+async fn a_taxpayer_that_is_added_with_its_location_is_complete(world: &World) {
+    let (_, person) = integrator(world).await;
+    let location = [("city", "Ikeja"), ("state", "Lagos"), ("country", "NG")];
+    let location = location.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    let mut complete = fields(&documents::taxpayer());
+    complete.extend(location.clone());
+    let added = submit(&person, &format!("{LIST}/new"), &complete).await;
+    let page = person.get(&added.expect(303).location).await.expect(200);
+    page.shows("The taxpayer was added.")
+        .hides("Before its first invoice");
+
+    let filled = |country: &str, city: &str| {
+        let mut row = fields(&documents::taxpayer());
+        row.extend(location.clone());
+        for (name, text) in &mut row {
+            match name.as_str() {
+                "country" => country.clone_into(text),
+                "city" => city.clone_into(text),
+                _ => {}
+            }
+        }
+        row
+    };
+    let rows = [
+        filled("NG", "Ikeja"),
+        filled("Narnia", ""),
+        filled("NG", &"x".repeat(256)),
+    ];
+    let names = rows[0].iter().map(|(name, _)| name.clone());
+    let header = names.collect::<Vec<_>>().join(",");
+    let lines = rows.iter().map(|row| {
+        let cells = row.iter().map(|(_, text)| format!("\"{text}\""));
+        cells.collect::<Vec<_>>().join(",")
+    });
+    let file: Vec<_> = std::iter::once(header).chain(lines).collect();
+    let encoded = STANDARD.encode(file.join("\n"));
+    let encoded = format!("data:text/csv;base64,{encoded}");
+    let result = person
+        .submit(&format!("{LIST}/file"), &[("file", &encoded)])
+        .await;
+    result
+        .expect(200)
+        .shows("2 done, 1 not")
+        .shows("Before its first invoice its profile needs: city.")
+        .shows("country is not on the list of countries");
+}
+
 #[on_sqlite(&[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "1")])]
 async fn the_form_of_a_taxpayer_beyond_a_limit_keeps_what_was_typed(world: &World) {
     let (_, person) = integrator(world).await;

@@ -38,6 +38,11 @@ pub(super) fn endpoints() -> Vec<Path> {
                     )
                     .query_word("form", ImportForm::allowed_words, "the create request; standard by default")
                     .query("preview", "true to change nothing and see what would happen")
+                    .query(
+                        "replace_cancelled",
+                        "true: a cancelled invoice with the number of one of the file becomes a draft with the contents of \
+                         the file, if it was never sent to the authority and no payment was recorded",
+                    )
                     .takes(standard_invoice::read, example!("create_invoice"))
                     .takes_files(FILE_TYPES)
                     .gives::<ImportView<'_>>(201, "Invoices imported successfully")

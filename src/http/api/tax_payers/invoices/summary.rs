@@ -21,7 +21,8 @@ pub(super) fn endpoints() -> Vec<Path> {
         path("/v1/tax-payers/invoices/summary").get(get_summary, || {
             doc("get_summary", "The invoices of a month in sums")
                 .with_note(
-                    "By invoice date. A number is missing if it is between the first and the last number of a series in \
+                    "By invoice date. `vat_return` has the figures of a VAT return: declare its signed part. A number \
+                     is missing if it is between the first and the last number of a series in \
                      the month and no invoice of the account has it. Up to 10,000 numbers are looked up among the \
                      invoices of other months.",
                 )

@@ -1,0 +1,159 @@
+//! The steps that are blocked, and their probes. While a probe is due, the step stays blocked, and one lane is claimed
+//! whose work makes the probe. So a probe of an outage that goes on does not wake all work that waits for its end. When
+//! the step is no longer blocked, all of that work is due at once.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use database::StoreError;
+
+use crate::actors::dispatch::Dispatcher;
+use crate::actors::dispatch::probe_claims::ProbeClaims;
+use crate::store::lanes::claim::ClaimedLane;
+use crate::store::lanes::fair_queue::BlockedStep;
+use crate::store::lanes::probe_claim::{self, DueProbe};
+use crate::store::lanes::{self, WaitingLanes};
+
+impl Dispatcher {
+    /// Makes the dispatcher claim one lane for each of the probes that `due` returns at the time of the claim. Their
+    /// steps must be among the blocked steps.
+    #[must_use]
+    pub fn with_due_probes(self, due: impl Fn() -> Vec<DueProbe> + Send + Sync + 'static) -> Self {
+        Self {
+            probes: ProbeClaims::new(Arc::new(due)),
+            ..self
+        }
+    }
+
+    /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now. If that
+    /// fails, the steps count as blocked until the next call, which tries again.
+    pub(super) async fn refresh_blocked_steps(&self) -> Result<Vec<BlockedStep>, StoreError> {
+        let blocked = (self.list_blocked)();
+        let before = std::mem::replace(&mut *self.lock_blocked_steps(), blocked.clone());
+        let opened: Vec<_> = before
+            .iter()
+            .filter(|entry| entry.is_unblocked_for_any_taxpayer(&blocked))
+            .map(|entry| entry.step)
+            .collect();
+        let waiting = WaitingLanes::For {
+            kind: self.config.kind,
+            steps: &opened,
+            blocked: &blocked,
+        };
+        if !opened.is_empty()
+            && let Err(error) = lanes::make_waiting_due(&self.store, waiting).await
+        {
+            // A statement that took too long is not tried again, because it would hold up all claims.
+            if !error.is_timeout() {
+                *self.lock_blocked_steps() = before;
+            }
+            return Err(error);
+        }
+        Ok(blocked)
+    }
+
+    fn lock_blocked_steps(&self) -> MutexGuard<'_, Vec<BlockedStep>> {
+        self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Claims one lane for each probe that is due, up to `limit`.
+    pub(super) async fn claim_for_probes(
+        &self,
+        limit: usize,
+    ) -> Result<Vec<ClaimedLane>, StoreError> {
+        let now = Instant::now();
+        let mut probes = self.probes.list_claimable(now);
+        probes.truncate(limit);
+        if probes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let request = self.claim_request(limit, &[]);
+        let claimed = probe_claim::claim_probes(&self.store, &request, &probes).await?;
+        self.probes
+            .record_claims(&probes, &claimed.found_steps, now);
+        Ok(claimed.lanes)
+    }
+
+    /// Returns the steps that block lanes whose lease has ended. Such lanes are few, so all of them that may make a due
+    /// probe are let through, except by a probe that only some integrators may make.
+    pub(super) fn list_blocked_for_ended(&self) -> Vec<BlockedStep> {
+        let probes = self.probes.list_due();
+        probe_claim::let_probes_through((self.list_blocked)(), &probes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+    use futures_util::future::pending;
+
+    use super::*;
+    use crate::actors::dispatch::DispatcherConfig;
+    use crate::store::lanes::{LaneKind, QueuedLane};
+    use crate::store::testing::stores;
+
+    /// The steps that are blocked, and the probes that are due.
+    type Blockade = (Vec<BlockedStep>, Vec<DueProbe>);
+
+    fn blockade(steps: &[&'static str], due: &[&'static str]) -> Blockade {
+        let blocked = steps.iter().copied().map(|step| BlockedStep {
+            step,
+            taxpayers: None,
+        });
+        let probes = due.iter().copied().map(|step| DueProbe {
+            step,
+            taxpayers: None,
+            except_taxpayers: Vec::new(),
+            except_integrators: Vec::new(),
+        });
+        (blocked.collect(), probes.collect())
+    }
+
+    #[actix::test]
+    async fn a_due_probe_wakes_one_lane_and_the_end_of_the_blockade_wakes_all() {
+        for test in stores().await {
+            let steps = ["sign", "sign", "sign", "send", "send", "confirm"];
+            let lanes = (1..).zip(steps).map(|(taxpayer_id, step)| QueuedLane {
+                key: format!("{taxpayer_id}/{step}"),
+                taxpayer_id,
+                deadline: 0,
+                next_step: Some(step),
+            });
+            let tx = test.store.begin().await.unwrap();
+            lanes::enqueue(&tx, LaneKind::Run, &lanes.collect::<Vec<_>>())
+                .await
+                .unwrap();
+            tx.commit().await.unwrap();
+            let now = Arc::new(Mutex::new(Blockade::default()));
+            let config = DispatcherConfig {
+                kind: LaneKind::Run,
+                owner: "me".to_owned(),
+                lease: Duration::from_secs(30),
+                concurrency_max: 64,
+                claim_max: 64,
+                poll: Duration::from_mins(1),
+                wake: Arc::default(),
+            };
+            let blocked = Arc::clone(&now);
+            let due = Arc::clone(&now);
+            let dispatcher =
+                Dispatcher::new(test.store.clone(), config, |_| pending().boxed_local())
+                    .with_blocked_steps(move || blocked.lock().unwrap().0.clone())
+                    .with_due_probes(move || due.lock().unwrap().1.clone());
+            let both = ["sign", "send"];
+            for (steps, due, claimed) in [
+                (&both[..], &[][..], 1),
+                (&both[..], &both[..], 2),
+                (&["sign"][..], &[][..], 1),
+                (&[][..], &[][..], 2),
+            ] {
+                *now.lock().unwrap() = blockade(steps, due);
+                let count = dispatcher.dispatch_due().await.unwrap();
+                assert_eq!(count, claimed, "{steps:?} {due:?}");
+            }
+        }
+    }
+}
