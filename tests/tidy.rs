@@ -111,7 +111,7 @@ const LAYERS: &[&[&str]] = &[
     &["http::incidents", "http::replicas"],
     &["http::metrics"],
     &["http::middleware", "http::known_paths"],
-    &["http::endpoint"],
+    &["http::paths"],
     &["http::api"],
     &["http"],
     &["console"],

@@ -22,6 +22,7 @@ const LEASE_DURATIONS: u32 = 2;
 /// A mail waits for less than this between two attempts.
 const MAIL_WAIT_MAX: SignedDuration = SignedDuration::from_hours(24);
 
+/// Detects that the machine's or the database's clock was set back, and then makes waiting work due.
 #[derive(Clone)]
 pub struct ClockWatch {
     store: Store,

@@ -17,7 +17,7 @@ use crate::actors::notifiers::Notifiers;
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::commands::SetSubscription;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::actors::taxpayer::ordered_panics::OrderedPanics;
+use crate::actors::taxpayer::scheduled_panics::ScheduledPanics;
 use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
 use crate::app::keys::check_not_expired;
@@ -222,7 +222,7 @@ pub async fn set_subscription(
         notifiers: Notifiers::default(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
-        ordered_panics: OrderedPanics::default(),
+        scheduled_panics: ScheduledPanics::default(),
         catalog: SharedCatalog::default(),
     };
     let taxpayers = TaxpayerHandle::new(

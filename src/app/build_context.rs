@@ -22,7 +22,7 @@ use crate::actors::reconciliation::{Reconciler, ReconciliationSchedule};
 use crate::actors::reference::ReferenceRefresher;
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::actors::taxpayer::ordered_panics::OrderedPanics;
+use crate::actors::taxpayer::scheduled_panics::ScheduledPanics;
 use crate::app::authority_connection::retry_policy;
 use crate::app::error::StartError;
 use crate::config::{Environment, Settings};
@@ -238,9 +238,9 @@ pub(super) fn taxpayer_deps(
         notifiers: notifiers.clone(),
         deadlines: deadline_policy(settings),
         verification: settings.accounts.verification,
-        ordered_panics: match settings.environment {
-            Environment::Development => OrderedPanics::enabled(),
-            Environment::Production => OrderedPanics::default(),
+        scheduled_panics: match settings.environment {
+            Environment::Development => ScheduledPanics::enabled(),
+            Environment::Production => ScheduledPanics::default(),
         },
         catalog: catalog.clone(),
     }

@@ -17,7 +17,7 @@
 //! | `http` | the settings of the section `http`: the addresses to listen on, and the limits for callers |
 //! | `layers` | merges defaults, settings file and environment |
 //! | `limits` | the allowed values of each setting, in one table, and the settings that are secret |
-//! | `local` | secrets that a development machine creates for itself, once, in files of `data_dir` |
+//! | `local_secrets` | secrets that a development machine creates for itself, once, in files of `data_dir` |
 //! | `strength` | detects keys and passwords that an attacker would try first, such as `changeme` |
 //! | `text_rules` | the rules for settings that are text, such as an address or a URL |
 //! | `warnings` | warnings about risky settings |
@@ -32,7 +32,7 @@ mod form;
 pub(crate) mod http;
 mod layers;
 mod limits;
-mod local;
+mod local_secrets;
 mod strength;
 #[cfg(test)]
 mod tests;

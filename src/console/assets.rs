@@ -8,7 +8,7 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::{HttpResponse, web};
 use sha2::{Digest, Sha256};
 
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 
 /// A file of the pages: its name, its media type and its content.
@@ -55,7 +55,7 @@ impl Asset {
     }
 }
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/assets/{hash}/{name}").page(serve_asset)]
 }
 

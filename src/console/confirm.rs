@@ -14,14 +14,14 @@ use crate::console::page::{Answer, Form, redirect, show_with_status};
 use crate::console::second_factor;
 use crate::console::session::{self, SignedIn};
 use crate::console::sign_in::is_password_right;
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
 
 const REFUSAL_TEXT: &str =
     "This is not right. A code counts once: wait for the next one of the app.";
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/account/confirm")
             .page(show_password_form)

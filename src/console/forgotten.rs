@@ -9,9 +9,9 @@ use serde::Deserialize;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, PublicForm, go_to, show};
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
-use crate::http::endpoint::{Path, path};
 use crate::http::limits;
 use crate::http::middleware::client_address::client_address;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::notices;
@@ -19,7 +19,7 @@ use crate::store::operations::notices;
 /// The longest email that is accepted, in bytes.
 const EMAIL_BYTES_MAX: usize = 1_024;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/sign-in/forgotten")
             .page(show_form)

@@ -15,16 +15,16 @@ use crate::console::page::{Answer, PublicForm, go_to, show, show_with_status};
 use crate::domain::access::invitation::InvitationToken;
 use crate::domain::access::password;
 use crate::domain::access::session::Person;
-use crate::http::endpoint::{Path, path};
 use crate::http::invitations::Invitation;
 use crate::http::limits::{Attempt, TriedPerson};
 use crate::http::listener::Listener;
 use crate::http::middleware::client_address::client_address;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::{invitations, people};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/sign-in/invitation/{token}")
             .page(show_choose_password)
@@ -61,7 +61,7 @@ async fn show_choose_password(
     request: HttpRequest,
     token: web::Path<String>,
 ) -> Answer {
-    let token = InvitationToken::from_path(token.into_inner());
+    let token = InvitationToken::from_url_segment(token.into_inner());
     match find_invited_person(&state, &request, &token).await? {
         Some(person) => render(person.email, None),
         None => show_ended_page(),
@@ -75,7 +75,7 @@ async fn choose_password(
     token: web::Path<String>,
     form: PublicForm<ChosenPassword>,
 ) -> Answer {
-    let token = InvitationToken::from_path(token.into_inner());
+    let token = InvitationToken::from_url_segment(token.into_inner());
     // The link is looked up before the password is hashed, which is expensive.
     let Some(person) = find_invited_person(&state, &request, &token).await? else {
         return show_ended_page();

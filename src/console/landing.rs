@@ -6,9 +6,9 @@ use actix_web::HttpResponse;
 use crate::console::page::redirect;
 use crate::console::session::SignedIn;
 use crate::domain::access::session::SessionOwner;
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/dashboard").page(go_home)]
 }
 

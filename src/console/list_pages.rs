@@ -67,8 +67,8 @@ pub(crate) fn filled_pairs(query: &Query) -> impl Iterator<Item = (&str, &str)> 
     filled.filter(|(name, _)| *name != "page")
 }
 
-/// Returns the parameters of a list as a query, without the page number.
-pub(crate) fn filter_text(query: &Query) -> String {
+/// Returns the parameters of a list as a query string, without the page number and without blank ones.
+pub(crate) fn query_without_page(query: &Query) -> String {
     let mut filters = Serializer::new(String::new());
     filters.extend_pairs(filled_pairs(query));
     filters.finish()
@@ -76,7 +76,7 @@ pub(crate) fn filter_text(query: &Query) -> String {
 
 /// Returns the address of the list at `path` with these filters, without the page number.
 pub(crate) fn list_address(path: &str, query: &Query) -> String {
-    let filters = filter_text(query);
+    let filters = query_without_page(query);
     if filters.is_empty() {
         path.to_owned()
     } else {

@@ -12,8 +12,8 @@ use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::{self, SignedIn};
 use crate::domain::access::session::SessionOwner;
 use crate::domain::notice::{NoticeScope, NoticeTopic};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::form;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::mail_choices::{self, MailChoice};
@@ -29,7 +29,7 @@ const CHOICES: [(&str, &str); 4] = [
     ("off", "Never"),
 ];
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path(PATH)
             .page(show_mail_choices)

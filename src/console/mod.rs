@@ -70,29 +70,29 @@ use actix_web::http::Method;
 use actix_web::web;
 
 use crate::domain::access::session::OperatorRole;
-use crate::http::endpoint::{Path, redirect_forms_to_pages, sort_by_precedence};
 use crate::http::middleware::policy::{FormRepeat, ServedPages};
+use crate::http::paths::{Path, redirect_forms_to_pages, sort_by_precedence};
 pub(crate) use operators::past_overviews::{PastOverviews, keep_overviews};
 pub(crate) use page::error_pages;
 
 /// The paths of all pages.
 fn page_paths() -> Vec<Path> {
     let parts = [
-        sign_in::endpoints(),
-        forgotten::endpoints(),
-        landing::endpoints(),
-        password_change::endpoints(),
-        invitation::endpoints(),
-        second_factor::endpoints(),
-        sessions::endpoints(),
-        confirm::endpoints(),
-        mail_choices::endpoints(),
-        verify::endpoints(),
-        shared_delivery::endpoints(),
-        docs::endpoints(),
-        operators::endpoints(),
-        accounts::endpoints(),
-        assets::endpoints(),
+        sign_in::paths(),
+        forgotten::paths(),
+        landing::paths(),
+        password_change::paths(),
+        invitation::paths(),
+        second_factor::paths(),
+        sessions::paths(),
+        confirm::paths(),
+        mail_choices::paths(),
+        verify::paths(),
+        shared_delivery::paths(),
+        docs::paths(),
+        operators::paths(),
+        accounts::paths(),
+        assets::paths(),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -120,9 +120,7 @@ pub struct OperatorPath {
 
 /// Returns all paths of operators, for the tests that call each of them with each role.
 pub fn operator_paths() -> Vec<OperatorPath> {
-    let all_paths = crate::http::endpoint_table()
-        .into_iter()
-        .chain(page_paths());
+    let all_paths = crate::http::path_table().into_iter().chain(page_paths());
     let for_operators = all_paths.filter(|path| {
         ["/ops/", "/console"]
             .iter()

@@ -14,11 +14,11 @@ use crate::console::session::SignedIn;
 use crate::console::session_start::{PasswordProof, start_session};
 use crate::console::sign_in::is_password_right;
 use crate::domain::access::password;
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::accounts::people::{self, PasswordChange};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/account/password")
             .page(password_page)

@@ -22,9 +22,9 @@ use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
 use crate::domain::access::session::SessionOwner;
 use crate::domain::invoice::qr_picture::QrPicture;
 use crate::domain::kernel::audit::AuditAction;
-use crate::http::endpoint::{Path, path};
 use crate::http::limits::{Attempt, CountedAttempt, TriedPerson};
 use crate::http::middleware::client_address::client_address;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::second_factors::{self, CodeConfirmation, FactorRemoval};
@@ -37,7 +37,7 @@ const WRONG_CODE_TEXT: &str =
 pub(super) const OWN_RESET_REFUSAL: &str = "Nobody can reset their own second factor. Use a recovery code, or ask somebody else to reset it.";
 const PATH: &str = "/account/second-factor";
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/sign-in/code")
             .page(code_page)

@@ -9,13 +9,13 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::{self, SignedIn};
 use crate::domain::access::session::OpenSession;
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
 
 const PATH: &str = "/account/sessions";
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path(PATH).page(list_sessions),
         path("/account/sessions/end").form(end_sessions),

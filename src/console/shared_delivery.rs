@@ -13,13 +13,13 @@ use crate::console::hidden_path::hide_path;
 use crate::console::page::{Answer, show_with_status};
 use crate::domain::integration::origin::Origin;
 use crate::http::delivery_links;
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 
 /// Tells search engines not to list the page.
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/shared/deliveries/{token}").page(show_shared)]
 }
 

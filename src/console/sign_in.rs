@@ -16,10 +16,10 @@ use crate::console::second_factor;
 use crate::console::session::{self, Refusal, SignedIn};
 use crate::console::session_start::{PasswordProof, start_session};
 use crate::domain::access::session::{Person, SessionKind, SessionOwner};
-use crate::http::endpoint::{Path, path};
 use crate::http::limits::{Attempt, TriedPerson};
 use crate::http::listener::Listener;
 use crate::http::middleware::client_address::client_address;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::people::{self, SignInAccount};
@@ -29,7 +29,7 @@ const WRONG_PASSWORD_TEXT: &str = "Wrong email or password.";
 const CHOICE_TEXT: &str =
     "This password opens more than one account. Choose one, and enter the password again.";
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/sign-in")
             .page(sign_in_page)

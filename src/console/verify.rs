@@ -12,8 +12,8 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show_with_status};
 use crate::domain::kernel::invisible::is_invisible;
-use crate::http::endpoint::{Path, path};
 use crate::http::invoice_files;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
@@ -24,7 +24,7 @@ use crate::store::invoices::verify_links;
 /// Tells search engines not to list the page.
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/verify/{token}").page(show_verified)]
 }
 

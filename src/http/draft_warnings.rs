@@ -1,5 +1,5 @@
-//! The warnings about a new invoice that depend on more than one of its fields: on the stored invoices, on the present
-//! day, on the letters that the printed document can show, and on the amounts of its lines.
+//! The warnings about a new invoice that its form cannot give, because they depend on more than the form: on the stored
+//! invoices, on the present day, on the letters that the printed document can show, or on the amounts of the lines.
 
 use crate::domain::invoice::Line;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -18,7 +18,8 @@ use crate::store::invoices;
 /// The maximum number of lines that the warning about discounts names.
 const LINES_NAMED_MAX: usize = 10;
 
-/// Returns the warnings about an invoice of Create Invoice (Standard), besides those of its form.
+/// Returns the warnings about a request to Create Invoice (Standard) that parsing its form could not give, such as
+/// those that need stored invoices.
 pub(crate) async fn find_draft_warnings(
     state: &ApiState,
     taxpayer: TaxpayerId,

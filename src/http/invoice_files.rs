@@ -44,7 +44,7 @@ pub(crate) enum InvoiceFile {
 }
 
 impl InvoiceFile {
-    /// Returns the file that the last part of a path names.
+    /// Returns the file that the last segment of a URL path names.
     pub(crate) fn from_path(path: &str) -> Option<Self> {
         match path.rsplit('/').next()? {
             "pdf" => Some(Self::Pdf),
@@ -330,7 +330,8 @@ async fn document_look(state: &ApiState, taxpayer: &Taxpayer) -> Result<Look, Ap
     if let Some(logo) = &settings.logo
         && let Some(bytes) = logos::owned_by(state.store.reader(), taxpayer.id).await?
     {
-        // The two reads are not one transaction: if the logo was changed in between and does not fit, none is printed.
+        // The kind and the bytes are read in separate transactions. If the logo changes in between and they do not
+        // match, the document is printed without a logo.
         look.logo = Logo::new(logo.kind, bytes).ok();
     }
     Ok(look)

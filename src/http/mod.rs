@@ -1,4 +1,4 @@
-//! The JSON API. The table of endpoints consists of the endpoints of all modules in `api`. Each of these modules lists
+//! The JSON API. The table of paths consists of the paths of all modules in `api`. Each of these modules lists
 //! its paths with methods, handlers, policy (reads, effect, public, relayed, rate limit) and documentation. A server
 //! mounts the table with `App::new().app_data(state).wrap(from_fn(http::request_context)).configure(http::routes)`.
 //!
@@ -6,8 +6,8 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | `api` | the endpoints and their handlers, a folder for each part of the API |
-//! | `endpoint` | a line of the table: one path |
+//! | `api` | the paths and their handlers, a folder for each part of the API |
+//! | `paths` | a line of the table: one path |
 //! | `known_paths` | the known path that the caller of an unknown path probably meant |
 //! | `middleware` | code around every handler: request id, access log, policy |
 //! | `incidents` | the incidents that this process sees now |
@@ -47,7 +47,6 @@ pub(crate) mod delivery_links;
 pub(crate) mod delivery_selection;
 pub(crate) mod document_body;
 pub(crate) mod draft_warnings;
-pub(crate) mod endpoint;
 pub(crate) mod explain;
 pub(crate) mod exports;
 pub(crate) mod extract;
@@ -71,6 +70,7 @@ pub(crate) mod onboarding;
 mod openapi;
 pub(crate) mod paper_texts;
 pub(crate) mod password;
+pub(crate) mod paths;
 pub(crate) mod remembered_operators;
 pub(crate) mod replicas;
 pub(crate) mod respond;
@@ -91,7 +91,6 @@ use actix_web::web;
 
 use api::{app, authority, core, ops, system_integrators, tax_payers};
 pub use corrections::{CORRECTIONS_MAX, CorrectionWorker};
-use endpoint::{ApiPart, Path};
 pub use health::Health;
 pub use idempotency::InProgressRequests;
 pub use import_files::{IMPORTS_MAX, ImportWorker};
@@ -112,31 +111,29 @@ pub use middleware::request_context::request_context;
 use openapi::document;
 use openapi::served_document::ApiDocument;
 pub use password::Passwords;
+use paths::{ApiPart, Path};
 pub use remembered_operators::RememberedOperators;
 pub use replicas::board::ReplicaBoard;
 pub use replicas::record_heartbeats;
 pub use stopping::StopSignal;
 use views::event_example::example_message;
 
-/// The endpoints, grouped by the parts of the API.
+/// The paths, grouped by the parts of the API.
 #[rustfmt::skip]
 fn parts() -> [ApiPart; 5] {
-    let part = |name, purpose, endpoints| ApiPart { name, purpose, endpoints };
+    let part = |name, purpose, paths| ApiPart { name, purpose, paths };
     [
-        part("core", "Option lists and the authority's reference data", core::endpoints()),
-        part("tax-payers", "A taxpayer and its own invoices", tax_payers::endpoints()),
-        part("system-integrators", "The taxpayers an integrator onboarded, their webhooks and keys", system_integrators::endpoints()),
-        part("app", "The authority's pipeline: validate, submit, transmit, report, download", app::endpoints().into_iter().chain(authority::endpoints()).collect()),
-        part("ops", "Health, metrics and what operators do", ops::endpoints()),
+        part("core", "Option lists and the authority's reference data", core::paths()),
+        part("tax-payers", "A taxpayer and its own invoices", tax_payers::paths()),
+        part("system-integrators", "The taxpayers an integrator onboarded, their webhooks and keys", system_integrators::paths()),
+        part("app", "The authority's pipeline: validate, submit, transmit, report, download", app::paths().into_iter().chain(authority::paths()).collect()),
+        part("ops", "Health, metrics and what operators do", ops::paths()),
     ]
 }
 
 /// The paths of all parts of the API.
-pub(crate) fn endpoint_table() -> Vec<Path> {
-    parts()
-        .into_iter()
-        .flat_map(|part| part.endpoints)
-        .collect()
+pub(crate) fn path_table() -> Vec<Path> {
+    parts().into_iter().flat_map(|part| part.paths).collect()
 }
 
 /// The API document, with all that is made of it once per process.
@@ -153,7 +150,7 @@ pub fn openapi_document() -> &'static str {
 
 pub fn routes(config: &mut web::ServiceConfig) {
     config.app_data(web::Data::new(&API_DOCUMENT));
-    let paths = endpoint::sort_by_precedence(endpoint_table());
+    let paths = paths::sort_by_precedence(path_table());
     // A path with a secret in it must look like a path that does not exist, so it is never suggested.
     let suggested = paths
         .iter()
@@ -163,5 +160,5 @@ pub fn routes(config: &mut web::ServiceConfig) {
     for path in paths {
         config.service(path);
     }
-    config.default_service(web::to(endpoint::answer_unknown_path));
+    config.default_service(web::to(paths::answer_unknown_path));
 }

@@ -26,7 +26,7 @@ use crate::actors::reconciliation::ReconciliationHandle;
 use crate::actors::request_log::RequestLog;
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::actors::taxpayer::ordered_panics::OrderedPanics;
+use crate::actors::taxpayer::scheduled_panics::ScheduledPanics;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::{OperatorRole, SessionLimits};
@@ -158,7 +158,7 @@ fn taxpayer_deps(store: &Store, clock: &SharedClock, notifiers: &Notifiers) -> T
         notifiers: notifiers.clone(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
-        ordered_panics: OrderedPanics::enabled(),
+        scheduled_panics: ScheduledPanics::enabled(),
         catalog: SharedCatalog::default(),
     }
 }

@@ -19,7 +19,7 @@ use crate::deadline::{CallGuard, Deadlines, DroppedInRuntime};
 use crate::error::{StoreError, proves_rollback};
 use crate::group_commit::{CommitGroup, Sharing, TransactionKind, WriterPool};
 use crate::log_copies::LogCopyTask;
-use crate::metrics::StoreMetrics;
+use crate::metrics::DatabaseMetrics;
 use crate::pool::{Pool, WITHOUT_LIMITS};
 use crate::pool_settings::PoolSettings;
 use crate::readers::Readers;
@@ -60,9 +60,9 @@ impl Database {
         is_created: bool,
     ) -> Result<Self, StoreError> {
         let (writer, readers) = Pool::open(url, settings, is_created).await?;
-        let metrics = StoreMetrics {
+        let metrics = DatabaseMetrics {
             read_waits: readers.main.read_waits().clone(),
-            ..StoreMetrics::default()
+            ..DatabaseMetrics::default()
         };
         let writer = WriterPool::new(writer, settings.busy_wait, metrics);
         let log_copies = match writer.turns() {
@@ -159,7 +159,7 @@ impl Database {
         self.writer.pool().forget_full_disk();
     }
 
-    pub fn metrics(&self) -> &StoreMetrics {
+    pub fn metrics(&self) -> &DatabaseMetrics {
         self.writer.metrics()
     }
 

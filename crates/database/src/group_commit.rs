@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::deadline::CallGuard;
 use crate::error::{StoreError, is_busy};
-use crate::metrics::StoreMetrics;
+use crate::metrics::DatabaseMetrics;
 use crate::pool::Pool;
 use crate::pool_settings::BUSY_WAIT;
 
@@ -30,7 +30,7 @@ pub(crate) struct WriterPool {
     turns: Option<WriteTurns>,
     /// The longest time to wait while another process writes to the SQLite database.
     busy_wait: Duration,
-    metrics: StoreMetrics,
+    metrics: DatabaseMetrics,
 }
 
 /// Says whether a transaction may share one database transaction, and so its commit, with others on SQLite.
@@ -78,7 +78,7 @@ pub(crate) enum TransactionKind {
 }
 
 impl WriterPool {
-    pub(crate) fn new(pool: Pool, busy_wait: Duration, metrics: StoreMetrics) -> Self {
+    pub(crate) fn new(pool: Pool, busy_wait: Duration, metrics: DatabaseMetrics) -> Self {
         let turns = (pool.backend() == DbBackend::Sqlite).then(|| WriteTurns {
             group: Arc::default(),
             commits: watch::Sender::default(),
@@ -101,7 +101,7 @@ impl WriterPool {
         &self.pool
     }
 
-    pub(crate) fn metrics(&self) -> &StoreMetrics {
+    pub(crate) fn metrics(&self) -> &DatabaseMetrics {
         &self.metrics
     }
 

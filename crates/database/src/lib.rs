@@ -41,7 +41,7 @@ pub use database::{Database, Transaction};
 pub use error::StoreError;
 pub use group_commit::Sharing;
 pub use insert::statement_portions;
-pub use metrics::{ReadWaits, StoreMetrics};
+pub use metrics::{DatabaseMetrics, ReadWaits};
 pub use pool::Pool;
 pub use pool_settings::PoolSettings;
 pub use readers::{poll_with_page_pool, run_with_page_pool};

@@ -38,7 +38,7 @@ impl ReadWaits {
 
 /// The metrics of one database. Clones share their values.
 #[derive(Debug, Clone)]
-pub struct StoreMetrics {
+pub struct DatabaseMetrics {
     pub read_waits: ReadWaits,
     /// The time that a write transaction waits until it can start.
     pub write_waits: Histogram,
@@ -49,7 +49,7 @@ pub struct StoreMetrics {
     pub transaction_commands: Histogram,
 }
 
-impl Default for StoreMetrics {
+impl Default for DatabaseMetrics {
     fn default() -> Self {
         Self {
             read_waits: ReadWaits::default(),

@@ -17,9 +17,9 @@ const BYTES_PER_POINT: usize = 8;
 /// references.
 pub(crate) const DEPTH_MAX: usize = 100;
 const REFERENCES_MAX: usize = 16;
-/// The maximum number of steps with which the style sheets of a drawing are applied: each part of a selector and each
-/// declaration counts once for each element, as often as the element is drawn.
-const STYLE_STEPS_MAX: u64 = 10_000_000;
+/// The maximum cost of the style sheets of a drawing. Each part of a selector and each declaration costs 1 for each
+/// element, as often as the element is drawn.
+const STYLE_COST_MAX: u64 = 10_000_000;
 /// This many bytes of a list of classes count as one element, because each selector is compared with each class.
 const BYTES_PER_CLASS: usize = 8;
 
@@ -95,8 +95,8 @@ impl<'d> StyleRule<'d> {
         })
     }
 
-    /// Returns the number of steps with which the rule is applied to one element.
-    fn steps(&self) -> u64 {
+    /// Returns the cost of applying the rule to one element: 1 for each part of a selector and for each declaration.
+    fn cost_per_element(&self) -> u64 {
         let selectors = self.selectors.iter();
         let parts: usize = selectors
             .map(|selector| selector.matches(['.', '#', ':']).count())
@@ -189,11 +189,11 @@ impl<'d> Drawing<'d> {
 
     pub(crate) fn check_size(&mut self) -> Result<(), PdfError> {
         let root = self.document.root_element();
-        let steps: u64 = self.rules.iter().map(StyleRule::steps).sum();
+        let cost_per_element: u64 = self.rules.iter().map(StyleRule::cost_per_element).sum();
         let stored = root.descendants().map(styled_elements).sum();
-        check_style_steps(steps, stored)?;
+        check_style_cost(cost_per_element, stored)?;
         let drawn = self.count_drawn(root, 0)?;
-        check_style_steps(steps, drawn.styled)
+        check_style_cost(cost_per_element, drawn.styled)
     }
 
     /// Counts the shapes and points that a part draws. Refuses parts that refer to each other in a circle.
@@ -315,9 +315,9 @@ impl<'d> Drawing<'d> {
     }
 }
 
-/// Refuses a drawing if its style sheets, which take this many steps for an element, are applied too often.
-fn check_style_steps(steps: u64, elements: u64) -> Result<(), PdfError> {
-    if steps.saturating_mul(elements) > STYLE_STEPS_MAX {
+/// Refuses a drawing if its style sheets, which have this cost for each element, cost too much for all elements.
+fn check_style_cost(cost_per_element: u64, elements: u64) -> Result<(), PdfError> {
+    if cost_per_element.saturating_mul(elements) > STYLE_COST_MAX {
         return Err(TOO_MUCH_STYLE);
     }
     Ok(())
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_style_sheet_is_applied_with_few_steps() {
+    fn a_style_sheet_of_a_high_cost_is_refused() {
         let rules = |count: usize| "a.b{fill:red}".repeat(count);
         let parts = |count: usize| "<g class=\"c\"/>".repeat(count);
         let nested = format!("{}x{}", "<g>x".repeat(80), "</g>".repeat(80));

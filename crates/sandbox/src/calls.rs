@@ -33,7 +33,7 @@ pub struct CallRecord {
     pub operation: Option<Operation>,
     pub irn: Option<String>,
     /// The HTTP status, or "pending", "dropped" or "abandoned".
-    #[serde(rename = "status", serialize_with = "show_ending")]
+    #[serde(rename = "status", serialize_with = "serialize_ending")]
     pub(crate) ending: CallEnding,
     /// The time of arrival, as RFC 3339 in UTC.
     pub at: String,
@@ -54,7 +54,7 @@ impl CallRecord {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn show_ending<S: serde::Serializer>(
+fn serialize_ending<S: serde::Serializer>(
     ending: &CallEnding,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {

@@ -14,7 +14,7 @@
 //! | `panics` | the panic hook, catching panics, and the check that panics unwind |
 //! | `arbiters`, `own_thread` | the threads of the actors; a thread for work that computes for long |
 //! | `tree`, `node`, `node_state` | the running actors, their kinds and their states; readiness of the process |
-//! | `figures`, `snapshot`, `ranking` | the tree and its actors in figures, as operators see them; how they are taken and ordered |
+//! | `snapshot_format`, `snapshot`, `ranking` | the figures of the tree and its actors that operators see; how they are taken and ordered |
 //! | `recent`, `panic_log` | the worst actors of the last hour, and the last panics, in bounded memory |
 //! | `watchdog` | reports actors that spend too long on one batch |
 //! | `quarantine` | quarantined commands |
@@ -25,7 +25,6 @@ mod admission;
 mod arbiters;
 pub mod batch_actor;
 mod counters;
-mod figures;
 mod guard;
 mod mailbox;
 mod metrics;
@@ -42,6 +41,7 @@ mod ranking;
 mod recent;
 mod registry;
 mod snapshot;
+mod snapshot_format;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -51,9 +51,6 @@ pub mod watchdog;
 pub use admission::{Admission, AdmissionLimits};
 pub use arbiters::{Arbiters, hash_key};
 pub use counters::{Counter, CounterValues};
-pub use figures::{
-    ActorFigures, ActorGroup, BatchFigures, PanicRecord, TreeSnapshot, WindowFigures,
-};
 pub use guard::supervise;
 pub use node::Node;
 pub use node_state::{NodeKind, NodeState};
@@ -65,5 +62,8 @@ pub use quarantine::UnstoredCommand;
 pub use queue::{CommandBatch, Task};
 pub use ranking::{Measure, Ranking, Window, choose_worst};
 pub use registry::{Registry, RegistrySettings, SendError};
+pub use snapshot_format::{
+    ActorFigures, ActorGroup, BatchFigures, PanicRecord, TreeSnapshot, WindowFigures,
+};
 pub use task::{TaskEnd, run_task, survive_panic};
 pub use tree::{Tree, TreeTotals};

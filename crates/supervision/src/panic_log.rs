@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
-use super::figures::PanicRecord;
+use super::snapshot_format::PanicRecord;
 
 const RECORDS_MAX: usize = 500;
 /// The number of panics that are kept of one actor.

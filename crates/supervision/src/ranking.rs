@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::figures::{ActorFigures, WindowFigures};
 use super::node_state::NodeState;
+use super::snapshot_format::{ActorFigures, WindowFigures};
 
 /// The figure that orders actors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -217,7 +217,7 @@ pub(crate) fn leading_actors(actors: Vec<ActorFigures>, max: usize) -> Vec<Actor
 
 #[cfg(test)]
 mod tests {
-    use super::super::figures::BatchFigures;
+    use super::super::snapshot_format::BatchFigures;
     use super::*;
 
     fn actor(name: &str, change: impl FnOnce(&mut ActorFigures)) -> ActorFigures {

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::figures::{ActorFigures, ActorGroup, BatchFigures, TreeSnapshot, WindowFigures};
 use super::node::NodeInner;
 use super::node_state::{NodeKind, NodeState};
 use super::panic_log::PanicLog;
 use super::ranking::{ActorTrouble, leading_actors};
 use super::recent::{ActorMeasures, KEPT_BY_MEASURE, Windows, WindowsByName};
+use super::snapshot_format::{ActorFigures, ActorGroup, BatchFigures, TreeSnapshot, WindowFigures};
 use super::tree::Tree;
 
 /// The time of a snapshot on two clocks: that of the tree, and the wall clock.

@@ -141,7 +141,7 @@ pub struct EndedSpan {
     pub name: String,
     pub started_at: Timestamp,
     pub duration: Duration,
-    /// Ids, words and numbers of the service. Never the contents of a document, and never a secret.
+    /// Ids, fixed names (such as an operation or an outcome) and measurements. Never document contents or secrets.
     pub attributes: Vec<(&'static str, AttributeValue)>,
     pub has_failed: bool,
 }
@@ -157,7 +157,7 @@ pub fn set_sink(sink: Box<dyn SpanSink>) -> bool {
     SINK.set(sink).is_ok()
 }
 
-/// Work for a trace. The span begins when it is created and ends when it is dropped.
+/// A span in progress: one piece of work in a trace. It begins when it is created and ends when it is dropped.
 #[derive(Debug)]
 pub struct Span {
     context: TraceContext,
@@ -245,7 +245,7 @@ impl Span {
         Self { context, recording }
     }
 
-    /// Returns the place in the trace for work below this span.
+    /// Returns the context for work below this span: its trace, and this span as the parent.
     pub fn context(&self) -> TraceContext {
         self.context
     }

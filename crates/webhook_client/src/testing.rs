@@ -8,15 +8,15 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The behaviour on a connection after the response was sent.
+/// The behaviour on a connection after the server has sent its fixed response.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AfterResponse {
     Close,
-    /// Keeps the connection open and sends nothing more.
+    /// Keeps the connection open and sends nothing after the response.
     Stall,
-    /// Sends more bytes without end.
+    /// Sends the letter `x` without end and without a pause: a body or a header line that never ends.
     Flood,
-    /// Sends this text again and again, without end and without a pause.
+    /// Sends this text, such as a header line, again and again, without end and without a pause.
     Repeat(&'static str),
     /// Sends these bytes one at a time, and starts again after the last one.
     Drip(&'static str),
@@ -61,7 +61,7 @@ impl TestReceiver {
         }
     }
 
-    /// Starts a server with this answer. Each line of `headers` ends with CRLF.
+    /// Starts a server that sends this response and closes the connection. Each line of `headers` ends with CRLF.
     pub(super) async fn with_answer(status: u16, headers: &str, body: &str) -> Self {
         let length = body.len();
         let head = format!(

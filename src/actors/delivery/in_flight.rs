@@ -126,16 +126,16 @@ impl DeliveriesInFlight {
         std::mem::take(&mut self.completed)
     }
 
-    /// Starts the task `report`, which writes the outcomes of the deliveries `ids`. When the write is done, the
-    /// deliveries no longer count as in flight.
+    /// Starts the task `write`, which stores the outcomes of the deliveries `ids`. When it has ended, the deliveries no
+    /// longer count as in flight.
     pub(super) fn start_write(
         &mut self,
         ids: Vec<Uuid>,
-        report: impl Future<Output = Result<LaneStatus, DeliveryError>> + 'static,
+        write: impl Future<Output = Result<LaneStatus, DeliveryError>> + 'static,
     ) {
         self.is_writing = true;
         self.tasks
-            .spawn_local(async { FinishedTask::Write(ids, report.await) });
+            .spawn_local(async { FinishedTask::Write(ids, write.await) });
     }
 
     pub(super) fn remove_deliveries(&mut self, ids: &[Uuid]) {

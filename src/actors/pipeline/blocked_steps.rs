@@ -17,8 +17,8 @@ use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::probe_claim::DueProbe;
 
-/// Lists the blocked steps. A step whose calls fail through a fault of ours is listed, too, even if it is blocked for
-/// nobody: when the fault ends, the step leaves the list, and the runs that wait for a later attempt are due.
+/// Lists the blocked steps. A step whose calls fail for a cause on our side is listed, too, even if it is blocked for
+/// nobody: when the cause is removed, the step leaves the list, and the runs that wait for a later attempt are due.
 pub(super) fn list(authority: &Authority, paused: &[TaxpayerPause]) -> Vec<BlockedStep> {
     let views = authority.breakers();
     Step::ALL
@@ -90,7 +90,7 @@ pub(super) fn describe_blocking_breaker(
     })
 }
 
-/// Returns the fault of ours through which the calls of this breaker fail.
+/// Returns why the calls of this breaker fail if the cause is on our side, such as a refused key; `None` otherwise.
 pub(super) fn own_fault(view: &BreakerView) -> Option<UpstreamCause> {
     view.cause
         .and_then(upstream_cause)

@@ -12,7 +12,7 @@
 //! | why due runs are not taken | `run_holds` |
 //! | where a run is in the queue and when it ends; the measurements for that | `queue_position`, `measurements` |
 //! | why a run waits | `waiting` |
-//! | the outcome of a call without an answer | `resolve_unknown`, `status_probe` |
+//! | the outcome of a call without an answer | `resolve_unknown`, `remote_status` |
 //! | the span of the work on a run | `run_span` |
 
 mod blocked_steps;
@@ -23,12 +23,12 @@ pub mod measurements;
 mod next_action;
 mod pool;
 pub mod queue_position;
+mod remote_status;
 mod resolve_unknown;
 mod run_error;
 pub mod run_holds;
 mod run_span;
 mod runner;
-mod status_probe;
 mod step_executor;
 mod waiting;
 

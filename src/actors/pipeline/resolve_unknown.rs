@@ -4,7 +4,7 @@
 use authority_client::AuthorityFailure;
 use serde_json::Value;
 
-use crate::actors::pipeline::status_probe::RemoteStatus;
+use crate::actors::pipeline::remote_status::RemoteStatus;
 use crate::actors::pipeline::step_executor::{StepError, StepExecutor};
 use crate::domain::pipeline::signed_copy::{
     self, SIGNED_OTHERWISE_MESSAGE, UNREADABLE_COPY_MESSAGE,
@@ -16,14 +16,14 @@ use crate::domain::pipeline::{ResolvedBy, Run};
 pub(super) type Resolution = Result<Option<ResolvedBy>, StepError>;
 
 impl StepExecutor<'_> {
-    /// Asks the authority for the invoice's state and lets `happened` decide whether the call took effect.
+    /// Asks the authority for the invoice's status, from which `shows_effect` decides whether the call took effect.
     pub(super) async fn resolve_by_status(
         &self,
         run: &Run,
-        happened: impl Fn(&RemoteStatus) -> bool,
+        shows_effect: impl Fn(&RemoteStatus) -> bool,
     ) -> Resolution {
         let status = self
-            .probe_status(run, happened)
+            .find_effect_of_earlier_call(run, shows_effect)
             .await
             .map_err(StepError::Call)?;
         Ok(status.map(|status| status.by))
@@ -33,7 +33,7 @@ impl StepExecutor<'_> {
     /// other content under the run's IRN.
     pub(super) async fn resolve_signature(&self, run: &Run) -> Resolution {
         let Some(status) = self
-            .probe_status(run, |_| true)
+            .find_effect_of_earlier_call(run, |_| true)
             .await
             .map_err(StepError::Call)?
         else {

@@ -4,8 +4,8 @@
 use authority_client::{Authority, AuthorityFailure, Cause, CryptoKeys, IrnCheck};
 use jiff::Timestamp;
 
+use crate::actors::pipeline::remote_status::RemoteStatus;
 use crate::actors::pipeline::resolve_unknown::resolve_unknown;
-use crate::actors::pipeline::status_probe::RemoteStatus;
 use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::pipeline::{NO_CUSTOMER_MESSAGE, ResolvedBy, Run, RunPayload, Step};
@@ -256,23 +256,23 @@ impl StepExecutor<'_> {
     }
 
     /// Returns the result of a call with an effect. If the call's outcome is unknown, asks the authority for the
-    /// invoice's state, and lets `happened` decide from it. If an earlier call may have taken effect (`resuming`), also
-    /// does so after a refusal: the earlier call may have taken effect only after the authority was last asked, and may
-    /// be the reason for the refusal.
+    /// invoice's status, from which `shows_effect` decides whether the call took effect. If an earlier call may have
+    /// taken effect (`resuming`), also does so after a refusal: the earlier call may have taken effect only after the
+    /// authority was last asked, and may be the reason for the refusal.
     async fn resolve_answer(
         &self,
         run: &Run,
         answer: Result<(), AuthorityFailure>,
         resuming: bool,
-        happened: impl Fn(&RemoteStatus) -> bool,
+        shows_effect: impl Fn(&RemoteStatus) -> bool,
     ) -> ExecutionResult {
         match answer {
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
-                resolve_unknown(unknown, self.resolve_by_status(run, happened).await)
+                resolve_unknown(unknown, self.resolve_by_status(run, shows_effect).await)
                     .map(resolved_step)
             }
             Err(refusal) if refusal.is_final() && resuming => self
-                .resolve_by_status(run, happened)
+                .resolve_by_status(run, shows_effect)
                 .await?
                 .map(resolved_step)
                 .ok_or_else(|| StepError::from(refusal)),

@@ -5,7 +5,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | requesting a reconciliation and waiting for it | `handle` |
-//! | a taxpayer's lane: requested days, then periodic days; the timer | `reconciler` |
+//! | compares the requested days of a taxpayer, then its scheduled days; the timer | `reconciler` |
 //! | the authority's search, read from the newest line back to a day | `search` |
 //! | one day, invoice by invoice | `compare_day` |
 

@@ -1,6 +1,6 @@
-//! The work on a taxpayer's lane: requested days first, then those periodic days (compared without a request) that are
-//! due. If the authority fails, the interrupted day is compared again later. One more lane is the timer: it makes the
-//! lanes of taxpayers due.
+//! Compares a taxpayer's invoices with the authority's, one day at a time, under the taxpayer's lane. Days that someone
+//! requested come first, then the scheduled days that are due. If the authority fails, the day is retried later. A
+//! separate lane, the timer, makes the lanes of taxpayers due.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct ReconciliationSchedule {
     /// Today is compared at this interval, and each earlier day once after its end. If `None`, days are compared only
     /// on request.
     pub every: Option<Duration>,
-    /// The number of days that are compared periodically, including today.
+    /// The number of days that are compared without a request, including today.
     pub days: u32,
     pub zone: Offset,
 }
@@ -61,7 +61,7 @@ pub fn blocked_timer_step() -> BlockedStep {
 }
 
 impl Reconciler {
-    /// Makes the timer due at the start of the process. Days that were compared recently are skipped.
+    /// Makes the timer's lane due when the process starts. Days that were compared recently are not compared again.
     pub async fn ensure_scheduled(&self) -> Result<(), StoreError> {
         if self.schedule.every.is_none() {
             return Ok(());
@@ -91,8 +91,8 @@ impl Reconciler {
             .collect()
     }
 
-    /// Works on a lane: on the timer, or on the due days of a taxpayer. If another replica takes over the lane, it
-    /// compares the same days again, and a repeated comparison changes nothing.
+    /// Does the work of a lane: the timer makes lanes of taxpayers due, and any other lane compares the due days of its
+    /// taxpayer. If another replica takes over the lane, it compares the same days again, which changes nothing.
     pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         if lease.key == TIMER {
             self.queue_taxpayers(lease).await?;
@@ -102,28 +102,28 @@ impl Reconciler {
         Ok(WorkStatus::Released)
     }
 
-    /// Makes a taxpayer's lane due if a run of the taxpayer changed since the start of the oldest day that the periodic
-    /// comparison covers. A process without a periodic comparison makes no lane due; it only releases the timer.
+    /// Makes a taxpayer's lane due if one of its runs changed since the start of the first scheduled day. A process
+    /// without a schedule makes no lane due; it only releases the timer's lane.
     async fn queue_taxpayers(&self, lease: &Lease) -> Result<(), StoreError> {
         let tx = self.begin_as_holder(lease).await?;
         if self.schedule.every.is_some() {
             reconciliations::queue_changed_taxpayers(
                 &tx,
-                self.first_day_start(&self.periodic_days()),
+                self.first_day_start(&self.scheduled_days()),
             )
             .await?;
         }
-        let again = self.schedule.every.unwrap_or(RETRY_DELAY_MAX);
-        leases::release(&tx, &[LaneRelease::new(lease, Some(again))]).await?;
+        let delay = self.schedule.every.unwrap_or(RETRY_DELAY_MAX);
+        leases::release(&tx, &[LaneRelease::new(lease, Some(delay))]).await?;
         tx.commit().await
     }
 
     /// Compares the due days of a taxpayer and releases the lane. If a request arrived meanwhile, the lane is due at
     /// once. A request locks the lane's row, so no request is missed.
     async fn reconcile_due(&self, lease: &Lease, taxpayer: TaxpayerId) -> Result<(), StoreError> {
-        let mut periodic = self.due_periodic_days(taxpayer).await?;
+        let mut due_days = self.due_scheduled_days(taxpayer).await?;
         let mut is_interrupted = false;
-        while !is_interrupted && let Some(due) = self.next_due(taxpayer, &mut periodic).await? {
+        while !is_interrupted && let Some(due) = self.next_due(taxpayer, &mut due_days).await? {
             is_interrupted = self.compare_and_store(lease, due).await?;
         }
         let tx = self.begin_as_holder(lease).await?;
@@ -146,12 +146,12 @@ impl Reconciler {
     async fn next_due(
         &self,
         taxpayer: TaxpayerId,
-        periodic: &mut Vec<Date>,
+        due_days: &mut Vec<Date>,
     ) -> Result<Option<Reconciliation>, StoreError> {
         if let Some(open) = reconciliations::next_open(self.store.reader(), taxpayer).await? {
             return Ok(Some(open));
         }
-        let Some(day) = periodic.pop() else {
+        let Some(day) = due_days.pop() else {
             return Ok(None);
         };
         Ok(Some(Reconciliation::new(
@@ -163,13 +163,13 @@ impl Reconciler {
         )))
     }
 
-    /// Returns the periodic days of a taxpayer that are due for comparison. Returns no day if the taxpayer's ledger has
-    /// not changed since the start of the earliest periodic day.
-    async fn due_periodic_days(&self, taxpayer: TaxpayerId) -> Result<Vec<Date>, StoreError> {
+    /// Returns the scheduled days of a taxpayer that are due for comparison. Returns no day if no run of the taxpayer
+    /// has changed since the start of the first scheduled day.
+    async fn due_scheduled_days(&self, taxpayer: TaxpayerId) -> Result<Vec<Date>, StoreError> {
         let Some(every) = self.schedule.every else {
             return Ok(Vec::new());
         };
-        let days = self.periodic_days();
+        let days = self.scheduled_days();
         if !ledger_days::has_changed_runs_since(&self.store, taxpayer, self.first_day_start(&days))
             .await?
         {
@@ -188,7 +188,7 @@ impl Reconciler {
         Ok(due)
     }
 
-    fn periodic_days(&self) -> Vec<Date> {
+    fn scheduled_days(&self) -> Vec<Date> {
         recent_days(
             day_at(self.clock.now(), self.schedule.zone),
             self.schedule.days,

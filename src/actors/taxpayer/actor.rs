@@ -71,7 +71,7 @@ impl TaxpayerHandle {
             policy: RestartPolicy::default(),
         };
         let store = deps.store.clone();
-        let ordered_panics = deps.ordered_panics.clone();
+        let scheduled_panics = deps.scheduled_panics.clone();
         let deps = Arc::new(deps);
         let large_turns = Arc::new(LargeTurns::new(store.concurrent_large()));
         let shared = SharedParts {
@@ -96,7 +96,7 @@ impl TaxpayerHandle {
                 })
             },
         );
-        Self::with_registry(registry, store, ordered_panics)
+        Self::with_registry(registry, store, scheduled_panics)
     }
 }
 
@@ -133,7 +133,7 @@ impl Worker for TaxpayerActor {
 
     async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {
         let deps = &self.shared.deps;
-        deps.ordered_panics.panic_if_ordered(self.id);
+        deps.scheduled_panics.panic_if_scheduled(self.id);
         let spans = Span::begin_in_each(traces(batch.tasks()), "taxpayer actor");
         let results = if self.apart_until.is_some_and(|until| Instant::now() < until) {
             Box::pin(self.execute_batch_alone(&batch, Sharing::Apart)).await

@@ -3,7 +3,7 @@
 use timing::clock::SharedClock;
 
 use crate::actors::notifiers::Notifiers;
-use crate::actors::taxpayer::ordered_panics::OrderedPanics;
+use crate::actors::taxpayer::scheduled_panics::ScheduledPanics;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
@@ -16,7 +16,7 @@ pub struct TaxpayerDeps {
     pub notifiers: Notifiers,
     pub deadlines: DeadlinePolicy,
     pub verification: VerificationPolicy,
-    pub ordered_panics: OrderedPanics,
+    pub scheduled_panics: ScheduledPanics,
     /// The authority's reference lists, against which the countries of customers are checked.
     pub catalog: SharedCatalog,
 }

@@ -13,10 +13,10 @@ use timing::trace::{Span, SpanKind, TraceContext};
 
 use crate::actors::taxpayer::acting;
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::ordered_panics::OrderedPanics;
 use crate::actors::taxpayer::paused::PausedTaxpayers;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
+use crate::actors::taxpayer::scheduled_panics::ScheduledPanics;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::usage::TaxpayerUsage;
 use crate::actors::taxpayer::weight::{CommandSize, SMALL_WEIGHT_MAX};
@@ -84,7 +84,7 @@ impl From<SendError> for TaxpayerError {
 pub struct TaxpayerHandle {
     registry: Arc<Registry<TaxpayerId, CommandEnvelope, CommandResult>>,
     store: Store,
-    ordered_panics: OrderedPanics,
+    scheduled_panics: ScheduledPanics,
     paused: PausedTaxpayers,
     usage: TaxpayerUsage,
 }
@@ -93,12 +93,12 @@ impl TaxpayerHandle {
     pub(super) fn with_registry(
         registry: Registry<TaxpayerId, CommandEnvelope, CommandResult>,
         store: Store,
-        ordered_panics: OrderedPanics,
+        scheduled_panics: ScheduledPanics,
     ) -> Self {
         Self {
             registry: Arc::new(registry),
             store,
-            ordered_panics,
+            scheduled_panics,
             paused: PausedTaxpayers::default(),
             usage: TaxpayerUsage::default(),
         }
@@ -112,8 +112,8 @@ impl TaxpayerHandle {
         &self.store
     }
 
-    pub fn ordered_panics(&self) -> &OrderedPanics {
-        &self.ordered_panics
+    pub fn scheduled_panics(&self) -> &ScheduledPanics {
+        &self.scheduled_panics
     }
 
     pub fn paused_taxpayers(&self) -> &PausedTaxpayers {

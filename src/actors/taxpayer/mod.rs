@@ -20,7 +20,7 @@
 //! | the wait for lanes that other transactions have locked | `held_lanes` |
 //! | runs that are leased by the commit that opens them | `direct_runs` |
 //! | the taxpayers that are paused; what each has used of this process | `paused`, `usage` |
-//! | quarantined commands and their replay; panics ordered in development | `quarantined`, `ordered_panics` |
+//! | quarantined commands and their replay; panics requested in development | `quarantined`, `scheduled_panics` |
 
 pub mod acting;
 mod actor;
@@ -40,12 +40,12 @@ mod large_turns;
 mod load;
 mod loaded_ledger;
 mod member;
-pub mod ordered_panics;
 mod own_transaction;
 pub mod paused;
 pub mod quarantined;
 mod read_set;
 mod row_ids;
+pub mod scheduled_panics;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

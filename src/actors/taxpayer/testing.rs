@@ -13,9 +13,9 @@ use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::commands::Onboard;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::taxpayer::load::{self, UnloadedMember};
-use crate::actors::taxpayer::ordered_panics::OrderedPanics;
 use crate::actors::taxpayer::read_set::ReadSet;
 use crate::actors::taxpayer::row_ids::ReservedIds;
+use crate::actors::taxpayer::scheduled_panics::ScheduledPanics;
 use crate::actors::taxpayer::tests::{ID, draft};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::event::LogHead;
@@ -39,7 +39,7 @@ impl TaxpayerDeps {
             notifiers: Notifiers::default(),
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
-            ordered_panics: OrderedPanics::default(),
+            scheduled_panics: ScheduledPanics::default(),
             catalog: SharedCatalog::default(),
         }
     }

@@ -14,14 +14,14 @@ use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::{Owner, SignedInIntegrator};
 use crate::domain::kernel::audit::{ActorKind, ActorWithName, AuditEntry, NamedActor};
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::activity::read_query;
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::operations::activity::{self, ActivityEntry};
 use crate::store::operations::audit::{self, AuditFilter};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/activity").page(show_activity),
         path("/dashboard/taxpayers/activity").page(show_integrator_activity),

@@ -15,7 +15,7 @@ use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::money::Amount;
 use crate::http::corrections::{Undo, UndoAct, UndoItem, undo_batch_invoices};
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::{batches, running_imports};
@@ -23,7 +23,7 @@ use crate::store::invoices::{batches, running_imports};
 /// The maximum number of invoices that the page lists. Those that will not be undone come first.
 const SHOWN_MAX: usize = 100;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/batches/{batch_no}/undo")
             .page(preview_undo)

@@ -12,10 +12,10 @@ use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::page::{Answer, redirect, show};
 use crate::console::session::accounts::{AccountSession, Reader};
 use crate::domain::invoice::batch::{Batch, BatchItem, Duplicate, ItemOutcome};
-use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
@@ -24,7 +24,7 @@ use crate::store::invoices::batches::{self, BatchSummary};
 use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort};
 use crate::store::invoices::running_imports;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/batches").page(list_batches),
         path("/dashboard/{taxpayer}/batches/{batch_no}").page(show_batch),

@@ -1,4 +1,4 @@
-//! The acts that the list offers for many invoices at once, and the invoices that a person selected for one of them.
+//! The actions that the list offers for many invoices at once, and the invoices that a person selected for an action.
 
 use crate::console::accounts::list_filters;
 use crate::console::form_values::FormValues;
@@ -12,8 +12,8 @@ use crate::http::state::ApiState;
 use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort};
 
 words! {
-    /// An act on each of the chosen invoices.
-    BulkAct {
+    /// An action on each of the chosen invoices.
+    BulkAction {
         Approve = "approve",
         Submit = "submit",
         ApproveAndSubmit = "approve-submit",
@@ -24,7 +24,7 @@ words! {
 pub(super) const STATUSES_AT_REST: [AuthorityStatus; 2] =
     [AuthorityStatus::Pending, AuthorityStatus::Rejected];
 
-impl BulkAct {
+impl BulkAction {
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::Approve => "Approve",
@@ -53,8 +53,8 @@ impl BulkAct {
         self != Self::Submit
     }
 
-    /// Returns the workflow statuses of which an invoice must have one for the act. An approved invoice that was paid
-    /// has the status "paid", and is to be submitted all the same.
+    /// Returns the workflow statuses to whose invoices the action can be applied. An approved invoice that was paid has
+    /// the status "paid", and can still be submitted.
     pub(super) fn required_statuses(self) -> &'static [WorkflowStatus] {
         if self.includes_approval() {
             &[WorkflowStatus::Draft]
@@ -63,7 +63,7 @@ impl BulkAct {
         }
     }
 
-    /// Returns why the act cannot be done with this invoice; `None` if it can be done.
+    /// Returns why the action cannot be applied to this invoice; `None` if it can be applied.
     pub(super) fn obstacle(self, invoice: &Invoice) -> Option<&'static str> {
         if self.required_statuses().contains(&invoice.status) {
             let is_at_rest = STATUSES_AT_REST.contains(&invoice.authority.status);
@@ -80,16 +80,18 @@ impl BulkAct {
 /// The buttons above the list.
 pub(super) struct BulkBar {
     pub(super) filter: String,
-    pub(super) acts: Vec<(&'static str, &'static str)>,
+    pub(super) actions: Vec<(&'static str, &'static str)>,
 }
 
 impl BulkBar {
     /// `query` is the query string of the list, including the question mark.
     pub(super) fn new(query: &str) -> Self {
-        let acts = BulkAct::ALL.iter();
+        let actions = BulkAction::ALL.iter();
         Self {
             filter: query.trim_start_matches('?').to_owned(),
-            acts: acts.map(|act| (act.as_str(), act.label())).collect(),
+            actions: actions
+                .map(|action| (action.as_str(), action.label()))
+                .collect(),
         }
     }
 }
@@ -190,8 +192,8 @@ mod tests {
             invoice.status = status;
             invoice.authority.status = authority;
             let case = format!("{status} {authority}");
-            assert_eq!(BulkAct::Approve.obstacle(&invoice), approval, "{case}");
-            assert_eq!(BulkAct::Submit.obstacle(&invoice), submission, "{case}");
+            assert_eq!(BulkAction::Approve.obstacle(&invoice), approval, "{case}");
+            assert_eq!(BulkAction::Submit.obstacle(&invoice), submission, "{case}");
         }
     }
 }

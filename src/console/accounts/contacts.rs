@@ -17,12 +17,12 @@ use crate::domain::access::session::{ContactRole, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::{ContactId, parse_id};
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader;
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::invitations::{self, InvitationRequest};
 use crate::http::onboarding;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -32,7 +32,7 @@ use crate::store::accounts::contacts::{
 use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
 use crate::store::accounts::{owners, taxpayers};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/contacts")
             .page(show_contacts)

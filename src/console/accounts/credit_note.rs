@@ -27,7 +27,7 @@ use crate::domain::invoice::Invoice;
 use crate::domain::invoice::stored_document::type_code;
 use crate::domain::kernel::codes::CREDIT_NOTE_CODE;
 use crate::domain::kernel::fault::Fault;
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -45,7 +45,7 @@ const FIXED_FIELDS: [&str; 4] = [
 ];
 const UNSIGNED_NOTE: &str = "There is a credit note already, which is not signed.";
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}/credit-note")
             .page(show_form)

@@ -16,12 +16,12 @@ use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::kernel::digest;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::Customer;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::{customer as customer_form, reader};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/customers/{customer}/edit")
             .page(show_form)

@@ -18,14 +18,14 @@ use crate::domain::invoice::owed::{self, AGES, CustomerBalance, OwedInvoice, Owe
 use crate::domain::kernel::ids::{CustomerId, InvoiceId, parse_id};
 use crate::domain::money::Amount;
 use crate::domain::party::Customer;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::customers;
 use crate::store::invoices::owed::{OwedInvoices, load_owed_invoices};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/customers").page(list_customers),
         path("/dashboard/{taxpayer}/customers/{customer}").page(show_customer),

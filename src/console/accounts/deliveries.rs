@@ -22,9 +22,9 @@ use crate::domain::events::replay::ReplayRange;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::guidance::Guidance;
@@ -32,7 +32,7 @@ use crate::store::events;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks/deliveries").page(list_deliveries),
         path("/dashboard/{taxpayer}/webhooks/deliveries/{delivery}").page(show_delivery),

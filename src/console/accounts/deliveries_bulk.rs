@@ -23,21 +23,23 @@ use crate::domain::events::replay::{Replay, ReplayRange};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::delivery_selection::selected_range;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::delivery_selection::{MatchForm, SelectionForm};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::events;
 use crate::store::webhooks;
-use crate::store::webhooks::delivery_selection::{SelectedCounts, count_by_state, load_newest};
+use crate::store::webhooks::delivery_selection::{
+    SelectedDeliveryCounts, count_by_state, load_newest,
+};
 use crate::store::webhooks::replays;
 
 /// The maximum number of deliveries that the preview lists.
 const SHOWN_MAX: u64 = 25;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks/deliveries/bulk")
             .page(preview_replay)
@@ -58,7 +60,7 @@ struct PreviewPage {
     frame: Frame,
     base: String,
     endpoint: Endpoint,
-    counts: SelectedCounts,
+    counts: SelectedDeliveryCounts,
     lines: Vec<DeliveryLine>,
     /// The hidden fields of the form, which select the same deliveries again.
     fields: Vec<(&'static str, String)>,

@@ -14,10 +14,10 @@ use crate::console::session::accounts::Owner;
 use crate::http::delivery_links::{
     NewDeliveryLink, VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make_link,
 };
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/dashboard/{taxpayer}/webhooks/deliveries/{delivery}/link").form(create_link)]
 }
 

@@ -27,10 +27,10 @@ use crate::domain::access::session::ContactRole;
 use crate::domain::import::record::{Import, ImportState};
 use crate::domain::import::totals::CurrencyTotal;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::role::NeedsRole;
 use crate::http::import_files::{self, FileRequest, PreparedImport};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
@@ -46,7 +46,7 @@ const UNKNOWN_FILE: &str =
     "Choose a CSV, Excel (.xlsx), UBL (.xml), JSON or NDJSON file. This file is none of them.";
 const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/import").page(show_import),
         path("/dashboard/{taxpayer}/import/file").upload(receive_file),

@@ -17,15 +17,15 @@ use crate::domain::import::profile::{ImportProfile, is_profile_field};
 use crate::domain::import::record::Question;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::reference::catalog::Catalog;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::{import_profile, reader};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::{ApiError, capitalize};
 use crate::http::state::ApiState;
 
 /// The maximum number of customers that one form asks about. The next preview asks about the others.
 const GROUPS_MAX: usize = 20;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/import/answers")
             .form(save_answers)

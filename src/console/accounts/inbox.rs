@@ -6,7 +6,7 @@ use authority_client::encode_path_segment;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::Value;
 
-use crate::console::accounts::bulk_act::error_text;
+use crate::console::accounts::bulk_action::error_text;
 use crate::console::accounts::bulk_selection::ticked_rows;
 use crate::console::accounts::navigation::base_path;
 use crate::console::filters;
@@ -20,17 +20,17 @@ use crate::domain::kernel::codes::DocumentKind;
 use crate::domain::money::{Amount, group_digits};
 use crate::domain::reference::catalog::Catalog;
 use crate::domain::supplier_invoice::{SupplierInvoice, scalar_text};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::invoice_files::{self, InvoiceFile};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::store::operations::supplier_invoices::{self, DocumentSummary, InboxFilter};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/inbox").page(list_inbox),
         path("/dashboard/{taxpayer}/inbox/acknowledge").form(acknowledge_ticked),

@@ -13,16 +13,16 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::integration::{Auth, AuthType, DataFormat, Format, Integration};
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::forms::{integration, integration_fields, reader};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::choice::option_label;
 use crate::store::webhooks::integrations;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/integration")
             .page(show_integration)

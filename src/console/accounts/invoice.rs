@@ -38,10 +38,10 @@ use crate::domain::money::Amount;
 use crate::domain::party::{Address, Taxpayer};
 use crate::domain::pipeline::{Operation, Run};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::invoice_files::{self, InvoiceFile};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
@@ -50,7 +50,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::invoices::{self, payments, timeline};
 use crate::store::runs;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}").page(show_invoice),
         path("/dashboard/{taxpayer}/invoices/{id}/files/{file}").page(download_invoice),

@@ -27,9 +27,9 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
 use crate::domain::payment::{LedgerEntry, PaymentChange, PaymentUpdate};
 use crate::http::approval;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::update_status::{self, UpdateStatus};
 use crate::http::forms::{payment_update, reader};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::payments;
@@ -39,7 +39,7 @@ const CONFIRMATION_FIELD: &str = "again";
 /// If the same payment was recorded within this time, the page asks before it records the payment again.
 const SAME_PAYMENT_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}/status").form(set_status),
         path("/dashboard/{taxpayer}/invoices/{id}/payment").form(set_payment),

@@ -27,8 +27,8 @@ use crate::domain::correction::record::Correction;
 use crate::domain::invoice::Invoice;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::corrections::make_correction_command;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
@@ -39,7 +39,7 @@ const BACK: &str = "back";
 /// The form field with the documents that the preview showed, so that a changed plan is noticed.
 const PLAN: &str = "plan";
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}/correct")
             .page(show_form)

@@ -25,13 +25,13 @@ use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::fault::Faults;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::{reader, update_invoice};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}/edit")
             .page(show_form)

@@ -30,8 +30,8 @@ use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::draft_warnings::find_draft_warnings;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices;
@@ -47,7 +47,7 @@ const NUMBERS_TRIED_MAX: u64 = 20;
 /// The digits at the end of an invoice number that are counted up, at most.
 const COUNTED_DIGITS_MAX: usize = 18;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/new")
             .page(show_form)

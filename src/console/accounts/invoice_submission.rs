@@ -22,7 +22,7 @@ use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest, RunState};
 use crate::http::api::app::documents::prepare_stored_submission;
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -32,7 +32,7 @@ use crate::store::runs;
 /// The longest time that a page waits for the authority. Afterwards the page says that the invoice is waiting.
 const RESPONSE_WAIT_MAX: Duration = Duration::from_secs(4);
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}/submit").form(handle_submit_form),
         path("/dashboard/{taxpayer}/invoices/{id}/retry")

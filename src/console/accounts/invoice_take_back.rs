@@ -16,12 +16,12 @@ use crate::console::typed_amount;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::money::Amount;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::{reader, take_back};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/dashboard/{taxpayer}/invoices/{id}/payment/take-back").form(take_payment_back)]
 }
 

@@ -24,17 +24,17 @@ use crate::console::session::accounts::{self, AccountSession, Reader};
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{AuthorityStatus, PaymentStatus, WorkflowStatus};
 use crate::domain::money::group_digits;
-use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat};
 use crate::http::forms::invoice_filters::FILTER_NAMES;
 use crate::http::forms::query::Query;
 use crate::http::limits::AnswerHolder;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::list::{InvoiceList, PageBounds, PageFields, PageStart};
 use crate::store::invoices::work_tabs::{self, TabCount, WorkTab};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices").page(list_invoices),
         path("/dashboard/{taxpayer}/invoices/files/{file}").page(download_invoices),

@@ -11,9 +11,9 @@ use askama::Template;
 use futures_util::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 
-use crate::console::accounts::bulk_act::{ActOutcome, apply_act, error_text};
+use crate::console::accounts::bulk_action::{ActionOutcome, apply_bulk_action, error_text};
 use crate::console::accounts::bulk_selection::{
-    BulkAct, InvoiceSelection, STATUSES_AT_REST, ticked_rows,
+    BulkAction, InvoiceSelection, STATUSES_AT_REST, ticked_rows,
 };
 use crate::console::accounts::invoice_sums::{CurrencySum, amount_in_total, currency_sums};
 use crate::console::accounts::invoices::COUNTED_MAX;
@@ -31,40 +31,40 @@ use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::invoice_page::{PAGE_INVOICES, reserve_page_memory};
 use crate::http::limits::AnswerHolder;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::list::{DocumentAmounts, PageBounds, PageFields, PageStart};
 
-/// The maximum number of invoices of one act. For more, a person repeats the act.
+/// The maximum number of invoices to which an action is applied at once. For more, a person repeats the action.
 const INVOICES_MAX: u64 = 1_000;
 /// The maximum number of invoices that a page lists.
 const SHOWN_MAX: usize = 100;
 /// The number of invoices that are changed concurrently.
 const CONCURRENCY: usize = 16;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/bulk")
-            .page(preview_act)
-            .form(perform_act),
+            .page(preview_action)
+            .form(apply_to_shown_invoices),
     ]
 }
 
 /// The invoices of a selection.
 #[derive(Default)]
 struct SelectedInvoices {
-    /// The ids of the invoices with which the act can be done, each with the time of its last change.
+    /// The ids of the invoices to which the action can be applied, each with the time of its last change.
     ids: Vec<String>,
     /// The first `SHOWN_MAX` of these invoices.
     lines: Vec<PreviewLine>,
     /// The amounts of all these invoices.
     amounts: Vec<DocumentAmounts>,
-    /// The reasons why the act cannot be done with the other invoices, each with their number.
+    /// The reasons why the action cannot be applied to the other invoices, each with the number of those invoices.
     obstacles: Vec<(&'static str, usize)>,
     /// The number of invoices beyond the first `INVOICES_MAX` that match, too.
     beyond_max: u64,
@@ -73,9 +73,9 @@ struct SelectedInvoices {
 }
 
 impl SelectedInvoices {
-    /// Adds an invoice: to those with which the act can be done, or to a reason why it cannot be done.
-    fn add(&mut self, act: BulkAct, invoice: Invoice, catalog: &Catalog) {
-        if let Some(reason) = act.obstacle(&invoice) {
+    /// Adds an invoice to those to which the action can be applied, or counts the reason why it cannot be applied.
+    fn add(&mut self, action: BulkAction, invoice: Invoice, catalog: &Catalog) {
+        if let Some(reason) = action.obstacle(&invoice) {
             match self
                 .obstacles
                 .iter_mut()
@@ -103,16 +103,16 @@ impl SelectedInvoices {
 async fn find_selected_invoices(
     state: &ApiState,
     session: &AccountSession,
-    act: BulkAct,
+    action: BulkAction,
     values: &FormValues,
 ) -> Result<SelectedInvoices, ApiError> {
     let mut list =
         InvoiceSelection::from_form(values)?.into_invoice_list(state, session.taxpayer)?;
-    // Without these filters, invoices with which the act cannot be done would fill the limit.
+    // Without these filters, invoices to which the action cannot be applied would fill the limit.
     if list.filters.ids.is_none() {
         let filters = &mut list.filters;
         if filters.statuses.is_empty() {
-            filters.statuses = act.required_statuses().to_vec();
+            filters.statuses = action.required_statuses().to_vec();
         }
         if filters.authority_statuses.is_empty() {
             filters.authority_statuses = STATUSES_AT_REST.to_vec();
@@ -137,7 +137,7 @@ async fn find_selected_invoices(
             .page_with_known_total(&state.store, part, total, PageFields::Shown)
             .await?;
         for invoice in page.invoices {
-            found.add(act, invoice, &catalog);
+            found.add(action, invoice, &catalog);
         }
         let Some(next) = page.next else {
             break;
@@ -152,7 +152,7 @@ async fn find_selected_invoices(
 struct PreviewPage {
     frame: Frame,
     base: String,
-    act: BulkAct,
+    action: BulkAction,
     /// Says what will happen to each invoice.
     effect: &'static str,
     count: usize,
@@ -195,31 +195,31 @@ impl PreviewLine {
     }
 }
 
-/// Shows what an act would do, and changes nothing.
-async fn preview_act(
+/// Shows the effect of an action, and changes nothing.
+async fn preview_action(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     query: Query,
 ) -> Answer {
     let values = FormValues::from(&query);
     let base = base_path(&session);
-    let Some(act) = BulkAct::parse(values.text("act")) else {
+    let Some(action) = BulkAction::parse(values.text("act")) else {
         return Ok(redirect(&format!("{base}/invoices")));
     };
-    let found = find_selected_invoices(&state, &session, act, &values).await?;
+    let found = find_selected_invoices(&state, &session, action, &values).await?;
     let settings = load_taxpayer(&state, &session).await?.settings;
     let count = found.ids.len();
     let mut fields = vec![
-        ("act", act.as_str().to_owned()),
+        ("act", action.as_str().to_owned()),
         ("filter", values.text("filter").to_owned()),
     ];
     fields.extend(found.ids.into_iter().map(|id| ("id", id)));
     show(&PreviewPage {
-        frame: Frame::for_account(&session, act.label()).with_section("Invoices"),
+        frame: Frame::for_account(&session, action.label()).with_section("Invoices"),
         list_address: list_address(&base, &values),
         base,
-        effect: act.effect_sentence(settings.submit_after_approval),
-        act,
+        effect: action.effect_sentence(settings.submit_after_approval),
+        action,
         count,
         noun: document_noun(&found.amounts),
         sums: currency_sums(&found.amounts, &state.catalog.get()),
@@ -254,7 +254,7 @@ fn list_address(base: &str, values: &FormValues) -> String {
 struct ResultPage {
     frame: Frame,
     base: String,
-    act: BulkAct,
+    action: BulkAction,
     done: usize,
     failed: usize,
     lines: Vec<ResultLine>,
@@ -265,17 +265,17 @@ struct ResultPage {
 struct ResultLine {
     id: InvoiceId,
     number: String,
-    outcome: ActOutcome,
+    outcome: ActionOutcome,
 }
 
-/// Does the act with the invoices that the preview showed.
-async fn perform_act(
+/// Applies the action to the invoices that the preview showed.
+async fn apply_to_shown_invoices(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     form: Form<FormValues>,
 ) -> Answer {
     let values = form.0;
-    let act = BulkAct::parse(values.text("act")).ok_or_else(ApiError::route_not_found)?;
+    let action = BulkAction::parse(values.text("act")).ok_or_else(ApiError::route_not_found)?;
     let selected_ids = ticked_rows(&values, parse_id_with_seen_time)?;
     let count = u64::try_from(selected_ids.len()).unwrap_or(u64::MAX);
     if count > INVOICES_MAX {
@@ -286,7 +286,7 @@ async fn perform_act(
         reserve_page_memory(&state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
     let mut lines = Vec::new();
     for part in selected_ids.chunks(usize::try_from(PAGE_INVOICES).unwrap_or(usize::MAX)) {
-        match apply_to_invoices(&state, &session, act, part).await {
+        match apply_to_invoices(&state, &session, action, part).await {
             Ok(outcomes) => lines.extend(outcomes),
             Err(error) if lines.is_empty() => return Err(error),
             // This part of the invoices failed as a whole. Each of them gets a failed line instead of an error page,
@@ -294,7 +294,7 @@ async fn perform_act(
             Err(error) => lines.extend(part.iter().map(|(id, _)| ResultLine {
                 id: *id,
                 number: id.to_string(),
-                outcome: ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
+                outcome: ActionOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
             })),
         }
     }
@@ -305,10 +305,10 @@ async fn perform_act(
     lines.truncate(SHOWN_MAX);
     let base = base_path(&session);
     show(&ResultPage {
-        frame: Frame::for_account(&session, act.label()).with_section("Invoices"),
+        frame: Frame::for_account(&session, action.label()).with_section("Invoices"),
         list_address: list_address(&base, &values),
         base,
-        act,
+        action,
         done: all - failed,
         failed,
         unlisted: all - lines.len(),
@@ -316,11 +316,11 @@ async fn perform_act(
     })
 }
 
-/// Does the act with some of the invoices that the preview showed.
+/// Applies the action to some of the invoices that the preview showed.
 async fn apply_to_invoices(
     state: &ApiState,
     session: &AccountSession,
-    act: BulkAct,
+    action: BulkAction,
     part: &[(InvoiceId, Option<Timestamp>)],
 ) -> Result<Vec<ResultLine>, ApiError> {
     let ids = part.iter().map(|(id, _)| *id).collect();
@@ -338,7 +338,7 @@ async fn apply_to_invoices(
         let seen_at = seen.get(&invoice.id).copied().flatten();
         async move {
             ResultLine {
-                outcome: apply_act(state, session, act, &invoice, seen_at).await,
+                outcome: apply_bulk_action(state, session, action, &invoice, seen_at).await,
                 id: invoice.id,
                 number: invoice.invoice_no,
             }

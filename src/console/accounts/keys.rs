@@ -21,15 +21,15 @@ use crate::domain::access::api_key::{ApiKey, KeyScope, KeyTerms, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::{key_terms, reader};
 use crate::http::key_generation;
 use crate::http::limits::{self, SensitiveOperation};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/keys")
             .page(show_keys)

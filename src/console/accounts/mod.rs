@@ -5,7 +5,7 @@
 //! | the navigation, and the address that the pages of a taxpayer begin with | `navigation` |
 //! | what is to be done, and the money and the invoices of the account | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
 //! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
-//! | the list of invoices, its rows, its totals, its filters, the filters that people save, and acts on many invoices | `invoices`, `invoice_rows`, `invoice_sums`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection`, `bulk_act` |
+//! | the list of invoices, its rows, its totals, its filters, the filters that people save, and actions on many invoices | `invoices`, `invoice_rows`, `invoice_sums`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection`, `bulk_action` |
 //! | one invoice: its page, the head of the page, its note and the invoice that it corrects, the list from which it was opened, its developer's view, its timeline | `invoice`, `invoice_head`, `document_facts`, `source_list`, `invoice_developer`, `timeline` |
 //! | the progress of an invoice and its payment, each in one word; its taxes in words; why one of its runs is paused | `lifecycle`, `payment_word`, `tax_words`, `pause_cause` |
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
@@ -30,7 +30,7 @@
 mod activity;
 mod batch_undo;
 mod batches;
-mod bulk_act;
+mod bulk_action;
 mod bulk_selection;
 mod contacts;
 mod correction;
@@ -104,59 +104,59 @@ mod webhook_target;
 mod webhooks;
 
 pub(super) use crate::console::accounts::deliveries::{DeliveryLine, event_text};
-use crate::http::endpoint::Path;
+use crate::http::paths::Path;
 
-pub(super) fn endpoints() -> Vec<Path> {
-    let account_endpoints = [
-        overview::endpoints(),
-        profile::endpoints(),
-        settings::endpoints(),
-        keys::endpoints(),
-        integration::endpoints(),
+pub(super) fn paths() -> Vec<Path> {
+    let account_paths = [
+        overview::paths(),
+        profile::paths(),
+        settings::paths(),
+        keys::paths(),
+        integration::paths(),
     ];
-    let invoice_endpoints = [
-        invoices::endpoints(),
-        saved_views::endpoints(),
-        invoices_bulk::endpoints(),
-        invoice_new::endpoints(),
-        invoice::endpoints(),
-        invoice_actions::endpoints(),
-        invoice_take_back::endpoints(),
-        invoice_submission::endpoints(),
-        invoice_edit::endpoints(),
-        credit_note::endpoints(),
-        invoice_correct::endpoints(),
-        import::endpoints(),
-        import_answers::endpoints(),
-        batches::endpoints(),
-        batch_undo::endpoints(),
-        inbox::endpoints(),
-        customers::endpoints(),
-        customer_edit::endpoints(),
-        reports::endpoints(),
+    let invoice_paths = [
+        invoices::paths(),
+        saved_views::paths(),
+        invoices_bulk::paths(),
+        invoice_new::paths(),
+        invoice::paths(),
+        invoice_actions::paths(),
+        invoice_take_back::paths(),
+        invoice_submission::paths(),
+        invoice_edit::paths(),
+        credit_note::paths(),
+        invoice_correct::paths(),
+        import::paths(),
+        import_answers::paths(),
+        batches::paths(),
+        batch_undo::paths(),
+        inbox::paths(),
+        customers::paths(),
+        customer_edit::paths(),
+        reports::paths(),
     ];
-    let webhook_endpoints = [
-        webhooks::endpoints(),
-        webhook_actions::endpoints(),
-        webhook_new::endpoints(),
-        webhook_events::endpoints(),
-        deliveries_bulk::endpoints(),
-        deliveries::endpoints(),
-        delivery_link::endpoints(),
+    let webhook_paths = [
+        webhooks::paths(),
+        webhook_actions::paths(),
+        webhook_new::paths(),
+        webhook_events::paths(),
+        deliveries_bulk::paths(),
+        deliveries::paths(),
+        delivery_link::paths(),
     ];
-    let all = account_endpoints
+    let all = account_paths
         .into_iter()
-        .chain(invoice_endpoints)
-        .chain(webhook_endpoints)
+        .chain(invoice_paths)
+        .chain(webhook_paths)
         .chain([
-            contacts::endpoints(),
-            notifications::endpoints(),
-            taxpayers::endpoints(),
-            taxpayers_onboarding::endpoints(),
-            taxpayers_webhooks::endpoints(),
-            activity::endpoints(),
-            requests::endpoints(),
-            request_resend::endpoints(),
+            contacts::paths(),
+            notifications::paths(),
+            taxpayers::paths(),
+            taxpayers_onboarding::paths(),
+            taxpayers_webhooks::paths(),
+            activity::paths(),
+            requests::paths(),
+            request_resend::paths(),
         ]);
     all.flatten().collect()
 }

@@ -13,13 +13,13 @@ use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::notice::NoticeTopic;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::{reader, webhook};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::chat_hooks;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/notifications")
             .page(show_notifications)

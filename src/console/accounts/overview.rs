@@ -15,13 +15,13 @@ use crate::console::session::accounts::Reader;
 use crate::domain::access::session::ContactRole;
 use crate::domain::kernel::codes::{Subscription, WorkflowStatus};
 use crate::domain::party::Taxpayer;
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::list;
 use crate::store::webhooks;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}").page(show_overview),
         path("/dashboard/{taxpayer}/live/overview").page(live_overview),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::actors::taxpayer::commands::ChangeProfile;
 use crate::console::accounts::navigation::base_path;
-use crate::console::accounts::settings::SettingsPart;
+use crate::console::accounts::settings::SettingsSection;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues, remove_unchanged};
@@ -17,14 +17,14 @@ use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::party::verification::{UnverifiedReason, Verification};
 use crate::domain::party::{ProfileChange, Taxpayer};
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::{profile, reader};
 use crate::http::onboarding;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/profile")
             .page(show_profile)
@@ -57,7 +57,7 @@ struct ProfilePage {
     subscription: Badge,
     verification: Badge,
     verification_note: &'static str,
-    settings: SettingsPart,
+    settings: SettingsSection,
     form: FormState,
 }
 
@@ -218,7 +218,7 @@ pub(super) fn profile_page(
         form: forms
             .profile
             .unwrap_or_else(|| FormState::new(form_values(&taxpayer).with_original_values())),
-        settings: SettingsPart::new(&taxpayer.settings, forms.settings, forms.logo),
+        settings: SettingsSection::new(&taxpayer.settings, forms.settings, forms.logo),
         frame: Frame::for_account(session, "Profile"),
         base: base_path(session),
         completeness: ProfileCompleteness::from_taxpayer(&taxpayer),

@@ -22,15 +22,15 @@ use crate::domain::invoice::totals::TotalTooLarge;
 use crate::domain::invoice::vat_return::{BySignature, TaxedSum};
 use crate::domain::kernel::codes::DocumentKind;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat};
 use crate::http::forms::query::Query;
 use crate::http::limits::AnswerHolder;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/reports").page(show_report),
         path("/dashboard/{taxpayer}/reports/files/{file}").page(download_report),

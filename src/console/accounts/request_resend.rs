@@ -23,14 +23,14 @@ use crate::domain::access::payer::PayingAccount;
 use crate::domain::kernel::audit::ActorWithName;
 use crate::domain::request_log::LoggedRequest;
 use crate::http;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::auth::SentFromPage;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::operations::request_log::{self, ReadingAccount, RequestFilter};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/dashboard/{taxpayer}/requests/{request}/send").form(send_again)]
 }
 

@@ -17,15 +17,15 @@ use crate::console::session::accounts::{AccountSession, Owner, SignedInIntegrato
 use crate::domain::request_log::{
     BodyExtent, ErrorGroup, LoggedBody, LoggedRequest, PATH_CHARS_MAX,
 };
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::request_log::read_filter;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::request_log::{self, ReadingAccount, RequestFilter};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/requests").page(list_requests),
         path("/dashboard/{taxpayer}/requests/{request}").page(show_request),

@@ -10,14 +10,14 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::accounts::{AccountSession, Reader};
 use crate::domain::kernel::fault::Fault;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::reader;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::saved_views::{self, VIEWS_MAX, ViewOwner};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/views")
             .form(save_view)

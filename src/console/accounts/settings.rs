@@ -13,15 +13,15 @@ use crate::console::form_values::{FormState, FormValues, remove_unchanged};
 use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::party::settings::AccountSettings;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::account_settings::template_names;
 use crate::http::forms::{self, reader};
 use crate::http::invoice_files;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::logos;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/profile/settings").form(save_settings),
         path("/dashboard/{taxpayer}/profile/logo")
@@ -51,8 +51,8 @@ const SWITCHES: [(&str, &str); 4] = [
     ),
 ];
 
-/// The settings as the page shows them.
-pub(super) struct SettingsPart {
+/// The section of the profile page that shows the settings, with its two forms.
+pub(super) struct SettingsSection {
     pub(super) templates: [&'static str; 2],
     pub(super) switches: [(&'static str, &'static str); 4],
     pub(super) form: FormState,
@@ -61,7 +61,7 @@ pub(super) struct SettingsPart {
     pub(super) logo: String,
 }
 
-impl SettingsPart {
+impl SettingsSection {
     pub(super) fn new(
         settings: &AccountSettings,
         form: Option<FormState>,

@@ -19,16 +19,16 @@ use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::ids::IntegratorId;
 use crate::domain::party::verification::VerificationStatus;
-use crate::http::endpoint::{Path, path};
 use crate::http::exports::usage_file;
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::owned_list::{
     ListedTaxpayer, OwnedTaxpayerList, OwnedTaxpayerTotals, TaxpayerNeed,
 };
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/taxpayers").page(show_taxpayers),
         path("/dashboard/taxpayers/usage.csv").page(download_usage),
@@ -107,8 +107,8 @@ fn midnight(day: Date) -> Timestamp {
     start.map_or(Timestamp::MAX, |start| start.timestamp())
 }
 
-/// Returns the query of a list, without the page number.
-fn filter_text(search: Option<&str>, need: Option<TaxpayerNeed>) -> String {
+/// Returns the parameters of the list of taxpayers as a query string, without the page number.
+fn query_without_page(search: Option<&str>, need: Option<TaxpayerNeed>) -> String {
     let mut pairs = Serializer::new(String::new());
     if let Some(search) = search {
         pairs.append_pair("q", search);
@@ -132,11 +132,11 @@ async fn show_taxpayers(
     let search = list.search.as_deref();
     let tabs = TABS.map(|(need, label)| NeedTab {
         label,
-        address: format!("{LIST_PATH}?{}", filter_text(search, need)),
+        address: format!("{LIST_PATH}?{}", query_without_page(search, need)),
         count: totals.count(need),
         is_current: need == list.need,
     });
-    let filter = filter_text(search, list.need);
+    let filter = query_without_page(search, list.need);
     let total = totals.count(list.need).unsigned_abs();
     let month = Offset::UTC.to_datetime(list.usage.0).date();
     let page = TaxpayersPage {
@@ -188,7 +188,10 @@ async fn open_taxpayer(
     Ok(redirect(
         &match list.find_searched_taxpayer(&state.store).await? {
             Some(id) => format!("/dashboard/{id}"),
-            None => format!("{LIST_PATH}?{}", filter_text(list.search.as_deref(), None)),
+            None => format!(
+                "{LIST_PATH}?{}",
+                query_without_page(list.search.as_deref(), None)
+            ),
         },
     ))
 }
@@ -240,7 +243,10 @@ mod tests {
     #[test]
     fn a_filter_keeps_what_is_searched_for() {
         let need = Some(TaxpayerNeed::Webhook);
-        assert_eq!(filter_text(Some("a&b"), need), "q=a%26b&need=webhook");
-        assert_eq!(filter_text(None, None), "");
+        assert_eq!(
+            query_without_page(Some("a&b"), need),
+            "q=a%26b&need=webhook"
+        );
+        assert_eq!(query_without_page(None, None), "");
     }
 }

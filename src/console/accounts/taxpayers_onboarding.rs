@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Map, Value};
 
-use crate::console::accounts::bulk_act::{ActOutcome, error_text};
+use crate::console::accounts::bulk_action::{ActionOutcome, error_text};
 use crate::console::badges::badge;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
@@ -23,15 +23,15 @@ use crate::domain::import::table::{
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::Taxpayer;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::{reader, taxpayer};
 use crate::http::onboarding;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::ids::IdKind;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/taxpayers/new")
             .page(show_form)
@@ -92,7 +92,7 @@ pub(super) struct ResultLine {
     pub(super) name: String,
     /// The path of the account's pages; `None` if no account was created.
     pub(super) path: Option<String>,
-    pub(super) outcome: ActOutcome,
+    pub(super) outcome: ActionOutcome,
 }
 
 impl ResultPage {
@@ -209,7 +209,7 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
             .unwrap_or_default()
     };
     let name = format!("Line {}: {}", row.number, text("name"));
-    let rejection = |why: String| ActOutcome::not_done(badge("bad", "Rejected"), why);
+    let rejection = |why: String| ActionOutcome::not_done(badge("bad", "Rejected"), why);
     // A missing comma may have moved the cells before the extra one to wrong columns, so nothing of the row is used.
     if let Some(fault) = row.fault {
         return ResultLine {
@@ -223,7 +223,7 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
         return ResultLine {
             name,
             path: Some(format!("/dashboard/{}", taxpayer.id)),
-            outcome: ActOutcome {
+            outcome: ActionOutcome {
                 is_done: true,
                 badge: badge("idle", "Duplicate"),
                 text: "You have this taxpayer already.".to_owned(),
@@ -234,7 +234,7 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
         Ok(added) => ResultLine {
             name,
             path: Some(format!("/dashboard/{}", added.taxpayer.id)),
-            outcome: ActOutcome::success(format!("Added.{}", added.notes())),
+            outcome: ActionOutcome::success(format!("Added.{}", added.notes())),
         },
         Err(error) => ResultLine {
             name,

@@ -9,7 +9,7 @@ use database::page::Page;
 use futures_util::stream::{self, StreamExt as _};
 
 use crate::actors::taxpayer::commands::{EnableEndpoint, SetWebhook};
-use crate::console::accounts::bulk_act::{ActOutcome, error_text};
+use crate::console::accounts::bulk_action::{ActionOutcome, error_text};
 use crate::console::accounts::taxpayers::{read_list_filters, webhook_badge};
 use crate::console::accounts::taxpayers_onboarding::{ResultLine, ResultPage};
 use crate::console::accounts::webhook_form::{EventChoice, event_choices};
@@ -22,24 +22,24 @@ use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::events::replay::ReplayScope;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::{TaxpayerId, parse_id};
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{reader, webhook};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::owned_list::{ListedTaxpayer, OwnedTaxpayerList};
 use crate::store::webhooks;
 
-/// The maximum number of taxpayers that one act takes.
+/// The maximum number of taxpayers whose webhooks are changed at once.
 const TAXPAYERS_MAX: u64 = 500;
 /// The maximum number of taxpayers that the page lists.
 const SHOWN_MAX: usize = 50;
 /// The number of webhooks that are changed concurrently.
 const CONCURRENCY: usize = 8;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/taxpayers/webhooks")
             .page(show_form)
@@ -200,32 +200,32 @@ async fn set_webhook(
     integrator: &SignedInIntegrator,
     id: TaxpayerId,
     values: &FormValues,
-) -> ActOutcome {
+) -> ActionOutcome {
     let change = match read_webhook_change(state, integrator, id, values).await {
         Ok(change) => change,
-        Err(error) => return ActOutcome::not_done(badge("bad", "Rejected"), error_text(&error)),
+        Err(error) => return ActionOutcome::not_done(badge("bad", "Rejected"), error_text(&error)),
     };
     match state.taxpayers.send(id, change).await {
         Ok(endpoint) if endpoint.enabled_kinds().is_empty() => {
             let text = "The address is set, but no event is enabled. Choose events.".to_owned();
-            ActOutcome::not_done(badge("warn", "No events"), text)
+            ActionOutcome::not_done(badge("warn", "No events"), text)
         }
-        Ok(_) => ActOutcome::success("The webhook is set.".to_owned()),
+        Ok(_) => ActionOutcome::success("The webhook is set.".to_owned()),
         Err(error) => {
-            ActOutcome::not_done(badge("bad", "Failed"), error_text(&ApiError::from(error)))
+            ActionOutcome::not_done(badge("bad", "Failed"), error_text(&ApiError::from(error)))
         }
     }
 }
 
 /// Enables the disabled endpoints of a taxpayer, and delivers the events that happened meanwhile.
-async fn enable_webhooks(state: &ApiState, listed: &ListedTaxpayer) -> ActOutcome {
+async fn enable_webhooks(state: &ApiState, listed: &ListedTaxpayer) -> ActionOutcome {
     if listed.webhook != Some(EndpointHealth::Disabled) {
         let text = "Its webhook is not disabled.".to_owned();
-        return ActOutcome::not_done(badge("idle", "Left out"), text);
+        return ActionOutcome::not_done(badge("idle", "Left out"), text);
     }
     match enable_all_endpoints(state, listed.taxpayer.id).await {
-        Ok(()) => ActOutcome::success("The webhook is in service again.".to_owned()),
-        Err(error) => ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
+        Ok(()) => ActionOutcome::success("The webhook is in service again.".to_owned()),
+        Err(error) => ActionOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
     }
 }
 

@@ -19,18 +19,18 @@ use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayState};
 use crate::domain::kernel::refusal::Refusal;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::{reader, replay, webhook};
 use crate::http::key_generation;
 use crate::http::limits::{self, SensitiveOperation};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::{ApiError, capitalize};
 use crate::http::state::ApiState;
 use crate::http::views::guidance::Guidance;
 use crate::store::events;
 use crate::store::webhooks::replays;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks/secret").form(rotate_secret),
         path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/secret").form(rotate_secret),

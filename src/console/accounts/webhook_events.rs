@@ -6,10 +6,10 @@ use crate::console::accounts::navigation::base_path;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::Reader;
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::views::webhook_event::{WebhookEventView, catalogue};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/dashboard/{taxpayer}/webhooks/events").page(show_events)]
 }
 

@@ -15,14 +15,14 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::events::endpoint::SecretType;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::forms::{reader, webhook_endpoint};
 use crate::http::key_generation;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks/endpoints/new")
             .page(show_form)

@@ -24,9 +24,9 @@ use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::replay::Replay;
 use crate::domain::party::settings::SettingChange;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::forms::{reader, webhook, webhook_endpoint};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::webhooks;
@@ -34,7 +34,7 @@ use crate::store::webhooks::delivery_log::{self, UndeliveredCounts};
 use crate::store::webhooks::delivery_stats::{self, ATTEMPTS_COUNTED_MAX, HourStats};
 use crate::store::webhooks::replays;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks")
             .page(show_webhook)

@@ -11,7 +11,7 @@ use crate::console::docs::guides;
 use crate::console::docs::operations::{self, Operation};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -21,7 +21,7 @@ const ERROR_TABLE: (&str, &str) = ("contract", "errors");
 /// The maximum number of operations that the page of a code lists.
 const OPERATIONS_SHOWN_MAX: usize = 60;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/docs/errors").page(list_codes),
         path("/docs/errors/{code}").page(show_code),

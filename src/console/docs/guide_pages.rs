@@ -10,10 +10,10 @@ use crate::console::docs::docs_frame::docs_frame;
 use crate::console::docs::guides::{self, Guide, Section};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/docs/guides/{guide}").page(show_guide),
         path("/docs/guides/{guide}/{section}").page(show_section),

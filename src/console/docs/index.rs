@@ -13,12 +13,12 @@ use crate::console::docs::guides::{self, Guide};
 use crate::console::docs::operations::{self, ApiPart};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 
 const SUMMARY: &str = "A relay between taxpayers, the integrators that act for them, and the tax authority. \
     An invoice is created, submitted for the authority's signature, and transmitted to its customer.";
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/docs").page(redirect_to_docs),
         path("/docs/").page(show_index),

@@ -26,15 +26,15 @@ mod reference;
 mod schema_rows;
 mod search;
 
-use crate::http::endpoint::Path;
+use crate::http::paths::Path;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     let parts = [
-        index::endpoints(),
-        guide_pages::endpoints(),
-        reference::endpoints(),
-        errors::endpoints(),
-        search::endpoints(),
+        index::paths(),
+        guide_pages::paths(),
+        reference::paths(),
+        errors::paths(),
+        search::paths(),
     ];
     parts.into_iter().flatten().collect()
 }

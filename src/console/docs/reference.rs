@@ -11,10 +11,10 @@ use crate::console::docs::operations::{self, ApiPart, Operation, is_failure, tex
 use crate::console::docs::schema_rows::{FieldRow, field_rows};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/docs/reference").page(list_operations),
         path("/docs/reference/{operation}").page(show_operation),

@@ -12,9 +12,9 @@ use crate::console::docs::docs_frame::docs_frame;
 use crate::console::docs::{errors, guides, operations};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::role::NeedsRole;
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 
 /// The maximum number of pages that one search shows.
@@ -22,7 +22,7 @@ const RESULTS_MAX: usize = 40;
 /// The maximum length of the searched text. A longer text is cut.
 const TEXT_CHARS_MAX: usize = 100;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/docs/search").page(show_search)]
 }
 

@@ -21,15 +21,15 @@ use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{IntegratorId, parse_id};
 use crate::http::api::ops::access::ended_keys_and_sessions;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::access::{self, AccessChangeOutcome};
 use crate::store::accounts::second_factors::{self, FactorState};
 use crate::store::accounts::{self, AccountChange, RevokedCounts};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/integrators").page(list_integrators),
         path("/console/integrators/{id}/access").form(change_integrator),

@@ -16,8 +16,8 @@ use crate::domain::kernel::audit::{
     Actor, ActorKind, ActorWithName, AuditAction, AuditEntry, NamedActor,
 };
 use crate::http::api::ops::audit::read_audit_filter;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::audit;
@@ -29,7 +29,7 @@ const NEWEST_PAGE: Page = Page {
     per_page: 10,
 };
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/console/audit").page(list_audit_entries)]
 }
 

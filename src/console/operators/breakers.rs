@@ -19,15 +19,15 @@ use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::outage::{Outage, OutageEdge};
 use crate::http::api::ops::breakers::find_operation;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::replicas;
 use crate::http::state::ApiState;
 use crate::store::Store;
 use crate::store::operations::outages;
 use crate::store::operations::outages::{NotifiedCounts, OutageEvent};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/breakers").page(show_breakers),
         path("/console/breakers/{operation}/trip").form(trip_breaker),

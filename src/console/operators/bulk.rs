@@ -59,9 +59,9 @@ impl BulkBar {
     pub(super) fn new<L: BulkList>(list: &ListQuery) -> Self {
         Self {
             preview: format!("{}/preview", L::MOVE_PATH),
-            filter: list.with_known_filters(L::FILTERS).filter_text(),
+            filter: list.with_known_filters(L::FILTERS).query_without_page(),
             acts: L::ACTS.iter().map(|act| act.words).collect(),
-            offers_all: list.has_filter(L::FILTERS) || !L::NEEDS_FILTER,
+            offers_all: list.has_filter(L::FILTERS) || !L::BULK_NEEDS_FILTER,
         }
     }
 }
@@ -106,8 +106,8 @@ pub(super) trait BulkList {
     const NOUNS: [&'static str; 2];
     const ACTS: &'static [BulkListAct<Self::Target>];
     const AUDITED_AS: AuditAction;
-    /// True if all subjects can be selected at once only if a filter is set.
-    const NEEDS_FILTER: bool;
+    /// True if "select all" requires a filter.
+    const BULK_NEEDS_FILTER: bool;
     /// The names of the filters.
     const FILTERS: &'static [&'static str];
 
@@ -172,7 +172,7 @@ impl<T: Copy + 'static> BulkForm<T> {
             return Err(validation_error(message));
         }
         let takes_all = !values.text("all").is_empty();
-        if takes_all && L::NEEDS_FILTER && !filter.has_filter(L::FILTERS) {
+        if takes_all && L::BULK_NEEDS_FILTER && !filter.has_filter(L::FILTERS) {
             return Err(validation_error(
                 "Filter the list first: all of it cannot be taken.",
             ));
@@ -217,7 +217,7 @@ impl<T: Copy + 'static> BulkForm<T> {
     fn hidden_fields(&self, ids: &[String]) -> Vec<(&'static str, String)> {
         let mut fields = vec![
             ("act", self.act.words.word.to_owned()),
-            ("filter", self.filter.filter_text()),
+            ("filter", self.filter.query_without_page()),
             ("id", ids.join(" ")),
         ];
         if self.takes_all {
@@ -228,7 +228,7 @@ impl<T: Copy + 'static> BulkForm<T> {
 
     /// Describes the selection for the audit.
     fn audit_description(&self) -> String {
-        match self.filter.filter_text() {
+        match self.filter.query_without_page() {
             _ if !self.takes_all => format!("{} ticked", self.ids.len()),
             text if text.is_empty() => "all".to_owned(),
             text => text,

@@ -40,7 +40,7 @@ impl BulkList for DeadLetterBulkList {
     const NOUNS: [&'static str; 2] = ["dead letter", "dead letters"];
     const ACTS: &'static [BulkListAct<()>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveDeadLetters;
-    const NEEDS_FILTER: bool = false;
+    const BULK_NEEDS_FILTER: bool = false;
     const FILTERS: &'static [&'static str] = &["taxpayer_id"];
 
     async fn find_subjects(

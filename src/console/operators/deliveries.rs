@@ -22,8 +22,8 @@ use crate::domain::events::endpoint_health::{
 use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::api::ops::{dead_letters, webhook_endpoints};
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 use crate::http::views::guidance::Guidance;
 use crate::store::accounts::taxpayers;
@@ -31,7 +31,7 @@ use crate::store::webhooks::delivery_log::LoggedDelivery;
 use crate::store::webhooks::endpoint_list::{FailingEndpointGroup, ListedEndpoint};
 use crate::store::webhooks::{delivery_log, endpoint_list};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/deliveries").page(list_endpoints),
         path("/console/deliveries/endpoints/move/preview").page(bulk::preview::<EndpointBulkList>),

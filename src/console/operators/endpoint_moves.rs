@@ -51,7 +51,7 @@ impl BulkList for EndpointBulkList {
     const NOUNS: [&'static str; 2] = ["endpoint", "endpoints"];
     const ACTS: &'static [BulkListAct<AfterEnable>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveEndpoints;
-    const NEEDS_FILTER: bool = false;
+    const BULK_NEEDS_FILTER: bool = false;
     const FILTERS: &'static [&'static str] = &webhook_endpoints::FILTER_NAMES;
 
     /// Endpoints whose deliveries succeed are left out, because nothing has to be tried again.

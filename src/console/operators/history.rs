@@ -15,15 +15,15 @@ use crate::domain::invoice::history::{History, HistoryEntry};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::search::irn_page_path;
 use crate::http::state::ApiState;
 use crate::store::events;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/taxpayers/{taxpayer}/history").page(show_history),
         path("/console/taxpayers/{taxpayer}/history/contact-data").form(show_contact_data),

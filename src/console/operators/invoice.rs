@@ -19,15 +19,15 @@ use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::party::Taxpayer;
 use crate::domain::payment::LedgerEntry;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::{payments, timeline};
 use crate::store::{invoices, runs};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/taxpayers/{taxpayer}/invoices/{id}").page(show_invoice),
         path("/console/taxpayers/{taxpayer}/irn").page(show_irn),

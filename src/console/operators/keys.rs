@@ -20,14 +20,14 @@ use crate::domain::access::api_key::{KeyOwner, KeyScope};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::{TaxpayerId, parse_id};
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::access;
 use crate::store::accounts::key_list::{self, KeyFilter, ListedKey};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/keys").page(list_keys),
         path("/console/keys/{kind}/{owner}/{key}/revoke").form(revoke),

@@ -8,13 +8,13 @@ use crate::actors::pipeline::run_holds::HeldRuns;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
-use crate::http::endpoint::{Path, path};
 use crate::http::metrics::database_counts::gauge_value;
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::views::{self, LaneCount, LaneCountByOwner};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/console/lanes").page(show_lanes)]
 }
 

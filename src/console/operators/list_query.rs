@@ -44,9 +44,9 @@ impl ListQuery {
         PagePosition::new(self.page(), total, path, &self.0)
     }
 
-    /// Returns the filters as text; empty without any.
-    pub(crate) fn filter_text(&self) -> String {
-        list_pages::filter_text(&self.0)
+    /// Returns the parameters of the list as a query string, without the page number; empty if there are none.
+    pub(crate) fn query_without_page(&self) -> String {
+        list_pages::query_without_page(&self.0)
     }
 
     /// True if at least one of these filters is set, so that the list may not show everything. Other parameters, such
@@ -104,7 +104,7 @@ mod tests {
             assert_eq!(list.has_filter(&known), filters, "{text}");
             assert_eq!(list.unknown_filter(&known), unknown, "{text}");
             assert_eq!(
-                list.with_known_filters(&known).filter_text(),
+                list.with_known_filters(&known).query_without_page(),
                 rest,
                 "{text}"
             );

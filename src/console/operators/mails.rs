@@ -10,12 +10,12 @@ use crate::console::list_pages::{PagePosition, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::operations::mails::{self, Mail, MailState};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/console/mails").page(list_mails)]
 }
 

@@ -61,49 +61,49 @@ mod taxpayer;
 mod taxpayers;
 mod top_taxpayers;
 
-use crate::http::endpoint::Path;
+use crate::http::paths::Path;
 
-pub(super) fn endpoints() -> Vec<Path> {
-    let run_endpoints = [
-        overview::endpoints(),
-        runs::endpoints(),
-        run::endpoints(),
-        search::endpoints(),
+pub(super) fn paths() -> Vec<Path> {
+    let run_paths = [
+        overview::paths(),
+        runs::paths(),
+        run::paths(),
+        search::paths(),
     ];
-    let process_endpoints = [
-        replicas::endpoints(),
-        supervision::endpoints(),
-        lanes::endpoints(),
-        breakers::endpoints(),
+    let process_paths = [
+        replicas::paths(),
+        supervision::paths(),
+        lanes::paths(),
+        breakers::paths(),
     ];
-    let taxpayer_endpoints = [
-        taxpayers::endpoints(),
-        top_taxpayers::endpoints(),
-        taxpayer::endpoints(),
-        invoice::endpoints(),
+    let taxpayer_paths = [
+        taxpayers::paths(),
+        top_taxpayers::paths(),
+        taxpayer::paths(),
+        invoice::paths(),
     ];
-    let other_endpoints = [
-        deliveries::endpoints(),
-        mails::endpoints(),
-        reconciliations::endpoints(),
-        audit::endpoints(),
-        quarantine::endpoints(),
+    let other_paths = [
+        deliveries::paths(),
+        mails::paths(),
+        reconciliations::paths(),
+        audit::paths(),
+        quarantine::paths(),
     ];
-    let account_endpoints = [
-        people::endpoints(),
-        access::endpoints(),
-        keys::endpoints(),
-        sign_ins::endpoints(),
+    let account_paths = [
+        people::paths(),
+        access::paths(),
+        keys::paths(),
+        sign_ins::paths(),
     ];
-    let other_endpoints = other_endpoints
+    let other_paths = other_paths
         .into_iter()
-        .chain(account_endpoints)
-        .chain([history::endpoints()]);
-    run_endpoints
+        .chain(account_paths)
+        .chain([history::paths()]);
+    run_paths
         .into_iter()
-        .chain(process_endpoints)
-        .chain(taxpayer_endpoints)
-        .chain(other_endpoints)
+        .chain(process_paths)
+        .chain(taxpayer_paths)
+        .chain(other_paths)
         .flatten()
         .collect()
 }

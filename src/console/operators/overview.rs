@@ -1,4 +1,4 @@
-//! The first page of operators: what needs them, what waits, how much is done, and the state of the authority.
+//! The operators' start page: items that need attention, waiting work, throughput, and the state of the authority.
 
 use std::fmt::Display;
 
@@ -23,16 +23,16 @@ use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::pipeline::RunState;
 use crate::domain::replica::{ReplicaFigures, ReplicaList};
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::incidents;
 use crate::http::metrics::database_counts::{DatabaseCounts, gauge_value};
 use crate::http::metrics::history::RequestStatistics;
+use crate::http::paths::{Path, path};
 use crate::http::replicas;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console").page(show_overview),
         path("/console/live/overview").page(live_overview),

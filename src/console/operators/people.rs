@@ -11,13 +11,13 @@ use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::{OperatorRole, Rights};
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::accounts::second_factors::{self, FactorState};
 use crate::store::accounts::{self, people};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/console/operators").page(list_operators)]
 }
 

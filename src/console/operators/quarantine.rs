@@ -16,12 +16,12 @@ use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::operators::{Operator, Viewer};
 use crate::domain::quarantine::{QuarantineState, QuarantinedWork, WorkKind};
 use crate::http::api::ops::quarantine as api;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::operations::quarantine_list;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/quarantine").page(list_quarantined_work),
         path("/console/quarantine/move/preview").page(bulk::preview::<QuarantineBulkList>),

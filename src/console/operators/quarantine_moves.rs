@@ -59,7 +59,7 @@ impl BulkList for QuarantineBulkList {
     const NOUNS: [&'static str; 2] = ["piece of work", "pieces of work"];
     const ACTS: &'static [BulkListAct<ReleaseAct>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveQuarantine;
-    const NEEDS_FILTER: bool = false;
+    const BULK_NEEDS_FILTER: bool = false;
     const FILTERS: &'static [&'static str] = &quarantine::FILTER_NAMES;
 
     async fn find_subjects(

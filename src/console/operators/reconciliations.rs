@@ -19,11 +19,11 @@ use crate::domain::reconciliation::day::{
     Finding, FindingAction, OperatorDecision, Reconciliation, ReconciliationState, RecordedFinding,
 };
 use crate::http::api::ops::reconciliations::{self as api, FindingAct};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::reconciliation::FindingDecision;
 use crate::http::forms::text_checks;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::search::irn_page_path;
@@ -31,7 +31,7 @@ use crate::http::state::ApiState;
 use crate::store::operations::reconciliations;
 use crate::store::operations::reconciliations::ReconciliationFilter;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/reconciliations")
             .page(list_reconciliations)

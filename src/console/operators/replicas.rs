@@ -16,12 +16,12 @@ use crate::console::session::operators::{Operator, Viewer};
 use crate::domain::breaker::BreakerCondition;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::replica::{Replica, ReplicaList, ReplicaState};
-use crate::http::endpoint::{Path, path};
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::replicas;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/replicas").page(show_replicas),
         path("/console/live/replicas").page(live_replicas),

@@ -14,8 +14,8 @@ use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::operators::{Operator, OperatorSession, Viewer};
 use crate::domain::invoice::redaction;
 use crate::domain::pipeline::{OperatorAction, Run, StepRecord};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::search::irn_page_path;
 use crate::http::state::ApiState;
@@ -23,7 +23,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::operations::audit::AuditFilter;
 use crate::store::runs::step_log;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/runs/{id}").page(show_run),
         path("/console/runs/{id}/contact-data").form(show_contact_data),

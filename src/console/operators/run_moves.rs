@@ -66,7 +66,7 @@ impl BulkList for RunBulkList {
     const NOUNS: [&'static str; 2] = ["run", "runs"];
     const ACTS: &'static [BulkListAct<OperatorAction>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveRuns;
-    const NEEDS_FILTER: bool = true;
+    const BULK_NEEDS_FILTER: bool = true;
     const FILTERS: &'static [&'static str] = &run_filter::CONDITIONS;
 
     async fn find_subjects(

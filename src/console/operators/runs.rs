@@ -19,9 +19,9 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::waiting::RunHold;
 use crate::domain::pipeline::{Operation, Run, RunPhase, RunState, Step, WaitReason};
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::run_filter;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::search::irn_page_path;
 use crate::http::state::ApiState;
@@ -29,7 +29,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::runs::run_list;
 use crate::store::runs::run_list::{DeadlineState, RunFilter, RunOrder};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/runs").page(list_runs),
         path("/console/runs/move/preview").page(bulk::preview::<RunBulkList>),

@@ -6,13 +6,13 @@ use askama::Template;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, redirect, show};
 use crate::console::session::operators::Viewer;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::search::{self, FoundObject};
 use crate::http::state::ApiState;
 use crate::store::operations::search::TAXPAYERS_MAX;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/console/search").page(show_search_results)]
 }
 

@@ -14,14 +14,14 @@ use crate::console::session::operators::Admin;
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId, parse_id};
-use crate::http::endpoint::{Path, path};
 use crate::http::invitations::{self, InvitationRequest};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/operators/{operator}/invitation").form(invite_person),
         path("/console/operators/{operator}/second-factor/reset").form(reset_second_factor),

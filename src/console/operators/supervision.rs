@@ -24,8 +24,8 @@ use crate::domain::kernel::ids::parse_id;
 use crate::domain::pipeline::parse_run_lane_key;
 use crate::domain::replica::{ActorTotals, ReplicaList};
 use crate::domain::taxpayer_pause::TaxpayerPause;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::replicas::actors::{self, ReplicaActor};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -37,7 +37,7 @@ const LIVE_PART: &str = "/console/live/supervision";
 /// The number of actors that the page lists.
 const ACTORS_MAX: usize = 20;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path(PAGE).page(show_supervision),
         path(LIVE_PART).page(live_supervision),

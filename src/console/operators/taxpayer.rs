@@ -30,8 +30,8 @@ use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::{ConfirmedBy, Verification};
 use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::http::api::ops::development;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::replicas::taxpayer_pauses;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -49,12 +49,12 @@ use crate::store::webhooks::integrations;
 /// The number of newest invoices, and of newest runs, that the page lists.
 const NEWEST_ROWS: u64 = 10;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/console/taxpayers/{id}").page(show_taxpayer),
         path("/console/taxpayers/{id}/verify").form(verify_taxpayer),
         path("/console/taxpayers/{id}/subscription").form(set_subscription),
-        path("/console/taxpayers/{id}/panic").form(order_panic),
+        path("/console/taxpayers/{id}/panic").form(request_panics),
         path("/console/taxpayers/{id}/pause").form(pause_taxpayer),
         path("/console/taxpayers/{id}/resume").form(resume_taxpayer),
     ]
@@ -136,7 +136,7 @@ async fn render(
             disabled_reason: endpoint.disabled_reason,
         }),
         pause: state.taxpayers.paused_taxpayers().find(id),
-        accepts_panics: state.taxpayers.ordered_panics().are_accepted(),
+        accepts_panics: state.taxpayers.scheduled_panics().are_accepted(),
         integration: integrations::owned_by_without_secrets(store.reader(), id).await?,
         invoices_total: invoices.total,
         invoices: invoices
@@ -294,29 +294,29 @@ async fn resume_taxpayer(
 }
 
 /// POST /console/taxpayers/{id}/panic: makes the actor of a taxpayer panic at its next command, in development.
-async fn order_panic(
+async fn request_panics(
     state: web::Data<ApiState>,
     Admin(session): Admin,
     id: web::Path<String>,
     form: Form<FormValues>,
 ) -> Answer {
     let taxpayer = find_taxpayer(&state, &id).await?;
-    let (panics, by) = match read_panic_order(&state, &session, &form.0) {
-        Ok(order) => order,
+    let (panics, by) = match read_panic_request(&state, &session, &form.0) {
+        Ok(request) => request,
         Err(error) => {
             let refused = RefusedForm::new("panic", form.0, error.faults);
             return render(&state, &session, taxpayer, refused).await;
         }
     };
     let id = taxpayer.id;
-    development::order_panics(&state, id, panics, &by).await?;
+    development::schedule_panics(&state, id, panics, &by).await?;
     Ok(go_to(
         &format!("/console/taxpayers/{id}"),
         "The actor panics at the next command of this taxpayer.",
     ))
 }
 
-fn read_panic_order(
+fn read_panic_request(
     state: &ApiState,
     session: &OperatorSession,
     form: &FormValues,

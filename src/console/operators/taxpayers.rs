@@ -15,13 +15,13 @@ use crate::console::session::operators::Viewer;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::VerificationStatus;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::accounts::taxpayers::TaxpayerFilter;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path("/console/taxpayers").page(list_taxpayers)]
 }
 

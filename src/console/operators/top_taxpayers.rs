@@ -14,13 +14,13 @@ use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::api::ops::taxpayer_load::load_top_taxpayers;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::paths::{Path, path};
 use crate::http::state::ApiState;
 
 const PAGE: &str = "/console/top-taxpayers";
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![path(PAGE).page(show_top_taxpayers)]
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn sign_in_place(request: &HttpRequest) -> SignInPlace {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoticeRead;
 
-/// Returns the notice of the action that led to this page.
+/// Returns the message about the previous action, which its redirect left in a cookie, and marks it as read.
 pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
     let state = ApiState::from_request(request).ok()?;
     let cookie = request.cookie(notice_cookie_name(state.settings.sessions.is_secure))?;

@@ -23,8 +23,8 @@ impl InvitationToken {
         Self(URL_SAFE_NO_PAD.encode(random).into())
     }
 
-    /// Takes the token from the path of a request.
-    pub fn from_path(text: String) -> Self {
+    /// Takes the token from its segment of a request's URL. It need not be a token that exists.
+    pub fn from_url_segment(text: String) -> Self {
         Self(text.into())
     }
 
@@ -56,7 +56,7 @@ mod tests {
             format!("/sign-in/invitation/{}", token.text())
         );
         assert_eq!(
-            InvitationToken::from_path(token.text().to_owned()).hash(),
+            InvitationToken::from_url_segment(token.text().to_owned()).hash(),
             token.hash()
         );
         assert_ne!(InvitationToken::new([8; 32]).hash(), token.hash());

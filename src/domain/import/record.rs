@@ -362,8 +362,8 @@ impl Import {
     }
 }
 
-/// Returns the number of an import. It is the beginning of the digest of the file, so that the same file has the same
-/// number.
+/// Returns the number of an import. It consists of the first digits of the file's digest, so that the same file always
+/// gets the same number.
 pub fn import_number(digest: &str) -> String {
     let part: String = digest.chars().take(IMPORT_NO_DIGITS).collect();
     format!("I{}", part.to_uppercase())
@@ -371,7 +371,7 @@ pub fn import_number(digest: &str) -> String {
 
 /// The number of hexadecimal digits of the digest that the number of an import contains.
 const IMPORT_NO_DIGITS: usize = 32;
-/// The number of these digits that the number of the batch of a large file contains.
+/// The number of digits of the import's number that the batch number of a large file contains.
 const BATCH_NO_DIGITS: usize = 16;
 
 /// Returns the number of the batch of a large file. It contains the first digits of the number of the import, so that
@@ -381,9 +381,9 @@ pub fn import_batch_number(import_no: &str, now: Timestamp) -> String {
     format!("B{}-{digits}", now.strftime("%Y%m%d"))
 }
 
-/// Returns the beginning of the number of the import whose batch has this number, if it is the batch of a large file;
-/// `None` if the text is no number of a batch.
-pub fn import_number_start(batch_no: &str) -> Option<String> {
+/// Returns the first characters of the import's number, taken from the number of its batch. `None` if `batch_no` is not
+/// the batch number of a large file.
+pub fn import_no_prefix(batch_no: &str) -> Option<String> {
     let (_, digits) = batch_no.split_once('-')?;
     let mut bytes = digits.bytes();
     let has_digits_alone = bytes.all(|byte| matches!(byte, b'0'..=b'9' | b'A'..=b'F'));
@@ -431,10 +431,10 @@ mod tests {
         let import_no = import_number(&"0123456789abcdef".repeat(4));
         let batch_no = import_batch_number(&import_no, Timestamp::UNIX_EPOCH);
         assert_eq!(batch_no, "B19700101-0123456789ABCDEF");
-        let start = import_number_start(&batch_no).unwrap();
-        assert!(import_no.starts_with(&start), "{start}");
+        let prefix = import_no_prefix(&batch_no).unwrap();
+        assert!(import_no.starts_with(&prefix), "{prefix}");
         for odd in ["", "B1", "B19700101-", "B19700101-0123456789abcdef", "-%"] {
-            assert_eq!(import_number_start(odd), None, "{odd}");
+            assert_eq!(import_no_prefix(odd), None, "{odd}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! A trade document as the body of Create Invoice (Full).
+//! Builds the body of a Create Invoice (Full) request from an imported trade document.
 
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
@@ -39,8 +39,8 @@ const REFERENCES: [(ReferenceKind, &str, bool); 6] = [
     ),
 ];
 
-/// Returns the body. Its charges are those of `after_tax`, which apply after the tax; all other charges of the document
-/// must have been moved to the lines.
+/// Returns the body of a Create Invoice (Full) request. `after_tax` becomes its document-level charges. The caller must
+/// already have moved all other document charges to the lines.
 pub(super) fn full_invoice_body(
     document: &TradeDocument,
     after_tax: &[Charge],
@@ -147,7 +147,7 @@ fn allowance_charge(charges: &[Charge]) -> Option<Value> {
     (!charges.is_empty()).then(|| members.collect())
 }
 
-/// Returns the delivery period; `None` unless the document has both of its days, which the form requires.
+/// Returns the delivery period. Create Invoice (Full) requires both of its days, so without one of them this is `None`.
 fn delivery_period(document: &TradeDocument) -> Option<Value> {
     let period = document.period?;
     let start = period.start?;
@@ -209,7 +209,7 @@ fn tax_subtotal(subtotal: &TaxSubtotal) -> Value {
     })
 }
 
-/// Returns the document without the data that has no field in the body.
+/// Returns the document without the data for which the body of the request has no field.
 pub(super) fn without_unsent_data(document: &TradeDocument) -> TradeDocument {
     let mut references = Vec::new();
     for (kind, _, is_list) in REFERENCES {
@@ -232,7 +232,7 @@ pub(super) fn without_unsent_data(document: &TradeDocument) -> TradeDocument {
     emptied
 }
 
-/// Adds those references that have a date, as the form requires one. An IRN contains its date.
+/// Adds the references that have a date, because Create Invoice (Full) requires one. An IRN contains its date.
 fn add_references(
     body: &mut Map<String, Value>,
     document: &TradeDocument,

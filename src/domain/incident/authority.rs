@@ -145,11 +145,12 @@ pub(super) const AUTHORITY_REFUSES_KEY: IncidentKind = IncidentKind {
 
 /// The cause of a finding that concerns only some of the replicas: the service as a whole keeps working.
 pub const SOME_REPLICAS: &str = "some-replicas";
-/// The cause of a finding that concerns only calls without which invoices still reach the authority.
+/// The cause of a finding that concerns only calls that are not needed for invoices to reach the authority.
 pub const SOME_CALLS: &str = "some-calls";
 
 impl Incident {
-    /// True if the incident concerns all replicas and calls without which no invoice reaches the authority.
+    /// False if invoices still reach the authority, because the incident concerns only some of the replicas, or only
+    /// calls that are not needed for this.
     pub fn concerns_all_invoices(&self) -> bool {
         ![SOME_REPLICAS, SOME_CALLS].contains(&self.finding.cause.as_str())
     }

@@ -103,7 +103,7 @@ pub(super) const REFERENCE_LISTS_OLD: IncidentKind = IncidentKind {
 
 fn reference_lists_old(situation: &Situation) -> Vec<Finding> {
     // A paused process fetches nothing, and says so by an incident of its own.
-    if situation.process.is_paused {
+    if situation.is_process_paused {
         return Vec::new();
     }
     findings_about_work(situation, |work| {

@@ -42,7 +42,7 @@ pub use pauses::PAUSED_NAMED_MAX;
 pub use refusal_reason::reason_pattern;
 pub use situation::{
     ActorFacts, AuthorityFacts, CallFacts, CountAndOldest, DatabaseFacts, DatabaseFault,
-    ParkedEndpoints, PeriodicWork, ProcessFacts, RefusalReason, RefusedTaxpayer, Situation,
+    ParkedEndpoints, PeriodicWork, ProcessUsage, RefusalReason, Situation, TaxpayerRefusals,
     TrafficFacts, WorkFacts,
 };
 pub use slow_operations::SlowOperations;

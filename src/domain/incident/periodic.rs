@@ -47,7 +47,7 @@ pub(super) const RECONCILIATION_OLD: IncidentKind = IncidentKind {
 
 fn reconciliation_old(situation: &Situation) -> Vec<Finding> {
     // A paused process compares nothing, and says so by an incident of its own.
-    if situation.process.is_paused {
+    if situation.is_process_paused {
         return Vec::new();
     }
     late_work_findings(

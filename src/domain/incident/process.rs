@@ -108,7 +108,7 @@ pub(super) const SERVICE_PAUSED: IncidentKind = IncidentKind {
 };
 
 fn service_paused(situation: &Situation) -> Vec<Finding> {
-    if !situation.process.is_paused {
+    if !situation.is_process_paused {
         return Vec::new();
     }
     vec![Finding::new(

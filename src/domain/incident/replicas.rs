@@ -34,7 +34,7 @@ pub(super) const REPLICA_MISSING: IncidentKind = IncidentKind {
 fn replica_missing(situation: &Situation) -> Vec<Finding> {
     // A paused process works on a copy of the database. The replicas that the copy lists run elsewhere. And nobody can
     // give a sign while the database takes no write.
-    if situation.process.is_paused || has_database_fault(situation) {
+    if situation.is_process_paused || has_database_fault(situation) {
         return Vec::new();
     }
     let missing: Vec<_> = situation.replicas.missing_replicas().collect();

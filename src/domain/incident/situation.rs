@@ -20,7 +20,9 @@ pub struct Situation {
     pub authority: AuthorityFacts,
     pub actors: ActorFacts,
     pub traffic: TrafficFacts,
-    pub process: ProcessFacts,
+    pub process: ProcessUsage,
+    /// True if the process was started in the mode in which it sends nothing.
+    pub is_process_paused: bool,
     /// The taxpayers that operators have paused, the longest paused first.
     pub paused_taxpayers: Vec<TaxpayerPause>,
     /// The replicas, as this process last read them.
@@ -39,14 +41,15 @@ pub struct PeriodicWork {
     pub last: Timestamp,
 }
 
-/// The number of things of one kind, and the time of the oldest of them; the time is `None` if there are none, or if it
-/// is not known.
+/// A number of runs, deliveries or other work of one kind, and the time of the oldest. The time is `None` if there is no
+/// such work, or if the time is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CountAndOldest {
     pub count: u64,
     pub since: Option<Timestamp>,
 }
 
+/// The work of all taxpayers, as it is stored: runs, deadlines, deliveries, endpoints and differences.
 #[derive(Debug, Clone, Default)]
 pub struct WorkFacts {
     /// The time at which the work was counted. It is long ago if the database does not answer, or answers too slowly.
@@ -66,9 +69,9 @@ pub struct WorkFacts {
     pub untaken: Vec<(&'static str, CountAndOldest)>,
     /// The work in quarantine, by kind. `since` of tasks is the time of the next attempt at one of them.
     pub quarantined: Vec<(WorkKind, CountAndOldest)>,
-    /// The taxpayers whose documents the authority refused within the last hour, most refusals first. Refused payment
+    /// The documents that the authority refused within the last hour, by taxpayer, most refusals first. Refused payment
     /// updates do not count, because nothing of the invoice depends on them.
-    pub refused: Vec<RefusedTaxpayer>,
+    pub taxpayer_refusals: Vec<TaxpayerRefusals>,
     /// The reasons of these refusals, those that affect most taxpayers first.
     pub refusal_reasons: Vec<RefusalReason>,
     /// The time at which the oldest run of the last 24 hours was created.
@@ -91,8 +94,9 @@ pub struct WorkFacts {
     pub outage_since: Option<Timestamp>,
 }
 
+/// The recent refusals of one taxpayer's documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RefusedTaxpayer {
+pub struct TaxpayerRefusals {
     pub taxpayer: TaxpayerId,
     pub refusals: u64,
     pub last: Timestamp,
@@ -138,6 +142,7 @@ words! {
     }
 }
 
+/// The health of the database, as this process sees it.
 #[derive(Debug, Clone, Default)]
 pub struct DatabaseFacts {
     pub fault: Option<DatabaseFault>,
@@ -157,6 +162,7 @@ pub struct CallFacts {
     pub mean: Duration,
 }
 
+/// The calls to the authority and their breakers, as this process sees them.
 #[derive(Debug, Clone, Default)]
 pub struct AuthorityFacts {
     /// True if the authority answered neither the last health probes nor any call.
@@ -197,6 +203,7 @@ pub struct AuthorityFacts {
     pub receivers_unreachable: u64,
 }
 
+/// The actors of this process: the queue of due runs, and the actors that failed or are stuck.
 #[derive(Debug, Clone, Default)]
 pub struct ActorFacts {
     /// The number of due runs that no worker had taken, at each full minute before now, oldest first.
@@ -220,14 +227,14 @@ pub struct TrafficFacts {
     pub failed_authentications: u64,
 }
 
+/// The memory and the open files of this process, and the limits of both. A value is `None` if it is not known or if
+/// there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ProcessFacts {
+pub struct ProcessUsage {
     pub resident_bytes: Option<u64>,
     pub memory_bytes_max: Option<u64>,
     pub open_files: Option<u64>,
     pub open_files_max: Option<u64>,
-    /// True if the process was started in the mode in which it sends nothing.
-    pub is_paused: bool,
 }
 
 #[cfg(test)]
@@ -241,7 +248,8 @@ impl Situation {
             authority: AuthorityFacts::default(),
             actors: ActorFacts::default(),
             traffic: TrafficFacts::default(),
-            process: ProcessFacts::default(),
+            process: ProcessUsage::default(),
+            is_process_paused: false,
             paused_taxpayers: Vec::new(),
             replicas: ReplicaList::default(),
             checkpoints: None,

@@ -142,7 +142,7 @@ fn work_not_taken(situation: &Situation) -> Vec<Finding> {
         // process takes no work at all.
         let untaken = work.untaken.iter().filter(|(kind, group)| {
             let is_held =
-                situation.process.is_paused || *kind == "run" && situation.authority.has_held_runs;
+                situation.is_process_paused || *kind == "run" && situation.authority.has_held_runs;
             group.count > 0 && is_untaken_too_long(group, counted_at) && !is_held
         });
         untaken
@@ -276,7 +276,7 @@ pub(super) const DOCUMENTS_REFUSED: IncidentKind = IncidentKind {
 fn documents_refused(situation: &Situation) -> Vec<Finding> {
     findings_about_work(situation, |work| {
         let many = work
-            .refused
+            .taxpayer_refusals
             .iter()
             .filter(|one| one.refusals >= REFUSALS_MIN);
         let many: Vec<_> = many.collect();

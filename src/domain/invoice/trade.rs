@@ -103,7 +103,7 @@ pub fn read_document(
     })
 }
 
-/// Reads a party of a document.
+/// Reads a party in the shape of Submit. A member that it lacks becomes empty.
 pub fn read_party(party: &Value, catalog: &Catalog) -> Party {
     DocumentNode {
         value: party,

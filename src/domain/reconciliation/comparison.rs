@@ -211,9 +211,9 @@ impl LocalRecord {
         let here = self.payment?;
         match (payment_rank(here), payment_rank(there)) {
             _ if here == there => None,
-            // The authority has the status that it was last told. A later payment that the taxpayer or a correction
-            // recorded here was not relayed, which is the taxpayer's choice.
-            (here, there_rank) if there_rank < here && self.told_payment == Some(there) => None,
+            // The authority has the status that we last sent. A later payment that the taxpayer or a correction
+            // recorded here was not sent, which is the taxpayer's choice.
+            (here, there_rank) if there_rank < here && self.sent_payment == Some(there) => None,
             (here, there) if there > here => listed(FindingKind::PaymentAheadRemotely),
             (here, there) if there < here => listed(FindingKind::PaymentBehindRemotely),
             _ => listed(FindingKind::PaymentDiffers),
@@ -276,7 +276,7 @@ mod tests {
             stored_status: Some(WorkflowStatus::Submitted),
             transit: TransmissionState::default(),
             payment: Some(PaymentStatus::Pending),
-            told_payment: Some(PaymentStatus::Pending),
+            sent_payment: Some(PaymentStatus::Pending),
         }
     }
 
@@ -623,18 +623,18 @@ mod tests {
             Some(PaymentStatus::Partial),
             Some(PaymentStatus::Paid),
         ];
-        for told_payment in told {
+        for sent_payment in told {
             for there in ["PENDING", "PARTIAL"] {
                 let local = LocalRecord {
                     payment: Some(PaymentStatus::Paid),
-                    told_payment,
+                    sent_payment,
                     ..local()
                 };
                 let remote = RemoteRecord {
                     payment_status: there.to_owned(),
                     ..remote()
                 };
-                let word = told_payment.map_or("nothing", PaymentStatus::as_str);
+                let word = sent_payment.map_or("nothing", PaymentStatus::as_str);
                 table.push(format!(
                     "told {word} | {there}: {}",
                     comparison_text(Some(&local), Some(&remote))

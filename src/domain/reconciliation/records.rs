@@ -43,18 +43,19 @@ pub struct LocalRecord {
     /// True if the sign step of the submission is done.
     pub is_signed: bool,
     pub transmission: Option<RunSnapshot>,
-    /// The payment run, and the payment status that it relays.
+    /// The payment run, and the payment status that it sends to the authority.
     pub relay: Option<(RunSnapshot, PaymentStatus)>,
     pub stored_status: Option<WorkflowStatus>,
     pub transit: TransmissionState,
     pub payment: Option<PaymentStatus>,
-    /// The payment status that the authority was last told: by the payment run, else by the submission. `None` if it
-    /// was told nothing, or if the payment run has not succeeded.
-    pub told_payment: Option<PaymentStatus>,
+    /// The payment status that we last sent to the authority. If the invoice has a payment run, this is the status that
+    /// the run sent, once it has succeeded, and `None` until then. Without a payment run it is the status that the
+    /// submission declared.
+    pub sent_payment: Option<PaymentStatus>,
 }
 
 impl RunSnapshot {
-    /// Returns `name`, which says what the run does, followed by the state of the run.
+    /// Returns the state of the run after `name`, which names the kind of run.
     fn describe(&self, name: &str) -> String {
         let why = match (self.is_held, self.is_quarantined) {
             (true, _) => " (held)",
@@ -72,7 +73,7 @@ impl LocalRecord {
         runs: &[Run],
         is_held: impl Fn(&Run) -> bool,
     ) -> Option<Self> {
-        let standing = |run: &Run| RunSnapshot {
+        let snapshot = |run: &Run| RunSnapshot {
             run_id: run.id,
             state: run.state(),
             run_updated_at: run.updated_at,
@@ -88,7 +89,7 @@ impl LocalRecord {
             .or_else(|| runs.first().map(|run| &run.irn))?;
         let relay = relay.and_then(|run| {
             let payment = run.payload.payment()?;
-            Some((standing(run), payment.payment_status.to_payment_status()))
+            Some((snapshot(run), payment.payment_status.to_payment_status()))
         });
         let relayed = relay
             .as_ref()
@@ -99,20 +100,20 @@ impl LocalRecord {
             (None, Some((_, status))) => Some(*status),
             (None, None) => declared,
         };
-        let told_payment = match &relay {
+        let sent_payment = match &relay {
             Some(_) => relayed.map(|(_, status)| *status),
             None => declared,
         };
         Some(Self {
             irn: irn.clone(),
-            submission: submission.map(standing),
+            submission: submission.map(snapshot),
             is_signed: submission.is_some_and(|run| run.done.contains(&Step::Sign)),
-            transmission: Run::find_in(runs, Operation::Transmit).map(standing),
+            transmission: Run::find_in(runs, Operation::Transmit).map(snapshot),
             relay,
             stored_status: invoice.map(|invoice| invoice.status),
             transit: TransmissionState::from_runs(invoice, runs),
             payment,
-            told_payment,
+            sent_payment,
         })
     }
 

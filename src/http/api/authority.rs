@@ -7,18 +7,18 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::notice;
 use crate::http::forms::reader;
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::inbox::NoticeView;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/authority/notifications/{token}").post(receive_notification, || {
             doc("notifications", "The authority's notice of an invoice")
@@ -26,14 +26,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "The authority calls this when a document has reached \
                      or reaches a taxpayer.",
                 )
-                .takes(notice::read, example!("notification"))
-                .gives::<NoticeView>(200, "Notification received successfully")
-                .fails(&[
+                .with_body(notice::read, example!("notification"))
+                .with_response::<NoticeView>(200, "Notification received successfully")
+                .with_errors(&[
                     ErrorCode::RouteNotFound,
                     ErrorCode::InvoiceNotFound,
                     ErrorCode::IrnMalformed,
                 ])
-                .fails_with(503, &[ErrorCode::AuthorityUnavailable])
+                .with_errors_at(503, &[ErrorCode::AuthorityUnavailable])
         }),
     ]
 }

@@ -10,15 +10,15 @@ use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::domain::access::caller::Caller;
 use crate::domain::integration::{AuthType, DataFormat};
 use crate::domain::kernel::nearest_word::suggestion;
-use crate::http::endpoint::{Path, path};
 use crate::http::openapi::{doc, schema};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::choice::{Enums, InvoiceCategories, SelectOption, option_label};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/v1/core/commons/invoice-categories")
             .without_key()
@@ -28,7 +28,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                         "The three kinds of buyers that an invoice can have, \
                          and `Blank`, which no invoice takes. Needs no key.",
                     )
-                    .gives::<InvoiceCategories>(200, "Invoice categories retrieved successfully")
+                    .with_response::<InvoiceCategories>(
+                        200,
+                        "Invoice categories retrieved successfully",
+                    )
             }),
         path("/v1/core/commons/enums").get(list_enums, || {
             doc("enums", "Option lists of an integration record")
@@ -36,7 +39,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "The words that the record of an integration may have \
                      for its ERP, its authentication and its format.",
                 )
-                .gives::<Enums>(200, "Enums retrieved successfully")
+                .with_response::<Enums>(200, "Enums retrieved successfully")
         }),
         path("/v1/core/resources/{list}")
             .waits_for_other_systems()
@@ -46,12 +49,12 @@ pub(crate) fn endpoints() -> Vec<Path> {
                         "A code list of the authority, such as its currencies, \
                          which invoices may use.",
                     )
-                    .gives_schema(
+                    .with_schema_response(
                         200,
                         "Resources retrieved successfully",
                         schema::envelope(schema::objects()),
                     )
-                    .fails(&[
+                    .with_errors(&[
                         ErrorCode::RouteNotFound,
                         ErrorCode::AuthorityUnavailable,
                         ErrorCode::AuthorityTimeout,

@@ -27,7 +27,7 @@
 //! | the dead letters to replay; the deliveries to send again | `dead_letters`, `delivery_selection` |
 //! | the time for which a link to a delivery is valid | `delivery_link` |
 //! | the filter of runs, of a list and of a bulk move | `run_filter` |
-//! | a panic ordered in development | `panic_order` |
+//! | a panic requested in development | `panic_request` |
 //! | Submit, Transmit | `submission`, `transmit` |
 //! | Validate, Report, Update Payment Status of `/v1/app` | `validation`, `vat_report`, `relayed_payment` |
 //! | parts of the authority's document: owner, header | `ownership`, `document_header` |
@@ -69,7 +69,7 @@ mod map_field;
 pub(crate) mod normalized;
 pub(crate) mod notice;
 pub(crate) mod ownership;
-pub(crate) mod panic_order;
+pub(crate) mod panic_request;
 pub(crate) mod payment_update;
 pub(crate) mod profile;
 pub(crate) mod query;

@@ -1,6 +1,6 @@
-//! The settings of a webhook endpoint other than the default one, which Update Webhook sets. A new endpoint must name
-//! its events, so that a forgotten list does not make an endpoint that gets nothing. In a change, an absent field
-//! leaves its setting unchanged, and null removes the description or the endpoint's own retry schedule.
+//! The forms that create or change an additional webhook endpoint. (Update Webhook sets the default endpoint.) A new
+//! endpoint must list its events, so that a forgotten list does not create an endpoint that receives none. In a change,
+//! an absent field leaves its setting unchanged, and null removes the description or the endpoint's own retry schedule.
 
 use address_policy::AddressPolicy;
 

@@ -12,7 +12,7 @@ use crate::actors::call_failure::upstream_cause;
 use crate::actors::kinds;
 use crate::actors::pipeline::run_holds::is_called_by_runs;
 use crate::domain::incident::{
-    ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, ProcessFacts, Situation, TrafficFacts,
+    ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, ProcessUsage, Situation, TrafficFacts,
 };
 use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::replica::{RefusedKey, Replica};
@@ -163,7 +163,8 @@ pub(super) fn gather_situation(state: &ApiState) -> Situation {
             refused_commands: growth(MINUTE).refused_commands,
             failed_authentications: growth(FIVE_MINUTES).failed_authentications,
         },
-        process: process_facts(state),
+        process: process_usage(),
+        is_process_paused: state.authority.is_paused(),
         paused_taxpayers: state.taxpayers.paused_taxpayers().list().to_vec(),
         replicas: state.replicas.last_list().as_ref().clone(),
         checkpoints: state.schedules.checkpoint_schedule(),
@@ -328,14 +329,13 @@ fn operations_at_lowered_limit(state: &ApiState) -> Vec<(&'static str, u32, usiz
         .collect()
 }
 
-fn process_facts(state: &ApiState) -> ProcessFacts {
+fn process_usage() -> ProcessUsage {
     let process = ProcessStats::read();
-    ProcessFacts {
+    ProcessUsage {
         resident_bytes: process.resident_bytes,
         memory_bytes_max: memory_bytes_max(),
         open_files: process.open_files,
         open_files_max: process.open_files_max,
-        is_paused: state.authority.is_paused(),
     }
 }
 

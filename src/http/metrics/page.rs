@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use authority_client::Authority;
-use database::StoreMetrics;
+use database::DatabaseMetrics;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -358,8 +358,8 @@ fn register_predictions(registry: &mut Registry, measurements: &RunMeasurements)
     );
 }
 
-fn register_store(registry: &mut Registry, metrics: &StoreMetrics) {
-    let StoreMetrics {
+fn register_store(registry: &mut Registry, metrics: &DatabaseMetrics) {
+    let DatabaseMetrics {
         read_waits,
         write_waits,
         group_sizes,

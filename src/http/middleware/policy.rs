@@ -60,7 +60,7 @@ pub(crate) enum ServedPages {
     WithUpload,
 }
 
-/// The policy of one path, as the table of endpoints defines it.
+/// The policy of one path, as the table of paths defines it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RoutePolicy {
     pattern: &'static str,

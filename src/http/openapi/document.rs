@@ -1,4 +1,4 @@
-//! Builds the API document from the documentation of every endpoint.
+//! Builds the API document from the documentation of every path.
 
 use serde_json::Value;
 use utoipa::openapi::path::Paths;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::http::endpoint::ApiPart;
 use crate::http::forms::bounds::AmountBounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property};
 use crate::http::parts;
+use crate::http::paths::ApiPart;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/fields.md");
 const HEAD: &str = "# Fields of every request body\n\n\

@@ -1,12 +1,12 @@
-//! The API document (`OpenAPI` 3.1), generated from the table of endpoints. The schemas of request bodies come from the
+//! The API document (`OpenAPI` 3.1), generated from the table of paths. The schemas of request bodies come from the
 //! forms that read the bodies, and the schemas of responses come from the views that are sent, so the document agrees
-//! with the code. An endpoint only names its form and its view.
+//! with the code. A path only names its form and its view.
 //!
 //! | Concept | File |
 //! |---|---|
 //! | the whole document | `document` |
 //! | the document as it is sent: plain, compressed, and its tag | `served_document` |
-//! | what an endpoint says about its operation: parameters, body, answers, failures | `operation_doc` |
+//! | what a path says about its operation: parameters, body, answers, failures | `operation_doc` |
 //! | one operation of the document, with its path, methods and keys | `operation` |
 //! | parameters of paths and query strings | `parameter` |
 //! | headers of responses | `response_headers` |

@@ -1,4 +1,4 @@
-//! One operation of the API document. It is built from the endpoint's documentation and from what
+//! One operation of the API document. It is built from the path's documentation and from what
 //! the route table says about the path: its methods, its keys and the operator role that it needs.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::http::openapi::operation_doc::{JSON_MEDIA_TYPE, OperationDoc};
 use crate::http::openapi::parameter;
 use crate::http::openapi::recorded_examples::{answer_example, example_references};
 use crate::http::openapi::response_headers::{HeaderFacts, failure_headers, success_headers};
-use crate::http::openapi::schema::{self, FAILURE_SCHEMA, PROBLEM_SCHEMA};
+use crate::http::openapi::schema::{self, FAILURE_SCHEMA_NAME, PROBLEM_SCHEMA_NAME};
 use crate::http::respond::code::ErrorCode;
 
 /// The security schemes of the API document: the name, the kind of API key and the description.
@@ -34,7 +34,7 @@ pub(super) const SCHEMES: [(&str, KeyKind, &str); 3] = [
 /// The description of the response 304.
 const UNCHANGED: &str = "No body: the answer is still the one whose ETag is in If-None-Match";
 
-/// An operation of the API document: the endpoint's documentation, and the path, methods and keys from the route table.
+/// An operation of the API document: the documentation of its path, and the pattern, methods and keys from the table of paths.
 pub(crate) struct Operation {
     pub(crate) path: &'static str,
     /// The HTTP methods that the operation accepts. The first one is the main method.
@@ -218,11 +218,14 @@ fn add_headers(
 fn failure_response(codes: &[ErrorCode]) -> ResponseBuilder {
     let code_names: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
     let content = |name| ContentBuilder::new().schema(Some(schema::component(name)));
-    let envelope = content(FAILURE_SCHEMA).examples_from_iter(example_references(codes));
+    let envelope = content(FAILURE_SCHEMA_NAME).examples_from_iter(example_references(codes));
     ResponseBuilder::new()
         .description(code_names.join(", "))
         .content(JSON_MEDIA_TYPE, envelope.build())
-        .content("application/problem+json", content(PROBLEM_SCHEMA).build())
+        .content(
+            "application/problem+json",
+            content(PROBLEM_SCHEMA_NAME).build(),
+        )
 }
 
 fn method_name(method: &HttpMethod) -> &'static str {

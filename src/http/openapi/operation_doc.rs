@@ -1,5 +1,5 @@
-//! The documentation that an endpoint gives for its operation: summary, parameters, body, answers and errors. This file
-//! adds the facts that all operations share, so an endpoint documents only what is special about it.
+//! The documentation that a path gives for its operation: summary, parameters, body, answers and errors. This file
+//! adds the facts that all operations share, so a path documents only what is special about it.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ const BODY_ERROR_CODES: [ErrorCode; 5] = [
     ErrorCode::ValidationFailed,
 ];
 
-/// The documentation that an endpoint gives for an operation.
+/// The documentation that a path gives for an operation.
 pub(crate) struct OperationDoc {
     pub(super) name: &'static str,
     pub(super) summary: &'static str,
@@ -77,7 +77,7 @@ pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
         has_duplicates: false,
         components: Vec::new(),
     };
-    doc.fails(&COMMON_ERROR_CODES)
+    doc.with_errors(&COMMON_ERROR_CODES)
 }
 
 /// Returns the example of a request body: the text of the file with this name in `src/http/openapi/examples`.
@@ -101,15 +101,15 @@ pub(crate) fn invoice_file(
 ) -> OperationDoc {
     let message = "The file, with its `ETag`";
     let file = if media_type == JSON_MEDIA_TYPE {
-        doc(name, summary).gives_schema(200, message, schema::object())
+        doc(name, summary).with_schema_response(200, message, schema::object())
     } else {
-        doc(name, summary).gives_non_json(200, message, media_type)
+        doc(name, summary).with_non_json_response(200, message, media_type)
     };
     file.with_note(
         "With its `ETag` in `If-None-Match`, a file that has \
          not changed is answered with 304.",
     )
-    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
+    .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
 }
 
 /// Returns the name of the schema of a request body: `CreateInvoiceRequest` for `create_invoice`.
@@ -163,13 +163,13 @@ impl OperationDoc {
     }
 
     /// Adds the header `If-Match`: the invoice is changed only if it is still as the caller has read it.
-    pub(crate) fn takes_if_match(self) -> Self {
+    pub(crate) fn with_if_match(self) -> Self {
         self.parameter(parameter::if_match())
-            .fails(&[ErrorCode::PreconditionFailed])
+            .with_errors(&[ErrorCode::PreconditionFailed])
     }
 
     /// Documents that the response 200 shows a stored invoice, and that a header says whether the sent contents differ.
-    pub(crate) fn may_return_duplicate(self) -> Self {
+    pub(crate) fn with_duplicate_response(self) -> Self {
         Self {
             has_duplicates: true,
             ..self
@@ -195,7 +195,7 @@ impl OperationDoc {
     }
 
     /// Adds a request body: the form that reads the body, and an example that the form accepts.
-    pub(crate) fn takes<T>(
+    pub(crate) fn with_body<T>(
         self,
         form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
         example: &str,
@@ -210,23 +210,23 @@ impl OperationDoc {
             components,
             ..self
         }
-        .fails(&BODY_ERROR_CODES)
+        .with_errors(&BODY_ERROR_CODES)
     }
 
     /// Adds a request body that callers may leave out.
-    pub(crate) fn may_take<T>(
+    pub(crate) fn with_optional_body<T>(
         self,
         form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
         example: &str,
     ) -> Self {
         Self {
             is_body_optional: true,
-            ..self.takes(form, example)
+            ..self.with_body(form, example)
         }
     }
 
     /// Documents that the request body may also be a file of one of these media types, instead of JSON.
-    pub(crate) fn takes_files(self, body_file_types: &'static [&'static str]) -> Self {
+    pub(crate) fn with_body_files(self, body_file_types: &'static [&'static str]) -> Self {
         Self {
             body_file_types,
             ..self
@@ -234,24 +234,29 @@ impl OperationDoc {
     }
 
     /// Adds the `Idempotency-Key` header and the errors that it can cause.
-    pub(crate) fn takes_idempotency_key(self) -> Self {
-        self.parameter(parameter::idempotency_key()).fails(&[
+    pub(crate) fn with_idempotency_key(self) -> Self {
+        self.parameter(parameter::idempotency_key()).with_errors(&[
             ErrorCode::IdempotencyKeyReused,
             ErrorCode::IdempotencyInProgress,
         ])
     }
 
     /// Adds a response that has the view `T` under `data`.
-    pub(crate) fn gives<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
+    pub(crate) fn with_response<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let data = self.add_schema::<T>();
-        self.gives_schema(status, message, schema::envelope(data))
+        self.with_schema_response(status, message, schema::envelope(data))
     }
 
-    pub(crate) fn gives_or_null<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
+    /// Adds a response that has the view `T`, or null, under `data`.
+    pub(crate) fn with_nullable_response<T: ToSchema>(
+        mut self,
+        status: u16,
+        message: &str,
+    ) -> Self {
         let data = OneOfBuilder::new()
             .item(self.add_schema::<T>())
             .item(ObjectBuilder::new().schema_type(Type::Null));
-        self.gives_schema(
+        self.with_schema_response(
             status,
             message,
             schema::envelope(Schema::from(data.build())),
@@ -259,26 +264,31 @@ impl OperationDoc {
     }
 
     /// Adds a response that has a complete list under `data`, without pages.
-    pub(crate) fn gives_list<T: ToSchema>(mut self, message: &str) -> Self {
+    pub(crate) fn with_list_response<T: ToSchema>(mut self, message: &str) -> Self {
         let items = ArrayBuilder::new().items(self.add_schema::<T>());
-        self.gives_schema(200, message, schema::envelope(items))
+        self.with_schema_response(200, message, schema::envelope(items))
     }
 
     /// Adds a response as Submit has it (spec.md): the view is under `message`, and a sentence is under `data`.
-    pub(crate) fn gives_as_message<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
+    pub(crate) fn with_submit_response<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let view = self.add_schema::<T>();
         let sentence = ObjectBuilder::new().schema_type(Type::String);
-        self.gives_schema(status, message, schema::success_schema(view, sentence))
+        self.with_schema_response(status, message, schema::success_schema(view, sentence))
     }
 
     /// Adds a response that has a page of a list under `data`.
-    pub(crate) fn gives_page<T: ToSchema>(mut self, message: &str) -> Self {
+    pub(crate) fn with_page_response<T: ToSchema>(mut self, message: &str) -> Self {
         let item = self.add_schema::<T>();
-        self.gives_schema(200, message, schema::envelope(schema::page(item)))
+        self.with_schema_response(200, message, schema::envelope(schema::page(item)))
     }
 
     /// Adds a response. Several responses with the same status must have the same schema; their messages are joined.
-    pub(crate) fn gives_schema(mut self, status: u16, message: &str, schema: Schema) -> Self {
+    pub(crate) fn with_schema_response(
+        mut self,
+        status: u16,
+        message: &str,
+        schema: Schema,
+    ) -> Self {
         let answer = self
             .answers
             .entry(status)
@@ -289,7 +299,7 @@ impl OperationDoc {
     }
 
     /// Adds a response that is not JSON.
-    pub(crate) fn gives_non_json(
+    pub(crate) fn with_non_json_response(
         mut self,
         status: u16,
         message: &str,
@@ -302,7 +312,7 @@ impl OperationDoc {
     }
 
     /// Adds the media types of the files that callers may ask for instead of the JSON of the response 200.
-    pub(crate) fn may_give_files(self, answer_file_types: &'static [&'static str]) -> Self {
+    pub(crate) fn with_answer_files(self, answer_file_types: &'static [&'static str]) -> Self {
         Self {
             answer_file_types,
             ..self
@@ -323,7 +333,7 @@ impl OperationDoc {
 
     /// Adds error codes with their usual statuses. Codes of calls to the authority or to a webhook also get 503, the
     /// status of a service that was started with `--paused`.
-    pub(crate) fn fails(mut self, codes: &[ErrorCode]) -> Self {
+    pub(crate) fn with_errors(mut self, codes: &[ErrorCode]) -> Self {
         for code in codes {
             self.failures
                 .entry(code.status().as_u16())
@@ -340,15 +350,15 @@ impl OperationDoc {
     }
 
     /// Adds error codes that have this status in this operation instead of their usual status.
-    pub(crate) fn fails_with(mut self, status: u16, codes: &[ErrorCode]) -> Self {
+    pub(crate) fn with_errors_at(mut self, status: u16, codes: &[ErrorCode]) -> Self {
         self.failures.entry(status).or_default().extend(codes);
         self
     }
 
     /// Marks an operation for which a setting decides whether it requires a key of this kind or no key.
-    pub(crate) fn may_need_key(mut self, kind: KeyKind) -> Self {
+    pub(crate) fn with_optional_key(mut self, kind: KeyKind) -> Self {
         self.optional_key = Some(kind);
-        self.fails(&[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey])
+        self.with_errors(&[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey])
     }
 
     /// Returns the status of the answer to an invalid field or parameter: 400 if documented for it, otherwise the usual

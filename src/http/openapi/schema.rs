@@ -8,17 +8,18 @@ use utoipa::openapi::{Ref, RefOr};
 
 use crate::http::respond::code::ErrorCode;
 
-/// Names of the schemas of a failure, which every operation refers to.
-pub(super) const FAILURE_SCHEMA: &str = "Failure";
-pub(super) const PROBLEM_SCHEMA: &str = "Problem";
+/// The names of the two schemas of failures, to which every operation refers: the envelope, and the problem document.
+pub(super) const FAILURE_SCHEMA_NAME: &str = "Failure";
+pub(super) const PROBLEM_SCHEMA_NAME: &str = "Problem";
 
-/// Returns the schema of the envelope of a success. `data` is the schema of the member `data`.
+/// Returns the schema of a successful response whose `message` is a sentence. `data` is the schema of its `data` field.
 pub(crate) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
     let message = text().description(Some("A sentence for people. It may change."));
     success_schema(message, data)
 }
 
-/// Returns the schema of a success. The `message` is a sentence, except in Submit (spec.md).
+/// Returns the schema of a successful response. `message` is the schema of its `message` field: a string for every
+/// operation except Submit, which puts the result there and a sentence into `data` (spec.md).
 pub(super) fn success_schema(
     message: impl Into<RefOr<Schema>>,
     data: impl Into<RefOr<Schema>>,
@@ -100,7 +101,7 @@ pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
         .into()
 }
 
-/// Returns the schemas of a failure with their names: in the envelope, and as a problem document (RFC 9457).
+/// Returns the two schemas of failures, each with its name: the envelope, and the problem document (RFC 9457).
 pub(super) fn failures() -> [(&'static str, Schema); 2] {
     let codes: Vec<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
     let code = || {
@@ -164,8 +165,8 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
     .into_iter()
     .fold(problem, ObjectBuilder::required);
     [
-        (FAILURE_SCHEMA, failure.build().into()),
-        (PROBLEM_SCHEMA, problem.build().into()),
+        (FAILURE_SCHEMA_NAME, failure.build().into()),
+        (PROBLEM_SCHEMA_NAME, problem.build().into()),
     ]
 }
 

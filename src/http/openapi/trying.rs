@@ -12,7 +12,8 @@ const SIMULATOR_NOTES: &str = "What passes is waited for and tried again: the in
     kind (the next call, an operation, a probability with a seed, for some seconds), latencies, how many calls are \
     served at once. `crates/sandbox/README.md` lists them.";
 
-/// Returns the section in Markdown.
+/// Returns the section about the magic words, in Markdown: each word that makes the simulator fail if an invoice number
+/// contains it, and the failure.
 pub(super) fn magic_words_section() -> String {
     let rows: String = MAGIC_WORDS.iter().map(magic_word_row).collect();
     format!(

@@ -14,7 +14,7 @@ use actix_web::test::init_service;
 use self::calls::{TestCall, read_response, request};
 use self::rules::{Rule, keys, rule_for_path, wrong_response_sentence};
 use self::tenant::OtherTenant;
-use crate::http::endpoint_table;
+use crate::http::path_table;
 use crate::http::testing::start_apps;
 
 const READS: [Method; 2] = [Method::GET, Method::HEAD];
@@ -38,7 +38,7 @@ async fn every_path_accepts_only_its_keys_and_hides_the_data_of_other_tenants() 
         let mut faults = Vec::new();
         let mut count = 0;
         for key in keys(&test_app, &ask).await {
-            for path in endpoint_table() {
+            for path in path_table() {
                 // An operator's key may change any tenant's data, so operators' paths are tested only with reads.
                 let is_operator_call = rule_for_path(path.pattern) == Rule::Operator
                     && key.accepted_rules.contains(&Rule::Operator);
@@ -75,6 +75,6 @@ async fn every_path_accepts_only_its_keys_and_hides_the_data_of_other_tenants() 
             foreign.irn
         );
         foreign.check_own_objects_visible(&ask).await;
-        println!("{count} requests over {} paths", endpoint_table().len());
+        println!("{count} requests over {} paths", path_table().len());
     }
 }

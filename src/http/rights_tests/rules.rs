@@ -6,7 +6,7 @@ use serde_json::json;
 use super::TAXPAYERS;
 use super::calls::{CallResponse, TestCall, send};
 use super::tenant::OtherTenant;
-use crate::http::endpoint::Path;
+use crate::http::paths::Path;
 use crate::http::testing::{
     INTEGRATOR_KEY, OPERATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, new_integrator, new_key,
 };

@@ -8,7 +8,7 @@ use crate::domain::events::replay::{Replay, ReplayScope, ReplayState};
 use crate::domain::integration::IntegrationSummary;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::http::views::integration::Integration;
-use crate::store::webhooks::delivery_selection::SelectedCounts;
+use crate::store::webhooks::delivery_selection::SelectedDeliveryCounts;
 
 const DISABLED_REASON: &str = "the webhook is disabled: enable it, or cancel the replay";
 
@@ -78,8 +78,8 @@ pub(crate) struct SelectionPreview {
     dead: i64,
 }
 
-impl From<SelectedCounts> for SelectionPreview {
-    fn from(counts: SelectedCounts) -> Self {
+impl From<SelectedDeliveryCounts> for SelectionPreview {
+    fn from(counts: SelectedDeliveryCounts) -> Self {
         Self {
             deliveries: counts.total(),
             pending: counts.pending,

@@ -8,7 +8,7 @@ use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ConnectionTrait, IntoActiveModel, QuerySelect};
 
-use crate::domain::import::record::{Import, import_number_start};
+use crate::domain::import::record::{Import, import_no_prefix};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
 
@@ -178,13 +178,13 @@ pub async fn find_owned_by_batch(
     taxpayer: TaxpayerId,
     batch_no: &str,
 ) -> Result<Option<Import>, StoreError> {
-    let Some(start) = import_number_start(batch_no) else {
+    let Some(prefix) = import_no_prefix(batch_no) else {
         return Ok(None);
     };
-    // The primary key finds the import: the digits of its number come before the letter G.
+    // A range of the primary key finds the import: after the prefix come only hexadecimal digits, which sort before G.
     let rows: Vec<(String, String)> = select_reports(taxpayer)
-        .filter(Column::ImportNo.gte(start.as_str()))
-        .filter(Column::ImportNo.lt(format!("{start}G")))
+        .filter(Column::ImportNo.gte(prefix.as_str()))
+        .filter(Column::ImportNo.lt(format!("{prefix}G")))
         .into_tuple()
         .all(store.reader())
         .await?;

@@ -180,10 +180,10 @@ pub struct ClaimedLanes {
 /// Claims up to `limit` lanes, from each taxpayer in turn, and at most as many as each taxpayer may still hold.
 pub async fn claim(
     store: &Store,
-    which: ClaimableLanes,
+    claimable: ClaimableLanes,
     request: &ClaimRequest<'_>,
 ) -> Result<ClaimedLanes, StoreError> {
-    match which {
+    match claimable {
         ClaimableLanes::Due => fair_queue::claim_due(store, request).await,
         ClaimableLanes::Ended(ended) => ended.claim(store, request).await,
     }
@@ -291,9 +291,9 @@ fn crashes_after_claim(owner: &str) -> Expr {
     Expr::col("crashes").add(Expr::case(is_left, 1).finally(0))
 }
 
-/// Selects the due lanes of this kind that nobody holds: they have no lease, or an expired one. The caller adds the
-/// keys of the lanes that it has found. The plus sign keeps SQLite from using the index of due lanes: it would read all
-/// due lanes of the kind, perhaps very many, while other writers wait.
+/// Selects the due lanes of this kind that nobody holds: they have no lease, or an expired one. Callers usually
+/// restrict the query to the keys of lanes that they found before. The unary plus in `+next_due_at` keeps SQLite off
+/// the index of due lanes, through which it would read every due lane of the kind while other writers wait.
 pub(crate) fn select_free_lanes(kind: LaneKind, now: &Expr) -> SelectStatement {
     Query::select()
         .column("key")

@@ -121,7 +121,7 @@ pub struct Lease {
     pub epoch: i64,
 }
 
-/// A claimed lane and the state that the previous holder of the lane left.
+/// A leased lane, with the state that its previous holder left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeasedLane {
     pub lease: Lease,

@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::domain::events::endpoint_health::{EndpointHealth, FailureStreak};
 use crate::domain::incident::{
-    CountAndOldest, PAUSED_NAMED_MAX, ParkedEndpoints, RefusalReason, RefusedTaxpayer, WorkFacts,
+    CountAndOldest, PAUSED_NAMED_MAX, ParkedEndpoints, RefusalReason, TaxpayerRefusals, WorkFacts,
     reason_pattern,
 };
 use crate::domain::kernel::crash::CRASHES_MAX;
@@ -63,7 +63,7 @@ pub async fn load_facts(store: &Store, now: Timestamp) -> Result<WorkFacts, Stor
         paused: count_paused_runs(store).await?,
         paused_names: load_paused_names(store).await?,
         untaken: count_untaken_lanes(store).await?,
-        refused: refused_taxpayers(store, now).await?,
+        taxpayer_refusals: taxpayer_refusals(store, now).await?,
         refusal_reasons: refusal_reasons(store, now).await?,
         oldest_recent_run_at: oldest_recent_run(store, now).await?,
         endpoints: parked_endpoints(store, now).await?,
@@ -142,10 +142,10 @@ async fn count_untaken_lanes(
 
 /// Returns up to `TAXPAYERS_MAX` taxpayers whose documents the authority refused within `REFUSED_WITHIN` before `now`.
 /// The taxpayer with the most refusals is first, and only it has a reason: that of its last refusal.
-async fn refused_taxpayers(
+async fn taxpayer_refusals(
     store: &Store,
     now: Timestamp,
-) -> Result<Vec<RefusedTaxpayer>, StoreError> {
+) -> Result<Vec<TaxpayerRefusals>, StoreError> {
     let sql = format!(
         "SELECT taxpayer_id, COUNT(*) AS refusals, MAX(updated_at) AS last FROM pipeline_runs \
          WHERE state = 'refused' AND {DOCUMENT_RUN_CONDITION} AND id >= $1 AND updated_at >= $2 \
@@ -153,20 +153,20 @@ async fn refused_taxpayers(
     );
     let values = lowest_id_and_earliest_end(now, REFUSABLE_FOR, REFUSED_WITHIN);
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
-    let mut refused = Vec::new();
+    let mut refusals_by_taxpayer = Vec::new();
     for row in store.reader().query_all_raw(statement).await? {
         let refusals: i64 = row.try_get("", "refusals")?;
-        refused.push(RefusedTaxpayer {
+        refusals_by_taxpayer.push(TaxpayerRefusals {
             taxpayer: TaxpayerId(row.try_get("", "taxpayer_id")?),
             refusals: u64::try_from(refusals).unwrap_or(0),
             last: AT.moment(row.try_get("", "last")?)?,
             reason: String::new(),
         });
     }
-    if let Some(worst) = refused.first_mut() {
+    if let Some(worst) = refusals_by_taxpayer.first_mut() {
         worst.reason = last_refusal(store, worst.taxpayer).await?;
     }
-    Ok(refused)
+    Ok(refusals_by_taxpayer)
 }
 
 /// Returns the reasons for which the authority refused documents within `REFUSED_WITHIN` before `now`. The reason that
@@ -417,13 +417,13 @@ mod tests {
                 .unwrap();
             tx.commit().await.unwrap();
             let facts = load_facts(&test.store, now()).await.unwrap();
-            let refused = RefusedTaxpayer {
+            let refused = TaxpayerRefusals {
                 taxpayer: TaxpayerId(7),
                 refusals: 3,
                 last: minutes_ago(1),
                 reason: REASON.to_owned(),
             };
-            assert_eq!(facts.refused, [refused]);
+            assert_eq!(facts.taxpayer_refusals, [refused]);
             let reason = RefusalReason {
                 reason: REASON.to_owned(),
                 taxpayers: 1,
@@ -450,8 +450,11 @@ mod tests {
                 .unwrap();
             tx.commit().await.unwrap();
             let facts = load_facts(&test.store, now()).await.unwrap();
-            assert_eq!(facts.refused.len(), runs.len());
-            let told = facts.refused.iter().filter(|one| !one.reason.is_empty());
+            assert_eq!(facts.taxpayer_refusals.len(), runs.len());
+            let told = facts
+                .taxpayer_refusals
+                .iter()
+                .filter(|one| !one.reason.is_empty());
             assert_eq!(told.count(), 1, "the first one only");
         }
     }

@@ -19,15 +19,15 @@ use crate::store::webhooks::delivery_log::{
 };
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// The numbers of the selected deliveries by their state.
+/// The number of selected deliveries in each state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SelectedCounts {
+pub struct SelectedDeliveryCounts {
     pub pending: i64,
     pub delivered: i64,
     pub dead: i64,
 }
 
-impl SelectedCounts {
+impl SelectedDeliveryCounts {
     pub fn total(self) -> i64 {
         self.pending + self.delivered + self.dead
     }
@@ -69,7 +69,7 @@ pub async fn count_by_state(
     taxpayer: TaxpayerId,
     endpoint: EndpointKey,
     range: &ReplayRange,
-) -> Result<SelectedCounts, StoreError> {
+) -> Result<SelectedDeliveryCounts, StoreError> {
     let rows: Vec<(String, i64)> = Entity::find()
         .select_only()
         .column(Column::State)
@@ -79,7 +79,7 @@ pub async fn count_by_state(
         .into_tuple()
         .all(store.reader())
         .await?;
-    let mut counts = SelectedCounts::default();
+    let mut counts = SelectedDeliveryCounts::default();
     for (state, count) in rows {
         let at = RowRef {
             table: "deliveries",

@@ -1,10 +1,11 @@
 //! The lane of a payer: its calls to one operation within the last 30 s, and its own breaker. A payer whose documents
 //! make calls fail never holds back another payer.
 //!
-//! The lane can open when there were at least 20 calls and at least half of them failed. It opens for the whole payer
-//! if at least three of its taxpayers fail, and these are at least half of the taxpayers that called; the other
-//! taxpayers then probe early. It opens for one or two taxpayers alone if only these called, and all of them fail.
-//! While any call of the payer is answered, one failed document is not enough to say that its taxpayer fails.
+//! A lane is called open while its breaker is open: calls are then held back. The breaker can open when there were at
+//! least 20 calls and at least half of them failed. It opens for the whole payer if at least three of its taxpayers
+//! fail, and these are at least half of the taxpayers that called; the other taxpayers then probe early. It opens for
+//! one or two taxpayers alone if only these called, and all of them fail. While any call of the payer is answered, one
+//! failed document is not enough to say that its taxpayer fails.
 
 use std::time::Duration;
 
@@ -35,15 +36,16 @@ enum FailureEvidence {
     Doubt,
     /// Every taxpayer that called fails, but only one or two called.
     AllOfFew(Vec<CallerAccount>),
+    /// At least `ACCOUNTS_MIN` taxpayers fail, and these are at least half of those that called.
     Several(Vec<CallerAccount>),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct PayerLane {
     window: CallWindow,
-    /// `None` if the lane is closed.
+    /// The open breaker of this payer; `None` while the breaker is closed and calls pass.
     open: Option<OpenBreaker<CallerAccount>>,
-    /// The accounts that failed before the lane opened or since.
+    /// The accounts whose calls failed before the breaker opened or since.
     failed: Vec<CallerAccount>,
 }
 

@@ -7,11 +7,11 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use super::registry::FaultContext;
 
-/// Returns the random number of this call for the fault or latency named by `order`: from 0 to 999,999.
-pub(crate) fn draw_millionths(seed: u64, order: &str, moment: &FaultContext) -> u64 {
+/// Returns the random number of this call for the fault or latency named `source_name`: from 0 to 999,999.
+pub(crate) fn draw_millionths(seed: u64, source_name: &str, moment: &FaultContext) -> u64 {
     let irn = moment.irn.unwrap_or_default();
     let text = format!(
-        "{seed}/{order}/{}/{irn}/{}",
+        "{seed}/{source_name}/{}/{irn}/{}",
         moment.operation.name(),
         moment.nth
     );

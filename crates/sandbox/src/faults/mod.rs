@@ -6,13 +6,13 @@
 mod draw;
 mod effect;
 mod magic;
-mod order;
 mod registry;
+mod request;
 
 pub(crate) use draw::draw_millionths;
 pub(crate) use effect::Effect;
 pub use magic::{MAGIC_WORDS, MagicWord};
 pub(crate) use magic::{fault_for_all, is_offline, is_rejected, magic_effect};
-pub(crate) use order::parse_operation;
-pub use order::{FaultKind, FaultOrder};
 pub(crate) use registry::{FaultContext, Faults};
+pub(crate) use request::parse_operation;
+pub use request::{FaultKind, FaultOrder};

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     Effect,
     draw::draw_millionths,
-    order::{CheckedOrder, FaultOrder},
+    request::{CheckedFault, FaultOrder},
 };
 use crate::clock;
 use crate::route::Operation;
@@ -27,7 +27,7 @@ pub(crate) struct FaultContext<'a> {
 struct Fault {
     id: u64,
     order: FaultOrder,
-    checked: CheckedOrder,
+    checked: CheckedFault,
     until: Option<Timestamp>,
     hits: u64,
 }

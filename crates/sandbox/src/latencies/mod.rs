@@ -2,9 +2,9 @@
 //!
 //! A latency is random (`spread` has the distribution). Calls above the limit wait (`registry`), so they take longer.
 
-mod order;
 mod registry;
+mod request;
 mod spread;
 
-pub use order::{LatencyOrder, Percentiles, UniformLatency};
 pub(crate) use registry::Latencies;
+pub use request::{LatencyOrder, Percentiles, UniformLatency};

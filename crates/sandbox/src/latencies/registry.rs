@@ -10,14 +10,14 @@ use std::{
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::order::{CheckedOrder, LatencyOrder};
+use super::request::{CheckedLatency, LatencyOrder};
 use crate::faults::{FaultContext, draw_millionths};
 use crate::route::Operation;
 
 struct Latency {
     id: u64,
     order: LatencyOrder,
-    checked: CheckedOrder,
+    checked: CheckedLatency,
     /// One permit for each concurrent call; `None` means no limit.
     slots: Option<Arc<Semaphore>>,
     counts: Arc<LatencyCounts>,

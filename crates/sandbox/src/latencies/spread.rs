@@ -1,6 +1,6 @@
 //! Distributions of latencies, as lists of points. Shares are in millionths of the calls, so no floats are needed.
 
-use super::order::Percentiles;
+use super::request::Percentiles;
 
 const MILLION: u64 = 1_000_000;
 

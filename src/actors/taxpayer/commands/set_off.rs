@@ -42,10 +42,10 @@ pub(super) fn post_set_off(
     }
     for SetOffPart { note, amount } in parts {
         if is_each_posted {
-            let entry = posting_note_about(&note);
+            let entry = set_off_note(&note);
             invoice = post_payment_change(uow, invoice, PaymentChange::Partial(amount), entry)?;
         }
-        record_credit_use(uow, note, amount, posting_note_about(&invoice))?;
+        record_credit_use(uow, note, amount, set_off_note(&invoice))?;
     }
     Ok(invoice)
 }
@@ -74,10 +74,10 @@ fn may_post_each(invoice: &Invoice, count: usize) -> bool {
     text.len().saturating_mul(count) <= EVENTS_BYTES_MAX
 }
 
-/// Returns the texts for a ledger entry that names this document, which is the other side of the set-off.
-fn posting_note_about(document: &Invoice) -> PostingNote {
+/// Returns the note for a ledger entry of a set-off. Its reference is the number of the document on the other side.
+fn set_off_note(other_document: &Invoice) -> PostingNote {
     PostingNote {
-        reference: Some(document.invoice_no.clone()),
+        reference: Some(other_document.invoice_no.clone()),
         remark: Some(SET_OFF_REMARK.to_owned()),
         payment_date: None,
     }

@@ -24,7 +24,7 @@ use super::commands::{ChangeProfile, Onboard, SetStatus, SetWebhook};
 use super::handle::TaxpayerHandle;
 use crate::actors::kinds;
 use crate::actors::notifiers::Notifiers;
-use crate::actors::taxpayer::ordered_panics::OrderedPanics;
+use crate::actors::taxpayer::scheduled_panics::ScheduledPanics;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::claim::IdempotencyClaim;
@@ -72,7 +72,7 @@ impl TestTaxpayers {
             notifiers,
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
-            ordered_panics: OrderedPanics::default(),
+            scheduled_panics: ScheduledPanics::default(),
             catalog: SharedCatalog::default(),
         };
         let limits = AdmissionLimits {

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::incident::{
     CallFacts, CountAndOldest, DatabaseFault, ParkedEndpoints, PeriodicWork, RefusalReason,
-    RefusedTaxpayer, Situation, WorkFacts,
+    Situation, TaxpayerRefusals, WorkFacts,
 };
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::upstream::UpstreamCause;
@@ -70,23 +70,23 @@ pub(crate) const CASES: &[Case] = &[
         let since = situation.now - SignedDuration::from_mins(1);
         work(situation).untaken = vec![("run", CountAndOldest { count: 1, since: Some(since) })];
     }),
-    ("service-paused", |situation| situation.process.is_paused = true),
+    ("service-paused", |situation| situation.is_process_paused = true),
     // The replicas that the copy of the database lists are not missed.
     ("service-paused", |situation| {
-        situation.process.is_paused = true;
+        situation.is_process_paused = true;
         situation.replicas = replica_list(REPLICA_STARTED, ReplicaFigures::default());
         situation.replicas.replicas[0].seen_at = situation.now - SignedDuration::from_secs(4);
     }),
     // A paused process does not miss the periodic work that only a sending process does.
     ("service-paused", |situation| {
-        situation.process.is_paused = true;
+        situation.is_process_paused = true;
         situation.reconciliation = Some(repeated(situation, 1_801));
         let fetched = situation.now - SignedDuration::from_hours(25);
         work(situation).oldest_list_fetched_at = Some(fetched);
     }),
     // Work that nobody takes is no incident of its own then.
     ("service-paused", |situation| {
-        situation.process.is_paused = true;
+        situation.is_process_paused = true;
         let since = situation.now - SignedDuration::from_mins(1);
         work(situation).untaken = vec![("run", CountAndOldest { count: 1, since: Some(since) })];
     }),
@@ -94,7 +94,7 @@ pub(crate) const CASES: &[Case] = &[
     ("tasks-quarantined", |situation| work(situation).quarantined = vec![(WorkKind::Task, ONE)]),
     ("documents-refused", |situation| {
         let last = situation.now;
-        work(situation).refused = vec![RefusedTaxpayer { taxpayer: TaxpayerId(7), refusals: 5, last, reason: "No.".to_owned() }];
+        work(situation).taxpayer_refusals = vec![TaxpayerRefusals { taxpayer: TaxpayerId(7), refusals: 5, last, reason: "No.".to_owned() }];
     }),
     ("endpoints-parked", |situation| {
         work(situation).endpoints = vec![ParkedEndpoints { failure: "timed_out".to_owned(), endpoints: 2, ..ParkedEndpoints::default() }];

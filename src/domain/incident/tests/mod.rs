@@ -266,7 +266,7 @@ fn sentences_say_how_many_whose_and_why() {
         ..ParkedEndpoints::default()
     }];
     work(&mut situation).endpoints_active = 337;
-    work(&mut situation).refused = vec![RefusedTaxpayer {
+    work(&mut situation).taxpayer_refusals = vec![TaxpayerRefusals {
         taxpayer: TaxpayerId(7),
         refusals: 12,
         last: now,
@@ -292,7 +292,7 @@ fn sentences_say_how_many_whose_and_why() {
 
 #[test]
 fn the_reason_of_refusals_is_told_of_the_taxpayer_that_it_is_of() {
-    let refused = |taxpayer, refusals, reason: &str| RefusedTaxpayer {
+    let refused = |taxpayer, refusals, reason: &str| TaxpayerRefusals {
         taxpayer: TaxpayerId(taxpayer),
         refusals,
         last: situation_time(),
@@ -313,7 +313,7 @@ fn the_reason_of_refusals_is_told_of_the_taxpayer_that_it_is_of() {
     ];
     for (taxpayers, expected) in cases {
         let mut situation = Situation::calm();
-        work(&mut situation).refused = taxpayers;
+        work(&mut situation).taxpayer_refusals = taxpayers;
         let found = find_all(&situation);
         let summary = found.first().map(|(_, finding)| finding.summary.as_str());
         let expected = expected.map(|end| format!("The authority refused {end}"));
@@ -472,7 +472,7 @@ fn a_quoted_reason_ends_with_one_full_stop() {
         ("", "The last one: it names no reason."),
     ] {
         let mut situation = Situation::calm();
-        work(&mut situation).refused = vec![RefusedTaxpayer {
+        work(&mut situation).taxpayer_refusals = vec![TaxpayerRefusals {
             taxpayer: TaxpayerId(7),
             refusals: 5,
             last: situation_time(),

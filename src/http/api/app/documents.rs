@@ -17,7 +17,6 @@ use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::{Run, RunPayload, RunRequest};
 use crate::http::api::app::run_response;
 use crate::http::document_body::{DocumentBody, DocumentCall, DocumentComparison, lone_irn};
-use crate::http::endpoint::{Path, path};
 use crate::http::explain::local_faults;
 use crate::http::extract::acting_taxpayer::{self, AppCaller};
 use crate::http::extract::body::{Body, JsonObject};
@@ -28,6 +27,7 @@ use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{calculated, full_sums, reader, submission, transmit, vat_report};
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -41,7 +41,7 @@ const PREPARATIONS_MAX: usize = 5;
 const ACCEPTED_MESSAGE: &str =
     "The request is being processed: the run, for who prefers `respond-async`";
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/v1/app/invoices/submit")
             .waits_for_other_systems()
@@ -53,22 +53,25 @@ pub(crate) fn endpoints() -> Vec<Path> {
                      means the stored invoice; faults then name the paths of \
                      its form.",
                     )
-                    .takes(
+                    .with_body(
                         |reader| submission::read_fields(reader, None),
                         example!("submit"),
                     )
-                    .gives_as_message::<SubmissionResult<'_>>(200, "Invoice submitted successfully")
-                    .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
+                    .with_submit_response::<SubmissionResult<'_>>(
+                        200,
+                        "Invoice submitted successfully",
+                    )
+                    .with_response::<RunView<'_>>(202, ACCEPTED_MESSAGE)
                     .takes_calculate()
                     .takes_irn_alone()
                     .takes_taxpayer_header()
                     .prefers_async()
-                    .takes_idempotency_key()
-                    .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
-                    .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
-                    .fails(&[ErrorCode::AuthorityRejected])
-                    .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
-                    .fails_with(503, &[ErrorCode::AuthorityUnavailable])
+                    .with_idempotency_key()
+                    .with_errors(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
+                    .with_errors(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
+                    .with_errors(&[ErrorCode::AuthorityRejected])
+                    .with_errors(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+                    .with_errors_at(503, &[ErrorCode::AuthorityUnavailable])
             }),
         transmission_path(),
         path("/v1/app/invoices/report")
@@ -76,21 +79,21 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .post(report_invoice, || {
                 doc("report", "Report")
                     .with_note("`irn` alone means the stored invoice.")
-                    .takes(
+                    .with_body(
                         |reader| vat_report::read(reader, None, false),
                         example!("report"),
                     )
-                    .gives::<ReportResult<'_>>(200, "Invoice reported successfully")
-                    .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
+                    .with_response::<ReportResult<'_>>(200, "Invoice reported successfully")
+                    .with_response::<RunView<'_>>(202, ACCEPTED_MESSAGE)
                     .takes_irn_alone()
                     .takes_taxpayer_header()
                     .prefers_async()
-                    .takes_idempotency_key()
-                    .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
-                    .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
-                    .fails(&[ErrorCode::ReportFailed])
-                    .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
-                    .fails_with(500, &[ErrorCode::AuthorityUnavailable])
+                    .with_idempotency_key()
+                    .with_errors(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
+                    .with_errors(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
+                    .with_errors(&[ErrorCode::ReportFailed])
+                    .with_errors(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+                    .with_errors_at(500, &[ErrorCode::AuthorityUnavailable])
             }),
     ]
 }
@@ -104,21 +107,21 @@ fn transmission_path() -> Path {
                     "Sends a signed invoice to its buyer through the \
                      authority.",
                 )
-                .takes(|reader| transmit::read(reader, None), example!("transmit"))
-                .gives::<TransmissionResult<'_>>(200, "Invoice transmitted successfully")
-                .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
+                .with_body(|reader| transmit::read(reader, None), example!("transmit"))
+                .with_response::<TransmissionResult<'_>>(200, "Invoice transmitted successfully")
+                .with_response::<RunView<'_>>(202, ACCEPTED_MESSAGE)
                 .takes_taxpayer_header()
                 .prefers_async()
-                .takes_idempotency_key()
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerNotFound])
-                .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
-                .fails(&[ErrorCode::InvoiceNotSigned, ErrorCode::HealthCheckDown])
-                .fails(&[
+                .with_idempotency_key()
+                .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerNotFound])
+                .with_errors(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
+                .with_errors(&[ErrorCode::InvoiceNotSigned, ErrorCode::HealthCheckDown])
+                .with_errors(&[
                     ErrorCode::AccessPointOffline,
                     ErrorCode::NoCustomerAccessPoint,
                 ])
-                .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
-                .fails_with(
+                .with_errors(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+                .with_errors_at(
                     500,
                     &[
                         ErrorCode::AuthorityRejected,

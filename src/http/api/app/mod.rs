@@ -12,15 +12,11 @@ mod relay;
 mod run_response;
 mod validate;
 
-use crate::http::endpoint::Path;
+use crate::http::paths::Path;
 
-pub(crate) fn endpoints() -> Vec<Path> {
-    [
-        validate::endpoints(),
-        documents::endpoints(),
-        relay::endpoints(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+pub(crate) fn paths() -> Vec<Path> {
+    [validate::paths(), documents::paths(), relay::paths()]
+        .into_iter()
+        .flatten()
+        .collect()
 }

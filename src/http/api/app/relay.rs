@@ -12,7 +12,6 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::Operation;
 use crate::http::api::app::run_response;
-use crate::http::endpoint::{Path, path};
 use crate::http::explain::{authority, local_faults};
 use crate::http::extract::acting_taxpayer::{self, AppCaller};
 use crate::http::extract::body::Body;
@@ -21,6 +20,7 @@ use crate::http::extract::prefer::Prefer;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, relayed_payment};
 use crate::http::openapi::{doc, example, schema};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -36,7 +36,7 @@ const UPDATE_METHODS: [Method; 3] = [Method::PATCH, Method::POST, Method::PUT];
 const RELAY_ERROR_CODES: [ErrorCode; 2] =
     [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     paths_for_updates()
         .into_iter()
         .chain(paths_for_reads())
@@ -54,29 +54,32 @@ fn paths_for_updates() -> Vec<Path> {
                         "Tells the authority that the document has reached the \
                          buyer, and returns what it then knows of it.",
                     )
-                    .gives::<Confirmation>(200, "Invoice transmission receipt confirmed")
-                    .takes_idempotency_key()
-                    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
-                    .fails(&[ErrorCode::AuthorityRejected])
-                    .fails(&RELAY_ERROR_CODES)
+                    .with_response::<Confirmation>(200, "Invoice transmission receipt confirmed")
+                    .with_idempotency_key()
+                    .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
+                    .with_errors(&[ErrorCode::AuthorityRejected])
+                    .with_errors(&RELAY_ERROR_CODES)
             }),
         path("/v1/app/invoices/{irn}/update-payment-status")
             .waits_for_other_systems()
             .on_methods(UPDATE_METHODS, update_payment_status, || {
                 doc("relay_payment_status", "Update Payment Status")
                     .with_note("Tells the authority whether the invoice is paid.")
-                    .takes(relayed_payment::read, example!("relay_payment_status"))
-                    .gives::<PaymentResult<'_>>(200, "Invoice payment status updated successfully")
-                    .gives::<RunView<'_>>(
+                    .with_body(relayed_payment::read, example!("relay_payment_status"))
+                    .with_response::<PaymentResult<'_>>(
+                        200,
+                        "Invoice payment status updated successfully",
+                    )
+                    .with_response::<RunView<'_>>(
                         202,
                         "The request is being processed: the run, for who prefers `respond-async`",
                     )
                     .prefers_async()
-                    .takes_idempotency_key()
-                    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
-                    .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
-                    .fails(&[ErrorCode::AuthorityRejected])
-                    .fails(&RELAY_ERROR_CODES)
+                    .with_idempotency_key()
+                    .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
+                    .with_errors(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
+                    .with_errors(&[ErrorCode::AuthorityRejected])
+                    .with_errors(&RELAY_ERROR_CODES)
             }),
     ]
 }
@@ -89,10 +92,10 @@ fn paths_for_reads() -> Vec<Path> {
             .get_or_post(get_authority_record, || {
                 doc("confirm", "Confirm Invoice")
                     .with_note("Asks the authority how it knows the invoice.")
-                    .gives::<Confirmation>(200, "Invoice confirmed successfully")
-                    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
-                    .fails(&[ErrorCode::AuthorityRejected])
-                    .fails(&RELAY_ERROR_CODES)
+                    .with_response::<Confirmation>(200, "Invoice confirmed successfully")
+                    .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
+                    .with_errors(&[ErrorCode::AuthorityRejected])
+                    .with_errors(&RELAY_ERROR_CODES)
             }),
         path("/v1/app/invoices/{irn}/download")
             .never_writes()
@@ -100,18 +103,18 @@ fn paths_for_reads() -> Vec<Path> {
             .get_or_post(download_signed_document, || {
                 doc("download", "Download Invoice")
                     .with_note("The document as the authority has it.")
-                    .gives_schema(
+                    .with_schema_response(
                         200,
                         "Invoice downloaded successfully",
                         schema::envelope(schema::object()),
                     )
-                    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceFileNotFound])
-                    .fails(&[
+                    .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceFileNotFound])
+                    .with_errors(&[
                         ErrorCode::TaxpayerUnverified,
                         ErrorCode::AuthorityDocumentUnreadable,
                     ])
-                    .fails(&[ErrorCode::AuthorityRejected])
-                    .fails(&RELAY_ERROR_CODES)
+                    .with_errors(&[ErrorCode::AuthorityRejected])
+                    .with_errors(&RELAY_ERROR_CODES)
             }),
         path("/v1/app/invoices/{irn}/run").get(get_run, || {
             doc("get_run", "The pipeline run of an invoice")
@@ -126,9 +129,9 @@ fn paths_for_reads() -> Vec<Path> {
                     Operation::allowed_words,
                     "the operation of the run",
                 )
-                .gives::<RunView<'_>>(200, "Pipeline run retrieved successfully")
-                .fails(&[ErrorCode::RunNotFound, ErrorCode::InvoiceNotFound])
-                .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::ValidationFailed])
+                .with_response::<RunView<'_>>(200, "Pipeline run retrieved successfully")
+                .with_errors(&[ErrorCode::RunNotFound, ErrorCode::InvoiceNotFound])
+                .with_errors(&[ErrorCode::TaxpayerUnverified, ErrorCode::ValidationFailed])
         }),
     ]
 }

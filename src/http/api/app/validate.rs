@@ -10,7 +10,6 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::document_body::{DocumentBody, DocumentCall};
-use crate::http::endpoint::{Path, path};
 use crate::http::explain::authority;
 use crate::http::extract::acting_taxpayer::{self, AppCaller};
 use crate::http::extract::body::Body;
@@ -22,6 +21,7 @@ use crate::http::forms::reader::AcceptedForm;
 use crate::http::forms::submission::{self, DocumentSource};
 use crate::http::forms::validation;
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -29,14 +29,14 @@ use crate::http::state::ApiState;
 use crate::http::suggest_patch::{self, PatchContext};
 use crate::http::views::validated::ValidationResult;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/v1/app/invoices/validate")
             .never_writes()
             .waits_for_other_systems()
             .post(validate, || {
                 doc("validate", "Validate")
-            .takes(|reader| validation::read_fields(reader, None), example!("validate"))
+            .with_body(|reader| validation::read_fields(reader, None), example!("validate"))
             .with_note(
                 "`irn` alone means the stored invoice; faults then name the paths of its form.",
             )
@@ -45,15 +45,15 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 ExplainWithPatch::allowed_words,
                 "`patch`: a refusal also tells what would mend the body, as far as that is safe",
             )
-            .gives::<ValidationResult<'_>>(200, "Invoice validated successfully")
+            .with_response::<ValidationResult<'_>>(200, "Invoice validated successfully")
             .takes_calculate()
             .takes_irn_alone()
             .takes_taxpayer_header()
-            .fails_with(400, &[ErrorCode::ValidationFailed, ErrorCode::IrnMalformed])
-            .fails_with(400, &[ErrorCode::IrnServiceIdMismatch, ErrorCode::AuthorityRejected])
-            .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
-            .fails(&[ErrorCode::IrnContentChanged])
-            .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
+            .with_errors_at(400, &[ErrorCode::ValidationFailed, ErrorCode::IrnMalformed])
+            .with_errors_at(400, &[ErrorCode::IrnServiceIdMismatch, ErrorCode::AuthorityRejected])
+            .with_errors(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
+            .with_errors(&[ErrorCode::IrnContentChanged])
+            .with_errors(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
             }),
     ]
 }

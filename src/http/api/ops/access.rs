@@ -10,11 +10,11 @@ use crate::domain::access::caller::{KeyKind, OpsAdmin};
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::Actor;
 use crate::http::api::ops::accounts::{account_not_found, parse_owner};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::{key_terms, reader, reason, roles};
 use crate::http::middleware::client_address::ClientAddress;
 use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -23,7 +23,7 @@ use crate::http::views::account::{ChangedRole, EnabledAccount, RevokedKeys};
 use crate::store::accounts::access::{self, AccessChangeOutcome};
 use crate::store::accounts::{AccountChange, RevokedCounts};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/ops/integrators/{id}/disable").post(disable_integrator, || {
             revoked_keys_doc(
@@ -35,8 +35,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Its password is refused until it is enabled. Its \
                  taxpayers go on; with `taxpayer_keys` their keys end.",
             )
-            .may_take(key_terms::read_revocation, example!("revoke_keys"))
-            .fails(&[ErrorCode::IntegratorNotFound])
+            .with_optional_body(key_terms::read_revocation, example!("revoke_keys"))
+            .with_errors(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/integrators/{id}/enable").post(enable_integrator, || {
             enabled_account_doc(
@@ -44,7 +44,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Enable a disabled integrator",
                 "Integrator enabled successfully",
             )
-            .fails(&[ErrorCode::IntegratorNotFound])
+            .with_errors(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/operators/{id}/disable").post(disable_operator, || {
             revoked_keys_doc(
@@ -53,8 +53,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Operator disabled successfully",
             )
             .with_note("The operator's password is refused until it is enabled.")
-            .may_take(reason::read, example!("reason"))
-            .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
+            .with_optional_body(reason::read, example!("reason"))
+            .with_errors(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
         }),
         path("/ops/operators/{id}/enable").post(enable_operator, || {
             enabled_account_doc(
@@ -62,7 +62,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Enable a disabled operator",
                 "Operator enabled successfully",
             )
-            .fails(&[ErrorCode::OperatorNotFound])
+            .with_errors(&[ErrorCode::OperatorNotFound])
         }),
         path("/ops/operators/{id}/remove").post(remove_operator, || {
             revoked_keys_doc(
@@ -70,8 +70,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Remove an operator",
                 "Operator removed successfully",
             )
-            .may_take(reason::read, example!("reason"))
-            .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
+            .with_optional_body(reason::read, example!("reason"))
+            .with_errors(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
         }),
         path("/ops/operators/{id}/role").post(set_operator_role, || {
             doc("set_operator_role", "Give an operator another role")
@@ -79,9 +79,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "It is in force for the operator's keys and sessions from \
                      the next request on.",
                 )
-                .takes(roles::read_operator_role, example!("set_operator_role"))
-                .gives::<ChangedRole>(200, "Operator role changed successfully")
-                .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
+                .with_body(roles::read_operator_role, example!("set_operator_role"))
+                .with_response::<ChangedRole>(200, "Operator role changed successfully")
+                .with_errors(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
         }),
     ]
 }
@@ -91,7 +91,7 @@ fn revoked_keys_doc(
     summary: &'static str,
     message: &'static str,
 ) -> OperationDoc {
-    doc(name, summary).gives::<RevokedKeys>(200, message)
+    doc(name, summary).with_response::<RevokedKeys>(200, message)
 }
 
 fn enabled_account_doc(
@@ -103,8 +103,8 @@ fn enabled_account_doc(
         .with_note(
             "It signs in with its password again. Keys and sessions that were ended stay ended.",
         )
-        .may_take(reason::read, example!("reason"))
-        .gives::<EnabledAccount>(200, message)
+        .with_optional_body(reason::read, example!("reason"))
+        .with_response::<EnabledAccount>(200, message)
 }
 
 /// POST /ops/integrators/{id}/disable: disables an integrator.

@@ -9,13 +9,13 @@ use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::{KeyKind, OpsAdmin, OpsViewer};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::parse_id;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::query::Query;
 use crate::http::forms::{key_terms, reader};
 use crate::http::key_generation;
 use crate::http::middleware::client_address::ClientAddress;
 use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -25,39 +25,39 @@ use crate::http::views::paginator::Paginator;
 use crate::store::accounts;
 use crate::store::accounts::{AccountChange, KeyRotationOutcome, access};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/ops/integrators").get(list_integrators, || {
             doc("list_integrators", "Integrators with their keys")
-                .gives_page::<AccountView<'_>>("Integrators retrieved successfully")
+                .with_page_response::<AccountView<'_>>("Integrators retrieved successfully")
                 .with_paging("100 at most")
         }),
         path("/ops/integrators/{id}/api-key/rotate").post(rotate_integrator_key, || {
             key_rotation_doc("rotate_integrator_key", "Give an integrator a new key")
-                .fails(&[ErrorCode::IntegratorNotFound])
+                .with_errors(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/integrators/{id}/api-key/revoke").post(revoke_integrator_keys, || {
             key_revocation_doc(
                 "revoke_integrator_keys",
                 "Revoke an integrator's keys and end its sessions",
             )
-            .fails(&[ErrorCode::IntegratorNotFound])
+            .with_errors(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/operators").get(list_operators, || {
             doc("list_operators", "Operators with their keys")
-                .gives_page::<AccountView<'_>>("Operators retrieved successfully")
+                .with_page_response::<AccountView<'_>>("Operators retrieved successfully")
                 .with_paging("100 at most")
         }),
         path("/ops/operators/{id}/api-key/rotate").post(rotate_operator_key, || {
             key_rotation_doc("rotate_operator_key", "Give an operator a new key")
-                .fails(&[ErrorCode::OperatorNotFound])
+                .with_errors(&[ErrorCode::OperatorNotFound])
         }),
         path("/ops/operators/{id}/api-key/revoke").post(revoke_operator_keys, || {
             key_revocation_doc(
                 "revoke_operator_keys",
                 "Revoke an operator's keys and end its sessions",
             )
-            .fails(&[ErrorCode::OperatorNotFound])
+            .with_errors(&[ErrorCode::OperatorNotFound])
         }),
     ]
 }
@@ -65,9 +65,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
 fn key_rotation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc(name, summary)
         .with_note("The new key is shown only here. Keys that it replaces end at once, or after `overlap_s`.")
-        .may_take(key_terms::read_rotation, example!("rotate_account_key"))
-        .gives::<NewApiKey<'_>>(200, "API key rotated successfully")
-        .fails(&[ErrorCode::InvalidTransition])
+        .with_optional_body(key_terms::read_rotation, example!("rotate_account_key"))
+        .with_response::<NewApiKey<'_>>(200, "API key rotated successfully")
+        .with_errors(&[ErrorCode::InvalidTransition])
 }
 
 fn key_revocation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
@@ -76,8 +76,8 @@ fn key_revocation_doc(name: &'static str, summary: &'static str) -> OperationDoc
             "With `taxpayer_keys` an integrator's taxpayers lose theirs too. Whoever knows the password can sign in \
              again; disable the account to keep everybody out.",
         )
-        .may_take(key_terms::read_revocation, example!("revoke_keys"))
-        .gives::<RevokedKeys>(200, "API keys revoked successfully")
+        .with_optional_body(key_terms::read_revocation, example!("revoke_keys"))
+        .with_response::<RevokedKeys>(200, "API keys revoked successfully")
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;

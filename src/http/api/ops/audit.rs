@@ -4,9 +4,9 @@ use actix_web::web;
 
 use crate::domain::access::caller::OpsViewer;
 use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -17,7 +17,7 @@ use crate::store::operations::audit::{self, AuditFilter};
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/ops/audit").get(list_audit, || {
         doc("list_audit", "Security changes and operator actions, newest first")
             .with_note(
@@ -40,8 +40,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .query("from", "at or after this time: RFC 3339, or a day or a time in UTC")
             .query("until", "before this time")
             .with_paging("100 at most")
-            .gives_page::<AuditView<'_>>("Audit retrieved successfully")
-            .fails(&[ErrorCode::ValidationFailed])
+            .with_page_response::<AuditView<'_>>("Audit retrieved successfully")
+            .with_errors(&[ErrorCode::ValidationFailed])
     })]
 }
 

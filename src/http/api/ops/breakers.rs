@@ -9,10 +9,10 @@ use authority_client::Operation;
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::breaker::BreakerOrderKind;
 use crate::domain::kernel::audit::OperatorRequest;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::{reader, reason};
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::replicas;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -21,7 +21,7 @@ use crate::http::state::ApiState;
 use crate::http::views::breaker::Breaker;
 use crate::http::views::replica::ReplicaBreaker;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/ops/breakers").get(list_breakers, || {
             doc(
@@ -29,23 +29,23 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "The breaker and the limit of each call to the authority",
             )
             .with_note("Those of the replica that answers. `/ops/replicas` has those of all.")
-            .gives_list::<Breaker>("Breakers retrieved successfully")
+            .with_list_response::<Breaker>("Breakers retrieved successfully")
         }),
         path("/ops/breakers/{operation}/trip").post(trip_breaker, || {
             doc("trip_breaker", "Stop the calls of an operation")
                 .with_note(
                     "Every replica obeys within a second, also after a restart, until the breaker is reset.",
                 )
-                .may_take(reason::read, example!("reason"))
-                .gives::<ReplicaBreaker<'_>>(200, "Breaker tripped successfully")
-                .fails(&[ErrorCode::RouteNotFound])
+                .with_optional_body(reason::read, example!("reason"))
+                .with_response::<ReplicaBreaker<'_>>(200, "Breaker tripped successfully")
+                .with_errors(&[ErrorCode::RouteNotFound])
         }),
         path("/ops/breakers/{operation}/reset").post(reset_breaker, || {
             doc("reset_breaker", "Let the calls of an operation pass again")
                 .with_note("Every replica obeys within a second.")
-                .may_take(reason::read, example!("reason"))
-                .gives::<ReplicaBreaker<'_>>(200, "Breaker reset successfully")
-                .fails(&[ErrorCode::RouteNotFound])
+                .with_optional_body(reason::read, example!("reason"))
+                .with_response::<ReplicaBreaker<'_>>(200, "Breaker reset successfully")
+                .with_errors(&[ErrorCode::RouteNotFound])
         }),
     ]
 }

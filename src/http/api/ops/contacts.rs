@@ -5,11 +5,11 @@ use actix_web::web;
 use crate::domain::access::caller::{OpsAdmin, OpsViewer};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::{reader, roles};
 use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -18,15 +18,15 @@ use crate::http::views::account::ChangedContact;
 use crate::http::views::contact_access::ContactAccessView;
 use crate::store::accounts::contacts::{self, ContactChange, ContactChangeResult};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/ops/taxpayers/{id}/contacts").get(list_contacts, || {
             doc(
                 "list_contacts",
                 "Contact persons of a taxpayer, with their roles",
             )
-            .gives_list::<ContactAccessView>("Contacts retrieved successfully")
-            .fails(&[ErrorCode::TaxpayerNotFound])
+            .with_list_response::<ContactAccessView>("Contacts retrieved successfully")
+            .with_errors(&[ErrorCode::TaxpayerNotFound])
         }),
         path("/ops/taxpayers/{id}/contacts/{contact_id}/disable").post(disable_contact, || {
             contact_change_doc(
@@ -55,7 +55,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Give a contact person another role",
                 "Contact role changed successfully",
             )
-            .takes(roles::read_contact_role, example!("set_contact_role"))
+            .with_body(roles::read_contact_role, example!("set_contact_role"))
         }),
     ]
 }
@@ -67,8 +67,8 @@ fn contact_change_doc(
 ) -> OperationDoc {
     doc(name, summary)
         .with_note("What the person had opened ends at once. A taxpayer keeps an enabled owner.")
-        .gives::<ChangedContact>(200, message)
-        .fails(&[
+        .with_response::<ChangedContact>(200, message)
+        .with_errors(&[
             ErrorCode::TaxpayerNotFound,
             ErrorCode::ContactNotFound,
             ErrorCode::InvalidTransition,

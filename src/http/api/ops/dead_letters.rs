@@ -11,13 +11,13 @@ use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::dead_letters::DeadLetterReplay;
 use crate::http::forms::query::Query;
 use crate::http::forms::{dead_letters, reader, reason};
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -29,27 +29,27 @@ use crate::store::accounts::taxpayers;
 use crate::store::events;
 use crate::store::webhooks::{self, delivery_log};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/ops/webhooks/dead-letters").get(list_dead_letters, || {
             doc("list_dead_letters", "Deliveries that were given up")
                 .query("taxpayer_id", "of one taxpayer")
                 .with_paging("100 at most")
-                .gives_page::<DeadLetter<'_>>("Dead letters retrieved successfully")
+                .with_page_response::<DeadLetter<'_>>("Dead letters retrieved successfully")
         }),
         path("/ops/webhooks/dead-letters/{id}/replay").post(replay_dead_letter, || {
             doc("replay_dead_letter", "Deliver one of them again")
-                .may_take(reason::read, example!("reason"))
-                .gives::<ReplayView>(200, "Webhook delivery queued successfully")
-                .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
-                .fails(&[ErrorCode::InvalidTransition])
+                .with_optional_body(reason::read, example!("reason"))
+                .with_response::<ReplayView>(200, "Webhook delivery queued successfully")
+                .with_errors(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
+                .with_errors(&[ErrorCode::InvalidTransition])
         }),
         path("/ops/webhooks/dead-letters/replay").post(replay_dead_letters, || {
             doc("replay_dead_letters", "Deliver those of a taxpayer again")
-                .takes(dead_letters::read, example!("replay_dead_letters"))
-                .gives::<ReplayView>(200, "Webhook replay started successfully")
-                .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::WebhookNotConfigured])
-                .fails(&[ErrorCode::InvalidTransition])
+                .with_body(dead_letters::read, example!("replay_dead_letters"))
+                .with_response::<ReplayView>(200, "Webhook replay started successfully")
+                .with_errors(&[ErrorCode::TaxpayerNotFound, ErrorCode::WebhookNotConfigured])
+                .with_errors(&[ErrorCode::InvalidTransition])
         }),
     ]
 }

@@ -4,21 +4,21 @@ use actix_web::web;
 
 use crate::domain::access::caller::OpsViewer;
 use crate::domain::invoice::invoice_view::precise_time;
-use crate::http::endpoint::{Path, path};
 use crate::http::incidents;
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::state::ApiState;
 use crate::http::views::incident::Incidents;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/ops/incidents").get(list_incidents, || {
         doc(
             "list_incidents",
             "What is the matter now, since when, until when, and what to do",
         )
         .with_note("Those that wake somebody come first. What only another replica sees is told in its name. The alerts are made from the same table.")
-        .gives::<Incidents<'_>>(200, "Incidents retrieved successfully")
+        .with_response::<Incidents<'_>>(200, "Incidents retrieved successfully")
     })]
 }
 

@@ -7,34 +7,34 @@ use crate::domain::access::caller::OpsAdmin;
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::{IntegratorId, parse_id};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::{reader, reason};
 use crate::http::invitations::{self, InvitationRequest};
 use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::invitation::InvitationView;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/ops/operators/{id}/invitation").post(invite_operator, || {
             invitation_doc("invite_operator", "Let an operator choose a password")
-                .fails(&[ErrorCode::OperatorNotFound])
+                .with_errors(&[ErrorCode::OperatorNotFound])
         }),
         path("/ops/integrators/{id}/invitation").post(invite_integrator, || {
             invitation_doc("invite_integrator", "Let an integrator choose a password")
-                .fails(&[ErrorCode::IntegratorNotFound])
+                .with_errors(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/taxpayers/{id}/contacts/{contact_id}/invitation").post(invite_contact, || {
             invitation_doc(
                 "invite_taxpayer_contact",
                 "Let a contact person choose a password",
             )
-            .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
+            .with_errors(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
         }),
     ]
 }
@@ -42,9 +42,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
 fn invitation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc(name, summary)
         .with_note("The link is shown only here; hand it over in private. It is valid for 72 hours and once, and ends an earlier one. The present password stays until the link is used, and a second factor beyond it.")
-        .may_take(reason::read, example!("reason"))
-        .gives::<InvitationView<'_>>(200, "Invitation created successfully")
-        .fails(&[ErrorCode::InvalidTransition])
+        .with_optional_body(reason::read, example!("reason"))
+        .with_response::<InvitationView<'_>>(200, "Invitation created successfully")
+        .with_errors(&[ErrorCode::InvalidTransition])
 }
 
 async fn invite_operator(

@@ -4,10 +4,10 @@ use actix_web::web;
 
 use crate::domain::access::caller::OpsViewer;
 use crate::domain::invoice::history::History;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -16,7 +16,7 @@ use crate::http::views::invoice_version::InvoiceVersion;
 use crate::store::accounts::taxpayers;
 use crate::store::events;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/ops/invoices/{irn}").get(get_invoice_as_of, || {
         doc(
             "get_invoice_as_of",
@@ -28,8 +28,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
             1,
             "the sequence of an event of the taxpayer; by default the last",
         )
-        .gives::<InvoiceVersion<'_>>(200, "Invoice retrieved successfully")
-        .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
+        .with_response::<InvoiceVersion<'_>>(200, "Invoice retrieved successfully")
+        .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
     })]
 }
 

@@ -52,33 +52,33 @@ pub(crate) mod taxpayer_load;
 mod taxpayers;
 pub(crate) mod webhook_endpoints;
 
-use crate::http::endpoint::Path;
+use crate::http::paths::Path;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     [
-        probes::endpoints(),
-        overview::endpoints(),
-        incidents::endpoints(),
-        replicas::endpoints(),
-        supervision::endpoints(),
-        breakers::endpoints(),
-        run_moves::endpoints(),
-        runs::endpoints(),
-        dead_letters::endpoints(),
-        webhook_endpoints::endpoints(),
-        taxpayers::endpoints(),
-        taxpayer_load::endpoints(),
-        accounts::endpoints(),
-        search::endpoints(),
-        invoices::endpoints(),
-        development::endpoints(),
-        access::endpoints(),
-        contacts::endpoints(),
-        invitations::endpoints(),
-        reconciliations::endpoints(),
-        quarantine::endpoints(),
-        outages::endpoints(),
-        audit::endpoints(),
+        probes::paths(),
+        overview::paths(),
+        incidents::paths(),
+        replicas::paths(),
+        supervision::paths(),
+        breakers::paths(),
+        run_moves::paths(),
+        runs::paths(),
+        dead_letters::paths(),
+        webhook_endpoints::paths(),
+        taxpayers::paths(),
+        taxpayer_load::paths(),
+        accounts::paths(),
+        search::paths(),
+        invoices::paths(),
+        development::paths(),
+        access::paths(),
+        contacts::paths(),
+        invitations::paths(),
+        reconciliations::paths(),
+        quarantine::paths(),
+        outages::paths(),
+        audit::paths(),
     ]
     .into_iter()
     .flatten()

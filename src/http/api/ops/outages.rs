@@ -3,9 +3,9 @@
 use actix_web::web;
 
 use crate::domain::access::caller::OpsViewer;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -15,11 +15,11 @@ use crate::store::operations::outages;
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/ops/outages").get(list_outages, || {
         doc("list_outages", "Outages of the authority, newest first")
             .with_paging("100 at most")
-            .gives_page::<OutageView<'_>>("Outages retrieved successfully")
+            .with_page_response::<OutageView<'_>>("Outages retrieved successfully")
     })]
 }
 

@@ -4,9 +4,9 @@ use actix_web::web;
 
 use crate::domain::access::caller::OpsViewer;
 use crate::domain::invoice::invoice_view::precise_time;
-use crate::http::endpoint::{Path, path};
 use crate::http::metrics::database_counts::{DatabaseCounts, gauge_value};
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -15,15 +15,15 @@ use crate::http::views::overview::{
     DeadlineCounts, DeliveryCounts, EndpointGroup, Overview, RunGroup,
 };
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/ops/overview").get(get_overview, || {
         doc(
             "overview",
             "What waits, is late, is paused or is not delivered, in numbers",
         )
         .with_note("Counted in the database at most once every few seconds.")
-        .gives::<Overview>(200, "Overview retrieved successfully")
-        .fails(&[ErrorCode::Overloaded])
+        .with_response::<Overview>(200, "Overview retrieved successfully")
+        .with_errors(&[ErrorCode::Overloaded])
     })]
 }
 

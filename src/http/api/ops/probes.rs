@@ -10,17 +10,17 @@ use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use serde_json::json;
 
 use crate::domain::access::caller::{KeyKind, OpsViewer};
-use crate::http::endpoint::{Path, path};
 use crate::http::incidents;
 use crate::http::metrics;
 use crate::http::middleware::encodings::choose_encoding;
 use crate::http::openapi::served_document::ApiDocument;
 use crate::http::openapi::{doc, schema};
+use crate::http::paths::{Path, path};
 use crate::http::respond::entity_tag::is_known_to_caller;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/health/live").get(answer_liveness, || {
             doc("live", "The process answers")
@@ -28,7 +28,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "A process that does not answer here has to be \
                      restarted.",
                 )
-                .gives_schema(200, "ok", schema::object())
+                .with_schema_response(200, "ok", schema::object())
         }),
         path("/health/ready").get(answer_readiness, || {
             doc("ready", "The service may be sent requests")
@@ -36,16 +36,16 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "While the answer is 503, requests belong to another \
                      process; the body says why.",
                 )
-                .gives_schema(200, "ready", schema::object())
-                .gives_schema(503, "not ready", schema::object())
+                .with_schema_response(200, "ready", schema::object())
+                .with_schema_response(503, "not ready", schema::object())
         }),
         path("/metrics").get(get_metrics, || {
             doc("metrics", "Metrics, in the text format of Prometheus")
                 .with_note(
                     "With `metrics.public = false` in the settings an operator's key is asked for.",
                 )
-                .gives_non_json(200, "metrics", metrics::CONTENT_TYPE)
-                .may_need_key(KeyKind::Operator)
+                .with_non_json_response(200, "metrics", metrics::CONTENT_TYPE)
+                .with_optional_key(KeyKind::Operator)
         }),
         path("/openapi.json").get(get_openapi, || {
             doc("openapi", "This document")
@@ -53,7 +53,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "In OpenAPI 3.1, as built from the code that answers. With its `ETag` in \
                      `If-None-Match`, the answer is 304 until another version of the service runs.",
                 )
-                .gives_schema(200, "OpenAPI 3.1", schema::object())
+                .with_schema_response(200, "OpenAPI 3.1", schema::object())
         }),
         path("/").page(redirect_from_root),
     ]

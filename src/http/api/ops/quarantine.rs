@@ -9,12 +9,12 @@ use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::quarantine::{QuarantineState, QuarantinedCommand, QuarantinedWork, WorkKind};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, reason};
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -24,7 +24,7 @@ use crate::http::views::quarantined_work::QuarantinedWorkView;
 use crate::store::operations::quarantine_list::{self, QuarantineFilter};
 use crate::store::webhooks::crashed_deliveries;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/ops/quarantine").get(list_quarantine, || {
             doc(
@@ -42,8 +42,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "a command, an operation or an event, such as create",
             )
             .with_paging("100 at most")
-            .gives_page::<QuarantinedWorkView<'_>>("Quarantine retrieved successfully")
-            .fails(&[ErrorCode::ValidationFailed])
+            .with_page_response::<QuarantinedWorkView<'_>>("Quarantine retrieved successfully")
+            .with_errors(&[ErrorCode::ValidationFailed])
         }),
         path("/ops/quarantine/{reference}/replay").post(replay_command, || {
             doc(
@@ -51,16 +51,16 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Execute a quarantined command again, once",
             )
             .with_note("Only a create can be replayed. `result` says how the replay ended.")
-            .may_take(reason::read, example!("reason"))
-            .gives::<QuarantinedWorkView<'_>>(200, "Command replayed successfully")
-            .fails(&[ErrorCode::CommandNotFound, ErrorCode::InvalidTransition])
+            .with_optional_body(reason::read, example!("reason"))
+            .with_response::<QuarantinedWorkView<'_>>(200, "Command replayed successfully")
+            .with_errors(&[ErrorCode::CommandNotFound, ErrorCode::InvalidTransition])
         }),
         path("/ops/quarantine/{reference}/drop").post(drop_work, || {
             doc("drop_quarantined", "Drop a quarantined command or delivery")
                 .with_note("A command is not executed. A delivery stays a dead letter.")
-                .may_take(reason::read, example!("reason"))
-                .gives::<QuarantinedWorkView<'_>>(200, "Work dropped successfully")
-                .fails(&[ErrorCode::CommandNotFound, ErrorCode::InvalidTransition])
+                .with_optional_body(reason::read, example!("reason"))
+                .with_response::<QuarantinedWorkView<'_>>(200, "Work dropped successfully")
+                .with_errors(&[ErrorCode::CommandNotFound, ErrorCode::InvalidTransition])
         }),
     ]
 }

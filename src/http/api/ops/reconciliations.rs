@@ -9,7 +9,6 @@ use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::reconciliation::day::{OperatorDecision, Reconciliation, RecordedFinding};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::extract::prefer::Prefer;
@@ -17,6 +16,7 @@ use crate::http::forms::query::Query;
 use crate::http::forms::reconciliation::FindingDecision;
 use crate::http::forms::{reader, reconciliation};
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -27,7 +27,7 @@ use crate::store::operations::finding_decisions::{self, DecisionOutcome};
 use crate::store::operations::reconciliations;
 use crate::store::operations::reconciliations::ReconciliationFilter;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/ops/reconciliations")
             .post(create_reconciliation, || {
@@ -36,11 +36,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "Compare a taxpayer's day with the authority's ledger",
                 )
                 .with_note("Waits for its end as Submit does; `Prefer: respond-async` does not.")
-                .takes(reconciliation::read, example!("create_reconciliation"))
-                .gives::<ReconciliationWithFindings<'_>>(200, "Reconciliation ended")
-                .gives::<ReconciliationWithFindings<'_>>(202, "Reconciliation queued successfully")
+                .with_body(reconciliation::read, example!("create_reconciliation"))
+                .with_response::<ReconciliationWithFindings<'_>>(200, "Reconciliation ended")
+                .with_response::<ReconciliationWithFindings<'_>>(202, "Reconciliation queued successfully")
                 .prefers_async()
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
             })
             .get(list_reconciliations, || {
                 doc("list_reconciliations", "What was compared, newest first")
@@ -51,8 +51,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                         "true: the latest of their days with differences that an operator has to decide",
                     )
                     .with_paging("100 at most")
-                    .gives_page::<ReconciliationView<'_>>("Reconciliations retrieved successfully")
-                    .fails(&[ErrorCode::ValidationFailed])
+                    .with_page_response::<ReconciliationView<'_>>("Reconciliations retrieved successfully")
+                    .with_errors(&[ErrorCode::ValidationFailed])
             }),
         path("/ops/reconciliations/{id}/decide").post(decide_findings, || {
             doc("decide_findings", "Decide differences, so that nobody is told of them any more")
@@ -61,18 +61,18 @@ pub(crate) fn endpoints() -> Vec<Path> {
                      the same keeps the decision; one that finds other states lists it again. Another reason takes \
                      the place of the one before.",
                 )
-                .takes(reconciliation::read_decision, example!("decide_findings"))
-                .gives::<ReconciliationWithFindings<'_>>(200, "Findings decided successfully")
-                .fails(&[
+                .with_body(reconciliation::read_decision, example!("decide_findings"))
+                .with_response::<ReconciliationWithFindings<'_>>(200, "Findings decided successfully")
+                .with_errors(&[
                     ErrorCode::ReconciliationNotFound,
                     ErrorCode::InvalidTransition,
                 ])
         }),
         path("/ops/reconciliations/{id}/reopen").post(reopen_findings, || {
             doc("reopen_findings", "Take a decision back, so that the differences are listed again")
-                .takes(reconciliation::read_decision, example!("decide_findings"))
-                .gives::<ReconciliationWithFindings<'_>>(200, "Findings reopened successfully")
-                .fails(&[
+                .with_body(reconciliation::read_decision, example!("decide_findings"))
+                .with_response::<ReconciliationWithFindings<'_>>(200, "Findings reopened successfully")
+                .with_errors(&[
                     ErrorCode::ReconciliationNotFound,
                     ErrorCode::InvalidTransition,
                 ])
@@ -80,11 +80,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/ops/reconciliations/{id}").get(get_reconciliation, || {
             doc("get_reconciliation", "One of them, with what it found")
                 .with_paging("100 at most")
-                .gives::<ReconciliationWithFindings<'_>>(
+                .with_response::<ReconciliationWithFindings<'_>>(
                     200,
                     "Reconciliation retrieved successfully",
                 )
-                .fails(&[ErrorCode::ReconciliationNotFound])
+                .with_errors(&[ErrorCode::ReconciliationNotFound])
         }),
     ]
 }

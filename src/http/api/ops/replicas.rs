@@ -6,13 +6,13 @@ use actix_web::web;
 
 use crate::domain::access::caller::OpsViewer;
 use crate::domain::invoice::invoice_view::precise_time;
-use crate::http::endpoint::{Path, path};
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::state::ApiState;
 use crate::http::views::replica::{ReplicaView, Replicas};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/ops/replicas").get(list_replicas, || {
         doc(
             "list_replicas",
@@ -22,7 +22,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             "Each replica tells the others every second how it is. One that gave no sign for three seconds is missing; it \
              is forgotten an hour after its last sign.",
         )
-        .gives::<Replicas<'_>>(200, "Replicas retrieved successfully")
+        .with_response::<Replicas<'_>>(200, "Replicas retrieved successfully")
     })]
 }
 

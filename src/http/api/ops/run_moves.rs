@@ -10,11 +10,11 @@ use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::{OperatorAction, RunState};
 use crate::http::api::ops::bulk::{BulkActionEntry, BulkOutcome, BulkRefusal, SUBJECTS_MAX};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::reader;
 use crate::http::forms::run_filter::{self, BulkMove};
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -29,15 +29,15 @@ const CONCURRENT_MOVES_MAX: usize = 16;
 /// The maximum number of refused runs that the response lists. Further refused runs are only counted.
 const REFUSALS_SHOWN_MAX: usize = 20;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/ops/pipeline/runs/move").post(move_runs, || {
         doc("move_runs", "Pause, resume, retry or cancel all runs that match a filter")
             .with_note(
                 "A call moves 1,000 runs at most, the oldest first; `matching` says how many there are. With `preview` \
                  nothing is changed. Send the `ids` of the preview in `filter.ids` to move no other run than these.",
             )
-            .takes(run_filter::read_bulk_move, example!("move_runs"))
-            .gives::<MovedRuns>(200, "Pipeline runs moved successfully")
+            .with_body(run_filter::read_bulk_move, example!("move_runs"))
+            .with_response::<MovedRuns>(200, "Pipeline runs moved successfully")
     })]
 }
 

@@ -7,12 +7,12 @@ use crate::actors::taxpayer::commands::ApplyOperatorAction;
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::pipeline::{Operation, OperatorAction, RunState, Step, WaitReason};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, reason, run_filter};
 use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -21,7 +21,7 @@ use crate::http::views::operated_run::{OperatedRun, OperatedRunWithSteps};
 use crate::http::views::paginator::Paginator;
 use crate::store::runs::{run_list, step_log};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/ops/pipeline/runs").get(list_runs, || {
             doc("list_runs", "Pipeline runs of all taxpayers")
@@ -46,13 +46,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "`newest` (the default), `oldest` or `deadline`, the earliest first",
                 )
                 .with_paging("100 at most")
-                .gives_page::<OperatedRun<'_>>("Pipeline runs retrieved successfully")
-                .fails(&[ErrorCode::ValidationFailed, ErrorCode::IrnMalformed])
+                .with_page_response::<OperatedRun<'_>>("Pipeline runs retrieved successfully")
+                .with_errors(&[ErrorCode::ValidationFailed, ErrorCode::IrnMalformed])
         }),
         path("/ops/pipeline/runs/{id}").get(get_run, || {
             doc("get_operated_run", "A pipeline run with its steps")
-                .gives::<OperatedRunWithSteps<'_>>(200, "Pipeline run retrieved successfully")
-                .fails(&[ErrorCode::RunNotFound])
+                .with_response::<OperatedRunWithSteps<'_>>(200, "Pipeline run retrieved successfully")
+                .with_errors(&[ErrorCode::RunNotFound])
         }),
         path("/ops/pipeline/runs/{id}/pause")
             .post(pause_run, || run_action_doc("pause_run", "Hold a run")),
@@ -73,13 +73,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 fn run_action_doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc(name, summary)
-        .may_take(reason::read, example!("reason"))
-        .gives::<OperatedRunWithSteps<'_>>(
+        .with_optional_body(reason::read, example!("reason"))
+        .with_response::<OperatedRunWithSteps<'_>>(
             200,
             "Pipeline run paused, resumed, queued or cancelled successfully",
         )
-        .fails(&[ErrorCode::RunNotFound, ErrorCode::InvalidTransition])
-        .fails(&[
+        .with_errors(&[ErrorCode::RunNotFound, ErrorCode::InvalidTransition])
+        .with_errors(&[
             ErrorCode::InvoiceLocked,
             ErrorCode::InvoiceNotApproved,
             ErrorCode::IrnContentChanged,

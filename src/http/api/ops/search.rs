@@ -3,15 +3,15 @@
 use actix_web::web;
 
 use crate::domain::access::caller::OpsViewer;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::search::{self, FoundObject};
 use crate::http::state::ApiState;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/ops/search").get(search_objects, || {
         doc("search", "What a text names, with where it is shown")
             .with_note(
@@ -20,7 +20,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                  request that is a UUID and began its trace. Other request ids are in the log, each with its trace id.",
             )
             .query("q", "an IRN, an invoice number, a taxpayer, or the id of an event, a run, a reconciliation, a dead letter, an outage, a replica, a request or a trace")
-            .gives_list::<FoundObject>("Search carried out successfully")
+            .with_list_response::<FoundObject>("Search carried out successfully")
     })]
 }
 

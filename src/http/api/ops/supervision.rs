@@ -10,9 +10,9 @@ use supervision::{Measure, Ranking, TreeSnapshot, Window};
 use crate::actors::kinds;
 use crate::domain::access::caller::OpsViewer;
 use crate::domain::kernel::nearest_word::suggestion;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::openapi::{doc, schema};
+use crate::http::paths::{Path, path};
 use crate::http::replicas::actors::{self, ReplicaActor};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -20,7 +20,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::taxpayer_usage::TaxpayerPauseView;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/ops/supervision").get(get_supervision, || {
         doc("supervision", "The actors of all replicas, worst first")
             .with_note(
@@ -33,12 +33,12 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .query("kind", "only actors of this kind, such as taxpayer")
             .query("by", "trouble (the default), wait, depth, handle-time or restarts: what `worst` is ordered by")
             .query("minutes", "1, 5 (the default) or 60: the time up to now that counts")
-            .gives_schema(
+            .with_schema_response(
                 200,
                 "Supervision retrieved successfully",
                 schema::envelope(schema::object()),
             )
-            .fails(&[ErrorCode::ValidationFailed])
+            .with_errors(&[ErrorCode::ValidationFailed])
     })]
 }
 

@@ -10,12 +10,12 @@ use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::api::ops::supervision::read_time_window;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, reason};
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::replicas::taxpayer_pauses;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -27,7 +27,7 @@ use crate::store::accounts::taxpayers;
 /// The maximum number of taxpayers in the list.
 const TOP_MAX: usize = 20;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/ops/top-taxpayers").get(list_top_taxpayers, || {
             doc("list_top_taxpayers", "The 20 taxpayers that use most of a replica")
@@ -37,8 +37,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 )
                 .query("by", "writes (the default), wait, runs, deliveries, refusals or throttled")
                 .query("minutes", "1, 5 (the default) or 60: the time up to now that counts")
-                .gives::<TopTaxpayers>(200, "Taxpayers retrieved successfully")
-                .fails(&[ErrorCode::ValidationFailed])
+                .with_response::<TopTaxpayers>(200, "Taxpayers retrieved successfully")
+                .with_errors(&[ErrorCode::ValidationFailed])
         }),
         path("/ops/taxpayers/{id}/pause").post(pause_taxpayer, || {
             doc("pause_taxpayer", "Take up nothing new of a taxpayer")
@@ -47,16 +47,16 @@ pub(crate) fn endpoints() -> Vec<Path> {
                      its runs is taken up. What is in hand ends, reads and deliveries go on, and keys can be ended. \
                      Every replica obeys within a second, also after a restart, until the taxpayer is resumed.",
                 )
-                .takes(reason::read_required, example!("reason"))
-                .gives::<TaxpayerPauseView>(200, "Taxpayer paused successfully")
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_body(reason::read_required, example!("reason"))
+                .with_response::<TaxpayerPauseView>(200, "Taxpayer paused successfully")
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
         }),
         path("/ops/taxpayers/{id}/resume").post(resume_taxpayer, || {
             doc("resume_taxpayer", "End the pause of a taxpayer")
                 .with_note("Every replica obeys within a second. The runs that wait go on in the order of their deadlines.")
-                .takes(reason::read_required, example!("reason"))
-                .gives::<TaxpayerPauseView>(200, "Taxpayer resumed successfully")
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_body(reason::read_required, example!("reason"))
+                .with_response::<TaxpayerPauseView>(200, "Taxpayer resumed successfully")
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
         }),
     ]
 }

@@ -7,13 +7,13 @@ use crate::actors::taxpayer::commands::{RecordVerification, SetIntegration};
 use crate::domain::access::caller::{OpsAdmin, OpsViewer};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::party::verification::{ConfirmedBy, Verification, VerificationStatus};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{integration, reader, reason};
 use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -25,7 +25,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::accounts::taxpayers::TaxpayerFilter;
 use crate::store::webhooks::integrations;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/ops/taxpayers").get(list_all_taxpayers, || {
             doc(
@@ -39,17 +39,17 @@ pub(crate) fn endpoints() -> Vec<Path> {
             )
             .query("tin", "a tax number, in whichever spelling")
             .with_paging("100 at most")
-            .gives_page::<OperatedTaxpayer<'_>>("Taxpayers retrieved successfully")
-            .fails(&[ErrorCode::ValidationFailed])
+            .with_page_response::<OperatedTaxpayer<'_>>("Taxpayers retrieved successfully")
+            .with_errors(&[ErrorCode::ValidationFailed])
         }),
         path("/ops/taxpayers/{id}/verify").post(verify_taxpayer, || {
             doc(
                 "verify_taxpayer",
                 "Confirm who a taxpayer is, in the authority's place",
             )
-            .takes(reason::read_required, example!("reason"))
-            .gives::<TaxpayerView<'_>>(200, "Taxpayer verified successfully")
-            .fails(&[ErrorCode::TaxpayerNotFound])
+            .with_body(reason::read_required, example!("reason"))
+            .with_response::<TaxpayerView<'_>>(200, "Taxpayer verified successfully")
+            .with_errors(&[ErrorCode::TaxpayerNotFound])
         }),
         path("/ops/taxpayers/{id}/integration")
             .get(get_integration, || {
@@ -57,8 +57,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "get_integration",
                     "How a taxpayer's ERP takes notifications",
                 )
-                .gives::<ErpSettings>(200, "Integration retrieved successfully")
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_response::<ErpSettings>(200, "Integration retrieved successfully")
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
             })
             .put(set_integration, set_integration_doc),
     ]
@@ -71,9 +71,9 @@ fn set_integration_doc() -> OperationDoc {
             "Secrets are never shown; one that is left out stays, while auth_type, the origin and the token endpoint do. \
              Credentials are sent to `origin` alone: the one in the body, else that of the webhook's URL at this moment.",
         )
-        .takes(|reader| integration::read(reader, &policy, &[]), example!("set_integration"))
-        .gives::<ErpSettings>(200, "Integration updated successfully")
-        .fails(&[ErrorCode::TaxpayerNotFound])
+        .with_body(|reader| integration::read(reader, &policy, &[]), example!("set_integration"))
+        .with_response::<ErpSettings>(200, "Integration updated successfully")
+        .with_errors(&[ErrorCode::TaxpayerNotFound])
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;

@@ -4,9 +4,9 @@ use actix_web::web;
 
 use crate::domain::access::caller::OpsViewer;
 use crate::domain::events::endpoint_health::EndpointHealth;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -15,7 +15,7 @@ use crate::http::views::listed_endpoint::ListedEndpoint;
 use crate::http::views::paginator::Paginator;
 use crate::store::webhooks::endpoint_list::{self, EndpointFilter};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/ops/webhooks/endpoints").get(list_endpoints, || {
         doc(
             "list_endpoints",
@@ -29,8 +29,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
         )
         .query("host", "the host of the URL")
         .with_paging("100 at most")
-        .gives_page::<ListedEndpoint<'_>>("Webhook endpoints retrieved successfully")
-        .fails(&[ErrorCode::ValidationFailed])
+        .with_page_response::<ListedEndpoint<'_>>("Webhook endpoints retrieved successfully")
+        .with_errors(&[ErrorCode::ValidationFailed])
     })]
 }
 

@@ -3,9 +3,9 @@
 use actix_web::web;
 
 use crate::domain::access::caller::IntegratorCaller;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -14,7 +14,7 @@ use crate::http::views::paginator::Paginator;
 use crate::store::operations::audit;
 use crate::store::operations::audit::AuditFilter;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/v1/system-integrators/audit").get(list_own_audit, || {
         doc("list_own_audit", "Your security changes and those of your account, newest first")
             .with_note(
@@ -26,7 +26,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "subject",
                 "a taxpayer, a delivery, a replay or your account, by its id; a webhook endpoint by `default` or its id",
             )
-            .gives_page::<IntegratorAuditView<'_>>("Audit retrieved successfully")
+            .with_page_response::<IntegratorAuditView<'_>>("Audit retrieved successfully")
     })]
 }
 

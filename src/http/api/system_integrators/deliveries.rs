@@ -10,11 +10,11 @@ use crate::domain::events::replay::{Replay, ReplayRange};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{OperationDoc, doc};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -26,7 +26,7 @@ use crate::store::events;
 use crate::store::webhooks::delivery_log;
 use crate::store::webhooks::delivery_log::DeliveryFilter;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     let deliveries_path = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries";
     let attempts_path =
         "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/attempts";
@@ -51,16 +51,16 @@ pub(crate) fn endpoints() -> Vec<Path> {
                  cookies stand as `(hidden)`, and of a signature the \
                  first characters.",
             )
-            .gives_list::<FullAttemptView<'_>>("Delivery attempts retrieved successfully")
-            .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
+            .with_list_response::<FullAttemptView<'_>>("Delivery attempts retrieved successfully")
+            .with_errors(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
         }),
         path(replay_path).post(replay_delivery, || {
             doc("replay_delivery", "Deliver one event again")
                 .with_note("Starts a new series of attempts for this delivery.")
-                .gives::<ReplayView>(200, "Webhook delivery queued successfully")
-                .takes_idempotency_key()
-                .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
-                .fails(&[ErrorCode::InvalidTransition, ErrorCode::TaxpayerNotFound])
+                .with_response::<ReplayView>(200, "Webhook delivery queued successfully")
+                .with_idempotency_key()
+                .with_errors(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
+                .with_errors(&[ErrorCode::InvalidTransition, ErrorCode::TaxpayerNotFound])
         }),
     ]
 }
@@ -74,8 +74,8 @@ pub(super) fn describe_delivery_list(doc: OperationDoc) -> OperationDoc {
     .query("event", "the name of an event")
     .query("irn", "the IRN of an invoice")
     .query("since", "a sequence, or a moment as RFC 3339 writes it")
-    .gives_page::<DeliveryView<'_>>("Webhook deliveries retrieved successfully")
-    .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+    .with_page_response::<DeliveryView<'_>>("Webhook deliveries retrieved successfully")
+    .with_errors(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;

@@ -9,13 +9,13 @@ use crate::domain::kernel::audit::Actor;
 use crate::http::delivery_links::{
     NewDeliveryLink, VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make_link,
 };
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{delivery_link, reader};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -24,7 +24,7 @@ use crate::http::views::delivery::DeliveryLinkView;
 
 const CREATED_MESSAGE: &str = "Link to the delivery created successfully";
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     let link_path = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/link";
     vec![path(link_path).post(share_delivery, || {
         doc(
@@ -36,11 +36,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
              `valid_for_s` (7 days by default, 30 at most), and earlier if the endpoint gets a new signing secret or is deleted, \
              or if the integrator is disabled, its keys are revoked or replaced, or its password is changed.",
         )
-        .may_take(read_lifetime_s, example!("share_delivery"))
-        .gives::<DeliveryLinkView>(201, CREATED_MESSAGE)
-        .takes_idempotency_key()
-        .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
-        .fails(&[ErrorCode::EndpointNotFound, ErrorCode::WebhookNotConfigured])
+        .with_optional_body(read_lifetime_s, example!("share_delivery"))
+        .with_response::<DeliveryLinkView>(201, CREATED_MESSAGE)
+        .with_idempotency_key()
+        .with_errors(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
+        .with_errors(&[ErrorCode::EndpointNotFound, ErrorCode::WebhookNotConfigured])
     })]
 }
 

@@ -17,13 +17,13 @@ use crate::http::api::system_integrators::webhook::{
     ENABLE_NOTE, EndpointRequest, SECRET_NOTE, count_test, describe_webhook_test, rotate_secret,
     test_endpoint,
 };
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids::find_endpoint;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, replay, webhook};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -32,7 +32,7 @@ use crate::http::views::replay::ReplayView;
 use crate::http::views::secret::RotatedSecret;
 use crate::http::views::webhook_endpoint::EnabledEndpoint;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     let test_path = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/test";
     let secret_path =
         "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/secret";
@@ -49,7 +49,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "test_webhook_endpoint",
                     "Test an endpoint: data is whatever it answered",
                 );
-                describe_webhook_test(doc).fails(&[ErrorCode::EndpointNotFound])
+                describe_webhook_test(doc).with_errors(&[ErrorCode::EndpointNotFound])
             }),
         path(secret_path).post(rotate_endpoint_secret, || {
             doc(
@@ -57,10 +57,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "A new signing secret, or the public key of a new key pair",
             )
             .with_note(SECRET_NOTE)
-            .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
-            .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
-            .takes_idempotency_key()
-            .fails(&NOT_FOUND_ERROR_CODES)
+            .with_optional_body(webhook::read_secret_type, example!("rotate_webhook_secret"))
+            .with_response::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
+            .with_idempotency_key()
+            .with_errors(&NOT_FOUND_ERROR_CODES)
         }),
         path(enable_path).post(enable_endpoint, || {
             doc(
@@ -68,11 +68,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Put an endpoint back into service",
             )
             .with_note(ENABLE_NOTE)
-            .may_take(replay::read_enable_request, example!("enable_webhook"))
-            .gives::<EnabledEndpoint<'_>>(200, "Webhook enabled successfully")
-            .takes_idempotency_key()
-            .fails(&NOT_FOUND_ERROR_CODES)
-            .fails(&[ErrorCode::InvalidTransition])
+            .with_optional_body(replay::read_enable_request, example!("enable_webhook"))
+            .with_response::<EnabledEndpoint<'_>>(200, "Webhook enabled successfully")
+            .with_idempotency_key()
+            .with_errors(&NOT_FOUND_ERROR_CODES)
+            .with_errors(&[ErrorCode::InvalidTransition])
         }),
         replay_path(),
         path(deliveries_path).get(list_deliveries, || {
@@ -80,7 +80,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "list_webhook_endpoint_deliveries",
                 "The log of its deliveries, newest first",
             );
-            describe_delivery_list(doc).fails(&[ErrorCode::EndpointNotFound])
+            describe_delivery_list(doc).with_errors(&[ErrorCode::EndpointNotFound])
         }),
     ]
 }
@@ -93,11 +93,11 @@ fn replay_path() -> Path {
                 "Deliver again what failed, what is missing, or all",
             )
             .with_note(REPLAY_NOTE)
-            .takes(replay::read, example!("replay_webhooks"))
-            .gives::<ReplayView>(200, "Webhook replay started successfully")
-            .takes_idempotency_key()
-            .fails(&NOT_FOUND_ERROR_CODES)
-            .fails(&[ErrorCode::InvalidTransition])
+            .with_body(replay::read, example!("replay_webhooks"))
+            .with_response::<ReplayView>(200, "Webhook replay started successfully")
+            .with_idempotency_key()
+            .with_errors(&NOT_FOUND_ERROR_CODES)
+            .with_errors(&[ErrorCode::InvalidTransition])
         })
         .get(get_latest_replay, || {
             doc(
@@ -105,8 +105,8 @@ fn replay_path() -> Path {
                 "How far the latest replay is; null before the first",
             )
             .with_note(PROGRESS_NOTE)
-            .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
-            .fails(&NOT_FOUND_ERROR_CODES)
+            .with_nullable_response::<ReplayView>(200, "Webhook replay retrieved successfully")
+            .with_errors(&NOT_FOUND_ERROR_CODES)
         })
 }
 

@@ -10,7 +10,6 @@ use crate::actors::taxpayer::commands::{AddEndpoint, ChangeEndpoint, RemoveEndpo
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::endpoint::{Endpoint, SecretType};
 use crate::domain::kernel::audit::Actor;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids::{find_endpoint, find_taxpayer};
 use crate::http::forms::reader::Reader;
@@ -18,6 +17,7 @@ use crate::http::forms::{reader, webhook_endpoint};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::key_generation;
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -31,7 +31,7 @@ pub(super) type EndpointIds = web::Path<(String, String)>;
 pub(super) const NOT_FOUND_ERROR_CODES: [ErrorCode; 2] =
     [ErrorCode::EndpointNotFound, ErrorCode::TaxpayerNotFound];
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/v1/system-integrators/taxpayers/{id}/webhook/endpoints")
             .get(list_endpoints, || {
@@ -43,8 +43,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "A taxpayer can have up to 10 endpoints beside the \
                      default one.",
                 )
-                .gives_list::<EndpointView<'_>>("Webhook endpoints retrieved successfully")
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_list_response::<EndpointView<'_>>("Webhook endpoints retrieved successfully")
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
             })
             .post(add_endpoint, || {
                 let policy = AddressPolicy::default();
@@ -59,13 +59,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
                      endpoints do. A taxpayer has at most 10 of them. The \
                      signing secret is shown only here.",
                 )
-                .takes(
+                .with_body(
                     |reader| webhook_endpoint::read_new(reader, &policy),
                     example!("add_webhook_endpoint"),
                 )
-                .gives::<AddedEndpoint<'_>>(201, "Webhook endpoint created successfully")
-                .takes_idempotency_key()
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_response::<AddedEndpoint<'_>>(201, "Webhook endpoint created successfully")
+                .with_idempotency_key()
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
             }),
         endpoint_path(),
     ]
@@ -82,8 +82,8 @@ fn endpoint_path() -> Path {
                 "The endpoint with its events, its retry schedule and \
                  its health.",
             )
-            .gives::<EndpointView<'_>>(200, "Webhook endpoint retrieved successfully")
-            .fails(&NOT_FOUND_ERROR_CODES)
+            .with_response::<EndpointView<'_>>(200, "Webhook endpoint retrieved successfully")
+            .with_errors(&NOT_FOUND_ERROR_CODES)
         })
         .patch(change_endpoint, || {
             let policy = AddressPolicy::default();
@@ -95,13 +95,13 @@ fn endpoint_path() -> Path {
                 "A new `url` also enables the endpoint. Null removes \
                  `description` and `retry_schedule_s`.",
             )
-            .takes(
+            .with_body(
                 |reader| webhook_endpoint::read_change(reader, &policy),
                 example!("change_webhook_endpoint"),
             )
-            .gives::<EndpointView<'_>>(200, "Webhook endpoint updated successfully")
-            .takes_idempotency_key()
-            .fails(&NOT_FOUND_ERROR_CODES)
+            .with_response::<EndpointView<'_>>(200, "Webhook endpoint updated successfully")
+            .with_idempotency_key()
+            .with_errors(&NOT_FOUND_ERROR_CODES)
         })
         .on_methods([Method::DELETE], remove_endpoint, || {
             doc("remove_webhook_endpoint", "Delete an endpoint")
@@ -111,10 +111,10 @@ fn endpoint_path() -> Path {
                      `default` stays (409): set its `enabled_events` to `[]` \
                      instead.",
                 )
-                .gives::<DeletedEndpoint>(200, DELETED_MESSAGE)
-                .takes_idempotency_key()
-                .fails(&NOT_FOUND_ERROR_CODES)
-                .fails(&[ErrorCode::InvalidTransition])
+                .with_response::<DeletedEndpoint>(200, DELETED_MESSAGE)
+                .with_idempotency_key()
+                .with_errors(&NOT_FOUND_ERROR_CODES)
+                .with_errors(&[ErrorCode::InvalidTransition])
         })
 }
 

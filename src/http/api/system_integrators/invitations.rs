@@ -5,18 +5,18 @@ use actix_web::{HttpRequest, web};
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::Actor;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::invitations::{self, InvitationRequest};
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::invitation::InvitationView;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/v1/system-integrators/taxpayers/{id}/contacts/{contact_id}/invitation").post(
             invite_contact,
@@ -30,9 +30,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
                      is valid for 72 hours and once, and ends an earlier one. \
                      The present password stays until the link is used.",
                 )
-                .gives::<InvitationView<'_>>(200, "Invitation created successfully")
-                .takes_idempotency_key()
-                .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
+                .with_response::<InvitationView<'_>>(200, "Invitation created successfully")
+                .with_idempotency_key()
+                .with_errors(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
             },
         ),
     ]

@@ -3,10 +3,10 @@
 use actix_web::{HttpRequest, web};
 
 use crate::domain::access::caller::IntegratorCaller;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::invoice_files::{self, InvoiceFile};
 use crate::http::openapi::invoice_file;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
@@ -14,7 +14,7 @@ use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 use crate::store::invoices;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/v1/system-integrators/taxpayers/{id}/invoices/{invoice_id}/pdf").get(
             get_file,
@@ -24,7 +24,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                     "A taxpayer's invoice on paper",
                     "application/pdf",
                 )
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
             },
         ),
         path("/v1/system-integrators/taxpayers/{id}/invoices/{invoice_id}/ubl.xml").get(
@@ -35,7 +35,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                     "A taxpayer's invoice as UBL 2.1",
                     "application/xml",
                 )
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
             },
         ),
         path("/v1/system-integrators/taxpayers/{id}/invoices/{invoice_id}/json").get(
@@ -46,7 +46,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                     "A taxpayer's document as canonical JSON",
                     "application/json",
                 )
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
             },
         ),
         path("/v1/system-integrators/taxpayers/{id}/invoices/{invoice_id}/qr.svg").get(
@@ -57,7 +57,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                     "A taxpayer's QR code as SVG",
                     "image/svg+xml",
                 )
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
             },
         ),
         path("/v1/system-integrators/taxpayers/{id}/invoices/{invoice_id}/qr.png").get(
@@ -68,7 +68,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                     "A taxpayer's QR code as PNG",
                     "image/png",
                 )
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
             },
         ),
     ]

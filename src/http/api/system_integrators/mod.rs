@@ -28,24 +28,24 @@ mod selected_deliveries;
 mod taxpayers;
 mod webhook;
 
-use crate::http::endpoint::Path;
+use crate::http::paths::Path;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     let webhooks = [
-        webhook::endpoints(),
-        replays::endpoints(),
-        selected_deliveries::endpoints(),
-        deliveries::endpoints(),
-        delivery_links::endpoints(),
-        endpoints::endpoints(),
-        endpoint_actions::endpoints(),
+        webhook::paths(),
+        replays::paths(),
+        selected_deliveries::paths(),
+        deliveries::paths(),
+        delivery_links::paths(),
+        endpoints::paths(),
+        endpoint_actions::paths(),
     ];
     let all = [
-        taxpayers::endpoints(),
-        invitations::endpoints(),
-        audit::endpoints(),
-        requests::endpoints(),
-        invoice_files::endpoints(),
+        taxpayers::paths(),
+        invitations::paths(),
+        audit::paths(),
+        requests::paths(),
+        invoice_files::paths(),
     ]
     .into_iter()
     .chain(webhooks);

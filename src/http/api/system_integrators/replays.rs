@@ -7,13 +7,13 @@ use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope, ReplayState};
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, replay};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -27,7 +27,7 @@ use crate::store::{events, webhooks};
 pub(super) const REPLAY_NOTE: &str = "A replay delivers past events again.";
 pub(super) const PROGRESS_NOTE: &str = "Progress is counted in events of the log of the taxpayer.";
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     let list_path = "/v1/system-integrators/taxpayers/{id}/webhook/replays";
     let replay_path = "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}";
     let cancel_path = "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel";
@@ -39,14 +39,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "Deliver again what failed, what is missing, or all",
                 )
                 .with_note(REPLAY_NOTE)
-                .takes(replay::read, example!("replay_webhooks"))
-                .gives::<ReplayView>(200, "Webhook replay started successfully")
-                .takes_idempotency_key()
-                .fails(&[
+                .with_body(replay::read, example!("replay_webhooks"))
+                .with_response::<ReplayView>(200, "Webhook replay started successfully")
+                .with_idempotency_key()
+                .with_errors(&[
                     ErrorCode::WebhookNotConfigured,
                     ErrorCode::InvalidTransition,
                 ])
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
             })
             .get(get_replay, || {
                 doc(
@@ -54,8 +54,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "How far the latest replay is; null before the first",
                 )
                 .with_note(PROGRESS_NOTE)
-                .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
-                .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
+                .with_nullable_response::<ReplayView>(200, "Webhook replay retrieved successfully")
+                .with_errors(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
             }),
         path(list_path).get(list_replays, || {
             doc(
@@ -67,14 +67,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
                  the list until its endpoint is deleted.",
             )
             .with_paging("15 by default, 100 at most")
-            .gives_page::<ReplayView>("Webhook replays retrieved successfully")
-            .fails(&[ErrorCode::TaxpayerNotFound])
+            .with_page_response::<ReplayView>("Webhook replays retrieved successfully")
+            .with_errors(&[ErrorCode::TaxpayerNotFound])
         }),
         path(replay_path).get(get_replay_by_id, || {
             doc("find_replay", "How far a replay is")
                 .with_note(PROGRESS_NOTE)
-                .gives::<ReplayView>(200, "Webhook replay retrieved successfully")
-                .fails(&[ErrorCode::ReplayNotFound, ErrorCode::TaxpayerNotFound])
+                .with_response::<ReplayView>(200, "Webhook replay retrieved successfully")
+                .with_errors(&[ErrorCode::ReplayNotFound, ErrorCode::TaxpayerNotFound])
         }),
         path(cancel_path).post(cancel_replay, || {
             doc(
@@ -82,10 +82,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "End a replay: what it has queued is delivered, nothing more is",
             )
             .with_note("A replay that has come to its end cannot be cancelled.")
-            .gives::<ReplayView>(200, "Webhook replay cancelled successfully")
-            .takes_idempotency_key()
-            .fails(&[ErrorCode::ReplayNotFound, ErrorCode::InvalidTransition])
-            .fails(&[ErrorCode::TaxpayerNotFound])
+            .with_response::<ReplayView>(200, "Webhook replay cancelled successfully")
+            .with_idempotency_key()
+            .with_errors(&[ErrorCode::ReplayNotFound, ErrorCode::InvalidTransition])
+            .with_errors(&[ErrorCode::TaxpayerNotFound])
         }),
     ]
 }

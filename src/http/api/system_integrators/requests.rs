@@ -3,10 +3,10 @@
 use actix_web::web;
 
 use crate::domain::access::caller::IntegratorCaller;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::request_log::read_filter;
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -15,7 +15,7 @@ use crate::http::views::paginator::Paginator;
 use crate::http::views::request_log::RequestView;
 use crate::store::operations::request_log::{self, ReadingAccount, RequestFilter};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/v1/system-integrators/requests").get(list_all_requests, || {
             doc(
@@ -37,8 +37,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .query("error_code", "such as VALIDATION_FAILED")
             .query("request_id", "the `x-request-id` of the answer")
             .query("since", "an RFC 3339 time; without an offset it is UTC")
-            .gives_page::<RequestView<'_>>("Requests retrieved successfully")
-            .fails(&[ErrorCode::ValidationFailed])
+            .with_page_response::<RequestView<'_>>("Requests retrieved successfully")
+            .with_errors(&[ErrorCode::ValidationFailed])
         }),
     ]
 }

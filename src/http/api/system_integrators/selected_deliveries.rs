@@ -10,13 +10,13 @@ use crate::domain::events::replay::Replay;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::api::system_integrators::replays::ReplayTarget;
 use crate::http::delivery_selection::selected_range;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids::{find_endpoint, find_taxpayer};
 use crate::http::forms::query::Query;
 use crate::http::forms::{delivery_selection, reader};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -27,7 +27,7 @@ use crate::store::webhooks::delivery_selection::count_by_state;
 const PREVIEWED_MESSAGE: &str = "Selected deliveries counted; nothing was sent";
 const STARTED_MESSAGE: &str = "Webhook replay started successfully";
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     let default_endpoint_path = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/replay";
     let endpoint_path =
         "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/deliveries/replay";
@@ -37,14 +37,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "replay_selected_deliveries",
                 "Send chosen deliveries again, or all that match",
             ))
-            .fails(&[ErrorCode::WebhookNotConfigured])
+            .with_errors(&[ErrorCode::WebhookNotConfigured])
         }),
         path(endpoint_path).post(replay_selected_for_endpoint, || {
             describe_selected_replay(doc(
                 "replay_selected_endpoint_deliveries",
                 "Send chosen deliveries to an endpoint again, or all that match",
             ))
-            .fails(&[ErrorCode::EndpointNotFound])
+            .with_errors(&[ErrorCode::EndpointNotFound])
         }),
     ]
 }
@@ -58,11 +58,11 @@ fn describe_selected_replay(doc: OperationDoc) -> OperationDoc {
         "preview",
         "true to change nothing and see how many deliveries would be sent again",
     )
-    .takes(delivery_selection::read, example!("replay_selected_deliveries"))
-    .gives::<SelectionPreview>(200, PREVIEWED_MESSAGE)
-    .gives::<ReplayView>(202, STARTED_MESSAGE)
-    .takes_idempotency_key()
-    .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::InvalidTransition])
+    .with_body(delivery_selection::read, example!("replay_selected_deliveries"))
+    .with_response::<SelectionPreview>(200, PREVIEWED_MESSAGE)
+    .with_response::<ReplayView>(202, STARTED_MESSAGE)
+    .with_idempotency_key()
+    .with_errors(&[ErrorCode::TaxpayerNotFound, ErrorCode::InvalidTransition])
 }
 
 /// POST …/webhook/deliveries/replay: sends deliveries to the default endpoint again.

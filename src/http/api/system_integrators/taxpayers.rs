@@ -14,7 +14,6 @@ use crate::domain::access::caller::{IntegratorCaller, KeyKind};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::{Contact, Taxpayer};
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::extract::role::NeedsRole;
@@ -26,6 +25,7 @@ use crate::http::key_generation;
 use crate::http::limits::{self, SensitiveOperation};
 use crate::http::onboarding;
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -36,7 +36,7 @@ use crate::http::views::taxpayer::{CreatedTaxpayer, ProfileView, TaxpayerView};
 use crate::store::accounts::taxpayers;
 use crate::store::ids::IdKind;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/v1/system-integrators/taxpayers")
             .get(list_taxpayers, || {
@@ -44,7 +44,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .with_note("The taxpayers of the integrator, newest first.")
                     .query("search", "part of a name, TIN or email")
                     .with_paging("15 by default, 100 at most")
-                    .gives_page::<TaxpayerView<'_>>("Taxpayers retrieved successfully")
+                    .with_page_response::<TaxpayerView<'_>>("Taxpayers retrieved successfully")
             })
             .post(create_taxpayer, || {
                 doc("create_taxpayer", "Create Taxpayer")
@@ -52,16 +52,16 @@ pub(crate) fn endpoints() -> Vec<Path> {
                         "Creates the account of a taxpayer with its first \
                          owner. Its key comes from Rotate API Key.",
                     )
-                    .takes(taxpayer::read, example!("create_taxpayer"))
-                    .gives::<CreatedTaxpayer<'_>>(201, "Taxpayer created successfully")
-                    .fails(&[ErrorCode::TaxpayerLimitReached])
-                    .takes_idempotency_key()
+                    .with_body(taxpayer::read, example!("create_taxpayer"))
+                    .with_response::<CreatedTaxpayer<'_>>(201, "Taxpayer created successfully")
+                    .with_errors(&[ErrorCode::TaxpayerLimitReached])
+                    .with_idempotency_key()
             }),
         path("/v1/system-integrators/taxpayers/{id}").get(get_taxpayer, || {
             doc("get_taxpayer", "Get Taxpayer")
                 .with_note("The taxpayer with the people who may sign in for it.")
-                .gives::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully")
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_response::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully")
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
         }),
         path("/v1/system-integrators/taxpayers/{id}/integration/setup").get(
             get_integration_setup,
@@ -74,8 +74,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "The taxpayer as in Get Taxpayer, under the path that \
                      set-up assistants call.",
                 )
-                .gives::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully")
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_response::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully")
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
             },
         ),
         profile_path(),
@@ -91,8 +91,8 @@ fn profile_path() -> Path {
                     "The business profile, and the settings that decide how \
                      documents are handled and look.",
                 )
-                .gives::<ProfileView<'_>>(200, "Taxpayer profile retrieved successfully")
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_response::<ProfileView<'_>>(200, "Taxpayer profile retrieved successfully")
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
         })
         .patch(update_profile, || {
             doc(
@@ -103,10 +103,10 @@ fn profile_path() -> Path {
                 "What is left out stays. `null` unsets \
                  registration_number, template, colours and logo.",
             )
-            .takes(profile::read, example!("update_profile"))
-            .gives::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
-            .takes_idempotency_key()
-            .fails(&[ErrorCode::TaxpayerNotFound])
+            .with_body(profile::read, example!("update_profile"))
+            .with_response::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
+            .with_idempotency_key()
+            .with_errors(&[ErrorCode::TaxpayerNotFound])
         })
 }
 
@@ -137,11 +137,11 @@ fn key_rotation_path() -> Path {
                     "when the new key ends, as RFC 3339 writes it; never by \
                      default",
                 )
-                .gives::<RotatedKey<'_>>(200, "API key rotated successfully")
-                .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
-                .fails(&[ErrorCode::MalformedJson, ErrorCode::UnsupportedMediaType])
-                .fails(&[ErrorCode::PayloadTooLarge, ErrorCode::RequestTimeout])
-                .takes_idempotency_key()
+                .with_response::<RotatedKey<'_>>(200, "API key rotated successfully")
+                .with_errors(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+                .with_errors(&[ErrorCode::MalformedJson, ErrorCode::UnsupportedMediaType])
+                .with_errors(&[ErrorCode::PayloadTooLarge, ErrorCode::RequestTimeout])
+                .with_idempotency_key()
         },
     )
 }

@@ -11,7 +11,6 @@ use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
@@ -21,6 +20,7 @@ use crate::http::idempotency::IdempotentRequest;
 use crate::http::key_generation;
 use crate::http::limits::{self, SensitiveOperation};
 use crate::http::openapi::{OperationDoc, doc, example, schema};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -39,7 +39,7 @@ pub(super) const SECRET_NOTE: &str = "For a day, messages are also signed with t
 pub(super) const ENABLE_NOTE: &str =
     "Deliveries begin again; on demand also those of what was missed meanwhile.";
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     let test_path = "/v1/system-integrators/taxpayers/{id}/webhook/test";
     let update_methods = [Method::PUT, Method::PATCH, Method::POST];
     vec![
@@ -50,8 +50,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                         "Where the notifications of the taxpayer go, and \
                          whether they arrive.",
                     )
-                    .gives::<Integration<'_>>(200, "Webhook retrieved successfully")
-                    .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
+                    .with_response::<Integration<'_>>(200, "Webhook retrieved successfully")
+                    .with_errors(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
             })
             .on_methods(update_methods, update_webhook, || {
                 let policy = AddressPolicy::default();
@@ -60,13 +60,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
                         "Sets the address and the events of the webhook. A \
                          signing secret comes from `webhook/secret`.",
                     )
-                    .takes(
+                    .with_body(
                         |reader| webhook::read(reader, &policy),
                         example!("update_webhook"),
                     )
-                    .gives::<Integration<'_>>(200, "Webhook updated successfully")
-                    .takes_idempotency_key()
-                    .fails(&[ErrorCode::TaxpayerNotFound])
+                    .with_response::<Integration<'_>>(200, "Webhook updated successfully")
+                    .with_idempotency_key()
+                    .with_errors(&[ErrorCode::TaxpayerNotFound])
             }),
         path(test_path)
             .always_writes()
@@ -80,30 +80,32 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "A new signing secret, or the public key of a new key pair",
                 )
                 .with_note(SECRET_NOTE)
-                .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
-                .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
-                .takes_idempotency_key()
-                .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
+                .with_optional_body(webhook::read_secret_type, example!("rotate_webhook_secret"))
+                .with_response::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
+                .with_idempotency_key()
+                .with_errors(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
             },
         ),
         path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(enable_webhook, || {
             doc("enable_webhook", "Put the webhook back into service")
                 .with_note(ENABLE_NOTE)
-                .may_take(replay::read_enable_request, example!("enable_webhook"))
-                .gives::<EnabledWebhook<'_>>(200, "Webhook enabled successfully")
-                .takes_idempotency_key()
-                .fails(&[
+                .with_optional_body(replay::read_enable_request, example!("enable_webhook"))
+                .with_response::<EnabledWebhook<'_>>(200, "Webhook enabled successfully")
+                .with_idempotency_key()
+                .with_errors(&[
                     ErrorCode::WebhookNotConfigured,
                     ErrorCode::InvalidTransition,
                 ])
-                .fails(&[ErrorCode::TaxpayerNotFound])
+                .with_errors(&[ErrorCode::TaxpayerNotFound])
         }),
     ]
 }
 
 fn webhook_test_doc() -> OperationDoc {
     let summary = "Test Webhook: data is whatever the endpoint answered";
-    describe_webhook_test(doc("test_webhook", summary).fails(&[ErrorCode::WebhookNotConfigured]))
+    describe_webhook_test(
+        doc("test_webhook", summary).with_errors(&[ErrorCode::WebhookNotConfigured]),
+    )
 }
 
 pub(super) fn describe_webhook_test(doc: OperationDoc) -> OperationDoc {
@@ -116,18 +118,18 @@ pub(super) fn describe_webhook_test(doc: OperationDoc) -> OperationDoc {
          explanation.",
     )
     .query("grade", "true for a grade of the endpoint")
-    .gives_schema(
+    .with_schema_response(
         200,
         "Connection test successful! Response code: <status>",
         schema::envelope(schema::any()),
     )
-    .gives_schema(
+    .with_schema_response(
         200,
         "Webhook graded <grade>: <score> of 100 points",
         schema::envelope(schema::any()),
     )
-    .fails(&[ErrorCode::WebhookUnreachable])
-    .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+    .with_errors(&[ErrorCode::WebhookUnreachable])
+    .with_errors(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
 }
 
 /// GET /v1/system-integrators/taxpayers/{id}/webhook: returns the integration record of the taxpayer.

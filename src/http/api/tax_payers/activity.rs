@@ -3,10 +3,10 @@
 use actix_web::web;
 
 use crate::domain::access::caller::TaxpayerCaller;
-use crate::http::endpoint::{Path, path};
 use crate::http::forms::activity::read_query;
 use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -14,7 +14,7 @@ use crate::http::state::ApiState;
 use crate::http::views::activity::ActivityView;
 use crate::store::operations::activity;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![path("/v1/tax-payers/activity").get(list_activity, || {
         doc(
             "list_activity",
@@ -27,8 +27,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
         )
         .query("cursor", "the `next_cursor` of the page before")
         .query_number("limit", 1, "50 by default, 100 at most")
-        .gives::<ActivityView>(200, "Activity retrieved successfully")
-        .fails(&[ErrorCode::ValidationFailed])
+        .with_response::<ActivityView>(200, "Activity retrieved successfully")
+        .with_errors(&[ErrorCode::ValidationFailed])
     })]
 }
 

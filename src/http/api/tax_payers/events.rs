@@ -7,12 +7,12 @@ use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::events::replay::{Replay, ReplayRange};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::refusal::Refusal;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::doc;
 use crate::http::openapi::event_schemas::event_schemas;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -25,7 +25,7 @@ use crate::http::views::webhook_event::{WebhookEventView, catalogue};
 use crate::store::events;
 use crate::store::webhooks::delivery_log;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/webhook/dead-letters").get(list_own_dead_letters, || {
             doc(
@@ -37,7 +37,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                  given up and stands here until it is replayed.",
             )
             .with_paging("10 by default, 100 at most")
-            .gives_page::<DeadLetter<'_>>("Dead letters retrieved successfully")
+            .with_page_response::<DeadLetter<'_>>("Dead letters retrieved successfully")
         }),
         path("/v1/tax-payers/webhook/dead-letters/{delivery_id}/replay").post(
             replay_own_dead_letter,
@@ -47,10 +47,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                         "Starts a new series of attempts for a delivery that \
                          was given up.",
                     )
-                    .gives::<ReplayView>(200, "Webhook delivery queued successfully")
-                    .takes_idempotency_key()
-                    .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
-                    .fails(&[ErrorCode::InvalidTransition])
+                    .with_response::<ReplayView>(200, "Webhook delivery queued successfully")
+                    .with_idempotency_key()
+                    .with_errors(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
+                    .with_errors(&[ErrorCode::InvalidTransition])
             },
         ),
         path("/v1/tax-payers/webhook-events").get(list_webhook_events, || {
@@ -62,7 +62,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "The catalogue of events. An endpoint gets those that \
                  it has enabled.",
             )
-            .gives_list::<WebhookEventView>("Webhook events retrieved successfully")
+            .with_list_response::<WebhookEventView>("Webhook events retrieved successfully")
             .with_components(event_schemas())
         }),
         path("/v1/tax-payers/events").get(list_events, || {
@@ -80,8 +80,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "the sequence after which to go on; 0 by default",
             )
             .query_number("limit", 1, "100 by default, 1,000 at most")
-            .gives::<Feed>(200, "Events retrieved successfully")
-            .fails(&[ErrorCode::ValidationFailed])
+            .with_response::<Feed>(200, "Events retrieved successfully")
+            .with_errors(&[ErrorCode::ValidationFailed])
         }),
     ]
 }

@@ -5,18 +5,18 @@ use actix_web::web;
 
 use crate::actors::taxpayer::commands::SetImportProfile;
 use crate::domain::access::caller::TaxpayerCaller;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::{import_profile, reader};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::import::ImportProfileView;
 use crate::store::invoices::import_profiles;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/import-profile")
             .get(get_import_profile, || {
@@ -25,7 +25,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                         "The answers that files lack: units, columns, defaults \
                          and the data of customers.",
                     )
-                    .gives::<ImportProfileView<'_>>(200, "Import profile retrieved successfully")
+                    .with_response::<ImportProfileView<'_>>(
+                        200,
+                        "Import profile retrieved successfully",
+                    )
             })
             .put(set_import_profile, || {
                 doc(
@@ -38,9 +41,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
                      that an invoice takes from the profile is named in its \
                      warnings.",
                 )
-                .takes(import_profile::read, example!("set_import_profile"))
-                .gives::<ImportProfileView<'_>>(200, "Import profile updated successfully")
-                .takes_idempotency_key()
+                .with_body(import_profile::read, example!("set_import_profile"))
+                .with_response::<ImportProfileView<'_>>(200, "Import profile updated successfully")
+                .with_idempotency_key()
             }),
     ]
 }

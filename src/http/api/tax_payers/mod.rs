@@ -16,16 +16,16 @@ mod invoices;
 mod requests;
 mod supplier_invoices;
 
-use crate::http::endpoint::Path;
+use crate::http::paths::Path;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     [
-        invoices::endpoints(),
-        import_profile::endpoints(),
-        supplier_invoices::endpoints(),
-        events::endpoints(),
-        activity::endpoints(),
-        requests::endpoints(),
+        invoices::paths(),
+        import_profile::paths(),
+        supplier_invoices::paths(),
+        events::paths(),
+        activity::paths(),
+        requests::paths(),
     ]
     .into_iter()
     .flatten()

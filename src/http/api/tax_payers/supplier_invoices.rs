@@ -5,7 +5,6 @@ use actix_web::{HttpRequest, web};
 
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::supplier_invoice::SupplierInvoice;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
@@ -13,6 +12,7 @@ use crate::http::forms::{reader, supplier_irn};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::invoice_files::{self, InvoiceFile};
 use crate::http::openapi::{doc, example, invoice_file, schema};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -22,7 +22,7 @@ use crate::http::views::inbox::{Acknowledgement, InboxLine};
 use crate::http::views::paginator::Paginator;
 use crate::store::operations::supplier_invoices::{self, InboxFilter};
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/supplier-invoices").get(list_supplier_invoices, || {
             doc(
@@ -34,7 +34,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                  newest first.",
             )
             .with_paging("10 by default, 100 at most")
-            .gives_page::<InboxLine>("Supplier invoices retrieved successfully")
+            .with_page_response::<InboxLine>("Supplier invoices retrieved successfully")
         }),
         path("/v1/tax-payers/supplier-invoices/{supplier_irn}/pdf")
             .waits_for_other_systems()
@@ -44,7 +44,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "A supplier's invoice on paper",
                     "application/pdf",
                 )
-                .fails(&[ErrorCode::NotAddressedToCaller])
+                .with_errors(&[ErrorCode::NotAddressedToCaller])
             }),
         path("/v1/tax-payers/supplier-invoices/{supplier_irn}/json")
             .waits_for_other_systems()
@@ -54,7 +54,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "A supplier's document as canonical JSON",
                     "application/json",
                 )
-                .fails(&[ErrorCode::NotAddressedToCaller])
+                .with_errors(&[ErrorCode::NotAddressedToCaller])
             }),
         path("/v1/tax-payers/invoices/get-supplier-invoice")
             .never_writes()
@@ -65,13 +65,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
                         "The supplier's document as the authority has it; as it was \
                          at receipt, if the authority does not answer.",
                     )
-                    .takes(supplier_irn::read, example!("supplier_irn"))
-                    .gives_schema(
+                    .with_body(supplier_irn::read, example!("supplier_irn"))
+                    .with_schema_response(
                         200,
                         "Supplier invoice retrieved successfully",
                         schema::envelope(schema::object()),
                     )
-                    .fails(&[ErrorCode::NotAddressedToCaller])
+                    .with_errors(&[ErrorCode::NotAddressedToCaller])
             }),
         acknowledgement_path(),
     ]
@@ -89,15 +89,15 @@ fn acknowledgement_path() -> Path {
                 "Tells the authority that the taxpayer has received the \
                  document. A second time is refused.",
             )
-            .takes(supplier_irn::read, example!("supplier_irn"))
-            .gives::<Acknowledgement>(200, "Supplier invoice acknowledged successfully")
-            .takes_idempotency_key()
-            .fails(&[
+            .with_body(supplier_irn::read, example!("supplier_irn"))
+            .with_response::<Acknowledgement>(200, "Supplier invoice acknowledged successfully")
+            .with_idempotency_key()
+            .with_errors(&[
                 ErrorCode::NotAddressedToCaller,
                 ErrorCode::AlreadyAcknowledged,
             ])
-            .fails(&[ErrorCode::AuthorityRejected, ErrorCode::InvoiceNotFound])
-            .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
+            .with_errors(&[ErrorCode::AuthorityRejected, ErrorCode::InvoiceNotFound])
+            .with_errors(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
         })
 }
 

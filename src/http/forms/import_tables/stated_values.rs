@@ -136,7 +136,7 @@ fn a_filled_cell_without_a_column_is_a_fault_of_its_invoice() {
 }
 
 #[test]
-fn the_amount_of_a_refused_invoice_has_the_digits_of_its_currency() {
+fn the_amount_of_a_refused_invoice_has_the_decimals_of_its_currency() {
     for (currency, price, amount) in [
         ("NGN", "2678.468021", "8035.40"),
         ("NGN", "0.335", "1.01"),

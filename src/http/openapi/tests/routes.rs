@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{operations, parse_document};
 use crate::domain::events::event::EventKind;
-use crate::http::endpoint_table;
+use crate::http::path_table;
 
 /// The path of a redirect, which the document does not describe.
 const REDIRECT: &str = "/";
@@ -18,7 +18,7 @@ fn the_document_has_every_route_and_nothing_else() {
         .into_iter()
         .map(|(path, method, _)| format!("{method} {path}"))
         .collect();
-    let paths = endpoint_table();
+    let paths = path_table();
     let routed: BTreeSet<_> = paths
         .iter()
         .filter(|path| path.pattern != REDIRECT)

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::{operations, parse_document};
-use crate::http::endpoint::ApiPart;
 use crate::http::openapi::conditions::CONDITIONAL_EXTENSION;
 use crate::http::openapi::glossary::SENTENCES;
-use crate::http::openapi::schema::{FAILURE_SCHEMA, PROBLEM_SCHEMA};
+use crate::http::openapi::schema::{FAILURE_SCHEMA_NAME, PROBLEM_SCHEMA_NAME};
 use crate::http::parts;
+use crate::http::paths::ApiPart;
 
 /// If two types have the same schema name, the document keeps the schema of only one of them. A response with the other
 /// type then breaks generated clients.
@@ -33,7 +33,7 @@ fn answer_schemas(document: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let schemas = document["components"]["schemas"].as_object().unwrap();
     schemas.iter().filter(|(name, _)| {
         let is_message = name.starts_with("Event") && *name != "Event";
-        let is_failure = [FAILURE_SCHEMA, PROBLEM_SCHEMA].contains(&name.as_str());
+        let is_failure = [FAILURE_SCHEMA_NAME, PROBLEM_SCHEMA_NAME].contains(&name.as_str());
         !name.ends_with("Request") && !is_message && !is_failure
     })
 }

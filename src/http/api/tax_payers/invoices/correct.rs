@@ -20,7 +20,6 @@ use crate::http::corrections::{
     ComparedOriginal, Undo, UndoAct, make_correction_command, read_body, read_standard_wish,
     undo_batch_invoices, with_received_amount,
 };
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::auth;
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
@@ -28,6 +27,7 @@ use crate::http::extract::role::NeedsRole;
 use crate::http::forms::query::Query;
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -41,7 +41,7 @@ const BODY_NOTE: &str = "`cancel: true` alone, or the invoice as it should have 
     create request: those of Standard, which are listed here, or those of Full";
 const PREVIEW_NOTE: &str = "true to change nothing and see what would happen";
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices/{id}/correct").post(correct_invoice, || {
             doc("correct_invoice", "Correct a signed invoice")
@@ -55,16 +55,16 @@ pub(super) fn endpoints() -> Vec<Path> {
                      background; the Location of the 202 tells the progress.",
                 )
                 .query("preview", PREVIEW_NOTE)
-                .takes(read_standard_wish, example!("create_invoice"))
+                .with_body(read_standard_wish, example!("create_invoice"))
                 .may_omit_all_but("cancel", BODY_NOTE)
-                .gives::<CorrectionView<'_>>(202, "Correction started")
-                .gives::<CorrectionView<'_>>(200, "Correction previewed successfully")
-                .gives::<CorrectionView<'_>>(200, "Nothing has to be corrected")
-                .takes_idempotency_key()
-                .takes_if_match()
-                .fails(&PRECONDITION_ERROR_CODES)
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvalidTransition])
-                .fails(&[ErrorCode::IrnMalformed])
+                .with_response::<CorrectionView<'_>>(202, "Correction started")
+                .with_response::<CorrectionView<'_>>(200, "Correction previewed successfully")
+                .with_response::<CorrectionView<'_>>(200, "Nothing has to be corrected")
+                .with_idempotency_key()
+                .with_if_match()
+                .with_errors(&PRECONDITION_ERROR_CODES)
+                .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::InvalidTransition])
+                .with_errors(&[ErrorCode::IrnMalformed])
         }),
         path("/v1/tax-payers/invoices/corrections/{correction_no}").get(get_correction, || {
             doc("get_correction", "How far a correction has come")
@@ -72,8 +72,8 @@ pub(super) fn endpoints() -> Vec<Path> {
                     "A correction goes on by itself; this tells which of \
                      its documents are signed, or why it stopped.",
                 )
-                .gives::<CorrectionView<'_>>(200, "Correction retrieved successfully")
-                .fails(&[ErrorCode::CorrectionNotFound])
+                .with_response::<CorrectionView<'_>>(200, "Correction retrieved successfully")
+                .with_errors(&[ErrorCode::CorrectionNotFound])
         }),
         path("/v1/tax-payers/invoices/batches/{batch_no}/undo").post(undo_batch, || {
             doc("undo_batch", "Undo a batch")
@@ -86,12 +86,12 @@ pub(super) fn endpoints() -> Vec<Path> {
                      invoices to the batch, the answer is 409.",
                 )
                 .query("preview", PREVIEW_NOTE)
-                .gives::<UndoView<'_>>(202, "The batch is being undone")
-                .gives::<UndoView<'_>>(200, "Undo previewed successfully")
-                .takes_idempotency_key()
-                .fails(&PRECONDITION_ERROR_CODES)
-                .fails(&[ErrorCode::BatchNotFound, ErrorCode::ValidationFailed])
-                .fails(&[ErrorCode::InvalidTransition])
+                .with_response::<UndoView<'_>>(202, "The batch is being undone")
+                .with_response::<UndoView<'_>>(200, "Undo previewed successfully")
+                .with_idempotency_key()
+                .with_errors(&PRECONDITION_ERROR_CODES)
+                .with_errors(&[ErrorCode::BatchNotFound, ErrorCode::ValidationFailed])
+                .with_errors(&[ErrorCode::InvalidTransition])
         }),
     ]
 }

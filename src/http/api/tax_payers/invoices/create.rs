@@ -18,7 +18,6 @@ use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::api::tax_payers::invoices::list::{list_doc, list_invoices};
 use crate::http::draft_warnings::find_draft_warnings;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::json;
 use crate::http::forms::full_invoice::{self, InvoiceContext};
@@ -28,6 +27,7 @@ use crate::http::forms::{batch, calculated, reader, standard_invoice};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
 use crate::http::paper_texts;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -42,7 +42,7 @@ pub(super) const PRECONDITION_ERROR_CODES: [ErrorCode; 3] = [
     ErrorCode::TaxpayerUnverified,
 ];
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices")
             .post(create_invoice, || {
@@ -52,13 +52,13 @@ pub(super) fn endpoints() -> Vec<Path> {
                          with this number, that one is the answer, with 200, and \
                          nothing is stored.",
                     )
-                    .takes(standard_invoice::read, example!("create_invoice"))
-                    .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
-                    .gives::<InvoiceObject<'_>>(200, "Invoice already exist")
-                    .may_return_duplicate()
-                    .takes_idempotency_key()
-                    .fails(&PRECONDITION_ERROR_CODES)
-                    .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnTaken])
+                    .with_body(standard_invoice::read, example!("create_invoice"))
+                    .with_response::<InvoiceObject<'_>>(201, "Invoice created successfully")
+                    .with_response::<InvoiceObject<'_>>(200, "Invoice already exist")
+                    .with_duplicate_response()
+                    .with_idempotency_key()
+                    .with_errors(&PRECONDITION_ERROR_CODES)
+                    .with_errors(&[ErrorCode::IrnMalformed, ErrorCode::IrnTaken])
             })
             .get(list_invoices, list_doc),
         path("/v1/tax-payers/invoices/full").post(create_full_invoice, || {
@@ -73,17 +73,17 @@ pub(super) fn endpoints() -> Vec<Path> {
                      this IRN or number, that one is the answer, with 200, and \
                      nothing is stored.",
                 )
-                .takes(
+                .with_body(
                     |reader| full_invoice::read_with_context(reader, context),
                     example!("create_full_invoice"),
                 )
-                .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
-                .gives::<InvoiceObject<'_>>(200, "Invoice with this IRN already exists")
-                .may_return_duplicate()
+                .with_response::<InvoiceObject<'_>>(201, "Invoice created successfully")
+                .with_response::<InvoiceObject<'_>>(200, "Invoice with this IRN already exists")
+                .with_duplicate_response()
                 .takes_calculate()
-                .takes_idempotency_key()
-                .fails(&PRECONDITION_ERROR_CODES)
-                .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+                .with_idempotency_key()
+                .with_errors(&PRECONDITION_ERROR_CODES)
+                .with_errors(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
         }),
         path("/v1/tax-payers/invoices/bulk")
             .takes_many_invoices()
@@ -94,11 +94,11 @@ pub(super) fn endpoints() -> Vec<Path> {
                          not keep the others out: Get Batch tells the outcome \
                          of each.",
                     )
-                    .takes(batch::read, example!("create_bulk"))
-                    .gives::<BatchCreated<'_>>(201, "Invoices created successfully")
-                    .takes_idempotency_key()
-                    .fails(&PRECONDITION_ERROR_CODES)
-                    .fails(&[ErrorCode::BatchTooLarge])
+                    .with_body(batch::read, example!("create_bulk"))
+                    .with_response::<BatchCreated<'_>>(201, "Invoices created successfully")
+                    .with_idempotency_key()
+                    .with_errors(&PRECONDITION_ERROR_CODES)
+                    .with_errors(&[ErrorCode::BatchTooLarge])
             }),
     ]
 }

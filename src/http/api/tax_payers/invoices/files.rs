@@ -3,10 +3,10 @@
 use actix_web::{HttpRequest, web};
 
 use crate::domain::access::caller::TaxpayerCaller;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::invoice_files::{self, InvoiceFile};
 use crate::http::openapi::invoice_file;
+use crate::http::paths::{Path, path};
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
@@ -14,7 +14,7 @@ use crate::http::stored_invoice::StoredInvoice;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices/{id}/pdf").get(get_file, || {
             invoice_file("get_invoice_pdf", "The invoice on paper", "application/pdf")

@@ -8,13 +8,13 @@ use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::import::record::Import;
 use crate::domain::import::source::ImportForm;
 use crate::http::api::tax_payers::invoices::create::PRECONDITION_ERROR_CODES;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::reading_right::ReadingRight;
 use crate::http::forms::standard_invoice;
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::import_files::{self, CSV_TYPE, FILE_TYPES, FileRequest, PreparedImport};
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -22,7 +22,7 @@ use crate::http::state::ApiState;
 use crate::http::views::import::ImportView;
 use crate::store::invoices::imports;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices/import")
             .takes_file()
@@ -43,22 +43,22 @@ pub(super) fn endpoints() -> Vec<Path> {
                         "true: a cancelled invoice with the number of one of the file becomes a draft with the contents of \
                          the file, if it was never sent to the authority and no payment was recorded",
                     )
-                    .takes(standard_invoice::read, example!("create_invoice"))
-                    .takes_files(FILE_TYPES)
-                    .gives::<ImportView<'_>>(201, "Invoices imported successfully")
-                    .gives::<ImportView<'_>>(201, "No invoice was imported: see items")
-                    .gives::<ImportView<'_>>(202, "Import started")
-                    .gives::<ImportView<'_>>(200, "Import previewed successfully")
-                    .gives::<ImportView<'_>>(200, "This file was imported before")
-                    .takes_idempotency_key()
-                    .fails(&PRECONDITION_ERROR_CODES)
-                    .fails(&[ErrorCode::BatchTooLarge])
+                    .with_body(standard_invoice::read, example!("create_invoice"))
+                    .with_body_files(FILE_TYPES)
+                    .with_response::<ImportView<'_>>(201, "Invoices imported successfully")
+                    .with_response::<ImportView<'_>>(201, "No invoice was imported: see items")
+                    .with_response::<ImportView<'_>>(202, "Import started")
+                    .with_response::<ImportView<'_>>(200, "Import previewed successfully")
+                    .with_response::<ImportView<'_>>(200, "This file was imported before")
+                    .with_idempotency_key()
+                    .with_errors(&PRECONDITION_ERROR_CODES)
+                    .with_errors(&[ErrorCode::BatchTooLarge])
             }),
         path("/v1/tax-payers/invoices/imports/{import_no}").get(get_import, || {
             doc("get_import", "What became of an imported file")
                 .with_note("While a large file is imported, `documents_done` of `documents` are counted.")
-                .gives::<ImportView<'_>>(200, "Import retrieved successfully")
-                .fails(&[ErrorCode::ImportNotFound])
+                .with_response::<ImportView<'_>>(200, "Import retrieved successfully")
+                .with_errors(&[ErrorCode::ImportNotFound])
         }),
         path("/v1/tax-payers/invoices/imports/{import_no}/errors").get(get_import_errors, || {
             doc("get_import_errors", "The invoices that were not imported")
@@ -66,8 +66,8 @@ pub(super) fn endpoints() -> Vec<Path> {
                     "The rows of a table as they were uploaded, with a column `error`; a row for each invoice of \
                      other formats. The mended file can be uploaded again.",
                 )
-                .gives_non_json(200, "CSV in UTF-8", CSV_TYPE)
-                .fails(&[ErrorCode::ImportNotFound])
+                .with_non_json_response(200, "CSV in UTF-8", CSV_TYPE)
+                .with_errors(&[ErrorCode::ImportNotFound])
         }),
         path("/v1/tax-payers/invoices/imports/{import_no}/cancel").post(cancel_import, || {
             doc("cancel_import", "Cancel an import")
@@ -75,9 +75,9 @@ pub(super) fn endpoints() -> Vec<Path> {
                     "Stops the import of a large file. The invoices that it has created stay, and their batch can be \
                      undone; the others are not imported, unless the same file is sent again.",
                 )
-                .gives::<ImportView<'_>>(200, "Import cancelled successfully")
-                .takes_idempotency_key()
-                .fails(&[ErrorCode::ImportNotFound, ErrorCode::InvalidTransition])
+                .with_response::<ImportView<'_>>(200, "Import cancelled successfully")
+                .with_idempotency_key()
+                .with_errors(&[ErrorCode::ImportNotFound, ErrorCode::InvalidTransition])
         }),
     ]
 }

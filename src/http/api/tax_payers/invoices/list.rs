@@ -96,9 +96,9 @@ pub(super) fn list_doc() -> OperationDoc {
             "cursor",
             "where to go on: the x-next-cursor of the page before, with the same sort",
         )
-        .gives_page::<InvoiceObject<'_>>("Invoice retrieved successfully")
-        .may_give_files(&TableFormat::MEDIA_TYPES)
-        .fails(&[ErrorCode::ValidationFailed])
+        .with_page_response::<InvoiceObject<'_>>("Invoice retrieved successfully")
+        .with_answer_files(&TableFormat::MEDIA_TYPES)
+        .with_errors(&[ErrorCode::ValidationFailed])
 }
 
 /// GET /v1/tax-payers/invoices (List Invoices in spec.md): returns a page of the taxpayer's invoices. Response headers

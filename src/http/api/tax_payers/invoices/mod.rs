@@ -24,18 +24,18 @@ mod summary;
 mod take_back;
 mod update;
 
-use crate::http::endpoint::Path;
+use crate::http::paths::Path;
 
-pub(crate) fn endpoints() -> Vec<Path> {
+pub(crate) fn paths() -> Vec<Path> {
     [
-        create::endpoints(),
-        import::endpoints(),
-        correct::endpoints(),
-        read::endpoints(),
-        files::endpoints(),
-        summary::endpoints(),
-        update::endpoints(),
-        take_back::endpoints(),
+        create::paths(),
+        import::paths(),
+        correct::paths(),
+        read::paths(),
+        files::paths(),
+        summary::paths(),
+        update::paths(),
+        take_back::paths(),
     ]
     .into_iter()
     .flatten()

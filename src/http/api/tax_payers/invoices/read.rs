@@ -6,13 +6,13 @@ use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::timeline::ENTRIES_MAX;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::http::api::tax_payers::invoices::invoice_answer::RequestedParts;
-use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat, vary_by_accept};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, unique_no};
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -50,7 +50,7 @@ const NUMBERED_PATHS: [NumberedPath; 3] = [
     },
 ];
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices/batches/{batch_no}").get(get_batch, || {
             doc("get_batch", "What became of a batch")
@@ -58,9 +58,9 @@ pub(super) fn endpoints() -> Vec<Path> {
                     "With `Accept: text/csv`, `application/x-ndjson` or the \
                      type of XLSX, the answer is a file.",
                 )
-                .gives::<BatchView<'_>>(200, "Batch retrieved successfully")
-                .may_give_files(&TableFormat::MEDIA_TYPES)
-                .fails(&[ErrorCode::BatchNotFound])
+                .with_response::<BatchView<'_>>(200, "Batch retrieved successfully")
+                .with_answer_files(&TableFormat::MEDIA_TYPES)
+                .with_errors(&[ErrorCode::BatchNotFound])
         }),
         path("/v1/tax-payers/invoices/get-by-unique-no")
             .never_writes()
@@ -68,9 +68,9 @@ pub(super) fn endpoints() -> Vec<Path> {
                 doc("get_by_unique_no", "Get Invoice by Unique Number")
                     .with_note("Finds an invoice by its id, its IRN or its number.")
                     .query("include", INCLUDE_NOTE)
-                    .takes(unique_no::read, example!("unique_no"))
-                    .gives::<InvoiceView<'_>>(200, "Invoice retrieved successfully")
-                    .fails(&[ErrorCode::InvoiceNotFound])
+                    .with_body(unique_no::read, example!("unique_no"))
+                    .with_response::<InvoiceView<'_>>(200, "Invoice retrieved successfully")
+                    .with_errors(&[ErrorCode::InvoiceNotFound])
             }),
         path("/v1/tax-payers/invoices/{id}").get(get_invoice, || {
             doc("get_invoice", "Get Invoice by ID")
@@ -80,8 +80,8 @@ pub(super) fn endpoints() -> Vec<Path> {
                      corrections, and what they leave to pay.",
                 )
                 .query("include", INCLUDE_NOTE)
-                .gives::<InvoiceView<'_>>(200, "Invoice retrieved successfully")
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::RouteNotFound])
+                .with_response::<InvoiceView<'_>>(200, "Invoice retrieved successfully")
+                .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::RouteNotFound])
         }),
         path("/v1/tax-payers/invoices/{id}/timeline").get(get_timeline, || {
             doc("get_timeline", "What happened to an invoice")
@@ -89,8 +89,8 @@ pub(super) fn endpoints() -> Vec<Path> {
                     "The newest 1,000 events, calls to the authority and \
                      deliveries of webhooks, in the order of time.",
                 )
-                .gives::<TimelineView<'_>>(200, "Timeline retrieved successfully")
-                .fails(&[ErrorCode::InvoiceNotFound])
+                .with_response::<TimelineView<'_>>(200, "Timeline retrieved successfully")
+                .with_errors(&[ErrorCode::InvoiceNotFound])
         }),
     ]
 }

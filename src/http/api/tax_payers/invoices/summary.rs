@@ -4,19 +4,19 @@ use actix_web::{HttpRequest, web};
 
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::access::payer::PayingAccount;
-use crate::http::endpoint::{Path, path};
 use crate::http::exports;
 use crate::http::extract::auth;
 use crate::http::forms::query::Query;
 use crate::http::limits::AnswerHolder;
 use crate::http::openapi::doc;
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::month_summary::MonthSummaryView;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices/summary").get(get_summary, || {
             doc("get_summary", "The invoices of a month in sums")
@@ -27,8 +27,8 @@ pub(super) fn endpoints() -> Vec<Path> {
                      invoices of other months.",
                 )
                 .query("month", "YYYY-MM; the present month at the authority by default")
-                .gives::<MonthSummaryView>(200, "Summary retrieved successfully")
-                .fails(&[ErrorCode::ValidationFailed])
+                .with_response::<MonthSummaryView>(200, "Summary retrieved successfully")
+                .with_errors(&[ErrorCode::ValidationFailed])
         }),
     ]
 }

@@ -10,18 +10,18 @@ use crate::domain::kernel::codes::UniqueNoType;
 use crate::http::api::tax_payers::invoices::update::{
     check_if_match_header, surplus_digits_warning,
 };
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::{reader, take_back};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices/{id}/payments/take-back").post(take_payment_back, || {
             doc("take_payment_back", "Take a payment back")
@@ -32,11 +32,11 @@ pub(super) fn endpoints() -> Vec<Path> {
                      credit notes set off stays, and so does a payment that \
                      the authority knows as PAID.",
                 )
-                .takes(take_back::read, example!("take_payment_back"))
-                .gives::<InvoiceObject<'_>>(200, "Payment taken back successfully")
-                .takes_idempotency_key()
-                .takes_if_match()
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvalidTransition])
+                .with_body(take_back::read, example!("take_payment_back"))
+                .with_response::<InvoiceObject<'_>>(200, "Payment taken back successfully")
+                .with_idempotency_key()
+                .with_if_match()
+                .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::InvalidTransition])
         }),
     ]
 }

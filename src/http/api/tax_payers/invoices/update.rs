@@ -26,12 +26,12 @@ use crate::domain::pipeline::Operation;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::api::tax_payers::invoices::invoice_answer::invoice_tag;
 use crate::http::approval;
-use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::{payment_update, reader, unique_no, update_invoice, update_status};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
+use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::entity_tag::Precondition;
 use crate::http::respond::envelope::ApiResponse;
@@ -43,7 +43,7 @@ use crate::store::invoices;
 const NOT_SUBMITTED_WARNING: &str = "the invoice is approved, but not submitted: approve it again with update-status, \
                                      or call Submit with its irn";
 
-pub(super) fn endpoints() -> Vec<Path> {
+pub(super) fn paths() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices/update").put(update_invoice, || {
             let catalog = Arc::new(Catalog::default());
@@ -53,16 +53,16 @@ pub(super) fn endpoints() -> Vec<Path> {
                      draft or approved invoice. A submission that has signed \
                      nothing yet is cancelled, with a warning.",
                 )
-                .takes(
+                .with_body(
                     |reader| update_invoice::read(reader, &catalog),
                     example!("update_invoice"),
                 )
-                .gives::<InvoiceObject<'_>>(200, "Invoice updated successfully")
-                .takes_idempotency_key()
-                .takes_if_match()
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
-                .fails(&[ErrorCode::InvalidTransition, ErrorCode::CategoryConflict])
-                .fails(&[ErrorCode::PaymentExceedsPayable])
+                .with_response::<InvoiceObject<'_>>(200, "Invoice updated successfully")
+                .with_idempotency_key()
+                .with_if_match()
+                .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
+                .with_errors(&[ErrorCode::InvalidTransition, ErrorCode::CategoryConflict])
+                .with_errors(&[ErrorCode::PaymentExceedsPayable])
         }),
         path("/v1/tax-payers/invoices/update-status").patch(update_status, || {
             doc("update_status", "Update Invoice Status")
@@ -72,12 +72,12 @@ pub(super) fn endpoints() -> Vec<Path> {
                      with `submit_after_approval` also submits what is \
                      approved; a warning says why it does not.",
                 )
-                .takes(update_status::read, example!("update_status"))
-                .gives::<InvoiceObject<'_>>(200, "Invoice status updated successfully")
-                .takes_idempotency_key()
-                .takes_if_match()
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
-                .fails(&[ErrorCode::InvalidTransition])
+                .with_body(update_status::read, example!("update_status"))
+                .with_response::<InvoiceObject<'_>>(200, "Invoice status updated successfully")
+                .with_idempotency_key()
+                .with_if_match()
+                .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
+                .with_errors(&[ErrorCode::InvalidTransition])
         }),
         path("/v1/tax-payers/invoices/update-payment-status").patch(update_payment_status, || {
             doc("update_payment_status", "Update Payment Status")
@@ -89,15 +89,18 @@ pub(super) fn endpoints() -> Vec<Path> {
                          `partial`, and another one is a warning. Without \
                          `payment_date` the day of recording counts.",
                 )
-                .takes(
+                .with_body(
                     |reader| payment_update::read(reader, Date::MAX),
                     example!("update_payment_status"),
                 )
-                .gives::<InvoiceObject<'_>>(200, "Invoice payment status updated successfully")
-                .takes_idempotency_key()
-                .takes_if_match()
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
-                .fails(&[
+                .with_response::<InvoiceObject<'_>>(
+                    200,
+                    "Invoice payment status updated successfully",
+                )
+                .with_idempotency_key()
+                .with_if_match()
+                .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
+                .with_errors(&[
                     ErrorCode::PaymentExceedsPayable,
                     ErrorCode::InvalidTransition,
                 ])

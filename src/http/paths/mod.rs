@@ -1,4 +1,4 @@
-//! An endpoint: a path with its handlers, its policy and its documentation.
+//! A path of the service, with its handlers, its policy and its documentation.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The orders with which a test sets latencies: how long an operation takes to answer, and how many of its calls run
+//! The requests with which a test sets latencies: how long an operation takes to answer, and how many of its calls run
 //! at a time.
 
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct Percentiles {
     pub max: u64,
 }
 
-/// The body of `POST /sandbox/latencies`. Without an `operation`, or with `"*"`, the order applies to all operations
+/// The body of `POST /sandbox/latencies`. Without an `operation`, or with `"*"`, the latency applies to all operations
 /// that have no latency of their own; these operations share one limit of concurrent calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,9 +44,9 @@ pub struct LatencyOrder {
     pub at_once: Option<u32>,
 }
 
-/// A checked latency order, with its values parsed.
+/// The parsed values of a latency that has passed all checks.
 #[derive(Debug)]
-pub(super) struct CheckedOrder {
+pub(super) struct CheckedLatency {
     pub(super) operation: Option<Operation>,
     pub(super) spread: Spread,
 }
@@ -59,7 +59,7 @@ impl LatencyOrder {
         self
     }
 
-    pub(super) fn check(&self) -> Result<CheckedOrder, String> {
+    pub(super) fn check(&self) -> Result<CheckedLatency, String> {
         let operation = parse_operation(self.operation.as_deref())?;
         if self
             .at_once
@@ -67,7 +67,7 @@ impl LatencyOrder {
         {
             return Err(format!("at_once must be from 1 to {AT_ONCE_MAX}"));
         }
-        Ok(CheckedOrder {
+        Ok(CheckedLatency {
             operation,
             spread: self.spread()?,
         })

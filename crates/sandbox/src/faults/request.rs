@@ -1,4 +1,5 @@
-//! The definition of a fault: its kind, the calls that it applies to, and how often it applies.
+//! The requests with which a test sets faults: the kind of a fault, the calls that it applies to, and how often it
+//! applies.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -124,7 +125,7 @@ impl FaultOrder {
     }
 
     /// Parses the operation and checks the values. The error is a sentence for the caller.
-    pub(crate) fn check(&self) -> Result<CheckedOrder, String> {
+    pub(crate) fn check(&self) -> Result<CheckedFault, String> {
         let operation = parse_operation(self.operation.as_deref())?;
         if let Some(operation) = operation
             && !self.kind.applies_to(operation)
@@ -140,7 +141,7 @@ impl FaultOrder {
         {
             return Err("status must be from 400 to 599".into());
         }
-        Ok(CheckedOrder {
+        Ok(CheckedFault {
             operation,
             chance: self.chance()?,
             remaining: self.remaining_times(),
@@ -182,9 +183,9 @@ impl FaultOrder {
     }
 }
 
-/// A checked fault order, with its values parsed.
+/// The parsed values of a fault that has passed all checks.
 #[derive(Debug)]
-pub(crate) struct CheckedOrder {
+pub(crate) struct CheckedFault {
     pub(crate) operation: Option<Operation>,
     /// The probability in millionths.
     pub(crate) chance: Option<u64>,
@@ -192,7 +193,7 @@ pub(crate) struct CheckedOrder {
     pub(crate) remaining: Option<u32>,
 }
 
-impl CheckedOrder {
+impl CheckedFault {
     pub(crate) fn covers(&self, kind: FaultKind, operation: Operation) -> bool {
         self.operation.is_none_or(|only| only == operation) && kind.applies_to(operation)
     }

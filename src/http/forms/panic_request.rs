@@ -1,13 +1,13 @@
-//! Reads an operator's order to make the actor of a taxpayer panic, which tests the recovery (development only).
+//! Reads an operator's request to make the actor of a taxpayer panic, which tests the recovery (development only).
 
-use crate::actors::taxpayer::ordered_panics::PANICS_MAX;
+use crate::actors::taxpayer::scheduled_panics::PANICS_MAX;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::forms::field::LONG_TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PanicOrder {
+pub(crate) struct PanicRequest {
     pub(crate) taxpayer_id: TaxpayerId,
     /// The number of panics to cause. After the first one, the actor executes its commands again. A command that panics
     /// twice is quarantined.
@@ -15,7 +15,7 @@ pub(crate) struct PanicOrder {
     pub(crate) reason: Option<String>,
 }
 
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PanicOrder> {
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PanicRequest> {
     let taxpayer_id = reader.required("taxpayer_id").id();
     let panics = reader
         .optional("panics")
@@ -25,7 +25,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PanicOrder> {
         reader.report_fault("panics", FieldRule::must_be("integer", "1 or 2"));
     }
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
-    Some(PanicOrder {
+    Some(PanicRequest {
         taxpayer_id: TaxpayerId(taxpayer_id?),
         panics,
         reason,

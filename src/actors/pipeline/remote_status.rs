@@ -1,5 +1,5 @@
-//! Asks the authority for the state of an invoice: by `confirm` first and, if that fails, by a search. A search may not
-//! show recent changes, so a missing row proves nothing.
+//! Asks the authority for the status of an invoice, to find out whether an earlier call took effect: by `confirm` first
+//! and, if that fails, by a search. A search may not show recent changes, so a missing row proves nothing.
 
 use authority_client::{AuthorityFailure, Confirmation, SearchQuery};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::actors::pipeline::step_executor::StepExecutor;
 use crate::domain::pipeline::{ResolvedBy, Run};
 use crate::store::accounts::taxpayers;
 
-/// The state that the authority reports for a signed IRN. A field is `None` if the answer does not contain it.
+/// The status that the authority reports for a signed IRN. A field is `None` if the answer does not contain it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RemoteStatus {
     pub(super) by: ResolvedBy,
@@ -51,27 +51,29 @@ impl RemoteStatus {
 }
 
 impl StepExecutor<'_> {
-    /// Asks whether an earlier call took effect; `happened` decides this from the authority's state. Returns that state
-    /// if the call took effect, or `None` if `confirm` shows that it did not. If `confirm` fails and the search shows
-    /// no effect, returns the failure of `confirm`.
-    pub(super) async fn probe_status(
+    /// Asks the authority whether an earlier call took effect; `shows_effect` decides this from the status that the
+    /// authority reports. Returns that status if the call took effect, or `None` if `confirm` shows that it did not. If
+    /// `confirm` fails and the search shows no effect, returns the failure of `confirm`.
+    pub(super) async fn find_effect_of_earlier_call(
         &self,
         run: &Run,
-        happened: impl Fn(&RemoteStatus) -> bool,
+        shows_effect: impl Fn(&RemoteStatus) -> bool,
     ) -> Result<Option<RemoteStatus>, AuthorityFailure> {
         let irn = run.irn.as_str();
-        let silence = match self.authority.confirm(irn).await {
-            Ok(confirmation) => return Ok(Some(RemoteStatus::from(confirmation)).filter(happened)),
+        let confirm_failure = match self.authority.confirm(irn).await {
+            Ok(confirmation) => {
+                return Ok(Some(RemoteStatus::from(confirmation)).filter(shows_effect));
+            }
             Err(AuthorityFailure::NotFound { .. }) => return Ok(None),
             Err(failure) => failure,
         };
-        match self.search_status(run).await.filter(happened) {
+        match self.search_status(run).await.filter(shows_effect) {
             Some(status) => Ok(Some(status)),
-            None => Err(silence),
+            None => Err(confirm_failure),
         }
     }
 
-    /// Returns the state from the search row with the run's IRN, if there is such a row.
+    /// Searches for the run's IRN and returns the status in its row; `None` if the search fails or has no such row.
     async fn search_status(&self, run: &Run) -> Option<RemoteStatus> {
         let business_id = self.business_id(run).await?;
         let irn = run.irn.as_str();

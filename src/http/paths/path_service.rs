@@ -9,7 +9,6 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::{Compat, Compress, Condition, from_fn};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
-use crate::http::endpoint::api_path::{Doc, Path};
 use crate::http::idempotency::ResultPage;
 use crate::http::known_paths::KnownPaths;
 use crate::http::listener::Listener;
@@ -18,6 +17,7 @@ use crate::http::middleware::held_answer::tag_or_answer_not_modified;
 use crate::http::middleware::ignored_body::warn_of_ignored_body;
 use crate::http::middleware::query_names::{QueryRules, check_query_names};
 use crate::http::openapi::OperationDoc;
+use crate::http::paths::api_path::{Doc, Path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::actors::taxpayer::commands::{
     IfUnchanged, OpenAuditedRun, OpenRun, SeenInvoice, SetStatus,
 };
-use crate::console::accounts::bulk_selection::BulkAct;
+use crate::console::accounts::bulk_selection::BulkAction;
 use crate::console::accounts::invoice_submission::prepare_submission;
 use crate::console::badges::{Badge, badge};
 use crate::console::session::accounts::AccountSession;
@@ -21,15 +21,15 @@ use crate::http::state::ApiState;
 /// The remark that is stored with the new status of each invoice.
 const REMARK: &str = "Set in the dashboard, with others";
 
-/// The outcome of an act for one of the selected invoices or taxpayers.
-pub(super) struct ActOutcome {
+/// The outcome of a bulk action for one of the selected invoices or taxpayers.
+pub(super) struct ActionOutcome {
     pub(super) is_done: bool,
     pub(super) badge: Badge,
     /// A message about the outcome, or the reason why nothing was done.
     pub(super) text: String,
 }
 
-impl ActOutcome {
+impl ActionOutcome {
     pub(super) fn success(text: String) -> Self {
         Self {
             is_done: true,
@@ -47,25 +47,25 @@ impl ActOutcome {
     }
 }
 
-/// Approves or submits one invoice, or both, as `act` says. Does nothing if the invoice was changed since the preview
-/// showed it. `seen_at` is the time of the last change that the preview knew of.
-pub(super) async fn apply_act(
+/// Approves or submits one invoice, or both, as `action` says. Does nothing if the invoice was changed after the preview
+/// showed it. `seen_at` is the time of the invoice's last change when the preview was made.
+pub(super) async fn apply_bulk_action(
     state: &ApiState,
     session: &AccountSession,
-    act: BulkAct,
+    action: BulkAction,
     invoice: &Invoice,
     seen_at: Option<Timestamp>,
-) -> ActOutcome {
-    if let Some(reason) = act.obstacle(invoice) {
+) -> ActionOutcome {
+    if let Some(reason) = action.obstacle(invoice) {
         let text = format!("It has changed meanwhile: {reason}.");
-        return ActOutcome::not_done(badge("warn", "Left out"), text);
+        return ActionOutcome::not_done(badge("warn", "Left out"), text);
     }
     let current_version = SeenInvoice::from(invoice);
     if seen_at != Some(current_version.updated_at) {
         let text = "It has changed since it was shown. Choose it again to see it as it is now.";
-        return ActOutcome::not_done(badge("warn", "Left out"), text.to_owned());
+        return ActionOutcome::not_done(badge("warn", "Left out"), text.to_owned());
     }
-    if !act.includes_approval() {
+    if !action.includes_approval() {
         return match submit_invoice(
             state,
             session,
@@ -74,20 +74,22 @@ pub(super) async fn apply_act(
         )
         .await
         {
-            Ok(()) => ActOutcome::success("Sent to the authority.".to_owned()),
-            Err(error) => ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
+            Ok(()) => ActionOutcome::success("Sent to the authority.".to_owned()),
+            Err(error) => ActionOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
         };
     }
     let approved = match approve_invoice(state, session, invoice).await {
-        Ok(approved) if act == BulkAct::Approve => return ActOutcome::success(approved.text),
+        Ok(approved) if action == BulkAction::Approve => {
+            return ActionOutcome::success(approved.text);
+        }
         Ok(approved) => approved,
-        Err(error) => return ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
+        Err(error) => return ActionOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
     };
     match submit_invoice(state, session, invoice, approved.version).await {
-        Ok(()) => ActOutcome::success(format!("{} Sent to the authority.", approved.text)),
+        Ok(()) => ActionOutcome::success(format!("{} Sent to the authority.", approved.text)),
         Err(error) => {
             let text = format!("Approved, but not submitted. {}", error_text(&error));
-            ActOutcome::not_done(badge("warn", "Approved only"), text)
+            ActionOutcome::not_done(badge("warn", "Approved only"), text)
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The figures of the tree and its actors that operators see. They are plain data: one process writes them, and
-//! another process reads them, perhaps of another version. A field that the reader does not find gets its default
+//! The format of a snapshot: the figures of the tree and its actors that operators see. One process writes a snapshot,
+//! and another process reads it, perhaps of another version. A field that the reader does not find gets its default
 //! value.
 
 use std::collections::BTreeMap;

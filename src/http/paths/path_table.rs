@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use actix_web::http::Method;
 
-use crate::http::endpoint::api_path::Path;
 use crate::http::idempotency::ResultPage;
 use crate::http::middleware::policy::ServedPages;
+use crate::http::paths::api_path::Path;
 
-/// Returns the endpoints in the order in which a request is matched against them.
-pub(crate) fn sort_by_precedence(mut endpoints: Vec<Path>) -> Vec<Path> {
-    endpoints.sort_by_cached_key(precedence);
-    endpoints
+/// Returns the paths in the order in which a request is matched against them.
+pub(crate) fn sort_by_precedence(mut paths: Vec<Path>) -> Vec<Path> {
+    paths.sort_by_cached_key(precedence);
+    paths
 }
 
 /// Returns the sort key of the path. It puts a fixed segment before a parameter: `/invoices/full` before
@@ -55,7 +55,7 @@ fn pattern_segments(pattern: &str) -> Vec<Option<&str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::endpoint::path;
+    use crate::http::paths::path;
 
     #[test]
     fn a_form_leads_to_the_nearest_page_above_it() {
