@@ -10,18 +10,19 @@ use tokio::sync::watch;
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::Run;
 
-type Latest = Option<Arc<Run>>;
+/// The run after its latest commit; `None` until the first commit that is published.
+type LatestRun = Option<Arc<Run>>;
 
 /// A channel for each run that somebody waits for.
 #[derive(Debug, Clone, Default)]
-pub struct RunChanges(Arc<DashMap<RunId, watch::Sender<Latest>>>);
+pub struct RunChanges(Arc<DashMap<RunId, watch::Sender<LatestRun>>>);
 
 /// Listens for changes of one run until the listener is dropped.
 pub(crate) struct RunListener {
     changes: RunChanges,
     id: RunId,
     /// `None` only while the listener is dropped.
-    latest: Option<watch::Receiver<Latest>>,
+    latest: Option<watch::Receiver<LatestRun>>,
 }
 
 impl RunChanges {

@@ -37,8 +37,8 @@ use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::text_checks::check_single_line;
 use crate::http::password;
 use crate::store::Store;
-use crate::store::accounts::owners;
 use crate::store::accounts::people::{self, PasswordChange};
+use crate::store::accounts::person_accounts;
 use crate::store::accounts::second_factors::{self, FactorRemoval};
 use crate::store::accounts::{self, NewIntegrator, NewOperator};
 
@@ -112,7 +112,7 @@ pub async fn set_new_password(settings: Settings, account: KeyOwner) -> Result<V
         .ok_or_else(|| StartError::no_account(account))?;
     let password = random_password();
     let store = open_beside_service(&settings).await?;
-    let person = owners::find_person(&store, owner).await?;
+    let person = person_accounts::find_person(&store, owner).await?;
     let person = person.ok_or_else(|| StartError::no_account(account))?;
     let hash = hash_password(&store, &person.email, &password).await?;
     let change = PasswordChange {

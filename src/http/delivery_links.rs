@@ -18,7 +18,7 @@ use crate::domain::kernel::ids::{ContactId, EndpointKey, IntegratorId, TaxpayerI
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::owners;
+use crate::store::accounts::person_accounts;
 use crate::store::operations::audit;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_log::{self, LoggedDelivery};
@@ -29,7 +29,8 @@ const PATH: &str = "/shared/deliveries/";
 pub(crate) const VALID_FOR_S_DEFAULT: u32 = 604_800;
 /// The longest lifetime of a link, in seconds: 30 days.
 pub(crate) const VALID_FOR_S_MAX: u32 = 2_592_000;
-const PURPOSE: &str = "link to a delivery v2";
+/// The purpose of the signature in a token, so that no signature made for another purpose is valid as a link.
+const SIGNATURE_PURPOSE: &str = "link to a delivery v2";
 const SIGNED_BYTES: usize = 49;
 /// The actions after which the links of an account no longer count. It has lost, at least for a time, the right by which
 /// it made them, or has a new password, because somebody else may know the old one and have made links with it.
@@ -177,7 +178,9 @@ pub(crate) async fn make_link(
         made_at: now.as_microsecond(),
     };
     let expires_at = Timestamp::from_second(claim.expires_at).map_err(ApiError::internal)?;
-    let signature = state.store.sign(PURPOSE, &claim.text_to_sign(&secret))?;
+    let signature = state
+        .store
+        .sign(SIGNATURE_PURPOSE, &claim.text_to_sign(&secret))?;
     let token = [&claim.to_bytes()[..], &signature].concat();
     Ok(NewDeliveryLink {
         link: DeliveryLink {
@@ -209,7 +212,7 @@ pub(crate) async fn open_link(
         return Ok(None);
     };
     let store = &state.store;
-    if !store.verifies(PURPOSE, &claim.text_to_sign(&secret), &signature) {
+    if !store.verifies(SIGNATURE_PURPOSE, &claim.text_to_sign(&secret), &signature) {
         return Ok(None);
     }
     if !is_maker_unchanged(state, claim, endpoint.taxpayer_id).await? {
@@ -232,7 +235,7 @@ async fn is_maker_unchanged(
 ) -> Result<bool, ApiError> {
     let store = &state.store;
     let maker = claim.maker.account(taxpayer);
-    let person = owners::find_person(store, maker).await?;
+    let person = person_accounts::find_person(store, maker).await?;
     if person.is_none_or(|person| person.rights != Rights::Account(ContactRole::Owner)) {
         return Ok(false);
     }

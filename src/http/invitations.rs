@@ -23,7 +23,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::invitation::InvitationView;
 use crate::store::accounts::invitations::{self, NewInvitation};
-use crate::store::accounts::{owners, taxpayers};
+use crate::store::accounts::{person_accounts, taxpayers};
 use crate::store::operations::mails;
 
 /// The `Retry-After` for an email address that got the maximum number of links of a day. The first of these links may
@@ -77,7 +77,7 @@ pub(crate) async fn make_invitation(
         let message = "Nobody makes a link for itself. Change your password, or ask somebody else for a link.";
         return Err(ApiError::new(ErrorCode::InvalidTransition, message));
     }
-    let Some(person) = owners::find_person(&state.store, owner).await? else {
+    let Some(person) = person_accounts::find_person(&state.store, owner).await? else {
         return Ok(None);
     };
     let token = InvitationToken::new(clock::system_rng().random());

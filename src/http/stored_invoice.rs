@@ -196,8 +196,8 @@ fn unknown_original_rule() -> FieldRule {
     )
 }
 
-/// Removes telephone numbers that the authority would refuse, because it requires no telephone number. Returns a
-/// warning for each removed number.
+/// Removes each telephone number that the authority would refuse. The authority accepts a party without a telephone
+/// number, so the invoice need not be refused. Returns a warning for each removed number.
 pub(crate) fn drop_refused_telephones(document: &mut Map<String, Value>) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in ["accounting_supplier_party", "accounting_customer_party"] {

@@ -52,9 +52,10 @@ impl IdKind {
     }
 }
 
-/// Assigns ids. Take them before you begin a transaction, because reserving a block is a transaction of its own.
+/// Assigns ids to new rows. Take ids before you begin a transaction, because reserving a block is a transaction of its
+/// own.
 #[derive(Clone)]
-pub struct Ids {
+pub struct IdAllocator {
     database: Database,
     sequences: Arc<[Sequence; IdKind::COUNT]>,
 }
@@ -89,7 +90,7 @@ impl Drop for WantedCount<'_> {
     }
 }
 
-impl Ids {
+impl IdAllocator {
     pub(crate) fn new(database: Database) -> Self {
         Self {
             database,

@@ -52,7 +52,7 @@ use sea_orm::{ConnectionTrait, DbBackend};
 use timing::clock;
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
-use crate::store::ids::Ids;
+use crate::store::ids::IdAllocator;
 use crate::store::key_cache::KeyCache;
 use crate::store::payers::PayerCache;
 
@@ -66,11 +66,11 @@ const PAGE_ROW_PREFIX: &str = "health-page-";
 const PAGE_ROWS: usize = 64;
 const PAGE_ROW_NAME_LEN: usize = 1_900;
 
-/// The database of the service, with what this process keeps in memory beside it.
+/// The database of the service, with the vault, the assigned ids and the caches of this process.
 #[derive(Clone)]
 pub struct Store {
     database: Database,
-    ids: Ids,
+    ids: IdAllocator,
     vault: Arc<Vault>,
     key_cache: Arc<KeyCache>,
     payers: Arc<PayerCache>,
@@ -114,7 +114,7 @@ impl Store {
 
     fn new(database: Database, vault: Vault) -> Self {
         Self {
-            ids: Ids::new(database.clone()),
+            ids: IdAllocator::new(database.clone()),
             database,
             vault: Arc::new(vault),
             key_cache: Arc::new(KeyCache::new()),
@@ -132,7 +132,7 @@ impl Store {
         tx.commit().await
     }
 
-    pub fn ids(&self) -> &Ids {
+    pub fn ids(&self) -> &IdAllocator {
         &self.ids
     }
 

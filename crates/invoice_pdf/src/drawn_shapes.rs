@@ -233,7 +233,7 @@ impl<'d> Drawing<'d> {
         Ok(whole)
     }
 
-    /// Counts what the references of one element draw.
+    /// Adds up the sizes of the parts that one element draws by reference.
     fn count_references(
         &mut self,
         node: Node<'d, 'd>,

@@ -82,8 +82,9 @@ struct InFlightBatch<C, R> {
     committing: Arc<AtomicBool>,
 }
 
+/// The numbers of commands in flight that a panic made suspects, interrupted or quarantined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Recovery {
+pub struct RecoveryCounts {
     pub suspects: usize,
     pub interrupted: usize,
     pub quarantined: usize,
@@ -193,8 +194,8 @@ impl<C, R> WorkQueue<C, R> {
     }
 
     /// Handles a panic: each command in flight becomes a suspect, is quarantined, or is answered as interrupted.
-    pub fn recover(&mut self, mut quarantined: impl FnMut(CommandId, &C)) -> Recovery {
-        let mut recovery = Recovery::default();
+    pub fn recover(&mut self, mut quarantined: impl FnMut(CommandId, &C)) -> RecoveryCounts {
+        let mut recovery = RecoveryCounts::default();
         let Some(batch) = self.in_flight.take() else {
             return recovery;
         };
@@ -319,9 +320,9 @@ mod tests {
         let recovery = queue.recover(|_, _| panic!("nothing to quarantine"));
         assert_eq!(
             recovery,
-            Recovery {
+            RecoveryCounts {
                 suspects: 3,
-                ..Recovery::default()
+                ..RecoveryCounts::default()
             }
         );
         let batches: Vec<_> = (0..4).map(|_| process_batch(&mut queue)).collect();
@@ -340,9 +341,9 @@ mod tests {
         let recovery = queue.recover(|id, command| quarantined.push((id, *command)));
         assert_eq!(
             recovery,
-            Recovery {
+            RecoveryCounts {
                 quarantined: 1,
-                ..Recovery::default()
+                ..RecoveryCounts::default()
             }
         );
         assert_eq!(quarantined, [(suspect, 2)]);
@@ -360,9 +361,9 @@ mod tests {
         let recovery = queue.recover(|_, _| panic!("nothing to quarantine"));
         assert_eq!(
             recovery,
-            Recovery {
+            RecoveryCounts {
                 interrupted: 2,
-                ..Recovery::default()
+                ..RecoveryCounts::default()
             }
         );
         assert!(matches!(

@@ -165,7 +165,7 @@ impl Tree {
             .record(node.kind.name(), node.name(), moment, measured);
     }
 
-    /// Counts a panic and keeps its cause. `measured` is the batch that the panic ended.
+    /// Counts a panic, keeps its cause, and records the figures of the batch that the panic ended (`measured`).
     pub(crate) fn record_panic(
         &self,
         node: &NodeInner,

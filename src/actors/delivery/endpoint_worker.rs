@@ -148,7 +148,7 @@ impl EndpointWorker {
             let handled = if self.in_flight.is_writing() {
                 WorkStatus::More
             } else {
-                self.report_completed_attempts(&mut work).await?
+                self.write_completed_attempts(&mut work).await?
             };
             if self.deps.is_closing() {
                 // Nothing more is loaded during shutdown: this round waits for the attempts in flight.
@@ -311,7 +311,7 @@ impl EndpointWorker {
     }
 
     /// Writes the outcomes of finished attempts. Disables an endpoint that answered 410 or has failed for too long.
-    async fn report_completed_attempts(
+    async fn write_completed_attempts(
         &mut self,
         work: &mut LoadedWork,
     ) -> Result<WorkStatus, DeliveryError> {

@@ -248,8 +248,8 @@ impl TokenRefresh {
     }
 }
 
-/// Returns the command that replaces the stored refresh token by the one that the server sent (`received`); `None` if
-/// there was none, or if both are the same.
+/// Returns the command that replaces the stored refresh token with `received`, the one that the server sent. Returns
+/// `None` if no refresh token is stored, or if the server sent the stored one again.
 fn refresh_token_replacement(auth: &Auth, received: SecretText) -> Option<StoreRefreshToken> {
     let used = auth
         .refresh_token()

@@ -157,7 +157,7 @@ impl Dispatcher {
     /// Makes the dispatcher keep the id of the taxpayer that it served last in `last_taxpayer`, where others can read
     /// it.
     #[must_use]
-    pub fn with_last_served(self, last_taxpayer: &Arc<AtomicI64>) -> Self {
+    pub fn with_last_taxpayer(self, last_taxpayer: &Arc<AtomicI64>) -> Self {
         Self {
             last_taxpayer: Arc::clone(last_taxpayer),
             ..self

@@ -266,7 +266,7 @@ impl LineHistory {
     }
 }
 
-/// Returns how long a line waits for its next try if the authority has answered, but the answer leads to nothing.
+/// Returns how long a line waits for its next try if the authority's answer gives no usable document for this line.
 /// `None` if the line failed for a reason that may concern other lines as well.
 fn retry_wait(unresolved: &NoticeError) -> Option<SignedDuration> {
     match unresolved {

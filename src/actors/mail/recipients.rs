@@ -8,7 +8,7 @@ use crate::actors::mail::mailer::Mailer;
 use crate::domain::access::session::{Person, Rights, SessionOwner};
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::domain::notice::NoticeScope;
-use crate::store::accounts::{contacts, owners, people, taxpayers};
+use crate::store::accounts::{contacts, people, person_accounts, taxpayers};
 use crate::store::operations::mails::Mail;
 use crate::store::operations::notices::NoticeGroup;
 use crate::store::operations::{chat_hooks, mail_choices};
@@ -69,7 +69,7 @@ impl Mailer {
             }
             NoticeScope::Person(owner) => {
                 let has_password = people::password_hash(&self.store, owner).await?.is_some();
-                let person = owners::find_person(&self.store, owner).await?;
+                let person = person_accounts::find_person(&self.store, owner).await?;
                 let told = person.filter(|_| has_password).map(|person| Recipient {
                     person: Some(group.scope),
                     address: person.email,
@@ -107,7 +107,7 @@ impl Mailer {
         email: &str,
     ) -> Result<Vec<Person>, StoreError> {
         let found = match scope {
-            NoticeScope::Person(owner) => owners::find_person(&self.store, owner).await?,
+            NoticeScope::Person(owner) => person_accounts::find_person(&self.store, owner).await?,
             NoticeScope::Taxpayer(_) => None,
             NoticeScope::SignIn => {
                 let found = people::find_accounts_by_email(&self.store, email).await?;
@@ -131,7 +131,7 @@ impl Mailer {
         let Some(NoticeScope::Person(owner)) = mail.person else {
             return Ok(true);
         };
-        let Some(person) = owners::find_person(&self.store, owner).await? else {
+        let Some(person) = person_accounts::find_person(&self.store, owner).await? else {
             return Ok(false);
         };
         let has_role = match (mail.scope, person.rights) {

@@ -25,7 +25,7 @@ pub struct RunMeasurements {
     /// Counts the runs that ended with the authority's answer: they succeeded or were refused.
     pub recent_ends: RecentCount,
     /// The id of the taxpayer whose run was claimed last.
-    pub last_served: Arc<AtomicI64>,
+    pub last_taxpayer: Arc<AtomicI64>,
 }
 
 #[derive(Default)]
@@ -67,7 +67,7 @@ impl Default for RunMeasurements {
             measured: Mutex::default(),
             prediction_errors: Histogram::new(errors),
             recent_ends: RecentCount::default(),
-            last_served: Arc::new(AtomicI64::new(ROUND_START)),
+            last_taxpayer: Arc::new(AtomicI64::new(ROUND_START)),
         }
     }
 }

@@ -58,7 +58,7 @@ impl RunPool {
         })
         .with_blocked_steps(move || blocked_steps::list(&authority, &paused.list()))
         .with_due_probes(move || blocked_steps::list_due_probes(&probed, &unprobed.list()))
-        .with_last_served(&self.deps.measurements.last_served)
+        .with_last_taxpayer(&self.deps.measurements.last_taxpayer)
         .with_crash_counter(move |crashed| {
             let deps = Arc::clone(&counting);
             async move { deps.record_crashes(&crashed).await }.boxed_local()

@@ -21,7 +21,7 @@ use crate::actors::taxpayer::paused::PausedTaxpayers;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::capacity::{Backlog, CallCapacity, RunSteps};
 use crate::domain::pipeline::prediction::{ContinuationTime, Prediction};
-use crate::domain::pipeline::turns::WaitingRuns;
+use crate::domain::pipeline::run_order::WaitingRuns;
 use crate::domain::pipeline::waiting::{QueueEnd, QueuePlace};
 use crate::domain::pipeline::{Operation, Run, Step, run_lane_key};
 use crate::store::Store;
@@ -299,7 +299,7 @@ impl QueueEstimator {
         let counts = Arc::new(QueueCounts {
             turns: WaitingRuns {
                 due,
-                last_served: self.measurements.last_served.load(Ordering::Relaxed),
+                last_taxpayer: self.measurements.last_taxpayer.load(Ordering::Relaxed),
             },
             due: groups,
             at_work: u64::try_from(at_work).unwrap_or_default(),

@@ -30,7 +30,7 @@ use crate::store::accounts::contacts::{
     self, ContactAccess, ContactChange, ContactChangeResult, NewPerson, PEOPLE_MAX,
 };
 use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
-use crate::store::accounts::{owners, taxpayers};
+use crate::store::accounts::{person_accounts, taxpayers};
 
 pub(crate) fn paths() -> Vec<Path> {
     vec![
@@ -226,7 +226,7 @@ async fn mail_invitation(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     let owner = session_owner(&session, id);
-    let found = owners::find_person(&state.store, owner).await?;
+    let found = person_accounts::find_person(&state.store, owner).await?;
     let person = found.ok_or_else(ApiError::route_not_found)?;
     if session.by == owner.actor() || !state.settings.mails.are_sent {
         return Err(ApiError::route_not_found());

@@ -4,7 +4,9 @@ use actix_web::{HttpRequest, web};
 use serde_json::Value;
 
 use crate::console::accounts::invoice::{self, InvoiceForms};
-use crate::console::accounts::invoice_fields::{field_label, field_name, replace_path};
+use crate::console::accounts::invoice_fields::{
+    field_label, form_field_for_document_path, replace_path,
+};
 use crate::console::accounts::timeline::operation_name;
 use crate::console::form_values::FormValues;
 use crate::console::page::{Answer, Form};
@@ -236,7 +238,7 @@ pub(super) async fn suggest_correction(
     let document = Value::Object(body);
     let changes = operations.iter().map(|operation| {
         SuggestedChange::from_patch_operation(operation, &document, |path| {
-            field_name(&invoice, &catalog, path)
+            form_field_for_document_path(&invoice, &catalog, path)
         })
     });
     let suggestion = SuggestedCorrection {

@@ -101,7 +101,7 @@ struct CustomerPage {
     is_cut: bool,
 }
 
-/// An open invoice of a customer.
+/// A row in the list of a customer's open invoices.
 struct OpenInvoiceLine {
     id: InvoiceId,
     invoice_no: String,

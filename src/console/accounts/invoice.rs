@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 use crate::console::accounts::correction::{self, RefusedRun, SuggestedCorrection};
 use crate::console::accounts::document_facts::DocumentFacts;
 use crate::console::accounts::invoice_developer;
-use crate::console::accounts::invoice_fields::{EditField, field_name, fields_at_paths};
+use crate::console::accounts::invoice_fields::{
+    EditField, fields_at_paths, form_field_for_document_path,
+};
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab, InvoiceView};
 use crate::console::accounts::invoice_payments::{
     PaymentLine, PaymentSummary, amount_to_take_back, to_payments,
@@ -268,7 +270,9 @@ pub(super) async fn render(
         source: SourceList::from_request(request, state),
     };
     let head = InvoiceHead::new(state, session, &stored, &runs, view).await?;
-    let refused = refused_runs(invoice, &runs, |path| field_name(invoice, &catalog, path));
+    let refused = refused_runs(invoice, &runs, |path| {
+        form_field_for_document_path(invoice, &catalog, path)
+    });
     let edit_fields = if head.acts.is_editable {
         fields_at_paths(invoice, forms.paths_to_edit(&refused))
     } else {

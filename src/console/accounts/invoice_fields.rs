@@ -277,12 +277,16 @@ pub(super) fn split_line_path(path: &str) -> Option<(usize, &str)> {
     Some((index.parse().ok()?, name))
 }
 
-/// Returns the name of the field that holds the value at this path of the document for the authority.
-pub(super) fn field_name(invoice: &Invoice, catalog: &Catalog, document_path: &str) -> String {
+/// Returns the name of the form field for a path of the document that the authority gets.
+pub(super) fn form_field_for_document_path(
+    invoice: &Invoice,
+    catalog: &Catalog,
+    document_path: &str,
+) -> String {
     form_field_name(&stored_path(invoice, catalog, document_path))
 }
 
-/// Returns the name of the field at a path of the stored invoice.
+/// Returns the name of the form field for a path of the stored invoice.
 pub(super) fn form_field_name(stored: &str) -> String {
     match stored.strip_prefix("invoice_lines.") {
         Some(rest) => format!("lines.{rest}"),

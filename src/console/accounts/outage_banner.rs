@@ -55,7 +55,7 @@ fn time_text(at: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::incident::{Finding, INCIDENTS, SOME_CALLS, SOME_REPLICAS};
+    use crate::domain::incident::{FoundIncident, INCIDENTS, SOME_CALLS, SOME_REPLICAS};
 
     #[test]
     fn each_sentence_is_about_an_incident_of_the_table() {
@@ -76,7 +76,7 @@ mod tests {
             let kind = INCIDENTS.iter().find(|kind| kind.name == name);
             let incident = Incident {
                 kind: kind.unwrap(),
-                finding: Finding {
+                finding: FoundIncident {
                     cause: cause.to_owned(),
                     summary: String::new(),
                     count: 1,

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::invoice_fields::{field_label, field_name, replace_path};
+use crate::console::accounts::invoice_fields::{
+    field_label, form_field_for_document_path, replace_path,
+};
 use crate::console::accounts::pause_cause::{PauseCause, RunsPausedByOperators};
 use crate::console::accounts::timeline::operation_name;
 use crate::console::badges::{Badge, badge};
@@ -208,7 +210,7 @@ fn rejection_reason(run: &Run, invoice: Option<&Invoice>, catalog: &Catalog) -> 
     };
     match (invoice, &why.path) {
         (Some(invoice), Some(path)) => {
-            let label = field_label(&field_name(invoice, catalog, path));
+            let label = field_label(&form_field_for_document_path(invoice, catalog, path));
             replace_path(&why.message, path, &label)
         }
         _ => why.message,

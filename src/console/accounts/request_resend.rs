@@ -54,7 +54,7 @@ async fn send_again(
     if !may_send_again(&state, &logged) {
         return Err(ApiError::route_not_found());
     }
-    let sender = load_page_sender(&state, &session).await?;
+    let sender = load_sender(&state, &session).await?;
     let request_id = clock::new_id().to_string();
     let status = send_within_process(&state, &logged, sender, &request_id).await?;
     state.request_log.write_for_reader(&state.store).await;
@@ -69,11 +69,8 @@ async fn send_again(
     Ok(go_to(&request_page, &notice))
 }
 
-/// Returns the account of the page, on whose behalf the request is sent.
-async fn load_page_sender(
-    state: &ApiState,
-    session: &AccountSession,
-) -> Result<SentFromPage, ApiError> {
+/// Returns the account whose request is sent again, and the signed-in person who sends it.
+async fn load_sender(state: &ApiState, session: &AccountSession) -> Result<SentFromPage, ApiError> {
     let taxpayer = taxpayers::find_by_id(state.store.reader(), session.taxpayer).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::route_not_found)?;
     let person = &session.person;

@@ -71,12 +71,12 @@ impl SourceList {
         }
     }
 
-    /// Returns the address of the list. `list` is that of all invoices.
-    pub(super) fn address(&self, list: &str) -> String {
+    /// Returns the address of this list: `path`, which is the path of every list of invoices, and the query.
+    pub(super) fn address(&self, path: &str) -> String {
         if self.query.is_empty() {
-            list.to_owned()
+            path.to_owned()
         } else {
-            format!("{list}?{}", self.query)
+            format!("{path}?{}", self.query)
         }
     }
 
@@ -124,7 +124,8 @@ impl SourceList {
             filters: self.filters.clone(),
             sort: self.sort,
         };
-        // The number of all invoices decides how a filtered list is searched. The list of all needs none.
+        // A filtered list is searched in different ways if it has few or many invoices, so they are counted. A list
+        // without filters is always searched in the same way.
         let total = if self.filters == InvoiceFilter::default() {
             u64::MAX
         } else {

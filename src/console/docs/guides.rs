@@ -54,7 +54,6 @@ pub(super) fn all() -> &'static [Guide] {
     &GUIDES
 }
 
-/// Returns the guide with this name.
 pub(super) fn find_guide(name: &str) -> Option<&'static Guide> {
     all().iter().find(|guide| guide.name == name)
 }

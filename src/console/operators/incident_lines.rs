@@ -119,13 +119,13 @@ mod tests {
     use jiff::SignedDuration;
 
     use super::*;
-    use crate::domain::incident::{CASES, Finding, INCIDENTS, Situation};
+    use crate::domain::incident::{CASES, FoundIncident, INCIDENTS, Situation};
 
     fn incident(severity: Severity) -> Incident {
         let kind = INCIDENTS.iter().find(|kind| kind.severity == severity);
         Incident {
             kind: kind.unwrap(),
-            finding: Finding {
+            finding: FoundIncident {
                 cause: String::new(),
                 summary: "3 wait.".to_owned(),
                 count: 3,
@@ -152,7 +152,7 @@ mod tests {
                     kind,
                     since: situation.now,
                     is_since_first_sight: false,
-                    finding: Finding {
+                    finding: FoundIncident {
                         until: finding
                             .until
                             .map(|_| situation.now + SignedDuration::from_secs(9)),

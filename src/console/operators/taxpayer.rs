@@ -183,7 +183,7 @@ pub(super) async fn find_taxpayer(state: &ApiState, text: &str) -> Result<Taxpay
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 
-/// POST /console/taxpayers/{id}/verify: confirms the identity of a taxpayer, as the authority otherwise does.
+/// POST /console/taxpayers/{id}/verify: confirms the identity of a taxpayer that the authority has not confirmed.
 async fn verify_taxpayer(
     state: web::Data<ApiState>,
     Admin(session): Admin,

@@ -128,8 +128,8 @@ fn has_amount_from_rate(line: &Line, charge: &Charge, unit: Decimal) -> bool {
     is_percentage && exact.is_some_and(|exact| (exact - charge.amount).abs() <= unit / Decimal::TWO)
 }
 
-/// Returns the tax of each line; `None` if it is too large. The taxes of all lines of one tax category add up to the
-/// tax that the file states for it, if that tax is right up to rounding; otherwise they follow from the percent.
+/// Returns the tax of each line; `None` for a tax that is too large. The lines of a tax category share the tax that the
+/// file states for the category. If that tax is missing, or wrong by more than rounding, they share the computed tax.
 fn line_taxes(document: &TradeDocument, digits: u32) -> Vec<Option<Amount>> {
     let mut by_tax: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, line) in document.lines.iter().enumerate() {

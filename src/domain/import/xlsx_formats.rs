@@ -70,7 +70,7 @@ fn is_percentage(format: &str) -> bool {
     false
 }
 
-/// A sign of the format of a code.
+/// One character of a code format such as `00000000-0000`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FormatPart {
     /// A zero, in whose place a digit is shown.
@@ -78,8 +78,8 @@ enum FormatPart {
     Text(char),
 }
 
-/// Returns the signs of a format that consists of zeros and texts only, as that of a code; `None` for any other format.
-/// Only the part of the format for positive numbers is read.
+/// Returns the characters of a format that shows codes: a format of zeros and fixed text only. Returns `None` for any
+/// other format. Only the part of the format for positive numbers is read.
 fn code_format_parts(format: &str) -> Option<Vec<FormatPart>> {
     if format.len() > CODE_FORMAT_BYTES_MAX {
         return None;

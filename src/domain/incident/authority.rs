@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::domain::incident::situation::{AuthorityFacts, Situation};
-use crate::domain::incident::{Finding, Incident, IncidentKind, Severity};
+use crate::domain::incident::{FoundIncident, Incident, IncidentKind, Severity};
 use crate::domain::kernel::upstream::{Blame, UpstreamCause};
 
 /// If no receiver of webhooks could be reached and at least this many deliveries failed to connect, the fault is in our
@@ -22,10 +22,10 @@ pub(super) const AUTHORITY_OUT: IncidentKind = IncidentKind {
               `/ops/breakers` for the operations, and `authority_calls_total` by outcome. With cause `connect` for a \
               long time look at our own network and name server too.",
     page: "/console/breakers",
-    find: authority_out,
+    find: find_authority_out,
 };
 
-fn authority_out(situation: &Situation) -> Vec<Finding> {
+fn find_authority_out(situation: &Situation) -> Vec<FoundIncident> {
     let facts = &situation.authority;
     let since = situation.work.as_ref().and_then(|work| work.outage_since);
     if since.is_none() && facts.held_operations.is_empty() && !facts.is_silent {
@@ -72,7 +72,7 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
     ];
     let sentences: Vec<_> = sentences.into_iter().flatten().collect();
     vec![
-        Finding::new(held.max(1), sentences.join(" "))
+        FoundIncident::new(held.max(1), sentences.join(" "))
             .caused_by(cause)
             .blamed_on(blame)
             .since(since)
@@ -140,7 +140,7 @@ pub(super) const AUTHORITY_REFUSES_KEY: IncidentKind = IncidentKind {
               expired or revoked them. With cause `some-replicas` the other replicas go on. With cause `some-calls` \
               no call without which invoices wait was refused so far: look whether this key may make the named calls.",
     page: "/console/breakers",
-    find: authority_refuses_key,
+    find: find_authority_refuses_key,
 };
 
 /// The cause of a finding that concerns only some of the replicas: the service as a whole keeps working.
@@ -165,7 +165,7 @@ impl Incident {
 /// The operations without which no invoice reaches the authority.
 const INVOICE_OPERATIONS: [&str; 3] = ["validate_irn", "validate", "sign"];
 
-fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
+fn find_authority_refuses_key(situation: &Situation) -> Vec<FoundIncident> {
     let refused = &situation.authority.refused_keys;
     let since = refused.iter().map(|(_, key)| key.since).min();
     if since.is_none() {
@@ -195,7 +195,7 @@ fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
     );
     let count = u64::try_from(names.len()).unwrap_or(u64::MAX);
     vec![
-        Finding::new(count, summary)
+        FoundIncident::new(count, summary)
             .caused_by(cause)
             .blamed_on(Blame::OurKey)
             .since(since)
@@ -242,10 +242,10 @@ pub(super) const AUTHORITY_TLS: IncidentKind = IncidentKind {
     look_at: "`openssl s_client` to the host of `authority.base_url`: who issued the certificate, and until when it \
               is valid; `authority.extra_ca_file`; the clock of this machine.",
     page: "/console/breakers",
-    find: authority_tls,
+    find: find_authority_tls,
 };
 
-fn authority_tls(situation: &Situation) -> Vec<Finding> {
+fn find_authority_tls(situation: &Situation) -> Vec<FoundIncident> {
     let facts = &situation.authority;
     let causes = facts.last_causes.iter();
     let failing = causes.filter(|(_, last)| *last == UpstreamCause::Tls);
@@ -258,5 +258,5 @@ fn authority_tls(situation: &Situation) -> Vec<Finding> {
         failing.join(", ")
     );
     let count = u64::try_from(failing.len()).unwrap_or(u64::MAX);
-    vec![Finding::new(count, summary).until(facts.next_probe_at)]
+    vec![FoundIncident::new(count, summary).until(facts.next_probe_at)]
 }

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::incident::situation::{AuthorityFacts, CallFacts, Situation};
 use crate::domain::incident::slow_operations::has_slow_calls;
-use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
+use crate::domain::incident::{FoundIncident, IncidentKind, Severity, count_phrase};
 use crate::domain::kernel::upstream::Blame;
 
 /// The time after a pause in which the calls that waited for its end show if the authority asks for another one.
@@ -21,10 +21,10 @@ pub(super) const AUTHORITY_SLOW: IncidentKind = IncidentKind {
     look_at: "`/ops/breakers`: `limit`, `in_flight` and `waiting` of each operation. The limit falls if our own calls \
               make the authority slow, and rises again by itself.",
     page: "/console/breakers",
-    find: authority_slow,
+    find: find_authority_slow,
 };
 
-fn authority_slow(situation: &Situation) -> Vec<Finding> {
+fn find_authority_slow(situation: &Situation) -> Vec<FoundIncident> {
     let facts = &situation.authority;
     let slow = facts.calls.iter().filter(|calls| calls.is_slow());
     let still_slow = facts
@@ -36,27 +36,27 @@ fn authority_slow(situation: &Situation) -> Vec<Finding> {
         .collect()
 }
 
-fn slow_finding(calls: &CallFacts) -> Finding {
+fn slow_finding(calls: &CallFacts) -> FoundIncident {
     let summary = format!(
         "The authority takes {:.1} s to answer a call to {}, in the mean of the last {}.",
         calls.mean.as_secs_f64(),
         calls.operation,
         calls.answered
     );
-    Finding::new(calls.answered, summary)
+    FoundIncident::new(calls.answered, summary)
         .caused_by(calls.operation)
         .blamed_on(Blame::Authority)
 }
 
 /// Returns the finding about an operation that was slow, and has not been quick often enough since.
-fn still_slow_finding(calls: &CallFacts) -> Finding {
+fn still_slow_finding(calls: &CallFacts) -> FoundIncident {
     let summary = format!(
         "The authority took {:.1} s to answer a call to {} lately, and has not answered several in a row quickly \
          since.",
         calls.mean.as_secs_f64(),
         calls.operation
     );
-    Finding::new(calls.answered, summary)
+    FoundIncident::new(calls.answered, summary)
         .caused_by(calls.operation)
         .blamed_on(Blame::Authority)
 }
@@ -71,10 +71,10 @@ pub(super) const AUTHORITY_THROTTLES: IncidentKind = IncidentKind {
     look_at: "`/ops/breakers`: `held_until` of the operations that pause; \
               `authority_calls_total{outcome=\"throttled\"}`.",
     page: "/console/breakers",
-    find: authority_throttles,
+    find: find_authority_throttles,
 };
 
-fn authority_throttles(situation: &Situation) -> Vec<Finding> {
+fn find_authority_throttles(situation: &Situation) -> Vec<FoundIncident> {
     let facts = &situation.authority;
     let Some(words) = throttling_words(facts, situation.now) else {
         return Vec::new();
@@ -83,7 +83,7 @@ fn authority_throttles(situation: &Situation) -> Vec<Finding> {
     let count = facts.throttled_calls.max(pausing).max(1);
     let summary = format!("The authority asks to be called less often: {words}.");
     let ends = facts.pauses.iter().map(|(_, until)| *until).max();
-    vec![Finding::new(count, summary).until(ends)]
+    vec![FoundIncident::new(count, summary).until(ends)]
 }
 
 /// Returns what follows from the authority's request to be called less often; `None` if it has made none lately.
@@ -116,10 +116,10 @@ pub(super) const AUTHORITY_LIMIT_LOW: IncidentKind = IncidentKind {
     look_at: "`/ops/breakers`: `limit` and `waiting`. \
               [How many calls at a time](#how-many-calls-at-a-time) says how the limit moves.",
     page: "/console/breakers",
-    find: authority_limit_low,
+    find: find_authority_limit_low,
 };
 
-fn authority_limit_low(situation: &Situation) -> Vec<Finding> {
+fn find_authority_limit_low(situation: &Situation) -> Vec<FoundIncident> {
     let limited = &situation.authority.limited_operations;
     limited
         .iter()
@@ -128,7 +128,7 @@ fn authority_limit_low(situation: &Situation) -> Vec<Finding> {
                 "Calls to {operation} wait: {waiting} for a place among {limit}, which is at most half of what it \
                  was, because answers took longer or failed."
             );
-            Finding::new(u64::try_from(*waiting).unwrap_or(u64::MAX), summary).caused_by(*operation)
+            FoundIncident::new(u64::try_from(*waiting).unwrap_or(u64::MAX), summary).caused_by(*operation)
         })
         .collect()
 }
@@ -142,15 +142,15 @@ pub(super) const BREAKER_TRIPPED: IncidentKind = IncidentKind {
     to_do: "Reset the breaker when the reason for it is gone.",
     look_at: "`/ops/audit` says who tripped it, and why.",
     page: "/console/breakers",
-    find: breaker_tripped,
+    find: find_breaker_tripped,
 };
 
-fn breaker_tripped(situation: &Situation) -> Vec<Finding> {
+fn find_breaker_tripped(situation: &Situation) -> Vec<FoundIncident> {
     let tripped = &situation.authority.tripped_operations;
     tripped
         .iter()
         .map(|(operation, since)| {
-            Finding::new(
+            FoundIncident::new(
                 1,
                 format!("An operator holds back all calls to {operation}."),
             )

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use crate::domain::incident::situation::{CountAndOldest, Situation};
 use crate::domain::incident::work::{findings_about_work, group_finding};
-use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
+use crate::domain::incident::{FoundIncident, IncidentKind, Severity, count_phrase};
 
 /// Reference lists that were fetched longer ago than this are old, because they are fetched several times a day.
 const LISTS_OLD_AFTER: SignedDuration = SignedDuration::from_hours(24);
@@ -21,10 +21,10 @@ pub(super) const INVOICES_MISSING_REMOTELY: IncidentKind = IncidentKind {
     to_do: "Ask the authority for each invoice. When it has them, compare the day again. When it never will, decide them.",
     look_at: "`/ops/reconciliations/{id}`: what `detail` says. POST `/ops/reconciliations` compares the day again.",
     page: "/console/reconciliations?for_you=true",
-    find: invoices_missing_remotely,
+    find: find_invoices_missing_remotely,
 };
 
-fn invoices_missing_remotely(situation: &Situation) -> Vec<Finding> {
+fn find_invoices_missing_remotely(situation: &Situation) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         let missing = work
             .differences
@@ -54,10 +54,10 @@ pub(super) const LEDGER_DIFFERS: IncidentKind = IncidentKind {
     look_at: "`/ops/reconciliations/{id}`: what `detail` says. [Reconciliation](#reconciliation) says what each \
               kind of difference means.",
     page: "/console/reconciliations?for_you=true",
-    find: ledger_differs,
+    find: find_ledger_differs,
 };
 
-fn ledger_differs(situation: &Situation) -> Vec<Finding> {
+fn find_ledger_differs(situation: &Situation) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         let others = work
             .differences
@@ -83,9 +83,9 @@ fn ledger_differs(situation: &Situation) -> Vec<Finding> {
 fn difference_finding(
     group: CountAndOldest,
     summary: impl FnOnce(u64) -> String,
-) -> Option<Finding> {
+) -> Option<FoundIncident> {
     let found = group_finding(group, summary).pop();
-    found.map(Finding::since_first_sight)
+    found.map(FoundIncident::since_first_sight)
 }
 
 pub(super) const REFERENCE_LISTS_OLD: IncidentKind = IncidentKind {
@@ -98,10 +98,10 @@ pub(super) const REFERENCE_LISTS_OLD: IncidentKind = IncidentKind {
     to_do: "Look why the lists cannot be fetched.",
     look_at: "The log of the reference actor. Invoices are accepted meanwhile.",
     page: "/console/supervision",
-    find: reference_lists_old,
+    find: find_reference_lists_old,
 };
 
-fn reference_lists_old(situation: &Situation) -> Vec<Finding> {
+fn find_reference_lists_old(situation: &Situation) -> Vec<FoundIncident> {
     // A paused process fetches nothing, and says so by an incident of its own.
     if situation.is_process_paused {
         return Vec::new();
@@ -110,7 +110,7 @@ fn reference_lists_old(situation: &Situation) -> Vec<Finding> {
         let fetched = work.oldest_list_fetched_at;
         let old = fetched.filter(|at| situation.now.duration_since(*at) > LISTS_OLD_AFTER);
         let old = old.map(|at| {
-            Finding::new(
+            FoundIncident::new(
                 1,
                 "A reference list of the authority was last fetched more than a day ago.",
             )
@@ -123,7 +123,7 @@ fn reference_lists_old(situation: &Situation) -> Vec<Finding> {
 }
 
 /// Returns the finding about lists that were never fetched, although a replica has run for long.
-fn missing_lists_finding(situation: &Situation, missing: usize) -> Option<Finding> {
+fn missing_lists_finding(situation: &Situation, missing: usize) -> Option<FoundIncident> {
     let replicas = situation.replicas.replicas.iter();
     let started_at = replicas.map(|replica| replica.figures.started_at).min()?;
     let since = started_at.checked_add(LISTS_MISSING_AFTER).ok()?;
@@ -133,5 +133,5 @@ fn missing_lists_finding(situation: &Situation, missing: usize) -> Option<Findin
     let summary =
         "A reference list of the authority was never fetched. Any code is accepted in its place.";
     let count = u64::try_from(missing).unwrap_or(u64::MAX);
-    Some(Finding::new(count, summary).since(Some(since)))
+    Some(FoundIncident::new(count, summary).since(Some(since)))
 }

@@ -74,12 +74,12 @@ pub struct IncidentKind {
     /// The page of the console that shows details.
     pub page: &'static str,
     /// Returns one finding for each cause of this incident in a situation; none if there is no incident.
-    pub find: fn(&Situation) -> Vec<Finding>,
+    pub find: fn(&Situation) -> Vec<FoundIncident>,
 }
 
 /// An incident that the condition of its kind found, with one cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct FoundIncident {
     /// The cause: a word from a small set, such as `timed_out`; empty if the kind has only one cause.
     pub cause: String,
     /// A sentence for operators that describes the incident, with numbers.
@@ -99,14 +99,14 @@ pub struct Finding {
 #[derive(Debug, Clone)]
 pub struct Incident {
     pub kind: &'static IncidentKind,
-    pub finding: Finding,
+    pub finding: FoundIncident,
     /// The time at which the incident began, or at which it was first seen.
     pub since: Timestamp,
     /// True if `since` is only the time at which this process, or a comparison with the ledger, first saw the incident.
     pub is_since_first_sight: bool,
 }
 
-impl Finding {
+impl FoundIncident {
     fn new(count: u64, summary: impl Into<String>) -> Self {
         Self {
             cause: String::new(),

@@ -2,7 +2,7 @@
 
 use crate::domain::incident::situation::{CountAndOldest, Situation};
 use crate::domain::incident::work::group_finding;
-use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
+use crate::domain::incident::{FoundIncident, IncidentKind, Severity, count_phrase};
 use crate::domain::kernel::ids::TaxpayerId;
 
 /// The maximum number of paused taxpayers that are named.
@@ -18,10 +18,10 @@ pub(super) const TAXPAYERS_PAUSED: IncidentKind = IncidentKind {
     look_at: "`paused_taxpayers` of `/ops/supervision`, with the reasons; `/ops/audit?action=taxpayer.pause` says who \
               paused them.",
     page: "/console/supervision",
-    find: taxpayers_paused,
+    find: find_taxpayers_paused,
 };
 
-fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
+fn find_taxpayers_paused(situation: &Situation) -> Vec<FoundIncident> {
     let paused = &situation.paused_taxpayers;
     let group = CountAndOldest {
         count: u64::try_from(paused.len()).unwrap_or(u64::MAX),

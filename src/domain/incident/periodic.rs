@@ -4,7 +4,7 @@
 use jiff::SignedDuration;
 
 use crate::domain::incident::situation::{PeriodicWork, Situation};
-use crate::domain::incident::{Finding, IncidentKind, Severity};
+use crate::domain::incident::{FoundIncident, IncidentKind, Severity};
 
 /// Repeated work is late if it has not succeeded for this many of its intervals.
 const INTERVALS_MAX: i32 = 3;
@@ -21,10 +21,10 @@ pub(super) const CHECKPOINTS_OLD: IncidentKind = IncidentKind {
     look_at: "The log lines `periodic work failed` with work `checkpoints`; `checkpoints.file` and its disk. \
               [Checkpoints](#checkpoints) says more.",
     page: "/console/supervision",
-    find: checkpoints_old,
+    find: find_checkpoints_old,
 };
 
-fn checkpoints_old(situation: &Situation) -> Vec<Finding> {
+fn find_checkpoints_old(situation: &Situation) -> Vec<FoundIncident> {
     late_work_findings(
         situation,
         situation.checkpoints,
@@ -42,10 +42,10 @@ pub(super) const RECONCILIATION_OLD: IncidentKind = IncidentKind {
     look_at: "`/ops/reconciliations`: the `error` of the last ones; `/ops/breakers`: the operation `search`; \
               `reconcile.every_s`.",
     page: "/console/reconciliations",
-    find: reconciliation_old,
+    find: find_reconciliation_old,
 };
 
-fn reconciliation_old(situation: &Situation) -> Vec<Finding> {
+fn find_reconciliation_old(situation: &Situation) -> Vec<FoundIncident> {
     // A paused process compares nothing, and says so by an incident of its own.
     if situation.is_process_paused {
         return Vec::new();
@@ -61,7 +61,7 @@ fn late_work_findings(
     situation: &Situation,
     work: Option<PeriodicWork>,
     what: &str,
-) -> Vec<Finding> {
+) -> Vec<FoundIncident> {
     let Some(PeriodicWork { every, last }) = work else {
         return Vec::new();
     };
@@ -75,7 +75,7 @@ fn late_work_findings(
         span_words(age),
         span_words(every)
     );
-    vec![Finding::new(1, summary).since(last.checked_add(limit).ok())]
+    vec![FoundIncident::new(1, summary).since(last.checked_add(limit).ok())]
 }
 
 /// Writes a span of time in the largest fitting unit.

@@ -1,7 +1,7 @@
 //! Incidents of the process itself: its database, actors, answers, memory and files.
 
 use crate::domain::incident::situation::{DatabaseFault, Situation};
-use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase, end_sentence};
+use crate::domain::incident::{FoundIncident, IncidentKind, Severity, count_phrase, end_sentence};
 
 /// At least this many panics within a quarter of an hour are an incident. Fewer may come from one bad document.
 const PANICS_MIN: u64 = 4;
@@ -23,10 +23,10 @@ pub(super) const DATABASE_SILENT: IncidentKind = IncidentKind {
     look_at: "The database, its connections and its disk; the network and the pooler in between; firewalls that \
               drop idle connections. With cause `read-only` the service is connected to a standby.",
     page: "/console/supervision",
-    find: database_silent,
+    find: find_database_silent,
 };
 
-fn database_silent(situation: &Situation) -> Vec<Finding> {
+fn find_database_silent(situation: &Situation) -> Vec<FoundIncident> {
     let fault = situation
         .database
         .fault
@@ -38,7 +38,7 @@ fn database_silent(situation: &Situation) -> Vec<Finding> {
                 DatabaseFault::Failing => "The database answers with errors.",
                 DatabaseFault::Silent | DatabaseFault::DiskFull => "The database does not answer.",
             };
-            Finding::new(1, sentence).caused_by(fault.as_str())
+            FoundIncident::new(1, sentence).caused_by(fault.as_str())
         })
         .into_iter()
         .collect()
@@ -53,13 +53,13 @@ pub(super) const DISK_FULL: IncidentKind = IncidentKind {
     to_do: "Make room on the disk of the database.",
     look_at: "`df` on the machine of the database. Do not delete files of the database itself.",
     page: "/console/supervision",
-    find: disk_full,
+    find: find_disk_full,
 };
 
-fn disk_full(situation: &Situation) -> Vec<Finding> {
+fn find_disk_full(situation: &Situation) -> Vec<FoundIncident> {
     match situation.database.fault {
         Some(DatabaseFault::DiskFull) => {
-            vec![Finding::new(
+            vec![FoundIncident::new(
                 1,
                 "The disk of the database is full: no write succeeds.",
             )]
@@ -78,16 +78,16 @@ pub(super) const READS_WAIT: IncidentKind = IncidentKind {
     look_at: "`database_read_wait_seconds`; on PostgreSQL `pg_stat_activity` and `pg_locks`: a session of another \
               program may lock a table.",
     page: "/console/supervision",
-    find: reads_wait,
+    find: find_reads_wait,
 };
 
-fn reads_wait(situation: &Situation) -> Vec<Finding> {
+fn find_reads_wait(situation: &Situation) -> Vec<FoundIncident> {
     match situation.database.slow_read_waits {
         waits @ SLOW_READS_MIN.. => {
             let summary = format!(
                 "{waits} queries waited for a connection for more than a second within a minute."
             );
-            vec![Finding::new(waits, summary)]
+            vec![FoundIncident::new(waits, summary)]
         }
         _ => Vec::new(),
     }
@@ -104,14 +104,14 @@ pub(super) const SERVICE_PAUSED: IncidentKind = IncidentKind {
     look_at: "The command of the process, such as `ExecStart` of its unit. [A copy beside the live \
               service](#a-copy-beside-the-live-service) says when to use --paused.",
     page: "/console/lanes",
-    find: service_paused,
+    find: find_service_paused,
 };
 
-fn service_paused(situation: &Situation) -> Vec<Finding> {
+fn find_service_paused(situation: &Situation) -> Vec<FoundIncident> {
     if !situation.is_process_paused {
         return Vec::new();
     }
-    vec![Finding::new(
+    vec![FoundIncident::new(
         1,
         "This process was started with --paused: nothing is sent to the authority or to webhooks.",
     )]
@@ -127,15 +127,15 @@ pub(super) const ACTORS_FAILED: IncidentKind = IncidentKind {
     look_at: "`/ops/supervision`: the nodes in state failed, with the reason; the log line `actor escalated`. A \
               dispatcher, the janitor or a periodic task stays down until the process is restarted.",
     page: "/console/supervision",
-    find: actors_failed,
+    find: find_actors_failed,
 };
 
-fn actors_failed(situation: &Situation) -> Vec<Finding> {
+fn find_actors_failed(situation: &Situation) -> Vec<FoundIncident> {
     let failure = situation.actors.failure.as_ref();
     failure
         .map(|reason| {
             let summary = format!("An actor has given up: {}", end_sentence(reason));
-            Finding::new(1, summary)
+            FoundIncident::new(1, summary)
         })
         .into_iter()
         .collect()
@@ -151,15 +151,15 @@ pub(super) const ACTORS_STUCK: IncidentKind = IncidentKind {
     look_at: "`/ops/supervision`: the nodes in state stuck. On PostgreSQL `pg_stat_activity` and `pg_locks` on \
               `lanes`: a session of another program may hold the row of the taxpayer; end that session.",
     page: "/console/supervision",
-    find: actors_stuck,
+    find: find_actors_stuck,
 };
 
-fn actors_stuck(situation: &Situation) -> Vec<Finding> {
+fn find_actors_stuck(situation: &Situation) -> Vec<FoundIncident> {
     match situation.actors.stuck {
         0 => Vec::new(),
         stuck => {
             let actors = count_phrase(stuck, "actor has", "actors have");
-            vec![Finding::new(
+            vec![FoundIncident::new(
                 stuck,
                 format!("{actors} worked on one batch for too long."),
             )]
@@ -176,15 +176,15 @@ pub(super) const ACTORS_PANIC: IncidentKind = IncidentKind {
     to_do: "Report the panic that the log shows.",
     look_at: "The log lines of level ERROR with the place of the panic; `/ops/quarantine`.",
     page: "/console/supervision",
-    find: actors_panic,
+    find: find_actors_panic,
 };
 
-fn actors_panic(situation: &Situation) -> Vec<Finding> {
+fn find_actors_panic(situation: &Situation) -> Vec<FoundIncident> {
     let panics = situation.actors.panics;
     if panics < PANICS_MIN {
         return Vec::new();
     }
-    vec![Finding::new(
+    vec![FoundIncident::new(
         panics,
         format!("Actors panicked {panics} times within a quarter of an hour."),
     )]
@@ -200,15 +200,15 @@ pub(super) const ANSWERS_BROKEN: IncidentKind = IncidentKind {
     look_at: "The log lines of level ERROR. `a statement failed and will fail again` names a table: a schema of \
               another version, or a row that was changed by hand.",
     page: "/console",
-    find: answers_broken,
+    find: find_answers_broken,
 };
 
-fn answers_broken(situation: &Situation) -> Vec<Finding> {
+fn find_answers_broken(situation: &Situation) -> Vec<FoundIncident> {
     match situation.traffic.broken {
         0 => Vec::new(),
         broken => {
             let requests = count_phrase(broken, "request was", "requests were");
-            vec![Finding::new(
+            vec![FoundIncident::new(
                 broken,
                 format!("{requests} answered with 500 because of a defect within five minutes."),
             )]
@@ -226,17 +226,17 @@ pub(super) const COMMANDS_REFUSED: IncidentKind = IncidentKind {
     look_at: "`commands_in_flight` and `database_write_wait_seconds`. Bulk requests and very long invoices take \
               turns, so they wait while others do not.",
     page: "/console/supervision",
-    find: commands_refused,
+    find: find_commands_refused,
 };
 
-fn commands_refused(situation: &Situation) -> Vec<Finding> {
+fn find_commands_refused(situation: &Situation) -> Vec<FoundIncident> {
     match situation.traffic.refused_commands {
         0 => Vec::new(),
         refused => {
             let commands = count_phrase(refused, "write was", "writes were");
             let summary =
                 format!("{commands} refused with 503 within a minute, because too many wait.");
-            vec![Finding::new(refused, summary)]
+            vec![FoundIncident::new(refused, summary)]
         }
     }
 }
@@ -251,15 +251,15 @@ pub(super) const AUTHENTICATIONS_FAIL: IncidentKind = IncidentKind {
     look_at: "The log lines `an authentication failed`: address, kind of key and account; \
               `rate_limit.failed_auth_per_min`.",
     page: "/console/audit",
-    find: authentications_fail,
+    find: find_authentications_fail,
 };
 
-fn authentications_fail(situation: &Situation) -> Vec<Finding> {
+fn find_authentications_fail(situation: &Situation) -> Vec<FoundIncident> {
     let failed = situation.traffic.failed_authentications;
     if failed < FAILED_AUTHENTICATIONS_MIN {
         return Vec::new();
     }
-    vec![Finding::new(
+    vec![FoundIncident::new(
         failed,
         format!("{failed} keys or passwords were wrong within five minutes."),
     )]
@@ -274,10 +274,10 @@ pub(super) const MEMORY_NEAR_LIMIT: IncidentKind = IncidentKind {
     to_do: "Give the process more memory, or add replicas.",
     look_at: "`process_resident_memory_bytes`; [Capacity](#capacity) says what takes memory.",
     page: "/console/supervision",
-    find: memory_near_limit,
+    find: find_memory_near_limit,
 };
 
-fn memory_near_limit(situation: &Situation) -> Vec<Finding> {
+fn find_memory_near_limit(situation: &Situation) -> Vec<FoundIncident> {
     let process = situation.process;
     near_limit_finding(
         process.resident_bytes,
@@ -295,10 +295,10 @@ pub(super) const FILES_NEAR_LIMIT: IncidentKind = IncidentKind {
     to_do: "Raise the limit (`LimitNOFILE`), or find who opens so many connections.",
     look_at: "`process_open_fds` against `process_max_fds`; [Capacity](#capacity).",
     page: "/console/supervision",
-    find: files_near_limit,
+    find: find_files_near_limit,
 };
 
-fn files_near_limit(situation: &Situation) -> Vec<Finding> {
+fn find_files_near_limit(situation: &Situation) -> Vec<FoundIncident> {
     let process = situation.process;
     near_limit_finding(process.open_files, process.open_files_max, |percent| {
         format!("The process has {percent} % of the files and connections open that it may have.")
@@ -309,7 +309,7 @@ fn near_limit_finding(
     used: Option<u64>,
     most: Option<u64>,
     summary: impl FnOnce(u64) -> String,
-) -> Vec<Finding> {
+) -> Vec<FoundIncident> {
     let (Some(used), Some(most @ 1..)) = (used, most) else {
         return Vec::new();
     };
@@ -317,5 +317,5 @@ fn near_limit_finding(
     if percent < NEARLY_USED_PERCENT {
         return Vec::new();
     }
-    vec![Finding::new(percent, summary(percent))]
+    vec![FoundIncident::new(percent, summary(percent))]
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 
 use crate::domain::incident::situation::Situation;
-use crate::domain::incident::{Finding, IncidentKind, Severity, end_sentence};
+use crate::domain::incident::{FoundIncident, IncidentKind, Severity, end_sentence};
 use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::replica::{Replica, ReplicaIncident, ReplicaState};
 
@@ -28,10 +28,10 @@ pub(super) const REPLICA_MISSING: IncidentKind = IncidentKind {
     look_at: "The page Replicas or `/ops/replicas`; the machine and the last log lines of the replica. A replica that \
               stops in order says so and is not missed; one that was killed, or that cannot reach the database, is.",
     page: "/console/replicas",
-    find: replica_missing,
+    find: find_replica_missing,
 };
 
-fn replica_missing(situation: &Situation) -> Vec<Finding> {
+fn find_replica_missing(situation: &Situation) -> Vec<FoundIncident> {
     // A paused process works on a copy of the database. The replicas that the copy lists run elsewhere. And nobody can
     // give a sign while the database takes no write.
     if situation.is_process_paused || has_database_fault(situation) {
@@ -44,7 +44,7 @@ fn replica_missing(situation: &Situation) -> Vec<Finding> {
     };
     let count = u64::try_from(missing.len()).unwrap_or(u64::MAX);
     let summary = format!("{}.", sentence_list(&missing, last_heartbeat_words));
-    vec![Finding::new(count, summary).since(Some(last_sign))]
+    vec![FoundIncident::new(count, summary).since(Some(last_sign))]
 }
 
 /// True if the database has a fault, or had one so lately that the other replicas may not have given a sign since.
@@ -66,10 +66,10 @@ pub(super) const REPLICA_NOT_READY: IncidentKind = IncidentKind {
               replica itself. If the replica tells an incident of its own that explains it, such as `actors-failed`, \
               only that is shown.",
     page: "/console/replicas",
-    find: replica_not_ready,
+    find: find_replica_not_ready,
 };
 
-fn replica_not_ready(situation: &Situation) -> Vec<Finding> {
+fn find_replica_not_ready(situation: &Situation) -> Vec<FoundIncident> {
     let list = &situation.replicas;
     let unready = list
         .present_replicas()
@@ -84,7 +84,7 @@ fn replica_not_ready(situation: &Situation) -> Vec<Finding> {
     }
     let count = u64::try_from(unready.len()).unwrap_or(u64::MAX);
     let summary = end_sentence(&sentence_list(&unready, unready_words));
-    vec![Finding::new(count, summary)]
+    vec![FoundIncident::new(count, summary)]
 }
 
 fn unready_words(replica: &Replica) -> String {
@@ -103,17 +103,17 @@ pub(super) const DIVERGING_REPLICAS: IncidentKind = IncidentKind {
               cause `clock`: NTP on the named machine and on that of the database. With cause `version`: the rollout, \
               which has stood still for a quarter of an hour.",
     page: "/console/replicas",
-    find: diverging_replicas,
+    find: find_diverging_replicas,
 };
 
-fn diverging_replicas(situation: &Situation) -> Vec<Finding> {
+fn find_diverging_replicas(situation: &Situation) -> Vec<FoundIncident> {
     clocks_differ(situation)
         .into_iter()
         .chain(versions_differ(situation))
         .collect()
 }
 
-fn clocks_differ(situation: &Situation) -> Option<Finding> {
+fn clocks_differ(situation: &Situation) -> Option<FoundIncident> {
     let present = situation.replicas.present_replicas();
     let wrong: Vec<_> = present
         .filter(|replica| replica.figures.clock_ahead_ms.unsigned_abs() > CLOCK_TOLERANCE_MS)
@@ -123,11 +123,11 @@ fn clocks_differ(situation: &Situation) -> Option<Finding> {
         "A clock differs from that of the database: {}.",
         sentence_list(&wrong, clock_words)
     );
-    (count > 0).then(|| Finding::new(count, summary).caused_by("clock"))
+    (count > 0).then(|| FoundIncident::new(count, summary).caused_by("clock"))
 }
 
 /// Finds replicas with different versions if the youngest replica has run for longer than an upgrade takes.
-fn versions_differ(situation: &Situation) -> Option<Finding> {
+fn versions_differ(situation: &Situation) -> Option<FoundIncident> {
     let present: Vec<_> = situation.replicas.present_replicas().collect();
     let versions: BTreeSet<_> = present
         .iter()
@@ -146,7 +146,7 @@ fn versions_differ(situation: &Situation) -> Option<Finding> {
     );
     let count = u64::try_from(versions.len()).unwrap_or(u64::MAX);
     Some(
-        Finding::new(count, summary)
+        FoundIncident::new(count, summary)
             .caused_by("version")
             .since(Some(youngest)),
     )

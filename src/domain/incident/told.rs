@@ -1,7 +1,7 @@
 //! Incidents that a process finds in what it alone knows. Its heartbeat tells the other replicas of them, so that an
 //! operator sees them whichever replica answers, even if the concerned one takes itself out of service.
 
-use crate::domain::incident::{Finding, INCIDENTS, Incident};
+use crate::domain::incident::{FoundIncident, INCIDENTS, Incident};
 use crate::domain::replica::{Replica, ReplicaIncident, ReplicaList};
 
 /// The kinds of incidents of one process, which the other replicas show as well.
@@ -100,7 +100,7 @@ fn to_incident(replica: &Replica, told: &ReplicaIncident) -> Option<Incident> {
     let summary = format!("On replica {}: {}", replica.identity.name, told.summary);
     Some(Incident {
         kind,
-        finding: Finding::new(told.count, summary).caused_by(told.cause.as_str()),
+        finding: FoundIncident::new(told.count, summary).caused_by(told.cause.as_str()),
         since: told.since,
         is_since_first_sight: told.is_since_first_sight,
     })
@@ -118,7 +118,7 @@ mod tests {
     fn incident(name: &str, summary: &str) -> Incident {
         Incident {
             kind: INCIDENTS.iter().find(|kind| kind.name == name).unwrap(),
-            finding: Finding::new(1, summary),
+            finding: FoundIncident::new(1, summary),
             since: Timestamp::UNIX_EPOCH,
             is_since_first_sight: true,
         }

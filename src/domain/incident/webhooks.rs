@@ -3,7 +3,7 @@
 use crate::domain::events::endpoint_health::CauseWords;
 use crate::domain::incident::situation::{CountAndOldest, ParkedEndpoints, Situation};
 use crate::domain::incident::work::{findings_about_work, group_finding};
-use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
+use crate::domain::incident::{FoundIncident, IncidentKind, Severity, count_phrase};
 use crate::domain::kernel::upstream::Blame;
 
 /// If at least this many endpoints, and all that are active, cannot be reached, the fault is in our network.
@@ -23,10 +23,10 @@ pub(super) const ENDPOINTS_PARKED: IncidentKind = IncidentKind {
               for all: our own network or name server. With `auth`: what the receiver answered; usually new \
               credentials with PUT `/ops/taxpayers/{id}/integration`.",
     page: "/console/deliveries",
-    find: endpoints_parked,
+    find: find_endpoints_parked,
 };
 
-fn endpoints_parked(situation: &Situation) -> Vec<Finding> {
+fn find_endpoints_parked(situation: &Situation) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         let groups = work.endpoints.iter().filter(|group| group.endpoints > 0);
         groups
@@ -45,7 +45,7 @@ fn endpoints_parked(situation: &Situation) -> Vec<Finding> {
                     _ => String::new(),
                 };
                 let summary = format!("{parked} parked, because {}.{host}", cause_clause(group));
-                Finding::new(group.endpoints, summary)
+                FoundIncident::new(group.endpoints, summary)
                     .caused_by(group.failure.clone())
                     .blamed_on(parked_blame(group, work.endpoints_active))
                     .since(group.since)
@@ -91,10 +91,10 @@ pub(super) const ENDPOINTS_DISABLED: IncidentKind = IncidentKind {
     look_at: "`/ops/webhooks/endpoints?health=disabled`: `disabled_reason`. An endpoint that is enabled again can \
               replay what it missed.",
     page: "/console/deliveries",
-    find: endpoints_disabled,
+    find: find_endpoints_disabled,
 };
 
-fn endpoints_disabled(situation: &Situation) -> Vec<Finding> {
+fn find_endpoints_disabled(situation: &Situation) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         let disabled = CountAndOldest {
             count: work.endpoints_disabled,
@@ -119,10 +119,10 @@ pub(super) const DEAD_LETTERS: IncidentKind = IncidentKind {
     look_at: "[Dead letters](#dead-letters): `/ops/webhooks/dead-letters` with the reason of each, and how to send \
               them again.",
     page: "/console/deliveries/dead-letters",
-    find: dead_letters,
+    find: find_dead_letters,
 };
 
-fn dead_letters(situation: &Situation) -> Vec<Finding> {
+fn find_dead_letters(situation: &Situation) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         group_finding(work.dead_letters, |count| {
             let letters = count_phrase(count, "notification", "notifications");

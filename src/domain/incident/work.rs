@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::incident::situation::{CountAndOldest, Situation, WorkFacts};
-use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase, end_sentence};
+use crate::domain::incident::{FoundIncident, IncidentKind, Severity, count_phrase, end_sentence};
 use crate::domain::kernel::upstream::Blame;
 use crate::domain::quarantine::WorkKind;
 
@@ -24,8 +24,8 @@ const QUEUE_MIN: u64 = 20;
 /// Returns the findings about the work; none if the work is not known, because no query has succeeded yet.
 pub(super) fn findings_about_work(
     situation: &Situation,
-    find: impl FnOnce(&WorkFacts) -> Vec<Finding>,
-) -> Vec<Finding> {
+    find: impl FnOnce(&WorkFacts) -> Vec<FoundIncident>,
+) -> Vec<FoundIncident> {
     situation.work.as_ref().map(find).unwrap_or_default()
 }
 
@@ -33,11 +33,11 @@ pub(super) fn findings_about_work(
 pub(super) fn group_finding(
     group: CountAndOldest,
     summary: impl FnOnce(u64) -> String,
-) -> Vec<Finding> {
+) -> Vec<FoundIncident> {
     if group.count == 0 {
         return Vec::new();
     }
-    vec![Finding::new(group.count, summary(group.count)).since(group.since)]
+    vec![FoundIncident::new(group.count, summary(group.count)).since(group.since)]
 }
 
 pub(super) const DEADLINES_MISSED: IncidentKind = IncidentKind {
@@ -51,10 +51,10 @@ pub(super) const DEADLINES_MISSED: IncidentKind = IncidentKind {
               the cause, then move all of them with `/ops/pipeline/runs/move`. An invoice that was sent to us after \
               its deadline counts when its run is a minute old, or paused.",
     page: "/console/runs?deadline=overdue",
-    find: deadlines_missed,
+    find: find_deadlines_missed,
 };
 
-fn deadlines_missed(situation: &Situation) -> Vec<Finding> {
+fn find_deadlines_missed(situation: &Situation) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         group_finding(work.overdue, |count| {
             let missed = count_phrase(count, "invoice has", "invoices have");
@@ -72,10 +72,10 @@ pub(super) const DEADLINES_NEAR: IncidentKind = IncidentKind {
     to_do: "Look why they wait. Move the paused ones now.",
     look_at: "`/ops/pipeline/runs?deadline=soon`: their state, `wait_reason` and `last_error`.",
     page: "/console/runs?deadline=soon",
-    find: deadlines_near,
+    find: find_deadlines_near,
 };
 
-fn deadlines_near(situation: &Situation) -> Vec<Finding> {
+fn find_deadlines_near(situation: &Situation) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         let due = CountAndOldest {
             count: work.due_soon,
@@ -102,10 +102,10 @@ pub(super) const RUNS_PAUSED: IncidentKind = IncidentKind {
               `/ops/pipeline/runs/move`, first with `preview`. A run refused with \"has signed another document \
               under this IRN\" means that somebody else uses the taxpayer's numbers.",
     page: "/console/runs?state=paused",
-    find: runs_paused,
+    find: find_runs_paused,
 };
 
-fn runs_paused(situation: &Situation) -> Vec<Finding> {
+fn find_runs_paused(situation: &Situation) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         group_finding(work.paused, |count| {
             format!("{} paused.", count_phrase(count, "run is", "runs are"))
@@ -131,10 +131,10 @@ pub(super) const WORK_NOT_TAKEN: IncidentKind = IncidentKind {
               at all? A very slow database, or a transaction that somebody left open in it, keeps replicas from \
               claiming. Work that only waits for busy workers is not told here.",
     page: "/console/lanes",
-    find: work_not_taken,
+    find: find_work_not_taken,
 };
 
-fn work_not_taken(situation: &Situation) -> Vec<Finding> {
+fn find_work_not_taken(situation: &Situation) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         // The work may have been taken since it was counted, so only the wait up to the count is certain.
         let counted_at = work.counted_at.unwrap_or(situation.now);
@@ -155,7 +155,7 @@ fn work_not_taken(situation: &Situation) -> Vec<Finding> {
                     },
                     if group.count == 1 { "it" } else { "them" }
                 );
-                Finding::new(group.count, summary)
+                FoundIncident::new(group.count, summary)
                     .caused_by(*kind)
                     .since(group.since)
             })
@@ -174,10 +174,10 @@ pub(super) const QUEUE_GROWING: IncidentKind = IncidentKind {
     look_at: "`lanes_due` against `lanes_leased`; `/ops/breakers`: do calls wait for the limit there? \
               `signature_seconds` says how long a signature takes meanwhile.",
     page: "/console/lanes",
-    find: queue_growing,
+    find: find_queue_growing,
 };
 
-fn queue_growing(situation: &Situation) -> Vec<Finding> {
+fn find_queue_growing(situation: &Situation) -> Vec<FoundIncident> {
     let lengths = &situation.actors.queue_lengths;
     let (Some(first), Some(last)) = (lengths.first(), lengths.last()) else {
         return Vec::new();
@@ -195,7 +195,7 @@ fn queue_growing(situation: &Situation) -> Vec<Finding> {
         "{last} runs are due and wait, {} more than {GROWING_MINUTES} minutes ago: fewer end than come.",
         last - first
     );
-    vec![Finding::new(*last, summary)]
+    vec![FoundIncident::new(*last, summary)]
 }
 
 pub(super) const WORK_QUARANTINED: IncidentKind = IncidentKind {
@@ -208,10 +208,10 @@ pub(super) const WORK_QUARANTINED: IncidentKind = IncidentKind {
     look_at: "`/ops/quarantine`: what it is, whose it is, and the panic. \
               [Work that crashes the process](#work-that-crashes-the-process) says more.",
     page: "/console/quarantine?state=kept",
-    find: work_quarantined,
+    find: find_work_quarantined,
 };
 
-fn work_quarantined(situation: &Situation) -> Vec<Finding> {
+fn find_work_quarantined(situation: &Situation) -> Vec<FoundIncident> {
     quarantine_findings(situation, |kind| kind != WorkKind::Task)
 }
 
@@ -225,14 +225,17 @@ pub(super) const TASKS_QUARANTINED: IncidentKind = IncidentKind {
     look_at: "`/ops/quarantine?kind=task`. \
               [Work that crashes the process](#work-that-crashes-the-process) says more.",
     page: "/console/quarantine?state=kept",
-    find: tasks_quarantined,
+    find: find_tasks_quarantined,
 };
 
-fn tasks_quarantined(situation: &Situation) -> Vec<Finding> {
+fn find_tasks_quarantined(situation: &Situation) -> Vec<FoundIncident> {
     quarantine_findings(situation, |kind| kind == WorkKind::Task)
 }
 
-fn quarantine_findings(situation: &Situation, is_meant: impl Fn(WorkKind) -> bool) -> Vec<Finding> {
+fn quarantine_findings(
+    situation: &Situation,
+    is_meant: impl Fn(WorkKind) -> bool,
+) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         let kinds = work
             .quarantined
@@ -250,7 +253,7 @@ fn quarantine_findings(situation: &Situation, is_meant: impl Fn(WorkKind) -> boo
                     "{} in quarantine after two panics or three crashes.",
                     count_phrase(group.count, one, many)
                 );
-                let finding = Finding::new(group.count, summary).caused_by(kind.as_str());
+                let finding = FoundIncident::new(group.count, summary).caused_by(kind.as_str());
                 match kind {
                     // A task has only the time of its next attempt, which does not tell when the incident began.
                     WorkKind::Task => finding.until(group.since.filter(|at| *at > situation.now)),
@@ -270,10 +273,10 @@ pub(super) const DOCUMENTS_REFUSED: IncidentKind = IncidentKind {
     to_do: "If the reason is the same each time, tell the taxpayer or its integrator.",
     look_at: "`/ops/pipeline/runs?state=refused`: the sentence of the authority in `last_error`.",
     page: "/console/runs?state=refused",
-    find: documents_refused,
+    find: find_documents_refused,
 };
 
-fn documents_refused(situation: &Situation) -> Vec<Finding> {
+fn find_documents_refused(situation: &Situation) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         let many = work
             .taxpayer_refusals
@@ -306,7 +309,7 @@ fn documents_refused(situation: &Situation) -> Vec<Finding> {
         };
         let last = many.iter().map(|one| one.last).max();
         let ends = last.and_then(|last| last.checked_add(Duration::from_hours(1)).ok());
-        let finding = Finding::new(refusals, summary).until(ends);
+        let finding = FoundIncident::new(refusals, summary).until(ends);
         vec![finding.blamed_on((many.len() == 1).then_some(Blame::Taxpayer))]
     })
 }
@@ -321,10 +324,10 @@ pub(super) const REFUSALS_ALIKE: IncidentKind = IncidentKind {
     look_at: "`/ops/pipeline/runs?state=refused`: `last_error`, and when the first of them was refused. Numbers and \
               dates in the reason are left out.",
     page: "/console/runs?state=refused",
-    find: refusals_alike,
+    find: find_shared_refusal_reason,
 };
 
-fn refusals_alike(situation: &Situation) -> Vec<Finding> {
+fn find_shared_refusal_reason(situation: &Situation) -> Vec<FoundIncident> {
     findings_about_work(situation, |work| {
         let reasons = work.refusal_reasons.iter();
         let common = reasons.filter(|reason| reason.taxpayers >= ALIKE_TAXPAYERS_MIN);
@@ -338,7 +341,7 @@ fn refusals_alike(situation: &Situation) -> Vec<Finding> {
             end_sentence(&worst.reason)
         );
         let ends = worst.last.checked_add(Duration::from_hours(1)).ok();
-        let finding = Finding::new(worst.taxpayers, summary);
+        let finding = FoundIncident::new(worst.taxpayers, summary);
         vec![finding.since(Some(worst.since)).until(ends)]
     })
 }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::domain::events::event::{Event, EventKind};
 
-/// The names of the amounts in the events of payments. They stay valid until the next payment, except that the payable
-/// is unknown after an event that may have changed it.
+/// The names of the amounts in the events of payments. Later versions of the invoice keep these amounts until the next
+/// payment, but the payable is unknown after an event that may have changed it.
 const AMOUNT_FIELDS: [&str; 2] = ["amount_paid", PAYABLE_FIELD];
 const PAYABLE_FIELD: &str = "payable_amount";
 /// The member that the event of a submission has if another document was signed than is stored.

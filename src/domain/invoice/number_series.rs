@@ -133,7 +133,8 @@ impl NumberSeries {
         }
     }
 
-    /// Adds a number to the ranges of its series, if the series exists, and updates the number of all ranges.
+    /// Adds an invoice number to the ranges of its series, and updates the total count of ranges. Does nothing if the
+    /// series does not exist.
     fn insert(&mut self, numbered: &SplitNumber<'_>) {
         let Some(series) = self.series.get_mut(numbered.prefix) else {
             return;

@@ -1,7 +1,7 @@
-//! The apostrophe that keeps spreadsheets from computing texts that look like formulas. Exports to CSV put it before
-//! such a text, and imports remove it. A text that begins with apostrophes before a formula gets one more, so that an
-//! import restores each text exactly. In many countries a spreadsheet ends a cell at a semicolon, and then also at a
-//! line end, even within quotes. So each part of a text behind such a character is treated like a text of its own.
+//! Puts an apostrophe before each text that looks like a formula, so that spreadsheets do not compute it. CSV exports
+//! add the apostrophe, and imports remove it. A text that already has apostrophes before a formula gets one more, so
+//! that an import restores each text exactly. In many countries spreadsheets end a cell at each semicolon, and then
+//! also at each line end, even within quotes. So the text after each such character is checked for a formula, too.
 
 use std::borrow::Cow;
 

@@ -10,12 +10,12 @@
 //! | `prediction` | predicts when a run ends, with a range around the expected time, and measures how far past predictions were off |
 //! | `resolution` | the ways in which the outcome of a call became known |
 //! | `run` | a run, which takes one document through the steps of an operation |
+//! | `run_order` | the order in which runs get a worker |
 //! | `run_request` | a request for a run, which opens one, joins one or replaces its document |
 //! | `run_words` | the enumerations of a run: its operations and steps, its states, the reasons to wait, and the actions of operators |
 //! | `signed_copy` | compares the authority's signed copy of an invoice with the document that was sent |
 //! | `step_attempt` | an attempt at a step of a run, and its entry in the log of steps |
 //! | `transit` | the transmission state of an invoice according to our records |
-//! | `turns` | the order in which runs get a worker |
 //! | `vat_report` | a sale and its VAT, which the operation Report sends to the authority |
 //! | `waiting` | explains to people why a run does not continue |
 
@@ -24,9 +24,9 @@ pub mod capacity;
 pub mod deadline;
 pub mod prediction;
 pub mod resolution;
+pub mod run_order;
 pub mod signed_copy;
 pub mod transit;
-pub mod turns;
 pub mod vat_report;
 pub mod waiting;
 

@@ -110,7 +110,7 @@ pub(crate) fn explain(reason: &str, document: &Value) -> Vec<Explanation> {
     all.unwrap_or_else(|| {
         vec![
             explain_field_sentence(reason, document)
-                .unwrap_or_else(|| explain_whole_text(reason, document)),
+                .unwrap_or_else(|| explain_whole_refusal(reason, document)),
         ]
     })
 }
@@ -181,7 +181,8 @@ fn split_validator_message(sentence: &str) -> Option<(&str, &str)> {
     ))
 }
 
-fn explain_whole_text(reason: &str, document: &Value) -> Explanation {
+/// Explains the text of a refusal as one sentence, because its parts are not about single fields.
+fn explain_whole_refusal(reason: &str, document: &Value) -> Explanation {
     let lower = reason.to_lowercase();
     let sentence = lower.trim_end_matches('.');
     let pattern = SENTENCE_PATTERNS

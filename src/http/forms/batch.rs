@@ -72,8 +72,8 @@ pub(crate) fn invoice_no(item: &Map<String, Value>) -> Option<String> {
     (is_plain && text.chars().count() <= TEXT_CHARS_MAX).then(|| text.to_owned())
 }
 
-/// Adds the warnings of the first invoices that have any to those of the response. The outcome of the batch has the
-/// warnings of all invoices.
+/// Copies the warnings of the first `WARNED_INVOICES_MAX` invoices with warnings to the response. The outcome of the
+/// batch has the warnings of all invoices.
 fn add_invoice_warnings(reader: &Reader<'_>, candidates: &[BatchCandidate]) {
     let mut warned_count = 0;
     for (index, candidate) in candidates.iter().enumerate() {

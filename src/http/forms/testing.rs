@@ -132,7 +132,8 @@ pub(crate) fn numbers(numerals: &[&str]) -> Vec<Value> {
     numerals.iter().map(|digits| number(digits)).collect()
 }
 
-fn broken_rule(pointer: &str, rule: &str) -> String {
+/// Returns `path: rule` for the member at a JSON pointer, in the form of `broken_rules`.
+fn format_broken_rule(pointer: &str, rule: &str) -> String {
     format!("{}: {rule}", pointer[1..].replace('/', "."))
 }
 
@@ -143,7 +144,7 @@ pub(crate) fn check_required<T>(
     form: impl Fn(&mut Reader<'_>) -> Option<T>,
 ) {
     for pointer in pointers {
-        let rule = broken_rule(pointer, "required");
+        let rule = format_broken_rule(pointer, "required");
         check(
             body,
             &[
@@ -165,7 +166,7 @@ pub(crate) fn check_refused<T>(
     form: impl Fn(&mut Reader<'_>) -> Option<T>,
 ) {
     for (pointer, rule, values) in cases {
-        let rule = broken_rule(pointer, rule);
+        let rule = format_broken_rule(pointer, rule);
         for value in values {
             check(body, &[(*pointer, Some(value.clone()), &rule)], &form);
         }

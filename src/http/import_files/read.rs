@@ -171,14 +171,15 @@ async fn measure_file(
     };
     let names = profile.columns.clone();
     let sized = file.process_in_turn(state, move |file| {
-        let sized = to_sized_file(format, &names, bytes_max, file);
+        let sized = cut_if_large(format, &names, bytes_max, file);
         drop(memory);
         sized
     });
     Ok(sized.await??)
 }
 
-fn to_sized_file(
+/// Returns a large file as text (a workbook as CSV) with the places at which it is cut; any other file unchanged.
+fn cut_if_large(
     format: FileFormat,
     names: &BTreeMap<String, String>,
     bytes_max: usize,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use authority_client::Operation;
 use jiff::Timestamp;
 
-use crate::domain::incident::{Finding, INCIDENTS, Incident, Situation, SlowOperations};
+use crate::domain::incident::{FoundIncident, INCIDENTS, Incident, Situation, SlowOperations};
 use crate::domain::replica::RefusedKey;
 use crate::http::incidents::samples::{CounterSamples, LastHeldLanes, QueueLengths};
 
@@ -142,7 +142,11 @@ impl IncidentLog {
 
 /// Returns the beginning of an incident: the earlier of the recorded beginning (`known`) and the beginning that the
 /// data shows now. The data may no longer show the real beginning, because part of the incident may be over.
-fn find_start(finding: &Finding, known: Option<IncidentStart>, now: Timestamp) -> IncidentStart {
+fn find_start(
+    finding: &FoundIncident,
+    known: Option<IncidentStart>,
+    now: Timestamp,
+) -> IncidentStart {
     let from_data = finding.since.map(|at| IncidentStart {
         at: at.min(now),
         is_first_sight: finding.is_since_first_sight,

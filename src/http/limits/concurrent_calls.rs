@@ -35,7 +35,8 @@ pub(crate) struct CallSlot {
     _payer: OwnedSemaphorePermit,
 }
 
-/// The calls in flight of each account, and of each payer: an integrator with its taxpayers, or an account without one.
+/// Limits the calls in flight of each account, and of each payer. A payer is an integrator with its taxpayers, or an
+/// account that has no integrator.
 #[derive(Debug)]
 pub struct ConcurrentCalls {
     accounts: CallSemaphores<KeyOwner>,

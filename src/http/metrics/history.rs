@@ -63,7 +63,7 @@ impl Default for RequestHistory {
 
 impl RequestHistory {
     pub(crate) fn count_request(&self, is_failure: bool, duration: Duration) {
-        self.count_at(self.started.elapsed().as_secs(), is_failure, duration);
+        self.count_request_in_second(self.started.elapsed().as_secs(), is_failure, duration);
     }
 
     /// Returns the statistics of each of the last `SECONDS_KEPT` seconds except the present one, the oldest first.
@@ -78,7 +78,7 @@ impl RequestHistory {
         self.sum_seconds(now.saturating_sub(RECENT_SECONDS)..now)
     }
 
-    fn count_at(&self, second: u64, is_failure: bool, duration: Duration) {
+    fn count_request_in_second(&self, second: u64, is_failure: bool, duration: Duration) {
         let Some(slot) = self.slot_for_second(second) else {
             return;
         };
@@ -172,9 +172,9 @@ mod tests {
     fn each_second_has_its_requests_and_old_seconds_are_dropped() {
         let history = RequestHistory::default();
         let took = Duration::from_millis(3);
-        history.count_at(0, false, took);
-        history.count_at(0, true, took);
-        history.count_at(2, false, took);
+        history.count_request_in_second(0, false, took);
+        history.count_request_in_second(0, true, took);
+        history.count_request_in_second(2, false, took);
         let requests = |now| {
             history
                 .requests_by_second_at(now)
@@ -190,7 +190,7 @@ mod tests {
         };
         assert!(history.requests_by_second_at(3).contains(&first));
         assert_eq!(history.sum_seconds(0..3).requests, 3);
-        history.count_at(SECONDS_KEPT, false, took);
+        history.count_request_in_second(SECONDS_KEPT, false, took);
         assert_eq!(requests(SECONDS_KEPT + 1).last(), Some(&1));
         assert_eq!(
             requests(SECONDS_KEPT + 1).iter().sum::<u64>(),
@@ -234,11 +234,11 @@ mod tests {
         let fast = Duration::from_micros(900);
         let slow = Duration::from_secs(1);
         for _ in 0..99 {
-            history.count_at(0, false, fast);
+            history.count_request_in_second(0, false, fast);
         }
-        history.count_at(0, false, slow);
+        history.count_request_in_second(0, false, slow);
         assert_eq!(history.sum_seconds(0..1).p99_us, 1_023);
-        history.count_at(1, false, slow);
+        history.count_request_in_second(1, false, slow);
         assert!(history.sum_seconds(0..2).p99_us > 1_000_000);
         assert_eq!(history.sum_seconds(5..9), RequestStatistics::default());
     }

@@ -82,9 +82,13 @@ impl TrustedProxies {
 
     /// Warns once if a peer that is no trusted proxy forwards an address. The peer is either a proxy that the
     /// settings do not name, or somebody who pretends to be one.
-    pub(crate) fn warn_about_unnamed_proxy(&self, peer: Option<SocketAddr>, headers: &HeaderMap) {
+    pub(crate) fn warn_about_untrusted_forwarder(
+        &self,
+        peer: Option<SocketAddr>,
+        headers: &HeaderMap,
+    ) {
         static WARNED: Once = Once::new();
-        if WARNED.is_completed() || !self.is_unnamed_proxy(peer, headers) {
+        if WARNED.is_completed() || !self.is_untrusted_forwarder(peer, headers) {
             return;
         }
         WARNED.call_once(|| {
@@ -96,7 +100,8 @@ impl TrustedProxies {
         });
     }
 
-    fn is_unnamed_proxy(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> bool {
+    /// True if the peer sends a header with a forwarded address, but is no trusted proxy.
+    fn is_untrusted_forwarder(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> bool {
         let has_forwarding_header = [FORWARDED, X_FORWARDED_FOR]
             .iter()
             .any(|name| headers.contains_key(name));
@@ -219,7 +224,7 @@ mod tests {
             let name = HeaderName::from_bytes(header.as_bytes()).unwrap();
             let headers = HeaderMap::from_iter([(name, HeaderValue::from_static("203.0.113.7"))]);
             assert_eq!(
-                proxies.is_unnamed_proxy(peer.parse().ok(), &headers),
+                proxies.is_untrusted_forwarder(peer.parse().ok(), &headers),
                 expected,
                 "{peer} {header}"
             );

@@ -60,7 +60,8 @@ pub(crate) enum ServedPages {
     WithUpload,
 }
 
-/// The policy of one path, as the table of paths defines it.
+/// The rules for the requests of one path: which key they need, which limits apply, and how their bodies are read. They
+/// are set where the path is declared.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RoutePolicy {
     pattern: &'static str,

@@ -116,7 +116,7 @@ fn find_client_address(request: &ServiceRequest, state: Option<&Arc<ApiState>>) 
         Some(state) => {
             let proxies = &state.settings.trusted_proxies;
             if state.settings.sessions.is_secure {
-                proxies.warn_about_unnamed_proxy(request.peer_addr(), request.headers());
+                proxies.warn_about_untrusted_forwarder(request.peer_addr(), request.headers());
             }
             proxies.client_address(request.peer_addr(), request.headers())
         }

@@ -380,11 +380,12 @@ fn invoice_in_path(request: &HttpRequest, route: &str) -> Option<String> {
 #[derive(Deserialize)]
 struct BodyWithIrn {
     irn: Option<String>,
-    data: Option<DataWithIrn>,
+    data: Option<InvoiceInData>,
 }
 
+/// The `data` member of a response about one invoice.
 #[derive(Deserialize)]
-struct DataWithIrn {
+struct InvoiceInData {
     irn: Option<String>,
 }
 

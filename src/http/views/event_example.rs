@@ -65,11 +65,11 @@ fn example_data(kind: EventKind) -> Value {
         EventKind::InvoiceReported => stage("reported", "submitted", "REPORTED"),
         EventKind::InvoiceRejected => {
             let error = "The customer's TIN is not registered";
-            stopped_invoice_data("REJECTED", error)
+            example_failed_submission_data("REJECTED", error)
         }
         EventKind::InvoiceFailed => {
             let error = "The authority has not answered for three days";
-            stopped_invoice_data("FAILED", error)
+            example_failed_submission_data("FAILED", error)
         }
         EventKind::PaymentStatusUpdated => {
             let extra = json!({
@@ -122,7 +122,8 @@ fn example_data_without_invoice(kind: EventKind) -> Value {
     }
 }
 
-fn stopped_invoice_data(authority: &str, error: &str) -> Value {
+/// Returns the data of an event about the example invoice after its submission was rejected or failed.
+fn example_failed_submission_data(authority: &str, error: &str) -> Value {
     let extra = json!({ "previous_status": "approved", "operation": "submit", "error": error });
     example_invoice_data("approved", authority, extra)
 }

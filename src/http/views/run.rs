@@ -23,7 +23,8 @@ pub(crate) struct RunView<'a> {
     wait_reason: Option<WaitReason>,
     resolved_by: Option<ResolvedBy>,
     last_error: Option<&'a str>,
-    /// The reasons for which the run was refused, in the field names of its document; empty for any other run.
+    /// Reasons why the run was refused; empty for any other run. Field names are those of the caller's document, not
+    /// the authority's.
     explanations: Vec<ExplanationView>,
     /// Time by which the law requires the invoice to be at the authority.
     deadline_at: String,

@@ -22,8 +22,8 @@ use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 use crate::domain::outage::CLOCK_DIFFERENCE_MAX;
 use crate::store::Store;
 use crate::store::accounts::invitation_row::{Column, Entity, Model};
-use crate::store::accounts::owners::LockedAccount;
-use crate::store::accounts::{owners, people, sessions};
+use crate::store::accounts::person_accounts::LockedAccount;
+use crate::store::accounts::{people, person_accounts, sessions};
 use crate::store::idempotency::{self, KeyEntry};
 use crate::store::operations::{audit, audit_row, notices};
 
@@ -145,7 +145,7 @@ async fn lock_invited_person(
     accounts.sort_by_key(|account| (account.kind().as_str(), account.id()));
     let mut invited = None;
     for account in accounts {
-        let Some(locked) = owners::lock_person(tx, account).await? else {
+        let Some(locked) = person_accounts::lock_person(tx, account).await? else {
             return Ok(None);
         };
         if maker == Some(account) && !locked.may_invite() {
@@ -275,7 +275,7 @@ pub async fn find(
     let Some(row) = row.filter(|row| row.expires_at > now.as_microsecond()) else {
         return Ok(None);
     };
-    owners::find_person(store, row.owner()?).await
+    person_accounts::find_person(store, row.owner()?).await
 }
 
 /// Uses a link: sets the password with this hash, and ends the link, all sessions of the person, and the links that the
@@ -293,7 +293,7 @@ pub async fn accept(
     };
     let owner = row.owner()?;
     // Locks the person's row before deleting the link. `add` locks in the same order, so the two cannot deadlock.
-    if owners::lock_person(&tx, owner).await?.is_none() {
+    if person_accounts::lock_person(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     let used =

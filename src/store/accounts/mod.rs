@@ -15,8 +15,8 @@
 //! | `keys` | API keys, stored as their SHA-256 |
 //! | `logos` | the logos that taxpayers print on their documents |
 //! | `operator_row` | the table of operators of the service |
-//! | `owners` | the account of a person, which owns the person's sessions, second factor and invitation |
 //! | `people` | the people who sign in (operators, contact persons of taxpayers, and integrators), found by email, and their passwords |
+//! | `person_accounts` | the account of a person, which owns the person's sessions, second factor and invitation |
 //! | `saved_views` | the saved views: filters of the list of invoices that a person has stored under names |
 //! | `second_factor_code_row` | the table of recovery codes |
 //! | `second_factor_row` | the table of second factors |
@@ -41,8 +41,8 @@ pub mod key_list;
 pub mod keys;
 pub mod logos;
 pub mod operator_row;
-pub mod owners;
 pub mod people;
+pub mod person_accounts;
 pub mod saved_views;
 mod second_factor_code_row;
 mod second_factor_row;

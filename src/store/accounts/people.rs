@@ -11,11 +11,12 @@ use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::party::email::stored_email_keys;
 use crate::store::Store;
-use crate::store::accounts::owners::{
+use crate::store::accounts::person_accounts::{
     person_from_contact, person_from_integrator, person_from_operator,
 };
 use crate::store::accounts::{
-    contact_row, integrator_row, invitations, operator_row, owners, second_factors, sessions,
+    contact_row, integrator_row, invitations, operator_row, person_accounts, second_factors,
+    sessions,
 };
 use crate::store::operations::audit;
 
@@ -154,7 +155,7 @@ pub async fn set_password(
         by,
     } = change;
     let tx = store.begin().await?;
-    let Some(account) = owners::lock_person(&tx, owner).await? else {
+    let Some(account) = person_accounts::lock_person(&tx, owner).await? else {
         return Ok(None);
     };
     let may_change = replaces.is_none_or(|entered| account.is_enabled_with_password(entered));

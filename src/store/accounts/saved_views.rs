@@ -9,7 +9,7 @@ use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::notice::NoticeScope;
 use crate::store::Store;
-use crate::store::accounts::owners;
+use crate::store::accounts::person_accounts;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "saved_views")]
@@ -70,7 +70,10 @@ pub async fn save(
 ) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
     // Without this lock, two calls at the same time could count the same views and together exceed the limit.
-    if owners::lock_person(&tx, owner.person).await?.is_none() {
+    if person_accounts::lock_person(&tx, owner.person)
+        .await?
+        .is_none()
+    {
         return Ok(false);
     }
     let others = owner.select_views().filter(Column::Name.ne(name));

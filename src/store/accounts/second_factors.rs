@@ -19,7 +19,7 @@ use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::store::Store;
 use crate::store::accounts::second_factor_row::{Column, Entity, Model};
-use crate::store::accounts::{owners, second_factor_code_row, sessions};
+use crate::store::accounts::{person_accounts, second_factor_code_row, sessions};
 use crate::store::operations::audit;
 
 /// After this many wrong codes in a day, the codes of the authenticator app are refused for the rest of the day. Only a
@@ -141,7 +141,7 @@ pub async fn begin_setup(
     let key = person_key(owner);
     let sealed = store.vault().seal(&key, &secret.text())?;
     let tx = store.begin().await?;
-    if owners::lock_person(&tx, owner).await?.is_none() {
+    if person_accounts::lock_person(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     Entity::delete_many()
@@ -192,7 +192,7 @@ pub async fn confirm_setup(
         now,
     } = confirmation;
     let tx = store.begin().await?;
-    if owners::lock_person(&tx, owner).await?.is_none()
+    if person_accounts::lock_person(&tx, owner).await?.is_none()
         || !has_secret(store, &tx, owner, secret).await?
     {
         return Ok(None);
@@ -365,7 +365,7 @@ pub async fn remove(store: &Store, removal: FactorRemoval) -> Result<Option<bool
         now,
     } = removal;
     let tx = store.begin().await?;
-    if owners::lock_person(&tx, owner).await?.is_none() {
+    if person_accounts::lock_person(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     let row = Entity::find_by_id(person_key(owner)).one(&tx).await?;
@@ -426,7 +426,7 @@ mod tests {
     }
 
     async fn is_in_force(test: &TestStore, owner: SessionOwner) -> bool {
-        let person = owners::find_person(&test.store, owner)
+        let person = person_accounts::find_person(&test.store, owner)
             .await
             .unwrap()
             .unwrap();

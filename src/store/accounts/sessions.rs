@@ -17,7 +17,7 @@ use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::store::Store;
 pub use crate::store::accounts::session_row::NewSession;
 use crate::store::accounts::session_row::{Column, Entity, Model};
-use crate::store::accounts::{owners, second_factors};
+use crate::store::accounts::{person_accounts, second_factors};
 use crate::store::operations::audit;
 
 /// The maximum number of sessions of a person. Sessions that wait for a code are counted separately, with the same
@@ -56,7 +56,7 @@ async fn insert(
     awaits_code: bool,
     now: Timestamp,
 ) -> Result<Option<()>, StoreError> {
-    if !owners::lock_person(tx, new.owner)
+    if !person_accounts::lock_person(tx, new.owner)
         .await?
         .is_some_and(|account| account.is_enabled_with_password(new.password_hash))
     {
@@ -178,7 +178,7 @@ pub async fn find_without_extending(
     }
     let awaits_code = row.awaits_code;
     let confirmed_at = row.confirmed_at()?;
-    let person = owners::find_person(store, row.owner()?).await?;
+    let person = person_accounts::find_person(store, row.owner()?).await?;
     Ok(person.map(|person| Session {
         person,
         times,

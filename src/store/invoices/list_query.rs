@@ -105,6 +105,7 @@ impl IndexHint {
         }
     }
 
+    /// Returns the hint for a query of a list that has `total` invoices.
     pub(super) fn hint_for_list(backend: DbBackend, list: &InvoiceList, total: u64) -> Self {
         let is_guessed =
             dialect(backend).ignores_selectivity() && list.filters != InvoiceFilter::default();

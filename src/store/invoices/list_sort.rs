@@ -152,7 +152,8 @@ pub(super) fn date_value(date: Date) -> Expr {
     Expr::val(date.to_string())
 }
 
-/// Returns an amount of at least 0 in the form in which the expression of the key `payable` is compared.
+/// Returns the SQL value of an amount for comparisons with the expression of `SortBy::Payable`. The amount must not be
+/// negative, because SQLite compares amounts as padded texts.
 pub(super) fn payable_value(amount: Amount, backend: DbBackend) -> Expr {
     if backend == DbBackend::Postgres {
         return Expr::val(amount.to_string()).cast_as("numeric");

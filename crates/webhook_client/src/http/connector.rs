@@ -31,7 +31,8 @@ pub(crate) struct ConnectionLimits {
     pub(crate) read_bytes_max: usize,
 }
 
-/// A connector that checks each connection against a policy. Without a request context it makes no connection.
+/// A connector that checks each connection against a policy. The check needs the `RequestContext`, so without a context
+/// the connector refuses to connect.
 #[derive(Debug, Clone)]
 pub(crate) struct GuardedConnector {
     policy: ConnectPolicy,

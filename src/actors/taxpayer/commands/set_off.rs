@@ -20,10 +20,10 @@ struct SetOffPart {
     amount: Amount,
 }
 
-/// Sets off against the invoice what is left of each of these signed credit notes, if it has the invoice's currency. A
-/// credit note that was cancelled here, or whose own payment was rejected, counts too: its signature is still valid.
-/// Returns the changed invoice. Refuses an invoice that cannot be paid. The invoice gets one entry for all credit notes
-/// if it is too large for an event about each.
+/// Sets signed credit notes off against the invoice: each note pays with the amount that is left of it. Notes in other
+/// currencies are skipped. Notes that were cancelled here, or whose own payment was rejected, count too, because their
+/// signatures are valid. Posts one payment for each note, or a single one if the events about each would be too large.
+/// Returns the changed invoice. Refuses an invoice that cannot be paid.
 pub(super) fn post_set_off(
     uow: &mut UnitOfWork,
     mut invoice: Invoice,

@@ -18,7 +18,7 @@ use cases::{
 };
 
 /// Returns the kinds of incidents of a situation, with the sentences that an operator reads.
-fn find_all(situation: &Situation) -> Vec<(&'static str, Finding)> {
+fn find_all(situation: &Situation) -> Vec<(&'static str, FoundIncident)> {
     let kinds = INCIDENTS.iter();
     kinds
         .flat_map(|kind| {

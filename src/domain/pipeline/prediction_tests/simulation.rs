@@ -13,7 +13,7 @@ use super::schedule::{Event, Schedule};
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::capacity::{Backlog, CallCapacity, RunSteps, StepTimes};
 use crate::domain::pipeline::prediction::{ContinuationTime, PastPredictions, Prediction};
-use crate::domain::pipeline::turns::WaitingRuns;
+use crate::domain::pipeline::run_order::WaitingRuns;
 use crate::domain::pipeline::{Operation, Step};
 
 /// Of 64 workers of a process, those that one integrator may have.
@@ -63,7 +63,7 @@ pub(super) struct Simulation {
     random: u64,
     runs: Vec<SimulatedRun>,
     due: BTreeMap<i64, VecDeque<usize>>,
-    last_served: i64,
+    last_taxpayer: i64,
     at_work: Vec<usize>,
     calls: Vec<SimulatedCall>,
     served: usize,
@@ -101,7 +101,7 @@ impl Simulation {
             random: 0x9E37_79B9_7F4A_7C15,
             runs: Vec::new(),
             due: BTreeMap::new(),
-            last_served: 0,
+            last_taxpayer: 0,
             at_work: Vec::new(),
             calls: calls.collect(),
             served: 0,
@@ -184,7 +184,7 @@ impl Simulation {
             if self.breaker.is_blocking(self.now) {
                 return;
             }
-            let next = self.due.range(self.last_served + 1..).next();
+            let next = self.due.range(self.last_taxpayer + 1..).next();
             let first = self.due.iter().next();
             let Some(taxpayer) = next.or(first).map(|(id, _)| *id) else {
                 return;
@@ -194,7 +194,7 @@ impl Simulation {
             if queue.is_empty() {
                 self.due.remove(&taxpayer);
             }
-            self.last_served = taxpayer;
+            self.last_taxpayer = taxpayer;
             self.at_work.push(run);
             self.runs[run].step_began = self.now;
             self.breaker.record_call(self.now);
@@ -343,7 +343,7 @@ impl Simulation {
                 .iter()
                 .map(|(taxpayer, runs)| (*taxpayer, runs.len() as u64))
                 .collect(),
-            last_served: self.last_served,
+            last_taxpayer: self.last_taxpayer,
         };
         let last_of_each = self.due.iter().map(|(taxpayer, runs)| {
             let position = turns.position(*taxpayer, runs.len() as u64 - 1);

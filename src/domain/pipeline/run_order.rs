@@ -10,7 +10,7 @@ pub struct WaitingRuns {
     /// The number of waiting runs of each taxpayer.
     pub due: HashMap<i64, u64>,
     /// The taxpayer that was served last. The taxpayer with the next higher id is served next.
-    pub last_served: i64,
+    pub last_taxpayer: i64,
 }
 
 impl WaitingRuns {
@@ -36,7 +36,7 @@ impl WaitingRuns {
 
     /// True if the next turn of `taxpayer` comes before that of `other_taxpayer`.
     fn is_served_before(&self, taxpayer: i64, other_taxpayer: i64) -> bool {
-        let is_next_round = |id: i64| id <= self.last_served;
+        let is_next_round = |id: i64| id <= self.last_taxpayer;
         (is_next_round(taxpayer), taxpayer) < (is_next_round(other_taxpayer), other_taxpayer)
     }
 }
@@ -45,10 +45,10 @@ impl WaitingRuns {
 mod tests {
     use super::*;
 
-    fn turns(due: impl Into<HashMap<i64, u64>>, last_served: i64) -> WaitingRuns {
+    fn turns(due: impl Into<HashMap<i64, u64>>, last_taxpayer: i64) -> WaitingRuns {
         WaitingRuns {
             due: due.into(),
-            last_served,
+            last_taxpayer,
         }
     }
 
