@@ -111,7 +111,7 @@ pub(crate) fn submission_request(form: ValidDocument) -> RunRequest {
 impl PreparedApproval {
     /// Returns the request of the submission that starts with the approval; `None` if none starts.
     pub(crate) fn started_request(&self) -> Option<&RunRequest> {
-        let submission = self.submission.as_ref()?.started()?;
+        let submission = self.submission.as_ref()?.submission()?;
         Some(&submission.request)
     }
 

@@ -7,8 +7,9 @@ use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayItems, Object, ObjectBuilder, Schema, SchemaType, Type};
 
-use crate::http::openapi::operation_doc::{OperationDoc, body_schema_name};
+use crate::http::openapi::operation_doc::OperationDoc;
 use crate::http::openapi::parameter;
+use crate::http::openapi::request_body::body_schema_name;
 
 /// The extension of an object that lists the fields which are required on a condition.
 pub(super) const CONDITIONAL_EXTENSION: &str = "x-conditionally-required";

@@ -6,7 +6,8 @@
 //! |---|---|
 //! | the whole document | `document` |
 //! | the document as it is sent: plain, compressed, and its tag | `served_document` |
-//! | what a path says about its operation: parameters, body, answers, failures | `operation_doc` |
+//! | what a path says about its operation: parameters, answers, failures | `operation_doc` |
+//! | what it says about the request body | `request_body` |
 //! | one operation of the document, with its path, methods and keys | `operation` |
 //! | parameters of paths and query strings | `parameter` |
 //! | headers of responses | `response_headers` |
@@ -33,6 +34,7 @@ pub(crate) mod operation;
 mod operation_doc;
 mod parameter;
 mod recorded_examples;
+mod request_body;
 mod response_headers;
 pub(crate) mod schema;
 pub(crate) mod served_document;

@@ -6,35 +6,25 @@ use std::collections::BTreeMap;
 use actix_web::http::StatusCode;
 use serde_json::Value;
 use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
-use utoipa::openapi::{ContentBuilder, RefOr, Required};
 
 use crate::domain::access::caller::KeyKind;
 use crate::http::forms::form_schema::FormSchema;
-use crate::http::forms::reader::Reader;
 use crate::http::openapi::parameter::{self, QueryType};
+use crate::http::openapi::schema;
 use crate::http::openapi::view_schemas::view_schemas;
-use crate::http::openapi::{body_schema, schema};
 use crate::http::respond::code::ErrorCode;
 
 pub(super) const JSON_MEDIA_TYPE: &str = "application/json";
 
-/// Error codes of every operation. An operation that reads a body also has those in `BODY_ERROR_CODES`.
+/// Error codes of every operation. An operation that reads a body has more (`request_body`).
 const COMMON_ERROR_CODES: [ErrorCode; 3] = [
     ErrorCode::RateLimited,
     ErrorCode::InternalError,
     ErrorCode::Overloaded,
 ];
-const BODY_ERROR_CODES: [ErrorCode; 5] = [
-    ErrorCode::MalformedJson,
-    ErrorCode::RequestTimeout,
-    ErrorCode::PayloadTooLarge,
-    ErrorCode::UnsupportedMediaType,
-    ErrorCode::ValidationFailed,
-];
-
 /// The documentation that a path gives for an operation.
 pub(crate) struct OperationDoc {
     pub(super) name: &'static str,
@@ -42,11 +32,11 @@ pub(crate) struct OperationDoc {
     pub(super) note: Option<&'static str>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<(FormSchema, Value)>,
-    is_body_optional: bool,
+    pub(super) is_body_optional: bool,
     /// A rule about the fields of the request body that no schema can express.
     pub(super) body_note: Option<&'static str>,
     /// The media types of files that the operation accepts as its request body, in addition to JSON.
-    body_file_types: &'static [&'static str],
+    pub(super) body_file_types: &'static [&'static str],
     pub(super) answers: BTreeMap<u16, (String, &'static str, Schema)>,
     /// The media types of the files that callers may ask for, with `Accept`, instead of the JSON of the response 200.
     pub(super) answer_file_types: &'static [&'static str],
@@ -110,18 +100,6 @@ pub(crate) fn invoice_file(
          not changed is answered with 304.",
     )
     .with_errors(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
-}
-
-/// Returns the name of the schema of a request body: `CreateInvoiceRequest` for `create_invoice`.
-pub(super) fn body_schema_name(operation: &str) -> String {
-    let words = operation.split('_').filter(|word| !word.is_empty());
-    let name: String = words
-        .map(|word| {
-            let (first, rest) = word.split_at(1);
-            first.to_uppercase() + rest
-        })
-        .collect();
-    name + "Request"
 }
 
 impl OperationDoc {
@@ -192,45 +170,6 @@ impl OperationDoc {
     pub(super) fn parameter(mut self, parameter: Parameter) -> Self {
         self.parameters.push(parameter);
         self
-    }
-
-    /// Adds a request body: the form that reads the body, and an example that the form accepts.
-    pub(crate) fn with_body<T>(
-        self,
-        form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-        example: &str,
-    ) -> Self {
-        let example = strict_json::from_trusted(example).unwrap_or_default();
-        let form = FormSchema::for_form(form);
-        let mut components = self.components;
-        let schema = body_schema::form_schema(&form);
-        components.push((body_schema_name(self.name), schema.into()));
-        Self {
-            body: Some((form, example)),
-            components,
-            ..self
-        }
-        .with_errors(&BODY_ERROR_CODES)
-    }
-
-    /// Adds a request body that callers may leave out.
-    pub(crate) fn with_optional_body<T>(
-        self,
-        form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-        example: &str,
-    ) -> Self {
-        Self {
-            is_body_optional: true,
-            ..self.with_body(form, example)
-        }
-    }
-
-    /// Documents that the request body may also be a file of one of these media types, instead of JSON.
-    pub(crate) fn with_body_files(self, body_file_types: &'static [&'static str]) -> Self {
-        Self {
-            body_file_types,
-            ..self
-        }
     }
 
     /// Adds the `Idempotency-Key` header and the errors that it can cause.
@@ -369,36 +308,6 @@ impl OperationDoc {
             Some(codes) if codes.contains(&invalid) => StatusCode::BAD_REQUEST,
             _ => invalid.status(),
         }
-    }
-
-    /// Returns the request body for the document; `None` if the operation takes none.
-    pub(super) fn request_body(&self) -> Option<RequestBody> {
-        let (_, example) = self.body.as_ref()?;
-        let content = ContentBuilder::new()
-            .schema(Some(schema::component(&body_schema_name(self.name))))
-            .example(Some(example.clone()))
-            .build();
-        let required = if self.is_body_optional {
-            Required::False
-        } else {
-            Required::True
-        };
-        let body = RequestBodyBuilder::new()
-            .content(JSON_MEDIA_TYPE, content)
-            .description(self.body_note)
-            .required(Some(required));
-        let body = self.body_file_types.iter().fold(body, |body, media_type| {
-            let file = schema::file(media_type);
-            let file = if media_type.starts_with("multipart/") {
-                let form = ObjectBuilder::new().schema_type(Type::Object);
-                form.property("file", file).required("file")
-            } else {
-                file
-            };
-            let content = ContentBuilder::new().schema(Some(Schema::from(file.build())));
-            body.content(*media_type, content.build())
-        });
-        Some(body.build())
     }
 }
 

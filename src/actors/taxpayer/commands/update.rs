@@ -75,7 +75,7 @@ pub struct RevisedInvoice {
 
 impl SubmissionAfterApproval {
     /// Returns the submission that starts; `None` if the invoice cannot be submitted.
-    pub fn started(&self) -> Option<&SubmissionOfStored> {
+    pub fn submission(&self) -> Option<&SubmissionOfStored> {
         match self {
             Self::Started(submission) => Some(submission),
             Self::NotPossible(_) => None,
@@ -93,7 +93,7 @@ impl SubmissionAfterApproval {
 
 impl SetStatus {
     fn started_submission(&self) -> Option<&SubmissionOfStored> {
-        self.submission.as_ref()?.started()
+        self.submission.as_ref()?.submission()
     }
 }
 
