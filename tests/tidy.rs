@@ -105,7 +105,7 @@ const LAYERS: &[&[&str]] = &[
         "http::import_files",
         "http::corrections",
     ],
-    &["http::search"],
+    &["http::search", "http::pdf_archive"],
     &["http::idempotency"],
     &["http::metrics::process"],
     &["http::incidents", "http::replicas"],
@@ -161,7 +161,10 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("calamine", &["src/domain/import/xlsx_table"]),
     ("pulldown_cmark", &["src/console/docs/markdown"]),
     ("csv", &["src/http/exports/csv_rows", "src/domain/import"]),
-    ("zip", &["src/domain/import/xlsx_table"]),
+    (
+        "zip",
+        &["src/domain/import/xlsx_table", "src/http/pdf_archive"],
+    ),
     (
         "authority_client",
         &["src/actors", "src/http", "src/console", "src/app"],

@@ -1,10 +1,11 @@
 //! The warnings about a new invoice that its form cannot give, because they depend on more than the form: on the stored
 //! invoices, on the present day, on the letters that the printed document can show, or on the amounts of the lines.
 
-use crate::domain::invoice::Line;
+use crate::domain::correction::credited_invoice::CreditedInvoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::line_terms::LineTerms;
+use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::money::Amount;
 use crate::http::extract::path_ids;
@@ -13,7 +14,7 @@ use crate::http::forms::standard_invoice::StandardInvoiceForm;
 use crate::http::paper_texts;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::invoices;
+use crate::store::invoices::{self, credited_invoices};
 
 /// The maximum number of lines that the warning about discounts names.
 const LINES_NAMED_MAX: usize = 10;
@@ -33,8 +34,47 @@ pub(crate) async fn find_draft_warnings(
     let future = document_header::future_date_warning("invoice_date", issued, state.latest_day());
     let unprintable = paper_texts::unprintable_draft_warning(&form.draft);
     let large_discount = large_discount_warning(&form.draft.lines);
+    let excess = find_excess_warnings(state, taxpayer, &[&form.draft]).await?;
     let warnings = [unknown_original, future, unprintable, large_discount];
-    Ok(warnings.into_iter().flatten().collect())
+    Ok(warnings.into_iter().chain(excess).flatten().collect())
+}
+
+/// Returns, for each draft, a warning if it is a credit note over more than the other credit notes of its invoice leave.
+/// Those that are not signed yet count, too, and those before it in the list.
+pub(crate) async fn find_excess_warnings(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    drafts: &[&Draft],
+) -> Result<Vec<Option<String>>, ApiError> {
+    let notes = drafts.iter().filter(|draft| draft.is_credit_note());
+    let references: Vec<_> = notes
+        .filter_map(|draft| draft.corrected_reference())
+        .collect();
+    if references.is_empty() {
+        return Ok(vec![None; drafts.len()]);
+    }
+    let reader = state.store.reader();
+    let mut invoices =
+        credited_invoices::find_owned_by_references(reader, taxpayer, &references).await?;
+    let catalog = state.catalog.get();
+    let warnings = drafts.iter().map(|draft| {
+        let invoice = find_credited(&mut invoices, draft)?;
+        invoice.add_credit_note(draft, catalog.currency_digits(&draft.currency))
+    });
+    Ok(warnings.collect())
+}
+
+/// Returns the invoice that a draft credits; `None` if the draft is no credit note, or if its invoice is not stored.
+fn find_credited<'a>(
+    invoices: &'a mut [CreditedInvoice],
+    draft: &Draft,
+) -> Option<&'a mut CreditedInvoice> {
+    if !draft.is_credit_note() {
+        return None;
+    }
+    let reference = draft.corrected_reference()?;
+    let mut invoices = invoices.iter_mut();
+    invoices.find(|invoice| invoice.references.contains(&reference))
 }
 
 /// Returns a warning if the invoice that a credit note refers to is not stored. This is no error, because the invoice

@@ -1,7 +1,6 @@
 //! The files of an invoice: the printed document as PDF ("the paper"), the UBL, the document as JSON, and the picture
 //! of the QR code. The files of a signed invoice show the signed document, and other files the stored invoice.
 
-use actix_web::HttpRequest;
 use invoice_pdf::{Logo, Look, PdfError, Sheet, Standing};
 use serde_json::Value;
 use trade_document::TradeDocument;
@@ -94,10 +93,10 @@ impl InvoiceFile {
     }
 }
 
-/// Makes a file of an invoice.
+/// Makes a file of an invoice. `origin` is the address that links to this service begin with (`ApiState::origin`).
 pub(crate) async fn make_file(
     state: &ApiState,
-    request: &HttpRequest,
+    origin: Option<&str>,
     stored: &StoredInvoice,
     file: InvoiceFile,
 ) -> Result<FileAnswer, ApiError> {
@@ -131,7 +130,7 @@ pub(crate) async fn make_file(
                     Standing::Draft
                 },
                 qr_code: code.map(str::to_owned),
-                verify_link: public_page_url(state, request, &stored.invoice).await?,
+                verify_link: public_page_url(state, origin, &stored.invoice).await?,
             };
             print_pdf(state, stored.supplier.payer(), paper).await?
         }
@@ -305,14 +304,14 @@ async fn unmapped_ubl_parts(
     Ok(fitting.unwrap_or_default())
 }
 
-/// Returns the address of the public page of a signed invoice, at the host of this request; `None` if the invoice is
-/// not signed or the request names no host.
+/// Returns the address of the public page of a signed invoice; `None` if the invoice is not signed or the `origin` is
+/// not known.
 pub(crate) async fn public_page_url(
     state: &ApiState,
-    request: &HttpRequest,
+    origin: Option<&str>,
     invoice: &Invoice,
 ) -> Result<Option<String>, ApiError> {
-    let Some(origin) = state.origin(request).filter(|_| invoice.authority.signed) else {
+    let Some(origin) = origin.filter(|_| invoice.authority.signed) else {
         return Ok(None);
     };
     let token = verify_links::load_or_create_token(&state.store, invoice).await?;

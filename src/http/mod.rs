@@ -14,6 +14,7 @@
 //! | `replicas` | the heartbeats of the replicas |
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `search` | what an operator's search finds |
+//! | `pdf_archive` | the PDFs of a list in one ZIP file |
 //! | `exports` | lists of invoices and batches as CSV, NDJSON and XLSX |
 //! | `import_files` | files of invoices, read for the API and the dashboard |
 //! | `corrections` | corrections of signed invoices, for the API and the dashboard, and their worker |
@@ -71,6 +72,7 @@ mod openapi;
 pub(crate) mod paper_texts;
 pub(crate) mod password;
 pub(crate) mod paths;
+pub(crate) mod pdf_archive;
 pub(crate) mod remembered_operators;
 pub(crate) mod replicas;
 pub(crate) mod respond;

@@ -87,7 +87,7 @@ pub struct ApiState {
     pub in_progress: InProgressRequests,
     /// Limits the documents that are printed at the same time.
     pub printing: PrintingLimit,
-    /// Limits the workbooks that are written at the same time.
+    /// Limits the workbooks and the files of ZIP archives that are written at the same time.
     pub workbooks: PrintingLimit,
     pub stopping: StopSignal,
 }

@@ -8,7 +8,7 @@ use testkit::documents::{self, number};
 use testkit::edit::{exact, with};
 use testkit::patience::eventually;
 use testkit::roles::{
-    INVOICES, SUBMIT, TAXPAYERS, Taxpayer, UPDATE_PAYMENT, UPDATE_STATUS, webhook,
+    INVOICES, SUBMIT, TAXPAYERS, TRANSMIT, Taxpayer, UPDATE_PAYMENT, UPDATE_STATUS, webhook,
 };
 use testkit::{each_database, on_sqlite};
 
@@ -193,6 +193,26 @@ async fn a_submission_that_is_repeated_gets_its_outcome_again(world: &World) {
     twice(&taxpayer, "POST", SUBMIT, &body)
         .await
         .expect_status(200);
+}
+
+#[each_database]
+async fn a_receipt_that_is_repeated_gets_its_first_words_again(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
+    let irn = invoice["irn"].as_str().unwrap();
+    let app = taxpayer.app();
+    app.submit(&body).await.expect_status(200);
+    app.transmit(irn).await.expect_status(200);
+    let path = format!("{TRANSMIT}/{irn}/confirm-receipt");
+    let body = json!({});
+    let first = twice(&taxpayer, "PATCH", &path, &body).await;
+    let first = first.expect_status(200);
+    assert_eq!(first.message(), "Invoice transmission receipt confirmed");
+    // With another key it is relayed once more. Nothing is recorded then, but the answer is kept, too.
+    let other = twice(&taxpayer, "PATCH", &path, &body).await;
+    let other = other.expect_status(200);
+    assert_ne!(other.message(), first.message());
 }
 
 #[each_database]

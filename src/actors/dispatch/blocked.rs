@@ -8,7 +8,6 @@ use std::time::Instant;
 use database::StoreError;
 
 use crate::actors::dispatch::Dispatcher;
-use crate::actors::dispatch::probe_claims::ProbeClaims;
 use crate::store::lanes::claim::ClaimedLane;
 use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::probe_claim::{self, DueProbe};
@@ -20,7 +19,7 @@ impl Dispatcher {
     #[must_use]
     pub fn with_due_probes(self, due: impl Fn() -> Vec<DueProbe> + Send + Sync + 'static) -> Self {
         Self {
-            probes: ProbeClaims::new(Arc::new(due)),
+            probes: self.probes.with_due_probes(Arc::new(due)),
             ..self
         }
     }
@@ -91,7 +90,7 @@ mod tests {
     use futures_util::future::pending;
 
     use super::*;
-    use crate::actors::dispatch::DispatcherConfig;
+    use crate::actors::dispatch::{DirectDispatch, DispatcherConfig};
     use crate::store::lanes::{LaneKind, QueuedLane};
     use crate::store::testing::stores;
 
@@ -112,6 +111,45 @@ mod tests {
         (blocked.collect(), probes.collect())
     }
 
+    fn config() -> DispatcherConfig {
+        DispatcherConfig {
+            kind: LaneKind::Run,
+            owner: "me".to_owned(),
+            lease: Duration::from_secs(30),
+            concurrency_max: 64,
+            claim_max: 64,
+            poll: Duration::from_mins(1),
+            wake: Arc::default(),
+        }
+    }
+
+    #[actix::test]
+    async fn a_lane_that_is_queued_while_its_probe_is_due_makes_the_probe_at_once() {
+        for test in stores().await {
+            let direct = DirectDispatch::default();
+            let dispatcher =
+                Dispatcher::new(test.store.clone(), config(), |_| pending().boxed_local())
+                    .with_direct_dispatch(&direct)
+                    .with_blocked_steps(|| blockade(&["sign"], &[]).0)
+                    .with_due_probes(|| blockade(&[], &["sign"]).1);
+            let count = dispatcher.dispatch_due().await.unwrap();
+            assert_eq!(count, 0, "there is no lane");
+            let lane = QueuedLane {
+                key: "7/sign".to_owned(),
+                taxpayer_id: 7,
+                deadline: 0,
+                next_step: Some("sign"),
+            };
+            let tx = test.store.begin().await.unwrap();
+            lanes::enqueue(&tx, LaneKind::Run, &[lane]).await.unwrap();
+            tx.commit().await.unwrap();
+            let count = dispatcher.dispatch_due().await.unwrap();
+            assert_eq!(count, 0, "the search has a pause");
+            direct.announce_blocked_lane("sign");
+            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 1);
+        }
+    }
+
     #[actix::test]
     async fn a_due_probe_wakes_one_lane_and_the_end_of_the_blockade_wakes_all() {
         for test in stores().await {
@@ -128,19 +166,10 @@ mod tests {
                 .unwrap();
             tx.commit().await.unwrap();
             let now = Arc::new(Mutex::new(Blockade::default()));
-            let config = DispatcherConfig {
-                kind: LaneKind::Run,
-                owner: "me".to_owned(),
-                lease: Duration::from_secs(30),
-                concurrency_max: 64,
-                claim_max: 64,
-                poll: Duration::from_mins(1),
-                wake: Arc::default(),
-            };
             let blocked = Arc::clone(&now);
             let due = Arc::clone(&now);
             let dispatcher =
-                Dispatcher::new(test.store.clone(), config, |_| pending().boxed_local())
+                Dispatcher::new(test.store.clone(), config(), |_| pending().boxed_local())
                     .with_blocked_steps(move || blocked.lock().unwrap().0.clone())
                     .with_due_probes(move || due.lock().unwrap().1.clone());
             let both = ["sign", "send"];

@@ -3,10 +3,11 @@
 //! until the dispatcher claims it.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use crate::actors::dispatch::probe_claims::BlockedArrivals;
 use crate::store::lanes::Lease;
 use crate::store::lanes::fair_queue::BlockedStep;
 
@@ -31,7 +32,10 @@ pub(crate) struct DirectLane {
 
 /// Sends leased lanes to the dispatcher. No slot can be reserved before the dispatcher has called `connect_dispatcher`.
 #[derive(Debug, Clone, Default)]
-pub struct DirectDispatch(Arc<OnceLock<DispatcherConnection>>);
+pub struct DirectDispatch {
+    connection: Arc<OnceLock<DispatcherConnection>>,
+    arrivals: BlockedArrivals,
+}
 
 #[derive(Debug)]
 struct DispatcherConnection {
@@ -66,7 +70,7 @@ impl DirectDispatch {
         let blocked = Arc::clone(blocked);
         // Only the first dispatcher is connected; a second one would receive no lanes. There is no second one, because
         // each lane kind has only one dispatcher.
-        let _ = self.0.set(DispatcherConnection {
+        let _ = self.connection.set(DispatcherConnection {
             owner,
             lease,
             slots_max: slots.available_permits(),
@@ -79,16 +83,27 @@ impl DirectDispatch {
 
     /// True if the step was blocked for the taxpayer at the dispatcher's last claim.
     pub fn is_blocked(&self, step: &str, taxpayer: i64) -> bool {
-        let Some(open) = self.0.get() else {
+        let Some(open) = self.connection.get() else {
             return false;
         };
         let blocked = open.blocked.lock().unwrap_or_else(PoisonError::into_inner);
         blocked.iter().any(|entry| entry.blocks(step, taxpayer))
     }
 
+    /// Tells the dispatcher that a lane was queued whose next step is blocked. If a probe of this step is due, the lane
+    /// may make it, so the dispatcher does not wait for its next regular search. Call this after the commit.
+    pub fn announce_blocked_lane(&self, step: &'static str) {
+        self.arrivals.record(step, Instant::now());
+    }
+
+    /// Returns the arrivals that `announce_blocked_lane` records.
+    pub(super) fn blocked_arrivals(&self) -> BlockedArrivals {
+        self.arrivals.clone()
+    }
+
     /// Reserves a worker slot. Returns `None` if too few slots are free or no dispatcher is connected.
     pub fn reserve_slot(&self) -> Option<ReservedSlot<'_>> {
-        let open = self.0.get()?;
+        let open = self.connection.get()?;
         if open.slots.available_permits() <= open.slots_max / DUE_SHARE_DIVISOR {
             return None;
         }

@@ -175,6 +175,7 @@ impl Dispatcher {
         );
         Self {
             arrivals: Some(Arc::new(tokio::sync::Mutex::new(arrivals))),
+            probes: self.probes.with_arrivals(handover.blocked_arrivals()),
             ..self
         }
     }

@@ -15,15 +15,26 @@ const SEARCH_EVERY: Duration = Duration::from_secs(5);
 /// A function that returns the probes that are due.
 type ListDueProbes = Arc<dyn Fn() -> Vec<DueProbe> + Send + Sync>;
 
-/// Lists the probes that are due, and remembers for which of them lanes were claimed.
+/// The last time at which this process queued a lane whose next step was blocked, by step.
+#[derive(Debug, Clone, Default)]
+pub(super) struct BlockedArrivals(Arc<Mutex<HashMap<&'static str, Instant>>>);
+
+/// Lists the probes that are due, and remembers for which of them lanes were looked for.
 #[derive(Clone)]
 pub(super) struct ProbeClaims {
     list_due: ListDueProbes,
-    /// The times from which lanes are claimed again.
-    resume_at: Arc<Mutex<HashMap<ProbeKind, Instant>>>,
+    arrivals: BlockedArrivals,
+    searches: Arc<Mutex<HashMap<ProbeKind, Search>>>,
 }
 
-/// The probes that share one time: those of a step that all callers may make, and those that only some may make.
+/// The last search for lanes that make a probe.
+#[derive(Debug, Clone, Copy)]
+struct Search {
+    at: Instant,
+    has_found_lane: bool,
+}
+
+/// The probes that share one search: those of a step that all callers may make, and those that only some may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ProbeKind {
     step: &'static str,
@@ -41,16 +52,37 @@ impl From<&DueProbe> for ProbeKind {
 
 impl Default for ProbeClaims {
     fn default() -> Self {
-        Self::new(Arc::new(Vec::new))
+        Self {
+            list_due: Arc::new(Vec::new),
+            arrivals: BlockedArrivals::default(),
+            searches: Arc::default(),
+        }
+    }
+}
+
+impl BlockedArrivals {
+    /// Records that a lane was queued whose next step is blocked.
+    pub(super) fn record(&self, step: &'static str, now: Instant) {
+        self.lock().insert(step, now);
+    }
+
+    /// True if a lane of this step was queued since.
+    fn has_any_since(&self, step: &str, since: Instant) -> bool {
+        self.lock().get(step).is_some_and(|at| *at >= since)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<&'static str, Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ProbeClaims {
-    pub(super) fn new(list_due: ListDueProbes) -> Self {
-        Self {
-            list_due,
-            resume_at: Arc::default(),
-        }
+    pub(super) fn with_due_probes(self, list_due: ListDueProbes) -> Self {
+        Self { list_due, ..self }
+    }
+
+    pub(super) fn with_arrivals(self, arrivals: BlockedArrivals) -> Self {
+        Self { arrivals, ..self }
     }
 
     pub(super) fn list_due(&self) -> Vec<DueProbe> {
@@ -60,36 +92,48 @@ impl ProbeClaims {
     /// Returns the due probes for which lanes may be claimed at this time.
     pub(super) fn list_claimable(&self, now: Instant) -> Vec<DueProbe> {
         let due = self.list_due();
-        let resume_at = self.lock();
+        let searches = self.lock();
         let claimable = due.into_iter().filter(|probe| {
-            let at = resume_at.get(&ProbeKind::from(probe));
-            at.is_none_or(|at| *at <= now)
+            let kind = ProbeKind::from(probe);
+            let search = searches.get(&kind);
+            search.is_none_or(|search| search.at + self.pause_after(kind, *search) <= now)
         });
         claimable.collect()
     }
 
-    /// Records that lanes were looked for, and the steps of those that were found.
+    /// Returns how long lanes are not looked for after this search. A lane that was queued since a search that found
+    /// none is looked for at once, or a little later if it may belong to somebody who may not make the probe.
+    fn pause_after(&self, kind: ProbeKind, search: Search) -> Duration {
+        if search.has_found_lane {
+            CLAIM_EVERY
+        } else if !self.arrivals.has_any_since(kind.step, search.at) {
+            SEARCH_EVERY
+        } else if kind.is_for_all {
+            Duration::ZERO
+        } else {
+            CLAIM_EVERY
+        }
+    }
+
+    /// Records that lanes were looked for at this time, and the steps of those that were found.
     pub(super) fn record_claims(
         &self,
         probes: &[DueProbe],
         found_steps: &HashSet<String>,
         now: Instant,
     ) {
-        let mut resume_at = self.lock();
+        let mut searches = self.lock();
         for probe in probes {
-            let pause = if found_steps.contains(probe.step) {
-                CLAIM_EVERY
-            } else {
-                SEARCH_EVERY
+            let search = Search {
+                at: now,
+                has_found_lane: found_steps.contains(probe.step),
             };
-            resume_at.insert(ProbeKind::from(probe), now + pause);
+            searches.insert(ProbeKind::from(probe), search);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ProbeKind, Instant>> {
-        self.resume_at
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<ProbeKind, Search>> {
+        self.searches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,7 +156,7 @@ mod tests {
         let send = probe("send", None);
         let some = probe("sign", Some(vec![1]));
         let due = vec![sign.clone(), send.clone(), some.clone()];
-        let claims = ProbeClaims::new(Arc::new(move || due.clone()));
+        let claims = ProbeClaims::default().with_due_probes(Arc::new(move || due.clone()));
         let start = Instant::now();
         let all = claims.list_claimable(start);
         assert_eq!(all, [sign.clone(), send.clone(), some.clone()]);
@@ -124,6 +168,43 @@ mod tests {
             (SEARCH_EVERY, vec![sign, send, some]),
         ] {
             assert_eq!(claims.list_claimable(start + after), claimable, "{after:?}");
+        }
+    }
+
+    #[test]
+    fn a_lane_that_is_queued_after_a_search_without_result_is_looked_for_at_once() {
+        let all = probe("sign", None);
+        let some = probe("sign", Some(vec![1]));
+        let start = Instant::now();
+        let moment = Duration::from_millis(10);
+        // The step and the time of the queued lane, the step for which the search found a lane, and the probes for
+        // which lanes are claimed a moment and a second after the search.
+        for (step, queued_at, found, at_once, after_a_second) in [
+            ("sign", start + moment, None, vec![&all], vec![&all, &some]),
+            ("sign", start, None, vec![&all], vec![&all, &some]),
+            (
+                "sign",
+                start + moment,
+                Some("sign"),
+                vec![],
+                vec![&all, &some],
+            ),
+            ("send", start + moment, None, vec![], vec![]),
+        ] {
+            let due = vec![all.clone(), some.clone()];
+            let arrivals = BlockedArrivals::default();
+            let claims = ProbeClaims::default()
+                .with_due_probes(Arc::new(move || due.clone()))
+                .with_arrivals(arrivals.clone());
+            let probes = claims.list_claimable(start);
+            arrivals.record(step, queued_at);
+            let found: HashSet<_> = found.into_iter().map(str::to_owned).collect();
+            claims.record_claims(&probes, &found, start);
+            for (after, expected) in [(moment, at_once), (CLAIM_EVERY, after_a_second)] {
+                let claimable = claims.list_claimable(start + after);
+                let claimable: Vec<_> = claimable.iter().collect();
+                assert_eq!(claimable, expected, "{step} {found:?} {after:?}");
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 //! call), its step stays blocked, and the dispatcher claims one run for the probe.
 
 use authority_client::{
-    Authority, BreakerState, BreakerView, HeldCallers, Operation, ProbeCallers,
+    Authority, BreakerState, BreakerView, HeldCallers, LimitView, Operation, ProbeCallers,
 };
 use jiff::Timestamp;
 
@@ -33,16 +33,33 @@ pub(super) fn list(authority: &Authority, paused: &[TaxpayerPause]) -> Vec<Block
         .collect()
 }
 
-/// Lists the probes that the breakers would let through now. Runs of paused taxpayers make none.
+/// Lists the probes that could be made now: their breakers would let them through, and the authority has not asked for
+/// a pause of their calls. Runs of paused taxpayers make none.
 pub(super) fn list_due_probes(authority: &Authority, paused: &[TaxpayerPause]) -> Vec<DueProbe> {
-    let views = authority.breakers();
+    due_probes(&authority.breakers(), &authority.call_limits(), paused)
+}
+
+/// Lists the due probes of the steps whose calls need not wait for the end of a pause. A run that was claimed during the
+/// pause could not make its probe and would be put back.
+fn due_probes(
+    views: &[BreakerView],
+    limits: &[LimitView],
+    paused: &[TaxpayerPause],
+) -> Vec<DueProbe> {
     let mut probes = Vec::new();
     for step in Step::ALL {
-        let view = breaker_view(&views, *step);
+        let view = breaker_view(views, *step).filter(|_| !is_held_by_pause(limits, *step));
         let due = view.iter().flat_map(|view| &view.due_probes);
         probes.extend(due.map(|callers| due_probe(*step, callers, paused)));
     }
     probes
+}
+
+/// True if the authority has asked for a pause of the calls of this step, and the pause has not ended.
+fn is_held_by_pause(limits: &[LimitView], step: Step) -> bool {
+    limits
+        .iter()
+        .any(|limit| limit.operation == called_operation(step) && limit.held_until.is_some())
 }
 
 pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> bool {
@@ -192,6 +209,64 @@ mod tests {
     use authority_client::CallerAccount;
 
     use super::*;
+
+    /// Returns the view of a breaker that is open for everybody, and whose probe is due.
+    fn breaker_with_due_probe(operation: Operation) -> BreakerView {
+        BreakerView {
+            operation,
+            state: BreakerState::Open,
+            held: HeldCallers::Nobody,
+            open_for: HeldCallers::Everybody,
+            due_probes: vec![ProbeCallers::AllButPayers(Vec::new())],
+            is_outage: true,
+            is_tripped: false,
+            has_callers: true,
+            since: None,
+            cause: None,
+            past_cause: None,
+            first_not_ours_at: None,
+            calls: 9,
+            failures: 9,
+            next_probe_at: None,
+            answered_at: None,
+            failed_at: None,
+            openings: 1,
+        }
+    }
+
+    fn call_limit(operation: Operation, held_until: Option<Timestamp>) -> LimitView {
+        LimitView {
+            operation,
+            limit: 8,
+            lasting_limit: 8,
+            in_flight: 0,
+            waiting: 0,
+            answer_time: None,
+            held_until,
+        }
+    }
+
+    #[test]
+    fn no_probe_is_due_while_the_authority_has_asked_for_a_pause_of_its_calls() {
+        let views = [Operation::Sign, Operation::Transmit].map(breaker_with_due_probe);
+        let pause = Some(Timestamp::UNIX_EPOCH);
+        for (sign_pause, send_pause, due) in [
+            (None, None, vec!["sign", "send"]),
+            (pause, None, vec!["send"]),
+            (None, pause, vec!["sign"]),
+            (pause, pause, vec![]),
+        ] {
+            let limits = [
+                call_limit(Operation::Sign, sign_pause),
+                call_limit(Operation::Transmit, send_pause),
+                // The pause of another operation holds back none of the two.
+                call_limit(Operation::Confirm, pause),
+            ];
+            let probes = due_probes(&views, &limits, &[]);
+            let steps: Vec<_> = probes.iter().map(|probe| probe.step).collect();
+            assert_eq!(steps, due, "{sign_pause:?} {send_pause:?}");
+        }
+    }
 
     #[test]
     fn a_probe_is_made_by_those_whom_the_breaker_lets_through_and_not_by_paused_taxpayers() {

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::queue_position::QueueEstimator;
 use crate::actors::run_changes::{RunChanges, RunListener};
-use crate::actors::taxpayer::commands::{IfUnchanged, OpenRun, RecordReceipt};
+use crate::actors::taxpayer::commands::{IfUnchanged, OpenRun};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
@@ -39,6 +39,8 @@ pub struct PipelineHandle {
 /// The authority's answer to the confirmation of a receipt.
 #[derive(Debug, Clone)]
 pub struct ReceiptConfirmation {
+    /// The IRN as the authority spells it.
+    pub irn: Irn,
     /// The authority's message if the receipt was confirmed before this call.
     pub already_confirmed: Option<String>,
     pub confirmation: Confirmation,
@@ -208,22 +210,21 @@ impl PipelineHandle {
             .map_or_else(|| irn.clone(), |invoice| invoice.irn))
     }
 
-    /// Confirms the receipt of a transmission. The authority accepts repeated confirmations.
-    pub async fn confirm_receipt(
+    /// Confirms the receipt of a transmission to the authority. The caller records it afterwards (`RecordReceipt`). May
+    /// be repeated after a crash, because the authority accepts repeated confirmations.
+    pub async fn confirm_receipt_to_authority(
         &self,
         taxpayer: TaxpayerId,
         irn: &Irn,
     ) -> Result<ReceiptConfirmation, RelayError> {
-        let irn = &self.canonical_irn(taxpayer, irn).await?;
+        let irn = self.canonical_irn(taxpayer, irn).await?;
         let authority = self.authority_for(taxpayer).await?;
         // While the taxpayer is paused the command would be refused, and the caller told that nothing was done.
         self.taxpayers.check_not_paused(taxpayer)?;
         let answer = authority.acknowledge(irn.as_str()).await?;
         let confirmation = authority.confirm(irn.as_str()).await?;
-        self.taxpayers
-            .send(taxpayer, RecordReceipt { irn: irn.clone() })
-            .await?;
         Ok(ReceiptConfirmation {
+            irn,
             already_confirmed: answer.was_already_acknowledged.then_some(answer.message),
             confirmation,
         })

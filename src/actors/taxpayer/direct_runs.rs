@@ -7,7 +7,7 @@ use database::{StoreError, Transaction};
 
 use crate::actors::dispatch::{DirectDispatch, ReservedSlot};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::pipeline::{Run, run_lane_key};
+use crate::domain::pipeline::{Run, Step, run_lane_key};
 use crate::store::lanes::{LaneKind, Lease, claim};
 
 /// A run that this process has leased, with the worker slot that is reserved for it.
@@ -61,6 +61,17 @@ pub(super) async fn lease_due_runs<'a>(
         })
     });
     Ok(started.collect())
+}
+
+/// Tells the dispatcher of the due runs whose next steps are blocked, because they may make a probe. Call this after the
+/// commit.
+pub(super) fn announce_blocked_runs(direct: &DirectDispatch, units: &[UnitOfWork]) {
+    for run in units.iter().flat_map(UnitOfWork::due_runs) {
+        let step = run.next_step().map(Step::as_str);
+        if let Some(step) = step.filter(|step| direct.is_blocked(step, run.taxpayer_id.0)) {
+            direct.announce_blocked_lane(step);
+        }
+    }
 }
 
 /// True if the run may start at once. A run whose next step is blocked, or that was in flight at two crashes, is left

@@ -89,6 +89,7 @@ pub(super) async fn write_and_commit(
         .map(|unit| unit.writes.due_runs.len())
         .sum::<usize>();
     if due > started.len() {
+        direct_runs::announce_blocked_runs(&deps.notifiers.direct_runs, &units);
         deps.notifiers.runs.notify_one();
     }
     started.into_iter().for_each(LeasedRun::hand_over);

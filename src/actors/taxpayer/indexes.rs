@@ -60,16 +60,21 @@ impl InvoiceIndex {
     /// which nothing is left to pay is not refused, because nothing is set off against it any more.
     pub(crate) fn check_credit_notes(&self, invoice: &Invoice) -> Result<(), Refusal> {
         let is_owed = !invoice.payment.amount_left().is_zero();
-        if is_owed && self.without_notes.contains(&invoice.id) {
+        if is_owed && self.has_unread_credit_notes(invoice) {
             return Err(Refusal::TooManyCreditNotes);
         }
         Ok(())
     }
 
+    /// True if the signed credit notes of an invoice were not read, because they are too many or too large.
+    pub(crate) fn has_unread_credit_notes(&self, invoice: &Invoice) -> bool {
+        self.without_notes.contains(&invoice.id)
+    }
+
     /// Returns the signed credit notes of an invoice that are loaded. Returns none if they were too many to be read,
     /// even if another command of the batch has loaded some of them.
     pub(crate) fn signed_credit_notes(&self, invoice: &Invoice) -> Vec<Invoice> {
-        if self.without_notes.contains(&invoice.id) {
+        if self.has_unread_credit_notes(invoice) {
             return Vec::new();
         }
         let notes = self.all.iter().map(|note| &**note);

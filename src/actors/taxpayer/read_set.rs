@@ -79,6 +79,10 @@ impl ReadSet {
         let _ = self.invoices.add(invoice_ref.kind, &invoice_ref.text);
     }
 
+    pub(crate) fn add_invoice_id(&mut self, id: InvoiceId) {
+        self.invoices.ids.push(id.0);
+    }
+
     pub(crate) fn add_invoice_no(&mut self, invoice_no: &str) {
         self.invoices.numbers.push(invoice_no.to_owned());
     }

@@ -45,6 +45,18 @@ impl TaxpayerDeps {
     }
 }
 
+impl CachedState {
+    /// Returns the state of a taxpayer that is not onboarded yet.
+    pub(super) fn without_taxpayer(version: i64) -> Self {
+        Self {
+            version,
+            taxpayer: None,
+            endpoints: Vec::new(),
+            head: LogHead::default(),
+        }
+    }
+}
+
 impl UnitOfWork {
     /// Returns a unit of work of the taxpayer `ID`, at the beginning of 1970, that has loaded nothing.
     pub(super) async fn without_rows(store: &Store) -> Self {
@@ -53,16 +65,20 @@ impl UnitOfWork {
 
     /// Returns such a unit of work, whose transaction gave the taxpayer's lane this version.
     pub(super) async fn with_version(store: &Store, version: i64) -> Self {
+        Self::load_rows(store, version, ReadSet::default()).await
+    }
+
+    /// Returns a unit of work of the taxpayer `ID`, at the beginning of 1970, with these stored rows.
+    pub(super) async fn with_rows(store: &Store, wanted: ReadSet) -> Self {
+        Self::load_rows(store, 1, wanted).await
+    }
+
+    async fn load_rows(store: &Store, version: i64, wanted: ReadSet) -> Self {
         let deps = TaxpayerDeps::in_tests(store, Arc::new(SystemClock));
         let start = UnloadedMember {
             id: ID,
-            wanted: ReadSet::default(),
-            cached: CachedState {
-                version,
-                taxpayer: None,
-                endpoints: Vec::new(),
-                head: LogHead::default(),
-            },
+            wanted,
+            cached: CachedState::without_taxpayer(version),
             ids: ReservedIds::default(),
         };
         let tx = store.begin().await.unwrap();

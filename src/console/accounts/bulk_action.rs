@@ -1,5 +1,5 @@
-//! Approves or submits one of the invoices that a person selected in the list, with the same effect as the button on
-//! the page of the invoice.
+//! Approves, submits, cancels or takes back to draft one of the invoices that a person selected in the list, with the
+//! same effect as the button on the page of the invoice.
 
 use jiff::Timestamp;
 
@@ -9,17 +9,46 @@ use crate::actors::taxpayer::commands::{
 use crate::console::accounts::bulk_selection::BulkAction;
 use crate::console::accounts::invoice_submission::prepare_submission;
 use crate::console::badges::{Badge, badge};
+use crate::console::form_values::FormValues;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
-use crate::domain::kernel::codes::{SettableStatus, UniqueNoType};
+use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus, UniqueNoType};
+use crate::domain::kernel::fault::Faults;
 use crate::domain::pipeline::RunRequest;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::approval;
+use crate::http::forms::field::LONG_TEXT_CHARS_MAX;
+use crate::http::forms::reader;
+use crate::http::forms::update_status::REMARK_CHARS_MIN;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// The remark that is stored with the new status of each invoice.
+/// The remark that is stored with the new status of each invoice if the person gives none.
 const REMARK: &str = "Set in the dashboard, with others";
+
+/// A bulk action as a person confirmed it.
+pub(super) struct ConfirmedAction {
+    pub(super) action: BulkAction,
+    /// The remark that is stored with the new status of each invoice.
+    remark: String,
+}
+
+impl ConfirmedAction {
+    /// Reads the form of the preview. Its remark may be empty, and otherwise follows the rule of Update Invoice Status.
+    pub(super) fn read(
+        action: BulkAction,
+        form: &FormValues,
+        catalog: &Catalog,
+    ) -> Result<Self, Faults> {
+        let read = reader::read(&form.to_object(&["remark"]), catalog, |reader| {
+            let remark = reader.optional("remark");
+            Some(remark.long_text(REMARK_CHARS_MIN, LONG_TEXT_CHARS_MAX))
+        });
+        let remark = read?.value.unwrap_or_else(|| REMARK.to_owned());
+        Ok(Self { action, remark })
+    }
+}
 
 /// The outcome of a bulk action for one of the selected invoices or taxpayers.
 pub(super) struct ActionOutcome {
@@ -47,15 +76,16 @@ impl ActionOutcome {
     }
 }
 
-/// Approves or submits one invoice, or both, as `action` says. Does nothing if the invoice was changed after the preview
-/// showed it. `seen_at` is the time of the invoice's last change when the preview was made.
+/// Sets the status of one invoice, submits it, or both, as the action says. Does nothing if the invoice was changed after
+/// the preview showed it. `seen_at` is the time of the invoice's last change when the preview was made.
 pub(super) async fn apply_bulk_action(
     state: &ApiState,
     session: &AccountSession,
-    action: BulkAction,
+    confirmed: &ConfirmedAction,
     invoice: &Invoice,
     seen_at: Option<Timestamp>,
 ) -> ActionOutcome {
+    let action = confirmed.action;
     if let Some(reason) = action.obstacle(invoice) {
         let text = format!("It has changed meanwhile: {reason}.");
         return ActionOutcome::not_done(badge("warn", "Left out"), text);
@@ -65,7 +95,7 @@ pub(super) async fn apply_bulk_action(
         let text = "It has changed since it was shown. Choose it again to see it as it is now.";
         return ActionOutcome::not_done(badge("warn", "Left out"), text.to_owned());
     }
-    if !action.includes_approval() {
+    let Some(status) = action.new_status() else {
         return match submit_invoice(
             state,
             session,
@@ -77,16 +107,16 @@ pub(super) async fn apply_bulk_action(
             Ok(()) => ActionOutcome::success("Sent to the authority.".to_owned()),
             Err(error) => ActionOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
         };
-    }
-    let approved = match approve_invoice(state, session, invoice).await {
-        Ok(approved) if action == BulkAction::Approve => {
-            return ActionOutcome::success(approved.text);
+    };
+    let changed = match set_status(state, session, invoice, status, &confirmed.remark).await {
+        Ok(changed) if !action.includes_submission() => {
+            return ActionOutcome::success(changed.text);
         }
-        Ok(approved) => approved,
+        Ok(changed) => changed,
         Err(error) => return ActionOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
     };
-    match submit_invoice(state, session, invoice, approved.version).await {
-        Ok(()) => ActionOutcome::success(format!("{} Sent to the authority.", approved.text)),
+    match submit_invoice(state, session, invoice, changed.version).await {
+        Ok(()) => ActionOutcome::success(format!("{} Sent to the authority.", changed.text)),
         Err(error) => {
             let text = format!("Approved, but not submitted. {}", error_text(&error));
             ActionOutcome::not_done(badge("warn", "Approved only"), text)
@@ -94,9 +124,9 @@ pub(super) async fn apply_bulk_action(
     }
 }
 
-/// An invoice after its approval.
-struct ApprovedInvoice {
-    /// A message for the approver, with warnings.
+/// An invoice whose status was set.
+struct ChangedInvoice {
+    /// A message for the person, with warnings.
     text: String,
     version: VersionToSubmit,
 }
@@ -121,42 +151,53 @@ impl VersionToSubmit {
     }
 }
 
-/// Approves an invoice if it has not changed since it was loaded.
-async fn approve_invoice(
+/// Sets the status of an invoice if it has not changed since it was loaded.
+async fn set_status(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
-) -> Result<ApprovedInvoice, ApiError> {
+    status: SettableStatus,
+    remark: &str,
+) -> Result<ChangedInvoice, ApiError> {
     let invoice_ref = InvoiceRef {
         kind: UniqueNoType::PortalId,
         text: invoice.id.to_string(),
     };
-    let status = SettableStatus::Approved;
     let approval =
         approval::prepare_approval(state, session.taxpayer, &invoice_ref, status).await?;
     let started_request = approval.started_request().cloned();
-    let sentence = if started_request.is_some() {
-        "Approved. The account submits what is approved."
-    } else {
-        "Approved."
-    };
     let notes = approval.warnings.iter();
     let notes: Vec<_> = notes.map(|warning| format!(" Note: {warning}.")).collect();
-    let text = format!("{sentence}{}", notes.concat());
     let command = IfUnchanged {
         seen: Some(SeenInvoice::from(invoice)),
         command: SetStatus {
             invoice: invoice_ref,
             status,
-            remark: REMARK.to_owned(),
+            remark: remark.to_owned(),
             submission: approval.submission,
         },
     };
-    let approved = state.taxpayers.send(session.taxpayer, command).await?;
-    Ok(ApprovedInvoice {
-        text,
-        version: VersionToSubmit::after_approval(&approved, started_request),
+    let changed = state.taxpayers.send(session.taxpayer, command).await?;
+    let sentence = change_sentence(status, started_request.is_some(), &changed);
+    Ok(ChangedInvoice {
+        text: format!("{sentence}{}", notes.concat()),
+        version: VersionToSubmit::after_approval(&changed, started_request),
     })
+}
+
+/// Says which status an invoice has now. `is_submitted` is true if its approval has started a submission.
+fn change_sentence(status: SettableStatus, is_submitted: bool, changed: &Invoice) -> &'static str {
+    match status {
+        SettableStatus::Approved if is_submitted => {
+            "Approved. The account submits what is approved."
+        }
+        SettableStatus::Approved => "Approved.",
+        SettableStatus::Cancelled if changed.authority.status == AuthorityStatus::Queued => {
+            "Cancelled. A call of its submission may have reached the authority: the submission goes on until its outcome is known."
+        }
+        SettableStatus::Cancelled => "Cancelled.",
+        SettableStatus::Draft => "It is a draft again.",
+    }
 }
 
 /// Submits this version of an invoice.

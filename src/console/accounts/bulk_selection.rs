@@ -1,10 +1,11 @@
 //! The actions that the list offers for many invoices at once, and the invoices that a person selected for an action.
 
 use crate::console::accounts::list_filters;
+use crate::console::accounts::seen_invoice::parse_id_with_seen_time;
 use crate::console::form_values::FormValues;
 use crate::domain::invoice::Invoice;
-use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus, words};
-use crate::domain::kernel::ids::{InvoiceId, TaxpayerId, parse_id};
+use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus, WorkflowStatus, words};
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::http::forms::query::Query;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -17,12 +18,13 @@ words! {
         Approve = "approve",
         Submit = "submit",
         ApproveAndSubmit = "approve-submit",
+        Cancel = "cancel",
+        BackToDraft = "draft",
     }
 }
 
-/// An invoice can be approved or submitted here only if it has one of these statuses at the authority.
-pub(super) const STATUSES_AT_REST: [AuthorityStatus; 2] =
-    [AuthorityStatus::Pending, AuthorityStatus::Rejected];
+/// The statuses at the authority of an invoice that is not with the authority.
+const STATUSES_AT_REST: &[AuthorityStatus] = &[AuthorityStatus::Pending, AuthorityStatus::Rejected];
 
 impl BulkAction {
     pub(super) fn label(self) -> &'static str {
@@ -30,6 +32,8 @@ impl BulkAction {
             Self::Approve => "Approve",
             Self::Submit => "Submit",
             Self::ApproveAndSubmit => "Approve and submit",
+            Self::Cancel => "Cancel",
+            Self::BackToDraft => "Back to draft",
         }
     }
 
@@ -46,33 +50,66 @@ impl BulkAction {
             Self::ApproveAndSubmit => {
                 "Each of these drafts is approved and goes to the authority, which signs it. A signed invoice does not change any more."
             }
+            Self::Cancel => {
+                "Each of these drafts and approved invoices is cancelled: it can be neither submitted nor paid, and a submission that waits is withdrawn. A cancelled invoice can be taken back to draft."
+            }
+            Self::BackToDraft => {
+                "Each of these is a draft again. It can then be changed, approved or cancelled."
+            }
         }
     }
 
-    pub(super) fn includes_approval(self) -> bool {
-        self != Self::Submit
+    /// Returns the status that the action sets; `None` if it only submits.
+    pub(super) fn new_status(self) -> Option<SettableStatus> {
+        match self {
+            Self::Approve | Self::ApproveAndSubmit => Some(SettableStatus::Approved),
+            Self::Submit => None,
+            Self::Cancel => Some(SettableStatus::Cancelled),
+            Self::BackToDraft => Some(SettableStatus::Draft),
+        }
+    }
+
+    pub(super) fn includes_submission(self) -> bool {
+        matches!(self, Self::Submit | Self::ApproveAndSubmit)
     }
 
     /// Returns the workflow statuses to whose invoices the action can be applied. An approved invoice that was paid has
     /// the status "paid", and can still be submitted.
     pub(super) fn required_statuses(self) -> &'static [WorkflowStatus] {
-        if self.includes_approval() {
-            &[WorkflowStatus::Draft]
-        } else {
-            &[WorkflowStatus::Approved, WorkflowStatus::Paid]
+        match self {
+            Self::Approve | Self::ApproveAndSubmit => &[WorkflowStatus::Draft],
+            Self::Submit => &[WorkflowStatus::Approved, WorkflowStatus::Paid],
+            Self::Cancel => &[WorkflowStatus::Draft, WorkflowStatus::Approved],
+            Self::BackToDraft => &[WorkflowStatus::Approved, WorkflowStatus::Cancelled],
+        }
+    }
+
+    /// Returns the statuses at the authority to whose invoices the action can be applied; empty for all. An invoice
+    /// can be cancelled while its submission waits, which is then withdrawn.
+    pub(super) fn required_authority_statuses(self) -> &'static [AuthorityStatus] {
+        match self {
+            Self::Approve | Self::Submit | Self::ApproveAndSubmit | Self::BackToDraft => {
+                STATUSES_AT_REST
+            }
+            Self::Cancel => &[],
         }
     }
 
     /// Returns why the action cannot be applied to this invoice; `None` if it can be applied.
     pub(super) fn obstacle(self, invoice: &Invoice) -> Option<&'static str> {
         if self.required_statuses().contains(&invoice.status) {
-            let is_at_rest = STATUSES_AT_REST.contains(&invoice.authority.status);
+            let required = self.required_authority_statuses();
+            let is_at_rest = required.is_empty() || required.contains(&invoice.authority.status);
             return (!is_at_rest).then_some("with the authority already");
         }
-        Some(match (self.includes_approval(), invoice.status) {
-            (true, _) => "not a draft",
-            (false, WorkflowStatus::Draft) => "not approved yet",
-            (false, _) => "not to be submitted",
+        Some(match (self, invoice.status) {
+            (Self::Approve | Self::ApproveAndSubmit, _) => "not a draft",
+            (Self::Submit, WorkflowStatus::Draft) => "not approved yet",
+            (Self::Submit, _) => "not to be submitted",
+            (Self::Cancel, WorkflowStatus::Cancelled) => "cancelled already",
+            (Self::BackToDraft, WorkflowStatus::Draft) => "a draft already",
+            (_, WorkflowStatus::Paid) => "paid",
+            _ => "validated or signed already",
         })
     }
 }
@@ -135,9 +172,11 @@ impl InvoiceSelection {
     }
 }
 
-/// Returns the ids of the ticked invoices. Fails if there are none.
+/// Returns the ids of the ticked invoices. Fails if there are none. The form of a preview has a time beside each id.
 fn ticked_ids(values: &FormValues) -> Result<Vec<InvoiceId>, ApiError> {
-    ticked_rows(values, |text| parse_id(text).map(InvoiceId))
+    ticked_rows(values, |text| {
+        parse_id_with_seen_time(text).map(|(id, _)| id)
+    })
 }
 
 /// Returns the ticked rows of a list. Fails if there are none.
@@ -158,6 +197,7 @@ mod tests {
     use super::*;
     use crate::domain::correction::testing::{draft, signed};
     use crate::domain::invoice::Line;
+    use crate::domain::invoice::lifecycle::Transition;
 
     #[test]
     fn a_paid_invoice_that_was_not_submitted_is_submitted() {
@@ -194,6 +234,52 @@ mod tests {
             let case = format!("{status} {authority}");
             assert_eq!(BulkAction::Approve.obstacle(&invoice), approval, "{case}");
             assert_eq!(BulkAction::Submit.obstacle(&invoice), submission, "{case}");
+        }
+    }
+
+    #[test]
+    fn an_invoice_is_cancelled_or_taken_back_to_draft_until_it_is_paid_or_validated() {
+        use AuthorityStatus::{Failed, Pending, Queued, Rejected};
+        use WorkflowStatus::{Approved, Cancelled, Draft, Paid, Reported, Submitted, Validated};
+        let queued = Some("with the authority already");
+        let locked = Some("validated or signed already");
+        // The statuses of the invoice, and why it can be neither cancelled nor taken back to draft.
+        for (status, authority, cancellation, return_to_draft) in [
+            (Draft, Pending, None, Some("a draft already")),
+            (Draft, Queued, None, Some("a draft already")),
+            (Approved, Pending, None, None),
+            (Approved, Rejected, None, None),
+            (Approved, Queued, None, queued),
+            (Approved, Failed, None, queued),
+            (Cancelled, Pending, Some("cancelled already"), None),
+            (Cancelled, Queued, Some("cancelled already"), queued),
+            (Paid, Pending, Some("paid"), Some("paid")),
+            (Validated, AuthorityStatus::Validated, locked, locked),
+            (Submitted, AuthorityStatus::Submitted, locked, locked),
+            (Reported, AuthorityStatus::Reported, locked, locked),
+        ] {
+            let mut invoice = signed(draft(vec![Line::sample()]));
+            invoice.status = status;
+            invoice.authority.status = authority;
+            let case = format!("{status} {authority}");
+            let cancel = BulkAction::Cancel.obstacle(&invoice);
+            assert_eq!(cancel, cancellation, "{case}");
+            let back_to_draft = BulkAction::BackToDraft.obstacle(&invoice);
+            assert_eq!(back_to_draft, return_to_draft, "{case}");
+        }
+    }
+
+    #[test]
+    fn an_action_is_offered_where_the_lifecycle_allows_its_status() {
+        for action in BulkAction::ALL {
+            let Some(new_status) = action.new_status() else {
+                continue;
+            };
+            for status in action.required_statuses() {
+                let next = status.after(Transition::Set(new_status));
+                let expected = WorkflowStatus::parse(new_status.as_str());
+                assert_eq!(next.ok(), expected, "{action} {status}");
+            }
         }
     }
 }

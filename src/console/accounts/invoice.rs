@@ -216,7 +216,8 @@ async fn download_invoice(
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(&ids.2).ok_or_else(ApiError::route_not_found)?;
     let stored = find_stored(&state, &session, &ids.1).await?;
-    invoice_files::make_file(&state, &request, &stored, file).await
+    let origin = state.origin(&request);
+    invoice_files::make_file(&state, origin.as_deref(), &stored, file).await
 }
 
 /// Returns the invoice whose id is in the path. Fails if it does not belong to this taxpayer.
@@ -292,13 +293,14 @@ pub(super) async fn render(
     let newest_correction = head.corrections.first();
     let breakdown = Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?;
     let status = forms.status_code();
+    let origin = state.origin(request);
     let page = InvoicePage {
         frame: Frame::for_account(session, &invoice.invoice_no).with_section("Invoices"),
         taxes: TaxWords::new(&invoice.lines, &breakdown.taxes, &catalog),
         breakdown,
         facts: DocumentFacts::load(state, session, invoice).await?,
         qr: QrPicture::from_text(&invoice.authority.qr_code),
-        verify_link: invoice_files::public_page_url(state, request, invoice).await?,
+        verify_link: invoice_files::public_page_url(state, origin.as_deref(), invoice).await?,
         type_name: type_name.unwrap_or_else(|| invoice.invoice_type.clone()),
         money,
         ledger: to_payments(entries, digits, state.settings.utc_offset),

@@ -9,12 +9,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::actors::taxpayer::commands::{
-    ChangePayment, IfUnchanged, InvoiceAfterPayment, SeenInvoice, SetStatus,
+    ChangePayment, IfUnchanged, InvoiceAfterPayment, RecordRefund, SeenInvoice, SetStatus,
 };
 use crate::console::accounts::invoice::{InvoiceForms, find, render};
 use crate::console::accounts::invoice_head::find_credit_notes;
 use crate::console::accounts::invoice_payments::payment_day;
-use crate::console::accounts::refund_share::RefundShare;
+use crate::console::accounts::refund_share::load_refund_share;
 use crate::console::accounts::seen_invoice;
 use crate::console::accounts::source_list::SourceList;
 use crate::console::form_values::{FormState, FormValues};
@@ -175,19 +175,26 @@ async fn record_payment(
     if form.text(CONFIRMATION_FIELD) != "yes" {
         check_not_repeated(state, session, invoice, &update).await?;
     }
-    let share = RefundShare::load(state, session, invoice).await?;
+    let share = load_refund_share(state, session, invoice).await?;
     if let Some(share) = &share {
+        // The command checks this again. Here, the fault names the field that was filled in.
         share.check(update.change, digits)?;
     }
     let sent = update.change;
     let update = complete_payment(state, invoice, update).await?;
-    // The check and the completion hold for the invoice as it was read.
+    // The credited invoice and the completion hold for the document as it was read.
     let is_decided_here = share.is_some() || update.change != sent;
-    let command = IfUnchanged {
-        seen: is_decided_here.then(|| SeenInvoice::from(invoice)),
-        command: ChangePayment(update),
+    let seen = is_decided_here.then(|| SeenInvoice::from(invoice));
+    let payment = ChangePayment(update);
+    let recorded = if let Some(share) = share {
+        let credited = share.invoice_id;
+        let command = RecordRefund { payment, credited };
+        session.send(state, IfUnchanged { seen, command }).await?
+    } else {
+        let command = payment;
+        session.send(state, IfUnchanged { seen, command }).await?
     };
-    Ok(session.send(state, command).await?)
+    Ok(recorded)
 }
 
 /// Returns the payment as one in full if it is the last part, so that nobody has to say this again. An invoice with

@@ -2,8 +2,8 @@
 
 use crate::console::accounts::invoice_fields::LINES_MAX;
 use crate::console::accounts::pause_cause::InvoiceRuns;
-use crate::console::accounts::refund_share::RefundShare;
 use crate::domain::correction::credits::InvoiceCredits;
+use crate::domain::correction::refund_share::RefundShare;
 use crate::domain::correction::signed_invoice::SignedContentComparison;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::{Stage, Transition};

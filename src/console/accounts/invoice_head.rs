@@ -7,13 +7,14 @@ use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::accounts::navigation::base_path;
 use crate::console::accounts::pause_cause::{InvoiceRuns, RunsPausedByOperators, StalledRun};
 use crate::console::accounts::payment_word::badge_after_credits;
-use crate::console::accounts::refund_share::RefundShare;
+use crate::console::accounts::refund_share::load_refund_share;
 use crate::console::accounts::seen_invoice;
 use crate::console::accounts::source_list::{Neighbours, SourceList};
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::correction::record::Correction;
+use crate::domain::correction::refund_share::RefundShare;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::stored_document::type_code;
 use crate::domain::kernel::codes::DocumentKind;
@@ -215,7 +216,7 @@ impl RelatedDocuments {
                 &[invoice.id],
             )
             .await?,
-            refund_share: RefundShare::load(state, session, invoice).await?,
+            refund_share: load_refund_share(state, session, invoice).await?,
         })
     }
 }

@@ -5,10 +5,10 @@ use jiff::tz::Offset;
 
 use crate::actors::taxpayer::commands::check_not_paid_at_authority;
 use crate::console::accounts::invoice_head::InvoiceHead;
-use crate::console::accounts::refund_share::RefundShare;
 use crate::console::actor_name::actor_name;
 use crate::console::badges::{Badge, badge};
 use crate::domain::correction::record::Correction;
+use crate::domain::correction::refund_share::RefundShare;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::codes::PaymentStatus;

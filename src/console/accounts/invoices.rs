@@ -29,6 +29,7 @@ use crate::http::forms::invoice_filters::FILTER_NAMES;
 use crate::http::forms::query::Query;
 use crate::http::limits::AnswerHolder;
 use crate::http::paths::{Path, path};
+use crate::http::pdf_archive::pdf_archive;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::list::{InvoiceList, PageBounds, PageFields, PageStart};
@@ -42,6 +43,8 @@ pub(crate) fn paths() -> Vec<Path> {
 }
 
 const PER_PAGE: u64 = 25;
+/// The file with the PDFs of the list, beside those of `TableFormat`.
+const PDFS_FILE: &str = "zip";
 /// The invoices of the list are counted up to this number. A larger number is shown as `10,000+`.
 pub(super) const COUNTED_MAX: u64 = 10_000;
 /// The invoices of a tab are counted up to this number.
@@ -143,7 +146,7 @@ const SORT_COLUMNS: [(&str, &str, &str); 3] = [
     ("Payable", "payable", "num"),
 ];
 
-/// Sends the invoices as a file: all that match the filters, or the ticked ones.
+/// Sends the invoices as a table, or their PDFs: all that match the filters, or the ticked ones.
 async fn download_invoices(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -151,7 +154,10 @@ async fn download_invoices(
     query: Query,
     ids: web::Path<(String, String)>,
 ) -> Answer {
-    let format = TableFormat::from_extension(&ids.1).ok_or_else(ApiError::route_not_found)?;
+    let format = TableFormat::from_extension(&ids.1);
+    if format.is_none() && ids.1 != PDFS_FILE {
+        return Err(ApiError::route_not_found());
+    }
     let values = FormValues::from(&query);
     // The form with the ticked rows always sends the field `filter`, even an empty one. A link to the file has none.
     let list = if query.text("filter").is_some() {
@@ -163,7 +169,11 @@ async fn download_invoices(
     };
     let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
     let right = accounts::reading_right(&request, &state, session.taxpayer);
-    exports::invoices_file(&state, holder, right, list, format).await
+    if let Some(format) = format {
+        return exports::invoices_file(&state, holder, right, list, format).await;
+    }
+    let origin = state.origin(&request);
+    Box::pin(pdf_archive(&state, holder, right, list, origin)).await
 }
 
 /// The invoices on the current page of the list, with the counts and totals.

@@ -1,20 +1,21 @@
-//! Approves or submits many invoices of the list at once. An accountant ticks rows, or selects all that match the
-//! filter. The next page shows how many and which invoices these are. Its form has the id of each, so that no other
-//! invoice is affected, and the time of its last change, so that an invoice that was changed since is left out. The
-//! last page shows the outcome of each. Each invoice is a command of its own, as if its own button had been pressed,
-//! so a failure does not undo the others.
+//! Approves, submits or cancels many invoices of the list at once, or takes them back to draft. An accountant ticks
+//! rows, or selects all that match the filter. The next page shows how many and which invoices these are. Its form has
+//! the id of each, so that no other invoice is affected, and the time of its last change, so that an invoice that was
+//! changed since is left out. The last page shows the outcome of each. Each invoice is a command of its own, as if its
+//! own button had been pressed, so a failure does not undo the others.
 
 use std::collections::HashMap;
 
+use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
 use futures_util::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 
-use crate::console::accounts::bulk_action::{ActionOutcome, apply_bulk_action, error_text};
-use crate::console::accounts::bulk_selection::{
-    BulkAction, InvoiceSelection, STATUSES_AT_REST, ticked_rows,
+use crate::console::accounts::bulk_action::{
+    ActionOutcome, ConfirmedAction, apply_bulk_action, error_text,
 };
+use crate::console::accounts::bulk_selection::{BulkAction, InvoiceSelection, ticked_rows};
 use crate::console::accounts::invoice_sums::{CurrencySum, amount_in_total, currency_sums};
 use crate::console::accounts::invoices::COUNTED_MAX;
 use crate::console::accounts::lifecycle::Lifecycle;
@@ -23,9 +24,9 @@ use crate::console::accounts::profile::load_taxpayer;
 use crate::console::accounts::seen_invoice::{id_with_seen_time, parse_id_with_seen_time};
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
-use crate::console::form_values::FormValues;
+use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, redirect, show};
+use crate::console::page::{Answer, Form, redirect, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::InvoiceId;
@@ -115,7 +116,7 @@ async fn find_selected_invoices(
             filters.statuses = action.required_statuses().to_vec();
         }
         if filters.authority_statuses.is_empty() {
-            filters.authority_statuses = STATUSES_AT_REST.to_vec();
+            filters.authority_statuses = action.required_authority_statuses().to_vec();
         }
     }
     let total = list.count_up_to(&state.store, COUNTED_MAX + 1).await?;
@@ -160,11 +161,15 @@ struct PreviewPage {
     noun: &'static str,
     /// The totals of the invoices, minus the credit notes, by currency.
     sums: Vec<CurrencySum>,
+    /// The number of invoices for which a payment is recorded.
+    paid_count: usize,
     beyond_max: u64,
     is_more: bool,
     obstacles: Vec<(&'static str, usize)>,
     lines: Vec<PreviewLine>,
-    fields: Vec<(&'static str, String)>,
+    hidden_fields: Vec<(&'static str, String)>,
+    /// The remark, and its faults.
+    form: FormState,
     list_address: String,
 }
 
@@ -202,33 +207,52 @@ async fn preview_action(
     query: Query,
 ) -> Answer {
     let values = FormValues::from(&query);
-    let base = base_path(&session);
     let Some(action) = BulkAction::parse(values.text("act")) else {
-        return Ok(redirect(&format!("{base}/invoices")));
+        return Ok(redirect(&format!("{}/invoices", base_path(&session))));
     };
-    let found = find_selected_invoices(&state, &session, action, &values).await?;
-    let settings = load_taxpayer(&state, &session).await?.settings;
+    show_preview(&state, &session, action, FormState::new(values)).await
+}
+
+async fn show_preview(
+    state: &ApiState,
+    session: &AccountSession,
+    action: BulkAction,
+    form: FormState,
+) -> Answer {
+    let values = form.values();
+    let base = base_path(session);
+    let found = find_selected_invoices(state, session, action, values).await?;
+    let settings = load_taxpayer(state, session).await?.settings;
     let count = found.ids.len();
-    let mut fields = vec![
+    let mut hidden_fields = vec![
         ("act", action.as_str().to_owned()),
         ("filter", values.text("filter").to_owned()),
     ];
-    fields.extend(found.ids.into_iter().map(|id| ("id", id)));
-    show(&PreviewPage {
-        frame: Frame::for_account(&session, action.label()).with_section("Invoices"),
-        list_address: list_address(&base, &values),
+    hidden_fields.extend(found.ids.into_iter().map(|id| ("id", id)));
+    let amounts = found.amounts.iter();
+    let status = if form.is_refused() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
+    let page = PreviewPage {
+        frame: Frame::for_account(session, action.label()).with_section("Invoices"),
+        list_address: list_address(&base, values),
         base,
         effect: action.effect_sentence(settings.submit_after_approval),
         action,
         count,
         noun: document_noun(&found.amounts),
         sums: currency_sums(&found.amounts, &state.catalog.get()),
+        paid_count: amounts.filter(|amounts| !amounts.paid.is_zero()).count(),
         beyond_max: found.beyond_max,
         is_more: found.is_more,
         obstacles: found.obstacles,
         lines: found.lines,
-        fields,
-    })
+        hidden_fields,
+        form,
+    };
+    show_with_status(status, &page)
 }
 
 /// Returns the word for these documents: invoices, unless credit notes are among them.
@@ -268,7 +292,7 @@ struct ResultLine {
     outcome: ActionOutcome,
 }
 
-/// Applies the action to the invoices that the preview showed.
+/// Applies the action to the invoices that the preview showed. A remark that breaks its rule shows the preview again.
 async fn apply_to_shown_invoices(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -282,11 +306,18 @@ async fn apply_to_shown_invoices(
         let message = format!("At most {INVOICES_MAX} invoices can be changed at once.");
         return Err(ApiError::new(ErrorCode::ValidationFailed, message));
     }
+    let confirmed = match ConfirmedAction::read(action, &values, &state.catalog.get()) {
+        Ok(confirmed) => confirmed,
+        Err(faults) => {
+            let form = FormState::with_faults(values, faults);
+            return show_preview(&state, &session, action, form).await;
+        }
+    };
     let reservation =
         reserve_page_memory(&state, AnswerHolder::for_taxpayer(session.taxpayer, None)).await?;
     let mut lines = Vec::new();
     for part in selected_ids.chunks(usize::try_from(PAGE_INVOICES).unwrap_or(usize::MAX)) {
-        match apply_to_invoices(&state, &session, action, part).await {
+        match apply_to_invoices(&state, &session, &confirmed, part).await {
             Ok(outcomes) => lines.extend(outcomes),
             Err(error) if lines.is_empty() => return Err(error),
             // This part of the invoices failed as a whole. Each of them gets a failed line instead of an error page,
@@ -320,7 +351,7 @@ async fn apply_to_shown_invoices(
 async fn apply_to_invoices(
     state: &ApiState,
     session: &AccountSession,
-    action: BulkAction,
+    confirmed: &ConfirmedAction,
     part: &[(InvoiceId, Option<Timestamp>)],
 ) -> Result<Vec<ResultLine>, ApiError> {
     let ids = part.iter().map(|(id, _)| *id).collect();
@@ -338,7 +369,7 @@ async fn apply_to_invoices(
         let seen_at = seen.get(&invoice.id).copied().flatten();
         async move {
             ResultLine {
-                outcome: apply_bulk_action(state, session, action, &invoice, seen_at).await,
+                outcome: apply_bulk_action(state, session, confirmed, &invoice, seen_at).await,
                 id: invoice.id,
                 number: invoice.invoice_no,
             }

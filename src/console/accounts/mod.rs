@@ -23,7 +23,7 @@
 //! | sending many deliveries again, and the progress of this | `deliveries_bulk` |
 //! | the endpoint that a page is about, its form, its health, and that of all endpoints | `webhook_target`, `webhook_form`, `webhook_health`, `webhook_summary` |
 //! | business profile with the settings, API keys, ERP integration | `profile`, `settings`, `keys`, `integration` |
-//! | the VAT of a month by rate, and its documents | `reports` |
+//! | the VAT of a period by rate, and its documents | `reports` |
 //! | the people of the account, the mails that they get, and what everybody did | `contacts`, `notifications`, `activity` |
 //! | the requests made with the keys, and sending one again in the sandbox | `requests`, `request_resend` |
 

@@ -138,7 +138,7 @@ mod tests {
             note.payment.paid = Amount::ZERO;
             let credits = InvoiceCredits {
                 signed: vec![note],
-                unsigned: Vec::new(),
+                ..InvoiceCredits::default()
             };
             let found = badge_after_credits(&invoice, &credits).map(|badge| badge.text);
             assert_eq!(found, Some(word), "{paid} {credited}");

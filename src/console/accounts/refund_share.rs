@@ -1,226 +1,36 @@
-//! The part of a credit note that is to be paid back to the customer. The rest of it is set off against its invoice.
+//! Loads the part of a credit note that is to be paid back to the customer.
 
 use crate::console::accounts::document_facts::find_corrected_invoice;
 use crate::console::session::accounts::AccountSession;
-use crate::domain::correction::credits::InvoiceCredits;
 use crate::domain::correction::record::Correction;
+use crate::domain::correction::refund_share::RefundShare;
 use crate::domain::invoice::Invoice;
-use crate::domain::kernel::fault::Fault;
-use crate::domain::kernel::ids::InvoiceId;
-use crate::domain::money::Amount;
-use crate::domain::payment::PaymentChange;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::{correcting_documents, corrections};
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct RefundShare {
-    pub(super) invoice_id: InvoiceId,
-    pub(super) invoice_no: String,
-    /// The number of the invoice that replaces the credited one; `None` if there is none. The refund may be set off
-    /// against it.
-    pub(super) replacement: Option<String>,
-    /// The amount that is to be paid back through the credit note.
-    pub(super) to_pay_back: Amount,
-    /// The amount of the credit note that was neither paid back nor set off so far.
-    left: Amount,
-}
-
-impl RefundShare {
-    /// Returns the share of a credit note. `None` for any other document, and if the credited invoice is not stored or
-    /// is in another currency, so that it is not known how much is to be paid back.
-    pub(super) async fn load(
-        state: &ApiState,
-        session: &AccountSession,
-        note: &Invoice,
-    ) -> Result<Option<Self>, ApiError> {
-        if !note.is_credit_note() {
-            return Ok(None);
-        }
-        let found = find_corrected_invoice(state, session, note).await?;
-        let credited =
-            found.filter(|found| note.corrects(found) && note.currency == found.currency);
-        let Some(invoice) = credited else {
-            return Ok(None);
-        };
-        let reader = state.store.reader();
-        let credits = correcting_documents::find_credits(reader, &invoice).await?;
-        let corrections =
-            corrections::find_owned_by_invoices(reader, session.taxpayer, &[invoice.id]).await?;
-        let newest = corrections.first();
-        let replacement = newest.and_then(Correction::created_replacement_no);
-        Ok(Some(Self {
-            replacement: replacement.map(str::to_owned),
-            ..Self::new(note, &invoice, credits)
-        }))
+/// Returns the share of a credit note. `None` for any other document, and if the credited invoice is not stored or is
+/// in another currency, so that it is not known how much is to be paid back.
+pub(super) async fn load_refund_share(
+    state: &ApiState,
+    session: &AccountSession,
+    note: &Invoice,
+) -> Result<Option<RefundShare>, ApiError> {
+    if !note.is_credit_note() {
+        return Ok(None);
     }
-
-    /// `credits` are the credit notes of the invoice.
-    fn new(note: &Invoice, invoice: &Invoice, mut credits: InvoiceCredits) -> Self {
-        if !note.authority.signed {
-            // A refund through a credit note that is not signed yet counts once the note is signed.
-            credits.signed.push(note.clone());
-        }
-        let left_of_invoice = credits.left_to_pay(invoice);
-        let refund = Amount::ZERO.minus(left_of_invoice).unwrap_or_default();
-        let left = note.payment.amount_left();
-        Self {
-            invoice_id: invoice.id,
-            invoice_no: invoice.invoice_no.clone(),
-            replacement: None,
-            to_pay_back: refund.max(Amount::ZERO).min(left),
-            left,
-        }
-    }
-
-    /// True if nothing of the credit note is to be paid back, although it is not used up.
-    pub(super) fn is_set_off_alone(&self) -> bool {
-        self.to_pay_back.is_zero() && !self.left.is_zero()
-    }
-
-    /// True if all that is left of the credit note is to be paid back.
-    pub(super) fn is_refund_alone(&self) -> bool {
-        self.to_pay_back == self.left
-    }
-
-    /// Refuses to record that more was paid back than is to be paid back. `digits` is the number of decimal digits of
-    /// the currency.
-    pub(super) fn check(&self, change: PaymentChange, digits: u32) -> Result<(), Fault> {
-        let amount = match change {
-            PaymentChange::Partial(amount) => amount,
-            PaymentChange::Paid => self.left,
-            PaymentChange::Pending | PaymentChange::Rejected => return Ok(()),
-        };
-        if amount <= self.to_pay_back {
-            return Ok(());
-        }
-        let field = if change == PaymentChange::Paid {
-            "payment_status"
-        } else {
-            "amount"
-        };
-        let number = &self.invoice_no;
-        let message = if self.to_pay_back.is_zero() {
-            format!(
-                "Nothing is to be paid back for {number}: what is left of the credit note is set off against it."
-            )
-        } else {
-            format!(
-                "The amount {} is more than the {} that is to be paid back for {number}. The rest of the credit note is set off against it.",
-                amount.to_currency_text(digits),
-                self.to_pay_back.to_currency_text(digits)
-            )
-        };
-        Err(Fault::new(field, "exceeds_refund", message))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::domain::correction::testing::{draft, signed};
-    use crate::domain::invoice::Line;
-    use crate::domain::kernel::codes::PaymentStatus;
-    use crate::domain::payment::Payment;
-
-    fn amount(text: &str) -> Amount {
-        Amount::parse(text).unwrap()
-    }
-
-    fn with_amounts(invoice: &Invoice, payable: &str, paid: &str) -> Invoice {
-        Invoice {
-            payment: Payment {
-                status: PaymentStatus::Partial,
-                payable: amount(payable),
-                signed_payable: None,
-                paid: amount(paid),
-            },
-            ..invoice.clone()
-        }
-    }
-
-    fn credit_note(invoice: &Invoice, id: i64, payable: &str, paid: &str) -> Invoice {
-        let mut note = with_amounts(invoice, payable, paid);
-        note.id = InvoiceId(id);
-        note.invoice_type = "380".to_owned();
-        let reference = json!(invoice.irn.as_str());
-        note.extras
-            .insert("original_invoice_reference".to_owned(), reference);
-        note
-    }
-
-    /// The paid amount of an invoice over 3,065.59, its credit notes with what was paid back through each, and what is
-    /// still to be paid back through the last one.
-    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
-
-    #[test]
-    fn no_more_is_paid_back_than_was_paid_and_not_used() {
-        let cases: [Case<'_>; 8] = [
-            ("1000", &[("966.64", "0")], "0"),
-            ("1000", &[("966.64", "0"), ("2098.95", "0")], "1000"),
-            ("1000", &[("966.64", "0"), ("2098.95", "600")], "400"),
-            ("1000", &[("966.64", "600"), ("2098.95", "0")], "400"),
-            ("1000", &[("966.64", "0"), ("2098.95", "1000")], "0"),
-            ("1000", &[("966.64", "0"), ("2098.95", "2098.95")], "0"),
-            ("3065.59", &[("966.64", "0")], "966.64"),
-            ("0", &[("3065.59", "0")], "0"),
-        ];
-        for (paid, notes, expected) in cases {
-            for is_signed in [true, false] {
-                let invoice = with_amounts(&signed(draft(vec![Line::sample()])), "3065.59", paid);
-                let notes = (2..).zip(notes);
-                let mut notes: Vec<_> = notes
-                    .map(|(id, (payable, back))| credit_note(&invoice, id, payable, back))
-                    .collect();
-                let last = notes.last_mut().unwrap();
-                last.authority.signed = is_signed;
-                let last = last.clone();
-                let credits = InvoiceCredits::new(&invoice, notes);
-                let share = RefundShare::new(&last, &invoice, credits);
-                let name = format!("{paid} {expected} {is_signed}");
-                assert_eq!(share.to_pay_back, amount(expected), "{name}");
-                let is_used_up = last.payment.amount_left().is_zero();
-                let is_alone = expected == "0" && !is_used_up;
-                assert_eq!(share.is_set_off_alone(), is_alone, "{name}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_refund_above_what_is_to_be_paid_back_is_refused() {
-        use PaymentChange::{Paid, Partial, Pending, Rejected};
-        let share = |to_pay_back: &str, left: &str| RefundShare {
-            invoice_id: InvoiceId(1),
-            invoice_no: "JAN001".to_owned(),
-            replacement: None,
-            to_pay_back: amount(to_pay_back),
-            left: amount(left),
-        };
-        let part = |text: &str| Partial(amount(text));
-        let too_much =
-            "The amount 2,098.95 is more than the 1,000.00 that is to be paid back for JAN001.";
-        // The change, what is to be paid back, what is left of the credit note, and the beginning of the refusal.
-        for (change, to_pay_back, left, expected) in [
-            (part("1000"), "1000", "2098.95", None),
-            (part("0.01"), "1000", "2098.95", None),
-            (part("2098.95"), "1000", "2098.95", Some(too_much)),
-            (Paid, "1000", "2098.95", Some(too_much)),
-            (Paid, "1000", "1000", None),
-            (Paid, "0", "0", None),
-            (Paid, "0", "5", Some("Nothing is to be paid back for")),
-            (part("1"), "0", "5", Some("Nothing is to be paid back")),
-            (Pending, "0", "5", None),
-            (Rejected, "0", "5", None),
-        ] {
-            let share = share(to_pay_back, left);
-            let refused = share.check(change, 2).err();
-            let message = refused.map(|fault| fault.to_string()).unwrap_or_default();
-            let name = format!("{change:?} {to_pay_back} {left}: {message}");
-            assert!(message.starts_with(expected.unwrap_or_default()), "{name}");
-            assert_eq!(message.is_empty(), expected.is_none(), "{name}");
-            assert_eq!(share.is_refund_alone(), to_pay_back == left, "{name}");
-        }
-    }
+    let found = find_corrected_invoice(state, session, note).await?;
+    let credited = found.filter(|found| note.corrects(found) && note.currency == found.currency);
+    let Some(invoice) = credited else {
+        return Ok(None);
+    };
+    let reader = state.store.reader();
+    let credits = correcting_documents::find_credits(reader, &invoice).await?;
+    let corrections =
+        corrections::find_owned_by_invoices(reader, session.taxpayer, &[invoice.id]).await?;
+    let newest = corrections.first();
+    let replacement = newest.and_then(Correction::created_replacement_no);
+    let mut share = RefundShare::new(note, &invoice, credits);
+    share.replacement = replacement.map(str::to_owned);
+    Ok(Some(share))
 }

@@ -16,6 +16,9 @@ pub struct InvoiceCredits {
     pub signed: Vec<Invoice>,
     /// The credit notes that the authority has not signed yet, but may still sign.
     pub unsigned: Vec<Invoice>,
+    /// True if so many documents refer to the invoice that the newest were not read. There may be credit notes among
+    /// them.
+    pub is_cut: bool,
 }
 
 /// The settlement of an invoice, as its payments and its signed credit notes leave it.
@@ -54,7 +57,11 @@ impl InvoiceCredits {
             is_in_force && note.is_credit_note() && note.corrects(invoice)
         });
         let (signed, unsigned) = notes.partition(|note| note.authority.signed);
-        Self { signed, unsigned }
+        Self {
+            signed,
+            unsigned,
+            is_cut: false,
+        }
     }
 
     /// Adds other credit notes of the same invoice, without their extra fields, which may be large.

@@ -1,5 +1,8 @@
 //! The reference by which a credit note or debit note names the invoice that it corrects.
 
+use serde_json::{Map, Value};
+
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::InvoiceId;
@@ -44,6 +47,19 @@ impl CorrectedReference {
             text: irn.key(),
         }
     }
+}
+
+/// Finds the reference to a corrected invoice in the extra fields of a document, as it was sent.
+pub(super) fn find_original_ref(extras: &Map<String, Value>) -> Option<InvoiceRef> {
+    let standard = extras.get("original_invoice_reference");
+    let full = || extras.get("billing_reference")?.get(0)?.get("irn");
+    let text = standard.or_else(full)?.as_str()?;
+    let stated = extras.get("original_invoice_reference_type");
+    let kind = stated.and_then(Value::as_str).and_then(UniqueNoType::parse);
+    Some(InvoiceRef {
+        kind: kind.unwrap_or(UniqueNoType::Irn),
+        text: text.to_owned(),
+    })
 }
 
 /// Returns all references that name this invoice.

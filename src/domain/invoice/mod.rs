@@ -20,13 +20,14 @@
 //! | `item` | the catalog of the items that a taxpayer sells |
 //! | `lifecycle` | the lifecycle of an invoice: every state, transition and refusal (spec.md, "States and transitions") |
 //! | `line_terms` | the formula for the amount of a line |
-//! | `month_report` | the tables of a monthly report: the sums with VAT, the VAT by rate, and the gaps in the series of invoice numbers |
-//! | `month_summary` | the sums of a month's invoices by currency, kind of document and status, the VAT of its sales, and the series of the invoice numbers |
 //! | `number_series` | invoice numbers in series: numbers with the same text before the digits at their end (`INV-0017`) |
 //! | `owed` | the debts of customers: the unpaid parts of their invoices, less the unpaid parts of their credit notes |
+//! | `period_report` | the tables of a report: the sums with VAT, the VAT by rate, and the gaps in the series of invoice numbers |
+//! | `period_summary` | the sums of a period's invoices by currency, kind of document and status, the VAT of its sales, and the series of the invoice numbers |
 //! | `qr_picture` | the picture of a QR code: its dark squares as the path of an SVG, as an SVG file and as a PNG file |
 //! | `redaction` | hides contact data of people and secrets in documents |
 //! | `report_body` | builds the body of Report (spec.md) from the document of a stored invoice |
+//! | `report_period` | the period of a report: a month, a quarter or a year |
 //! | `revision` | Update Invoice (spec.md), which replaces the customer, the lines and some details of an invoice |
 //! | `stored_document` | builds the document of a stored invoice in the shape of Submit (spec.md) |
 //! | `table_columns` | the columns of exported and imported tables of invoices (CSV, XLSX) |
@@ -36,7 +37,7 @@
 //! | `trade` | converts a document in the shape of Submit to a `TradeDocument`, from which its PDF and its other files are made |
 //! | `trade_sums` | reads the charges, taxes and totals of a document in the shape of Submit, for its PDF and its other files |
 //! | `ubl_parts` | the parts of a UBL document that no field of its invoice holds |
-//! | `vat_return` | the VAT of a month's sales by tax category and rate, signed documents and unsigned ones apart |
+//! | `vat_return` | the VAT of a period's sales by tax category and rate, signed documents and unsigned ones apart |
 
 pub mod batch;
 pub mod breakdown;
@@ -54,13 +55,14 @@ pub mod irn;
 pub mod item;
 pub mod lifecycle;
 pub(crate) mod line_terms;
-pub mod month_report;
-pub mod month_summary;
 pub mod number_series;
 pub mod owed;
+pub mod period_report;
+pub mod period_summary;
 pub mod qr_picture;
 pub mod redaction;
 pub mod report_body;
+pub mod report_period;
 pub mod revision;
 pub mod stored_document;
 pub mod table_columns;
@@ -85,7 +87,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
     AuthorityStatus, Category, DeclaredPaymentStatus, DocumentKind, ItemType, PaymentStatus,
-    UniqueNoType, WorkflowStatus,
+    WorkflowStatus,
 };
 use crate::domain::kernel::digest;
 use crate::domain::kernel::ids::{InvoiceId, ItemId, TaxpayerId};
@@ -187,9 +189,19 @@ impl Draft {
         digest::document_digest(&document)
     }
 
+    pub fn is_credit_note(&self) -> bool {
+        document_kind(&self.extras, &self.invoice_type).is_credit_note()
+    }
+
+    /// Returns the reference to the invoice that the document corrects, as it is compared.
+    pub fn corrected_reference(&self) -> Option<CorrectedReference> {
+        let original = corrected_reference::find_original_ref(&self.extras)?;
+        Some(CorrectedReference::new(original.kind, &original.text))
+    }
+
     /// Returns the payable as totals count it: below zero for a credit note.
     pub fn payable_in_totals(&self) -> Amount {
-        if document_kind(&self.extras, &self.invoice_type).is_credit_note() {
+        if self.is_credit_note() {
             Amount::ZERO.minus(self.payable).unwrap_or(self.payable)
         } else {
             self.payable
@@ -260,15 +272,7 @@ impl Invoice {
 
     /// Returns the reference by which a credit note or debit note names the invoice that it corrects, as it was sent.
     pub fn original_ref(&self) -> Option<InvoiceRef> {
-        let standard = self.extras.get("original_invoice_reference");
-        let full = || self.extras.get("billing_reference")?.get(0)?.get("irn");
-        let text = standard.or_else(full)?.as_str()?;
-        let stated = self.extras.get("original_invoice_reference_type");
-        let kind = stated.and_then(Value::as_str).and_then(UniqueNoType::parse);
-        Some(InvoiceRef {
-            kind: kind.unwrap_or(UniqueNoType::Irn),
-            text: text.to_owned(),
-        })
+        corrected_reference::find_original_ref(&self.extras)
     }
 
     /// Returns the reference by which a credit note or debit note names the invoice that it corrects, as it is compared.

@@ -126,7 +126,7 @@ impl NumberSeries {
         self.insert(&numbered);
     }
 
-    /// Marks a number as not missing without counting it, for example because an invoice of another month has it.
+    /// Marks a number as not missing without counting it, for example because an invoice outside of the period has it.
     pub fn mark_used(&mut self, number: &str) {
         if let Some(numbered) = SplitNumber::parse(number) {
             self.insert(&numbered);

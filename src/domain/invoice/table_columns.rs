@@ -74,8 +74,9 @@ pub fn export_header() -> Vec<String> {
     invoice.into_iter().chain(line).chain(rest).collect()
 }
 
-/// The columns of the table of a batch's outcomes. Each error has a row; an invoice without errors has one row.
-pub const BATCH_COLUMNS: [&str; 8] = [
+/// The columns of the table of a batch's outcomes. Each error has a row; an invoice without errors has one row. The
+/// warnings of an invoice are one text, in each of its rows.
+pub const BATCH_COLUMNS: [&str; 9] = [
     "index",
     "invoice_no",
     "outcome",
@@ -84,4 +85,5 @@ pub const BATCH_COLUMNS: [&str; 8] = [
     "error_field",
     "error_message",
     "duplicate",
+    "warnings",
 ];

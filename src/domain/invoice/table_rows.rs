@@ -1,7 +1,10 @@
 //! The rows of exported tables of invoices and batches (CSV, XLSX), with the columns of `table_columns`.
 
 use std::borrow::Cow;
+use std::fmt;
 
+use jiff::Timestamp;
+use jiff::civil::Date;
 use serde_json::Value;
 
 use crate::domain::invoice::batch::{Batch, Duplicate};
@@ -19,6 +22,22 @@ pub enum Cell<'a> {
     Empty,
     Text(Cow<'a, str>),
     Number(Amount),
+    Day(Date),
+    /// A time, which tables show in UTC, exact to a second.
+    Moment(Timestamp),
+}
+
+/// Writes the value as text, without protection against formulas.
+impl fmt::Display for Cell<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => Ok(()),
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Day(day) => write!(f, "{day}"),
+            Self::Moment(moment) => f.write_str(&plain_time(*moment)),
+        }
+    }
 }
 
 impl<'a> Cell<'a> {
@@ -28,10 +47,6 @@ impl<'a> Cell<'a> {
 
     fn optional_text(text: Option<&'a str>) -> Self {
         text.map_or(Self::Empty, Self::text)
-    }
-
-    fn from_text(text: String) -> Self {
-        Self::Text(text.into())
     }
 
     fn optional_number(number: Option<Amount>) -> Self {
@@ -88,7 +103,6 @@ impl InvoiceRows {
         let original = extra("original_invoice_reference").or_else(|| self.referenced_irn());
         let by_irn = original.map(|_| UniqueNoType::Irn.as_str());
         let original_type = extra("original_invoice_reference_type").or(by_irn);
-        let due_date = invoice.due_date.map(|date| date.to_string());
         // If only a code was sent, the type text repeats the code and is left out.
         let type_text = Some(invoice.invoice_type.as_str()).filter(|text| type_code != Some(*text));
         [
@@ -98,8 +112,8 @@ impl InvoiceRows {
             Cell::optional_text(type_code),
             Cell::optional_text(original),
             Cell::optional_text(original_type),
-            Cell::from_text(invoice.invoice_date.to_string()),
-            due_date.map_or(Cell::Empty, Cell::from_text),
+            Cell::Day(invoice.invoice_date),
+            invoice.due_date.map_or(Cell::Empty, Cell::Day),
             Cell::text(&invoice.currency),
         ]
     }
@@ -145,8 +159,8 @@ impl InvoiceRows {
             Cell::Number(invoice.payment.payable),
             Cell::Number(invoice.payment.paid),
             Cell::optional_text(invoice.batch_no.as_deref()),
-            Cell::from_text(plain_time(invoice.created_at)),
-            Cell::from_text(plain_time(invoice.updated_at)),
+            Cell::Moment(invoice.created_at),
+            Cell::Moment(invoice.updated_at),
         ]
     }
 }
@@ -193,7 +207,17 @@ pub fn batch_rows(batch: &Batch) -> impl Iterator<Item = Vec<Cell<'_>>> {
             cells.extend(error);
             let duplicate = item.duplicate.map(Duplicate::as_str);
             cells.push(Cell::optional_text(duplicate));
+            cells.push(warnings_cell(&item.warnings));
             cells
         })
     })
+}
+
+/// Returns the warnings about an invoice as one text.
+fn warnings_cell(warnings: &[String]) -> Cell<'static> {
+    if warnings.is_empty() {
+        Cell::Empty
+    } else {
+        Cell::Text(warnings.join("; ").into())
+    }
 }

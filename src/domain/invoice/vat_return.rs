@@ -1,4 +1,4 @@
-//! The VAT of a month's sales, as a VAT return asks for it: the net amount and the VAT of each tax category and rate.
+//! The VAT of a period's sales, as a VAT return asks for it: the net amount and the VAT of each tax category and rate.
 //! The documents that the authority has signed are to be declared; those that it has yet to sign are summed up apart.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::domain::money::Amount;
 /// must not grow with the number of invoices.
 const RATES_MAX: usize = 500;
 
-/// A document that counts among the sales of its month.
+/// A document that counts among the sales of its period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sale {
     pub is_signed: bool,
@@ -21,16 +21,20 @@ pub struct Sale {
 }
 
 impl Sale {
-    /// Returns `None` for a document that is no sale of the taxpayer, and for one that is not in force: a draft, or one
-    /// that was cancelled or that the authority rejected. A document that the authority has signed is in force,
-    /// whatever became of it here.
+    /// Returns `None` for a document that is no sale of the taxpayer, and for one that is not in force: a draft that is
+    /// not on its way to the authority, or a document that was cancelled or that the authority rejected. A document that
+    /// the authority has signed is in force, whatever became of it here.
     pub fn from_invoice(invoice: &Invoice) -> Option<Self> {
         let kind = invoice.kind();
         let is_signed = invoice.authority.signed;
-        let is_active = !matches!(
-            invoice.status,
-            WorkflowStatus::Draft | WorkflowStatus::Cancelled
-        ) && invoice.authority.status != AuthorityStatus::Rejected;
+        let is_active = match invoice.status {
+            WorkflowStatus::Cancelled => false,
+            WorkflowStatus::Draft => matches!(
+                invoice.authority.status,
+                AuthorityStatus::Queued | AuthorityStatus::Validated
+            ),
+            _ => invoice.authority.status != AuthorityStatus::Rejected,
+        };
         let counts = kind.is_sale() && (is_signed || is_active);
         counts.then_some(Self {
             is_signed,
@@ -149,7 +153,7 @@ mod tests {
 
     #[test]
     fn only_sales_in_force_count_and_only_signed_ones_are_to_be_declared() {
-        use AuthorityStatus::{Failed, Pending, Rejected, Reported};
+        use AuthorityStatus::{Failed, Pending, Queued, Rejected, Reported, Validated};
         use WorkflowStatus::{Approved, Cancelled, Draft, Paid, Submitted};
         // The type, the status here, the status at the authority, and whether the document is signed and counts.
         for (code, status, authority, is_signed, counts) in [
@@ -159,6 +163,13 @@ mod tests {
             ("381", Approved, Rejected, false, false),
             ("381", Draft, Rejected, false, false),
             ("381", Draft, Pending, false, false),
+            ("381", Draft, Queued, false, true),
+            ("381", Draft, Validated, false, true),
+            ("381", Draft, Failed, false, false),
+            ("381", Approved, Queued, false, true),
+            ("381", Cancelled, Queued, false, false),
+            ("380", Draft, Queued, false, true),
+            ("385", Draft, Queued, false, false),
             ("381", Cancelled, Pending, false, false),
             ("381", Submitted, Reported, true, true),
             ("381", Cancelled, Pending, true, true),

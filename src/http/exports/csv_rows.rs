@@ -37,13 +37,14 @@ fn cell_text<'a>(cell: &'a Cell<'_>) -> Cow<'a, str> {
     match cell {
         Cell::Empty => Cow::Borrowed(""),
         Cell::Text(text) => formula_mark::mark(text),
-        Cell::Number(number) => Cow::Owned(number.to_string()),
+        Cell::Number(_) | Cell::Day(_) | Cell::Moment(_) => Cow::Owned(cell.to_string()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use jiff::civil::Date;
 
     use super::*;
     use crate::domain::import::{csv_table, xlsx_table};
@@ -98,11 +99,17 @@ mod tests {
                 Cell::Text("l\r\nm".into()),
                 amount("0.10"),
             ],
+            vec![
+                Cell::Day(Date::constant(2026, 1, 15)),
+                Cell::Moment(Timestamp::UNIX_EPOCH),
+                Cell::Empty,
+            ],
         ];
         let mut text = Vec::new();
         append_header(&mut text, &["one", "two", "three"]).unwrap();
         append_rows(&mut text, rows).unwrap();
-        let expected = "one,two,three\r\n\"a,b\",,-10.50\r\n\"\"\"q\"\"\",\"l\r\nm\",0.10\r\n";
+        let expected = "one,two,three\r\n\"a,b\",,-10.50\r\n\"\"\"q\"\"\",\"l\r\nm\",0.10\r\n\
+                        2026-01-15,1970-01-01 00:00:00,\r\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 }

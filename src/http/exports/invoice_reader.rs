@@ -72,7 +72,7 @@ impl InvoiceReader {
     }
 
     /// Returns the number of invoices when reading began.
-    pub(super) fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
@@ -90,6 +90,12 @@ impl InvoiceReader {
     /// again.
     pub(super) fn holds_long_invoice(&self) -> bool {
         self.long_invoice_permit.is_some()
+    }
+
+    /// Fails if the reader may not read any more. A caller that loads more about each invoice than the list has checks
+    /// this before it does so, because `next` checks it only once for a page.
+    pub(crate) async fn require_right(&self) -> Result<(), ApiError> {
+        self.right.require_still_held().await
     }
 
     /// Returns the next invoice; `None` after the last one.

@@ -17,12 +17,12 @@ use crate::domain::reference::catalog::Catalog;
 use crate::http::exports::csv_rows;
 use crate::http::exports::format::TableFormat;
 use crate::http::exports::invoice_reader::{InvoiceReader, LoadedParties};
+use crate::http::exports::part_stream::{PartSource, log_broken_download, stream_parts};
 use crate::http::exports::workbook::{
     ROWS_MAX, WorkbookError, WorkbookWriter, too_many_rows_error,
 };
 use crate::http::extract::reading_right::ReadingRight;
 use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder, AnswerPermit};
-use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::streamed_download;
 use crate::http::state::ApiState;
@@ -56,11 +56,11 @@ pub(crate) async fn invoices_file(
             streamed_download(content_type, &name, stream_file(file, permit))
         }
         TableFormat::Csv => {
-            let text = stream_text(TextSource::csv(reader)?).await?;
+            let text = stream_parts(TextSource::csv(reader)?).await?;
             streamed_download(content_type, &name, text)
         }
         TableFormat::Ndjson => {
-            let text = stream_text(TextSource::Ndjson(Box::new(reader))).await?;
+            let text = stream_parts(TextSource::Ndjson(Box::new(reader))).await?;
             streamed_download(content_type, &name, text)
         }
     })
@@ -92,10 +92,12 @@ impl TextSource {
             rows: None,
         })))
     }
+}
 
+impl PartSource for TextSource {
     /// Returns the next part of the text, of about `ANSWER_PART_BYTES`; empty at the end. A large invoice may make its
     /// part larger.
-    async fn next_text(&mut self) -> Result<Vec<u8>, ApiError> {
+    async fn next_part(&mut self) -> Result<Vec<u8>, ApiError> {
         match self {
             Self::Csv(source) => source.next_text().await,
             Self::Ndjson(reader) => next_ndjson_lines(reader).await,
@@ -140,39 +142,6 @@ async fn next_ndjson_lines(reader: &mut InvoiceReader) -> Result<Vec<u8>, ApiErr
         text.push(b'\n');
     }
     Ok(text)
-}
-
-/// Returns the text in parts. The first part is made at once, so that a list that cannot be read is an error with a
-/// status.
-async fn stream_text(
-    mut source: TextSource,
-) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + use<>, ApiError> {
-    let first = Bytes::from(source.next_text().await?);
-    Ok(stream::try_unfold(
-        (source, first),
-        |(mut source, mut unsent)| async {
-            if unsent.is_empty() {
-                let next = source.next_text().await;
-                unsent = next.inspect_err(log_broken_download)?.into();
-            }
-            if unsent.is_empty() {
-                return Ok(None);
-            }
-            let part = unsent.split_to(unsent.len().min(ANSWER_PART_BYTES));
-            Ok(Some((part, (source, unsent))))
-        },
-    ))
-}
-
-/// Logs the cause of an aborted download. No other code logs the error, because the status of the answer has been sent,
-/// so no failure is rendered.
-pub(crate) fn log_broken_download(error: &ApiError) {
-    let cause = error.cause.as_deref().unwrap_or(&error.message);
-    if error.code == ErrorCode::Unauthenticated {
-        tracing::info!(cause, "a download was ended");
-    } else {
-        tracing::error!(cause, "a download broke off");
-    }
 }
 
 /// Writes the list to a temporary file. Returns the file, and the permit for the memory of a page of the list.

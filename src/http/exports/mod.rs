@@ -7,9 +7,10 @@
 //! | the invoices of a list, one after the other | `invoice_reader` |
 //! | rows as CSV, safe for spreadsheets | `csv_rows` |
 //! | rows as an XLSX workbook | `workbook` |
+//! | a file that is made while it is sent | `part_stream` |
 //! | the file of a list | `invoices` |
 //! | the file of a batch | `batch` |
-//! | the sums of a month, and their files | `month_report` |
+//! | the sums of a period, and their files | `period_report` |
 //! | the file of what taxpayers used | `usage` |
 
 mod batch;
@@ -17,12 +18,15 @@ mod csv_rows;
 mod format;
 mod invoice_reader;
 mod invoices;
-mod month_report;
+mod part_stream;
+mod period_report;
 mod usage;
 mod workbook;
 
 pub(crate) use batch::batch_file;
 pub(crate) use format::{TableFormat, vary_by_accept};
-pub(crate) use invoices::{invoices_file, log_broken_download};
-pub(crate) use month_report::{month_file, sum_up_month};
+pub(crate) use invoice_reader::{InvoiceReader, LoadedParties};
+pub(crate) use invoices::invoices_file;
+pub(crate) use part_stream::{PartSource, log_broken_download, stream_parts};
+pub(crate) use period_report::{period_file, sum_up_period};
 pub(crate) use usage::usage_file;

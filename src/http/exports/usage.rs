@@ -1,6 +1,5 @@
 //! The CSV file with the usage of an integrator's taxpayers. A row is short, so the file is made in memory.
 
-use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::invoice::table_rows::Cell;
 use crate::http::exports::csv_rows;
 use crate::http::exports::format::TableFormat;
@@ -36,7 +35,6 @@ pub(crate) fn usage_file(name: String, rows: &[ListedTaxpayer]) -> Result<FileAn
 
 fn usage_cells(row: &ListedTaxpayer) -> Vec<Cell<'_>> {
     let taxpayer = &row.taxpayer;
-    let last = row.last_invoice_at.map(plain_time);
     let webhook = row.webhook.map_or("none", |health| health.as_str());
     vec![
         Cell::Number(taxpayer.id.0.into()),
@@ -44,10 +42,10 @@ fn usage_cells(row: &ListedTaxpayer) -> Vec<Cell<'_>> {
         Cell::Text(taxpayer.tin.as_str().into()),
         Cell::Text(taxpayer.subscription.as_str().into()),
         Cell::Number(row.invoices.into()),
-        last.map_or(Cell::Empty, |last| Cell::Text(last.into())),
+        row.last_invoice_at.map_or(Cell::Empty, Cell::Moment),
         Cell::Number(row.attention.into()),
         Cell::Number(row.waiting.into()),
         Cell::Text(webhook.into()),
-        Cell::Text(plain_time(taxpayer.created_at).into()),
+        Cell::Moment(taxpayer.created_at),
     ]
 }

@@ -1,10 +1,11 @@
 //! Rows as an XLSX workbook of one sheet. Each row goes to a temporary file at once, so memory does not grow with the
-//! rows. A text is stored as a text, so that a spreadsheet never computes it.
+//! rows. A text is stored as a text, so that a spreadsheet never computes it; a day and a time are stored as dates.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
 use crate::domain::invoice::table_rows::Cell;
@@ -21,6 +22,12 @@ const SMALL_ROWS_MAX: u32 = 200_000;
 const NUMBER_DIGITS_MAX: usize = 15;
 /// The largest number of digits that a cell shows after the decimal point.
 const FRACTION_DIGITS_MAX: usize = 6;
+/// The width of each column, in digits. A time fits in it. A spreadsheet shows a date or a number that does not fit as
+/// `####`.
+const COLUMN_WIDTH: u8 = 20;
+/// The first day that all spreadsheets count alike: Excel takes 1900 for a leap year. An earlier day is written as
+/// text.
+const FIRST_DAY: Date = Date::constant(1900, 3, 1);
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WorkbookError {
@@ -52,6 +59,8 @@ pub(super) struct WorkbookWriter {
     book: Workbook,
     /// The formats of numbers, by their digits after the decimal point.
     number_formats: Vec<Format>,
+    day_format: Format,
+    moment_format: Format,
     row_count: u32,
     rows_max: u32,
 }
@@ -69,6 +78,7 @@ impl WorkbookWriter {
         let sheet = book.add_worksheet_with_constant_memory()?;
         sheet.set_name(sheet_name)?.set_freeze_panes(1, 0)?;
         for (column, name) in (0..).zip(header) {
+            sheet.set_column_width(column, COLUMN_WIDTH)?;
             sheet.write_string_with_format(0, column, name.as_ref(), &bold)?;
         }
         let number_formats = (0..=FRACTION_DIGITS_MAX).map(|digits| {
@@ -78,6 +88,8 @@ impl WorkbookWriter {
         Ok(Self {
             book,
             number_formats: number_formats.collect(),
+            day_format: Format::new().set_num_format("yyyy-mm-dd"),
+            moment_format: Format::new().set_num_format("yyyy-mm-dd hh:mm:ss"),
             row_count: 0,
             rows_max: ROWS_MAX,
         })
@@ -97,6 +109,19 @@ impl WorkbookWriter {
                 }
                 Cell::Number(number) => {
                     write_number(sheet, self.row_count, column, *number, &self.number_formats)?;
+                }
+                Cell::Day(day) if *day < FIRST_DAY => {
+                    sheet.write_string(self.row_count, column, cell.to_string())?;
+                }
+                Cell::Day(_) => {
+                    let day = ExcelDateTime::parse_from_str(&cell.to_string())?;
+                    let format = &self.day_format;
+                    sheet.write_datetime_with_format(self.row_count, column, &day, format)?;
+                }
+                Cell::Moment(moment) => {
+                    let moment = ExcelDateTime::from_timestamp(moment.as_second())?;
+                    let format = &self.moment_format;
+                    sheet.write_datetime_with_format(self.row_count, column, &moment, format)?;
                 }
             }
         }
@@ -158,6 +183,7 @@ fn exact_number(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::import::xlsx_table;
 
     fn writer(rows_max: u32) -> WorkbookWriter {
         let header = ["a", "b"];
@@ -179,6 +205,35 @@ mod tests {
             ("1000000000000000", None),
         ] {
             assert_eq!(exact_number(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_kind_of_cell_is_read_back() {
+        let text = |text: &'static str| Cell::Text(text.into());
+        let day = |year, month, day| Cell::Day(Date::constant(year, month, day));
+        for (cell, expected) in [
+            (text("2026-01-15"), "2026-01-15"),
+            (text("007"), "007"),
+            (Cell::Number(7.into()), "7"),
+            (Cell::Number("-10.50".parse().unwrap()), "-10.5"),
+            (day(2026, 1, 15), "2026-01-15"),
+            (day(2028, 2, 29), "2028-02-29"),
+            (day(1900, 3, 1), "1900-03-01"),
+            (day(1900, 2, 28), "1900-02-28"),
+            (day(1, 1, 1), "0001-01-01"),
+            (day(9999, 12, 31), "9999-12-31"),
+            (
+                Cell::Moment("2026-01-15T23:59:59.9Z".parse().unwrap()),
+                "2026-01-15",
+            ),
+        ] {
+            let mut book = writer(1);
+            book.add_row(&[cell, Cell::Empty]).unwrap();
+            let mut bytes = Vec::new();
+            book.save_into(&mut bytes).unwrap();
+            let table = xlsx_table::read(&bytes).unwrap().table;
+            assert_eq!(table.rows[0].cells, [expected]);
         }
     }
 

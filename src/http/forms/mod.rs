@@ -12,7 +12,7 @@
 //! | Update Invoice | `update_invoice` |
 //! | Create Invoice (Standard), Create Invoices (Bulk) | `standard_invoice`, `customer`, `line`, `batch` |
 //! | the documents of imported files; the import profile with values for missing fields | `import`, `import_profile` |
-//! | List Invoices | `invoice_filters` |
+//! | List Invoices; the period of a report | `invoice_filters`, `report_period` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | the request to take a payment back | `take_back` |
 //! | Create Taxpayer, its profile and settings, its webhook | `taxpayer`, `profile`, `account_settings`, `webhook` |
@@ -79,6 +79,7 @@ pub(crate) mod reconciliation;
 pub(crate) mod references;
 pub(crate) mod relayed_payment;
 pub(crate) mod replay;
+pub(crate) mod report_period;
 pub(crate) mod request_log;
 pub(crate) mod roles;
 pub(crate) mod run_filter;

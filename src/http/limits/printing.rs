@@ -1,5 +1,6 @@
-//! Limits the documents that are printed at the same time. A separate limit applies to the workbooks that are written.
-//! Each is half the number of cores, because this work keeps a core busy and other requests need the rest.
+//! Limits the documents that are printed at the same time. A separate limit applies to the workbooks and the files of
+//! ZIP archives that are written. Each is half the number of cores, because this work keeps a core busy and other
+//! requests need the rest.
 
 use std::num::NonZero;
 use std::sync::Arc;

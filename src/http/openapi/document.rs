@@ -10,6 +10,7 @@ use utoipa::openapi::{
 
 use crate::domain::events::event::EventKind;
 use crate::http::openapi::glossary::describe_properties;
+use crate::http::openapi::nested_objects::name_nested_objects;
 use crate::http::openapi::operation::{Operation, SCHEMES};
 use crate::http::openapi::{recorded_examples, response_headers, schema, trying, webhooks};
 
@@ -75,6 +76,7 @@ fn build_document(tags: Vec<Tag>, webhooks: Paths) -> OpenApi {
         components = components.example(code, example);
     }
     let mut components = components.build();
+    name_nested_objects(&mut components.schemas);
     for (name, schema) in &mut components.schemas {
         describe_properties(schema, name);
     }

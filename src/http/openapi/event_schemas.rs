@@ -1,8 +1,10 @@
-//! The schemas of webhook messages, one for each kind of event. The catalogue of events refers to them.
+//! The schemas of webhook messages and of the events of the feed: of each, one for each kind of event. Their `data` has
+//! the same schema in both. The catalogue of events refers to the schemas of messages.
 
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
-    ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType, Type,
+    ArrayBuilder, Discriminator, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat,
+    SchemaType, Type,
 };
 use utoipa::{PartialSchema, ToSchema};
 
@@ -16,14 +18,53 @@ use crate::domain::party::verification::VerificationStatus;
 use crate::domain::pipeline::Operation;
 use crate::http::openapi::schema::component;
 
+/// The name of the schema of the actor in an answer.
+const ACTOR_NAME: &str = "Actor";
+/// The name of the schema of an event of the feed, whatever its kind.
+const LOGGED_EVENT_NAME: &str = "Event";
+
 /// Returns the name of the schema of a message: `EventInvoiceCreated` for `invoice.created`.
 pub(crate) fn event_schema_name(kind: EventKind) -> String {
+    format!("Event{}", capitalized_words(kind))
+}
+
+/// Returns the name of the schema of an event of the feed: `LoggedInvoiceCreated` for `invoice.created`.
+fn logged_schema_name(kind: EventKind) -> String {
+    format!("Logged{}", capitalized_words(kind))
+}
+
+fn capitalized_words(kind: EventKind) -> String {
     let words = kind.as_str().split(['.', '-']);
     let capitalized = words.map(|word| {
         let (first, rest) = word.split_at(1);
         format!("{}{rest}", first.to_uppercase())
     });
-    format!("Event{}", capitalized.collect::<String>())
+    capitalized.collect()
+}
+
+/// Returns the name of the schema of the `data` of an event. Kinds whose data have the same fields share it.
+fn data_schema_name(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::InvoiceCreated
+        | EventKind::InvoiceUpdated
+        | EventKind::InvoiceValidated
+        | EventKind::InvoiceTransmitted
+        | EventKind::InvoiceReported
+        | EventKind::InvoiceAcknowledged => "EventInvoiceData",
+        EventKind::InvoiceStatusUpdated => "EventInvoiceStatusData",
+        EventKind::InvoiceSubmitted => "EventInvoiceSubmittedData",
+        EventKind::InvoiceRejected | EventKind::InvoiceFailed => "EventInvoiceErrorData",
+        EventKind::InvoiceBatchCompleted => "EventBatchData",
+        EventKind::PaymentStatusUpdated => "EventPaymentData",
+        EventKind::SupplierInvoiceReceived => "EventSupplierInvoiceReceivedData",
+        EventKind::SupplierInvoiceAcknowledged => "EventSupplierInvoiceAcknowledgedData",
+        EventKind::ApiKeyRotated => "EventTaxpayerData",
+        EventKind::TaxpayerVerified | EventKind::TaxpayerUnverified => "EventVerificationData",
+        EventKind::AuthorityOutageStarted => "EventOutageStartedData",
+        EventKind::AuthorityOutageEnded => "EventOutageEndedData",
+        EventKind::WebhookUpdated => "EventWebhookUpdatedData",
+        EventKind::WebhookTest => "EventWebhookTestData",
+    }
 }
 
 /// Returns the description of an event: the occasion on which it is sent.
@@ -52,7 +93,7 @@ pub(crate) fn event_description(kind: EventKind) -> &'static str {
             "An operation on an invoice has failed too often. An operator looks at it; nothing needs to be sent again."
         }
         EventKind::InvoiceBatchCompleted => {
-            "All invoices of a batch or of an imported file were processed. It follows the events of its invoices."
+            "All invoices of a batch or of an imported file were processed, or the import was cancelled: then `cancelled` is true, and the counts are those of the part that was imported. It follows the events of its invoices."
         }
         EventKind::PaymentStatusUpdated => {
             "A payment of an invoice was recorded, taken back or relayed."
@@ -79,8 +120,8 @@ pub(crate) fn event_description(kind: EventKind) -> &'static str {
     }
 }
 
-/// Returns the schemas of the messages of all kinds of events, and the schemas of the domain's types that no other
-/// schema refers to.
+/// Returns the schemas of the messages and of the feed for all kinds of events, and the schemas of the domain's types
+/// that no other schema refers to.
 pub(crate) fn event_schemas() -> Vec<(String, RefOr<Schema>)> {
     let mut schemas = vec![
         (ActorKind::name().into_owned(), ActorKind::schema()),
@@ -94,18 +135,73 @@ pub(crate) fn event_schemas() -> Vec<(String, RefOr<Schema>)> {
     let invoice = InvoiceObject::schema();
     schemas.push((InvoiceObject::name().into_owned(), invoice));
     schemas.push((TaxpayerId::name().into_owned(), TaxpayerId::schema()));
-    let messages = EventKind::ALL.iter();
-    schemas.extend(messages.map(|kind| (event_schema_name(*kind), message_schema(*kind))));
+    for kind in EventKind::ALL.iter().copied() {
+        let data = event_data_fields(kind).0;
+        schemas.push((data_schema_name(kind).to_owned(), data.into()));
+        schemas.push((event_schema_name(kind), message_schema(kind)));
+    }
+    schemas.extend(logged_kinds().map(|kind| (logged_schema_name(kind), logged_schema(kind))));
+    let any_logged = choice_by_type(logged_kinds().map(|kind| (kind, logged_schema_name(kind))));
+    schemas.push((LOGGED_EVENT_NAME.to_owned(), any_logged.into()));
     schemas
+}
+
+/// Returns the kinds of events that are in the log. A test message is no event of a log.
+fn logged_kinds() -> impl Iterator<Item = EventKind> {
+    let kinds = EventKind::ALL.iter().copied();
+    kinds.filter(|kind| *kind != EventKind::WebhookTest)
 }
 
 /// Returns the schema of a message of any kind.
 pub(crate) fn any_message_schema() -> Schema {
-    let kinds = EventKind::ALL.iter();
-    let one_of = kinds.fold(OneOfBuilder::new(), |all, kind| {
-        all.item(component(&event_schema_name(*kind)))
-    });
-    one_of.build().into()
+    let kinds = EventKind::ALL.iter().copied();
+    choice_by_type(kinds.map(|kind| (kind, event_schema_name(kind))))
+}
+
+/// Returns the schema of the events on a page of the feed.
+pub(crate) fn logged_events_schema() -> Schema {
+    ArrayBuilder::new()
+        .items(component(LOGGED_EVENT_NAME))
+        .build()
+        .into()
+}
+
+/// Returns the choice between the schemas with these names. The member `type`, which is the kind of event, decides.
+fn choice_by_type(names: impl Iterator<Item = (EventKind, String)>) -> Schema {
+    let mut discriminator = Discriminator::new("type");
+    let mut one_of = OneOfBuilder::new();
+    for (kind, name) in names {
+        let target = format!("#/components/schemas/{name}");
+        discriminator
+            .mapping
+            .insert(kind.as_str().to_owned(), target);
+        one_of = one_of.item(component(&name));
+    }
+    one_of.discriminator(Some(discriminator)).build().into()
+}
+
+/// Returns the schema of an event of this kind in the feed.
+fn logged_schema(kind: EventKind) -> RefOr<Schema> {
+    let uuid = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::Uuid)));
+    let null = ObjectBuilder::new().schema_type(Type::Null);
+    let actor = OneOfBuilder::new()
+        .item(component(ACTOR_NAME))
+        .item(null)
+        .description(Some(
+            "The actor behind the event; null for old events, for which none was stored.",
+        ));
+    SchemaFields::default()
+        .with_required("id", uuid)
+        .with_required("type", text().enum_values(Some([kind.as_str()])))
+        .with_required("sequence", whole_number())
+        .with_required("timestamp", text())
+        .with_required("irn", text_or_null())
+        .with_required("actor", actor)
+        .with_required("data", component(data_schema_name(kind)))
+        .with_required("hash", text())
+        .0
+        .description(Some(event_description(kind)))
+        .into()
 }
 
 fn message_schema(kind: EventKind) -> RefOr<Schema> {
@@ -127,7 +223,7 @@ fn message_schema(kind: EventKind) -> RefOr<Schema> {
         .with_required("taxpayer_id", component(&TaxpayerId::name()))
         .with_optional("hash", text().description(Some(hash_note)))
         .with_optional("actor", actor.0.description(Some(actor_note)))
-        .with_required("data", event_data_fields(kind).0)
+        .with_required("data", component(data_schema_name(kind)))
         .0
         .description(Some(event_description(kind)))
         .into()
@@ -168,7 +264,8 @@ fn event_data_fields(kind: EventKind) -> SchemaFields {
             .with_optional("import_no", text())
             .with_required("created", whole_number())
             .with_required("duplicates", whole_number())
-            .with_required("failed", whole_number()),
+            .with_required("failed", whole_number())
+            .with_optional("cancelled", flag()),
         EventKind::SupplierInvoiceReceived => SchemaFields::default()
             .with_required("irn", text())
             .with_required("supplier_irn", text())
@@ -258,6 +355,10 @@ fn day() -> ObjectBuilder {
     text().format(Some(SchemaFormat::KnownFormat(KnownFormat::Date)))
 }
 
+fn flag() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Boolean)
+}
+
 fn whole_number() -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(Type::Integer)
@@ -266,6 +367,10 @@ fn whole_number() -> ObjectBuilder {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -275,5 +380,38 @@ mod tests {
             names.map(event_schema_name),
             ["EventInvoiceStatusUpdated", "EventApiKeyRotated"]
         );
+        assert_eq!(
+            names.map(logged_schema_name),
+            ["LoggedInvoiceStatusUpdated", "LoggedApiKeyRotated"]
+        );
+    }
+
+    /// Otherwise the document would keep the fields of only one of the kinds.
+    #[test]
+    fn kinds_that_share_the_name_of_their_data_have_the_same_fields() {
+        for kind in EventKind::ALL {
+            for other in EventKind::ALL {
+                let have_same_name = data_schema_name(*kind) == data_schema_name(*other);
+                let have_same_fields =
+                    event_data_fields(*kind).0.build() == event_data_fields(*other).0.build();
+                assert_eq!(have_same_name, have_same_fields, "{kind} {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_type_of_an_event_of_the_feed_tells_its_schema() {
+        let schemas: BTreeMap<_, _> = event_schemas().into_iter().collect();
+        let event = serde_json::to_value(&schemas["Event"]).unwrap();
+        assert_eq!(event["discriminator"]["propertyName"], "type");
+        let mapping = event["discriminator"]["mapping"].as_object().unwrap();
+        assert_eq!(event["oneOf"].as_array().unwrap().len(), mapping.len());
+        for kind in logged_kinds() {
+            let target = mapping[kind.as_str()].as_str().unwrap();
+            let name = target.trim_start_matches("#/components/schemas/");
+            let schema = serde_json::to_value(&schemas[name]).unwrap();
+            assert_eq!(schema["properties"]["type"]["enum"], json!([kind]));
+        }
+        assert!(!mapping.contains_key(EventKind::WebhookTest.as_str()));
     }
 }

@@ -14,6 +14,7 @@
 //! | examples of answers, successful and failed | `recorded_examples` |
 //! | notifications of events | `webhooks` |
 //! | schemas of request bodies | `body_schema` |
+//! | names of the objects within request bodies | `nested_objects` |
 //! | fields that are required on a condition | `conditions` |
 //! | schemas of responses: envelopes, pages and failures | `schema` |
 //! | schemas of views, and their members that are always there | `view_schemas` |
@@ -30,6 +31,7 @@ pub(crate) mod event_schemas;
 #[cfg(test)]
 mod fields;
 mod glossary;
+mod nested_objects;
 pub(crate) mod operation;
 mod operation_doc;
 mod parameter;

@@ -52,6 +52,8 @@ fn named_type(name: &str) -> ObjectBuilder {
             text.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
         }
         "month" => text.pattern(Some("^[0-9]{4}-[0-9]{2}$")),
+        "quarter" => text.pattern(Some("^[0-9]{4}-Q[1-4]$")),
+        "year" => text.pattern(Some("^[0-9]{4}$")),
         "taxpayer_id" | "integrator_id" => integer().minimum(Some(1)),
         "overdue" | "refund_due" | "without_cancelled" | "preview" | "for_you" | "grade"
         | "calculate" | "replace_cancelled" => ObjectBuilder::new().schema_type(Type::Boolean),

@@ -19,6 +19,9 @@ const BODY_ERROR_CODES: [ErrorCode; 5] = [
     ErrorCode::ValidationFailed,
 ];
 
+/// The end of the name of each schema of a request body.
+pub(super) const BODY_SCHEMA_SUFFIX: &str = "Request";
+
 /// Returns the name of the schema of a request body: `CreateInvoiceRequest` for `create_invoice`.
 pub(super) fn body_schema_name(operation: &str) -> String {
     let words = operation.split('_').filter(|word| !word.is_empty());
@@ -28,7 +31,7 @@ pub(super) fn body_schema_name(operation: &str) -> String {
             first.to_uppercase() + rest
         })
         .collect();
-    name + "Request"
+    name + BODY_SCHEMA_SUFFIX
 }
 
 impl OperationDoc {

@@ -88,7 +88,11 @@ fn example_data_without_invoice(kind: EventKind) -> Value {
     let outage_id = Uuid::from_u128(0x019b_c0de_0000_7000_8000_0000_0000_0002);
     match kind {
         EventKind::InvoiceBatchCompleted => {
-            json!({ "batch_no": "B20260115-0123456789ABCDEF", "created": 48, "duplicates": 1, "failed": 1 })
+            json!({
+                "batch_no": "B20260115-0123456789ABCDEF",
+                "import_no": "I0123456789ABCDEF0123456789ABCDEF",
+                "created": 48, "duplicates": 1, "failed": 1, "cancelled": false,
+            })
         }
         EventKind::SupplierInvoiceReceived => json!({
             "irn": SUPPLIER_IRN, "supplier_irn": SUPPLIER_IRN, "supplier_name": "Kano Mills Ltd.",

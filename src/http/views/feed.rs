@@ -9,21 +9,22 @@ use crate::domain::events::event::{Event, EventKind};
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::ids::EventId;
+use crate::http::openapi::event_schemas::logged_events_schema;
 use crate::http::views::actor::ActorView;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = EventFeed)]
 pub(crate) struct Feed {
+    #[schema(schema_with = logged_events_schema)]
     events: Vec<EventView>,
     /// Sequence number from which the next request continues: the value for the parameter `after`.
     next_after: i64,
     has_more: bool,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Event)]
+/// An event of the log. Its schema, which depends on its kind, is made by `event_schemas`.
+#[derive(Debug, Serialize)]
 struct EventView {
-    #[schema(value_type = uuid::Uuid)]
     id: EventId,
     r#type: EventKind,
     sequence: i64,

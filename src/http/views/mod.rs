@@ -8,7 +8,7 @@
 //! | the outcome of a batch; the outcome of an imported file, and the import profile | `batch`, `import` |
 //! | a correction, and the undoing of a batch | `correction` |
 //! | the credit notes and the corrections of an invoice, and what they leave to pay | `credits` |
-//! | the summary of a month | `month_summary` |
+//! | the summary of a month, a quarter or a year | `period_summary` |
 //! | the history of an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
 //! | the use and the pause of a taxpayer, for operators | `taxpayer_usage` |
@@ -60,12 +60,12 @@ pub(crate) mod invitation;
 pub(crate) mod invoice;
 pub(crate) mod invoice_version;
 pub(crate) mod listed_endpoint;
-pub(crate) mod month_summary;
 pub(crate) mod moved_runs;
 pub(crate) mod operated_run;
 pub(crate) mod outage;
 pub(crate) mod overview;
 pub(crate) mod paginator;
+pub(crate) mod period_summary;
 pub(crate) mod quarantined_work;
 pub(crate) mod queue;
 pub(crate) mod reconciliation;

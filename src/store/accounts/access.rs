@@ -15,8 +15,8 @@ use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::Store;
 use crate::store::accounts::{
-    AccountChange, RevokedCounts, integrator_row, invitations, key_leases, keys, lock_account,
-    operator_row, second_factors, sessions,
+    AccountChange, RevokedCounts, ended_invitations, integrator_row, key_leases, keys,
+    lock_account, operator_row, second_factors, sessions,
 };
 use crate::store::operations::audit;
 
@@ -76,7 +76,7 @@ pub async fn revoke_key(
         roll_back_and_await_change(store, tx).await?;
         return Ok(None);
     }
-    invitations::delete_made_by(&tx, person, change.now).await?;
+    ended_invitations::delete_made_by(&tx, person, change.now).await?;
     let ended = RevokedCounts {
         revoked,
         revoked_of_taxpayers: 0,
@@ -108,8 +108,8 @@ pub async fn disable_account(
         return Ok(refused);
     }
     let was_enabled = set_disabled_at(&tx, &change, Some(change.now)).await?;
-    invitations::delete_owned_by(&tx, person).await?;
     let ended = end_keys_and_sessions(&tx, &change, person, includes_taxpayers).await?;
+    ended_invitations::delete_owned_by(&tx, person).await?;
     if !was_enabled && ended == RevokedCounts::default() {
         roll_back_and_await_change(store, tx).await?;
         return Ok(AccessChangeOutcome::AlreadySo);
@@ -164,7 +164,7 @@ pub async fn remove_operator(
         }
     };
     let ended = end_keys_and_sessions(&tx, &change, person, false).await?;
-    invitations::delete_owned_by(&tx, person).await?;
+    ended_invitations::delete_owned_by(&tx, person).await?;
     second_factors::delete_owned_by(&tx, person).await?;
     operator_row::Entity::delete_by_id(change.owner.id)
         .exec(&tx)
@@ -202,7 +202,7 @@ pub async fn set_operator_role(
     if role != OperatorRole::Admin
         && let Some(person) = change.owner.session_owner()
     {
-        invitations::delete_made_by(&tx, person, change.now).await?;
+        ended_invitations::delete_made_by(&tx, person, change.now).await?;
     }
     operator_row::Entity::update_many()
         .col_expr(operator_row::Column::Role, Expr::value(role.as_str()))
@@ -232,7 +232,8 @@ async fn roll_back_and_await_change(store: &Store, tx: Transaction) -> Result<()
 }
 
 /// Ends the keys of an account, the sessions of its person and the unused invitations that it made for others. With
-/// `includes_taxpayers`, also ends the keys of an integrator's taxpayers.
+/// `includes_taxpayers`, also ends the keys of an integrator's taxpayers. Also locks the invitation of the person, which
+/// the caller may end.
 async fn end_keys_and_sessions(
     tx: &Transaction,
     change: &AccountChange,
@@ -246,7 +247,8 @@ async fn end_keys_and_sessions(
         }
         _ => 0,
     };
-    invitations::delete_made_by(tx, person, change.now).await?;
+    ended_invitations::lock_owned_and_made_by(tx, person, change.now).await?;
+    ended_invitations::delete_made_by(tx, person, change.now).await?;
     let sessions = sessions::close_all(tx, person).await?;
     Ok(RevokedCounts {
         revoked,
@@ -354,7 +356,7 @@ mod tests {
     use crate::domain::kernel::audit::Actor;
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::store::accounts::contacts::{self, ContactChange, NewPerson};
-    use crate::store::accounts::invitations::NewInvitation;
+    use crate::store::accounts::invitations::{self, NewInvitation};
     use crate::store::accounts::sessions::NewSession;
     use crate::store::accounts::{self, KeyRotationOutcome, NewIntegrator, NewOperator};
     use crate::store::operations::audit::AuditFilter;

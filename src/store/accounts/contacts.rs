@@ -19,7 +19,7 @@ use crate::domain::party::Contact;
 use crate::domain::party::email::email_key;
 use crate::store::Store;
 use crate::store::accounts::contact_row::{Column, Entity, Model};
-use crate::store::accounts::{invitations, saved_views, second_factors, sessions};
+use crate::store::accounts::{ended_invitations, saved_views, second_factors, sessions};
 use crate::store::ids::IdKind;
 use crate::store::operations::{audit, audit_row, mail_choices};
 
@@ -173,7 +173,8 @@ pub async fn set_role(
         .exec(&tx)
         .await?;
     if before == ContactRole::Owner {
-        invitations::delete_made_by(&tx, change.session_owner(id), change.now).await?;
+        let person = change.session_owner(id);
+        ended_invitations::delete_made_by(&tx, person, change.now).await?;
     }
     let entry = change.audit_entry(AuditAction::ChangeContactRole, id);
     audit::append(
@@ -340,8 +341,7 @@ impl ContactChange {
         id: ContactId,
     ) -> Result<u64, StoreError> {
         let owner = self.session_owner(id);
-        invitations::delete_owned_by(tx, owner).await?;
-        invitations::delete_made_by(tx, owner, self.now).await?;
+        ended_invitations::delete_owned_and_made_by(tx, owner, self.now).await?;
         sessions::close_all(tx, owner).await
     }
 

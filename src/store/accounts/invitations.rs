@@ -8,8 +8,7 @@ use database::{StoreError, Transaction};
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QueryOrder,
-    QuerySelect, Statement,
+    ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
 };
 use uuid::Uuid;
 
@@ -23,7 +22,7 @@ use crate::domain::outage::CLOCK_DIFFERENCE_MAX;
 use crate::store::Store;
 use crate::store::accounts::invitation_row::{Column, Entity, Model};
 use crate::store::accounts::person_accounts::LockedAccount;
-use crate::store::accounts::{people, person_accounts, sessions};
+use crate::store::accounts::{ended_invitations, people, person_accounts, sessions};
 use crate::store::idempotency::{self, KeyEntry};
 use crate::store::operations::{audit, audit_row, notices};
 
@@ -98,11 +97,7 @@ async fn add_unless_outdated(
     {
         return Ok(None);
     }
-    delete_owned_by(&tx, owner).await?;
-    Entity::delete_many()
-        .filter(Column::ExpiresAt.lte(now.as_microsecond()))
-        .exec(&tx)
-        .await?;
+    ended_invitations::delete_owned_and_expired(&tx, owner, now).await?;
     let row = Model {
         hash: token.hash(),
         kind: owner.kind().to_string(),
@@ -292,10 +287,11 @@ pub async fn accept(
         return Ok(None);
     };
     let owner = row.owner()?;
-    // Locks the person's row before deleting the link. `add` locks in the same order, so the two cannot deadlock.
+    // Locks the person's row before the links. `add` locks in the same order, so the two cannot deadlock.
     if person_accounts::lock_person(&tx, owner).await?.is_none() {
         return Ok(None);
     }
+    ended_invitations::lock_owned_and_made_by(&tx, owner, now).await?;
     let used =
         Entity::delete_by_id(token.hash()).filter(Column::ExpiresAt.gt(now.as_microsecond()));
     if used.exec(&tx).await?.rows_affected == 0
@@ -303,7 +299,7 @@ pub async fn accept(
     {
         return Ok(None);
     }
-    delete_made_by(&tx, owner, now).await?;
+    ended_invitations::delete_made_by(&tx, owner, now).await?;
     sessions::close_all(&tx, owner).await?;
     audit::append(
         &tx,
@@ -316,50 +312,6 @@ pub async fn accept(
     .await?;
     tx.commit().await?;
     Ok(Some(owner))
-}
-
-/// Ends the link of a person, if there is one.
-pub(super) async fn delete_owned_by(
-    tx: &Transaction,
-    owner: SessionOwner,
-) -> Result<(), StoreError> {
-    let of_owner = Column::Kind
-        .eq(owner.kind().as_str())
-        .and(Column::AccountId.eq(owner.id()));
-    Entity::delete_many().filter(of_owner).exec(tx).await?;
-    Ok(())
-}
-
-/// Ends the unused links that this person made for others, because the person loses the right to make links, or gets a
-/// new password because somebody else may know the old one: whoever kept such a link could still choose the password of
-/// somebody else with it. The maker of a link stands in the audit entry that has the same account and time as the link.
-pub(super) async fn delete_made_by(
-    tx: &Transaction,
-    maker: SessionOwner,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let (column, id) = match maker {
-        SessionOwner::Operator(id) => ("operator_id", id),
-        SessionOwner::Integrator(id) => ("integrator_id", id.0),
-        SessionOwner::Contact { id, .. } => ("contact_id", id.0),
-    };
-    // The `||` and the plus sign keep SQLite from using the indexes of the action and the actor, in which it would read
-    // all their entries. It finds the entries by their subject instead.
-    let sql = format!(
-        "DELETE FROM invitations WHERE expires_at > $1 AND EXISTS (SELECT 1 FROM audit \
-         WHERE audit.subject = CAST(invitations.account_id AS TEXT) AND audit.at = invitations.created_at \
-         AND audit.action || '' = $2 AND audit.actor = $3 AND +audit.{column} = $4)"
-    );
-    let values: [sea_orm::Value; 4] = [
-        now.as_microsecond().into(),
-        AuditAction::MakeInvitation.as_str().into(),
-        maker.actor().kind().as_str().into(),
-        id.into(),
-    ];
-    let backend = tx.get_database_backend();
-    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values))
-        .await?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -622,6 +574,91 @@ mod tests {
                 assert_eq!(used.unwrap(), None, "{byte}");
                 assert!(is_open(&test, &kept, CHANGE.now).await, "{byte}");
             }
+        }
+    }
+
+    /// Runs two changes at once while the link of `held` is locked, and returns their results. So both have begun, and
+    /// hold what they have locked so far, when the link gets free.
+    async fn change_at_once<T, U>(
+        test: &TestStore,
+        held: SessionOwner,
+        first: impl Future<Output = T>,
+        second: impl Future<Output = U>,
+    ) -> (T, U) {
+        let tx = test.store.begin().await.unwrap();
+        ended_invitations::delete_owned_by(&tx, held).await.unwrap();
+        let release = async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            tx.rollback().await.unwrap();
+        };
+        let results = tokio::join!(first, second, release);
+        (results.0, results.1)
+    }
+
+    #[tokio::test]
+    async fn people_who_invited_each_other_get_new_passwords_at_once() {
+        for test in stores().await {
+            let store = &test.store;
+            let one = person(&test, "ada").await;
+            let other = person(&test, "bola").await;
+            let set = |owner: SessionOwner| {
+                let change = PasswordChange {
+                    owner,
+                    hash: "hash",
+                    replaces: None,
+                    by: owner.actor(),
+                };
+                people::set_password(store, change, CHANGE.now)
+            };
+            let mut bytes = 1..;
+            for held in [one, other] {
+                for uses_link in [false, true] {
+                    let byte = bytes.next().unwrap();
+                    let link = invite_by(&test, other.actor(), one, byte).await;
+                    let byte = bytes.next().unwrap();
+                    let made = invite_by(&test, one.actor(), other, byte).await;
+                    if uses_link {
+                        let used = accept(store, &link, "hash", CHANGE.now);
+                        let results = Box::pin(change_at_once(&test, held, used, set(other))).await;
+                        // If the other password is first, it ends the link.
+                        assert!(matches!(results, (Ok(_), Ok(Some(())))), "{results:?}");
+                    } else {
+                        let results =
+                            Box::pin(change_at_once(&test, held, set(one), set(other))).await;
+                        assert!(
+                            matches!(results, (Ok(Some(())), Ok(Some(())))),
+                            "{results:?}"
+                        );
+                    }
+                    for token in [&link, &made] {
+                        assert!(!is_open(&test, token, CHANGE.now).await);
+                    }
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn expired_links_are_replaced_at_once() {
+        for test in stores().await {
+            let one = person(&test, "ada").await;
+            let other = person(&test, "bola").await;
+            for (owner, byte) in [(one, 1), (other, 2)] {
+                invite(&test, owner, byte).await;
+            }
+            let tokens = [3, 4].map(|byte| InvitationToken::new([byte; 32]));
+            let link = |owner, token| NewInvitation {
+                owner,
+                token,
+                by: Actor::CommandLine,
+                reason: None,
+                claim: None,
+                now: CHANGE.now + INVITATION_LIFETIME,
+            };
+            let first = add(&test.store, link(one, &tokens[0]));
+            let second = add(&test.store, link(other, &tokens[1]));
+            let results = Box::pin(change_at_once(&test, one, first, second)).await;
+            assert!(matches!(results, (Ok(Some(_)), Ok(Some(_)))), "{results:?}");
         }
     }
 

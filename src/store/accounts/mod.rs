@@ -7,6 +7,7 @@
 //! | `contact_row` | the table of contact persons of taxpayers |
 //! | `contacts` | the contact persons of a taxpayer, who sign in for it: adds, disables, enables and removes them, and sets their roles |
 //! | `devices` | known browsers, whose attempts to sign in are told apart from those of strangers |
+//! | `ended_invitations` | ends invitations, which it locks in one order |
 //! | `integrator_row` | the table of integrators |
 //! | `invitation_row` | the table of invitations |
 //! | `invitations` | invitations: one-time links with which a person chooses a password |
@@ -33,6 +34,7 @@ pub mod api_key_row;
 pub mod contact_row;
 pub mod contacts;
 pub mod devices;
+mod ended_invitations;
 pub mod integrator_row;
 mod invitation_row;
 pub mod invitations;

@@ -15,7 +15,7 @@ use crate::store::accounts::person_accounts::{
     person_from_contact, person_from_integrator, person_from_operator,
 };
 use crate::store::accounts::{
-    contact_row, integrator_row, invitations, operator_row, person_accounts, second_factors,
+    contact_row, ended_invitations, integrator_row, operator_row, person_accounts, second_factors,
     sessions,
 };
 use crate::store::operations::audit;
@@ -162,8 +162,7 @@ pub async fn set_password(
     if !may_change || !write_password(&tx, owner, hash, now).await? {
         return Ok(None);
     }
-    invitations::delete_owned_by(&tx, owner).await?;
-    invitations::delete_made_by(&tx, owner, now).await?;
+    ended_invitations::delete_owned_and_made_by(&tx, owner, now).await?;
     sessions::close_all(&tx, owner).await?;
     audit::append(
         &tx,

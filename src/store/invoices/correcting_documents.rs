@@ -61,7 +61,7 @@ pub async fn correcting_documents_size(
 }
 
 /// Loads the credit notes of an invoice, without their lines and extra fields. If more than `CORRECTING_MAX` documents
-/// refer to the invoice, the newest are left out.
+/// refer to the invoice, the newest are left out, and `is_cut` is true.
 pub async fn find_credits(
     connection: &impl ConnectionTrait,
     invoice: &Invoice,
@@ -69,14 +69,19 @@ pub async fn find_credits(
     let references = invoice.incoming_reference_texts();
     let sizes =
         load_correcting_document_sizes(connection, invoice.taxpayer_id, &references).await?;
-    let ids: Vec<_> = sizes.into_iter().map(|size| size.id).collect();
+    let is_cut = sizes.len() > CORRECTING_MAX;
+    let read = sizes.into_iter().take(CORRECTING_MAX);
+    let ids: Vec<_> = read.map(|size| size.id).collect();
     let columns = Column::iter().filter(|column| !matches!(column, Column::Lines));
     let without_lines = Entity::find()
         .select_only()
         .columns(columns)
         .expr_as(Expr::cust("CAST('[]' AS TEXT)"), Column::Lines.as_str())
         .filter(Column::TaxpayerId.eq(invoice.taxpayer_id.0));
-    let mut credits = InvoiceCredits::default();
+    let mut credits = InvoiceCredits {
+        is_cut,
+        ..InvoiceCredits::default()
+    };
     for part in ids.chunks(WHOLE_NOTES_MAX) {
         let part = part.iter().copied();
         let part = without_lines.clone().filter(Column::Id.is_in(part));
@@ -123,7 +128,7 @@ fn total_bytes(sizes: &[InvoiceSize]) -> usize {
 }
 
 /// Returns the condition that an invoice is in force: it is not cancelled, or the authority has signed it all the same.
-fn in_force_condition() -> Condition {
+pub(super) fn in_force_condition() -> Condition {
     Condition::any()
         .add(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
         .add(Column::Signed.eq(true))

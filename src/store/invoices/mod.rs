@@ -7,6 +7,7 @@
 //! | `correcting_documents` | the invoices that refer to another invoice and correct it |
 //! | `corrections` | the corrections of signed invoices |
 //! | `credit_notes` | the signed credit notes that a payment sets off |
+//! | `credited_invoices` | the invoices that new credit notes name, with the amounts of the credit notes that they have |
 //! | `customer_row` | the table of the customers of taxpayers |
 //! | `customers` | finders of the customers of a taxpayer, for pages and exports |
 //! | `customers_and_items` | the customers and items that occur in a taxpayer's invoices |
@@ -33,6 +34,7 @@ pub mod batches;
 pub mod correcting_documents;
 pub mod corrections;
 pub mod credit_notes;
+pub mod credited_invoices;
 pub mod customer_row;
 pub mod customers;
 pub mod customers_and_items;
@@ -300,7 +302,7 @@ mod tests {
     use crate::domain::correction::testing::{draft, signed};
     use crate::domain::invoice::Line;
     use crate::store::invoices::correcting_documents::{
-        correcting_documents_size, load_correcting_documents,
+        CORRECTING_MAX, correcting_documents_size, find_credits, load_correcting_documents,
     };
     use crate::store::testing::{query_plan, stores};
 
@@ -343,6 +345,63 @@ mod tests {
             for (id, (status, is_signed, expected)) in (1..).zip(cases) {
                 let is_found = ids.contains(&InvoiceId(id));
                 assert_eq!(is_found, expected, "{status}, signed: {is_signed}");
+            }
+        }
+    }
+
+    /// Adds copies of a document, with all ids after its own up to this one.
+    async fn copy_document(store: &Store, id: usize, up_to: usize) {
+        let statement = format!(
+            "INSERT INTO invoices (taxpayer_id, id, irn, irn_key, invoice_no, category, invoice_type, invoice_date, \
+             currency, customer, lines, status, payment_status, payable, paid, authority_status, qr_code, signed, \
+             extras, content_digest, created_at, updated_at, corrects, is_credit_note) \
+             WITH RECURSIVE numbers (number) AS (SELECT {id} + 1 UNION ALL SELECT number + 1 FROM numbers \
+             WHERE number < {up_to}) SELECT taxpayer_id, number, 'N' || number || '-94AD90FB-20260131', \
+             'K' || number, 'N' || number, category, invoice_type, invoice_date, currency, customer, lines, status, \
+             payment_status, payable, paid, authority_status, qr_code, signed, extras, content_digest, created_at, \
+             updated_at, corrects, is_credit_note FROM invoices, numbers WHERE id = {id}"
+        );
+        let tx = store.begin().await.unwrap();
+        tx.execute_unprepared(&statement).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// One credit note of the invoice, and many other documents that refer to it only by the same text.
+    #[tokio::test]
+    async fn credits_say_that_documents_were_left_out_even_if_few_are_credit_notes() {
+        let invoice = Invoice {
+            id: InvoiceId(5_000),
+            taxpayer_id: TAXPAYER,
+            ..signed(draft(vec![Line::sample()]))
+        };
+        let irn = &invoice.irn;
+        let key = irn.key();
+        for test in stores().await {
+            for id in 1..3 {
+                add_credit_note(&test.store, id, "draft", false).await;
+            }
+            let changes = [
+                format!("UPDATE invoices SET corrects = '{key}'"),
+                format!(
+                    r#"UPDATE invoices SET extras = '{{"original_invoice_reference":"{irn}"}}' WHERE id = 1"#
+                ),
+            ];
+            for change in changes {
+                let tx = test.store.begin().await.unwrap();
+                tx.execute_unprepared(&change).await.unwrap();
+                tx.commit().await.unwrap();
+            }
+            let mut last = 2;
+            for (count, is_cut) in [
+                (3, false),
+                (CORRECTING_MAX, false),
+                (CORRECTING_MAX + 1, true),
+            ] {
+                copy_document(&test.store, last, count).await;
+                last = count;
+                let credits = find_credits(test.store.reader(), &invoice).await.unwrap();
+                let found = (credits.signed.len(), credits.unsigned.len(), credits.is_cut);
+                assert_eq!(found, (0, 1, is_cut), "{count}");
             }
         }
     }

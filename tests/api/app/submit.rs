@@ -4,7 +4,7 @@ use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
 use testkit::answer::stable_text;
 use testkit::documents::{self, irn, number, submission};
-use testkit::edit::with;
+use testkit::edit::{exact, with};
 use testkit::patience::eventually;
 use testkit::{each_database, on_sqlite};
 
@@ -471,6 +471,10 @@ async fn while_the_authority_is_out_the_run_waits_and_the_same_call_later_succee
     let waiting = taxpayer.reread(&invoice).await;
     assert_eq!(waiting["authority_data"]["status"], json!("QUEUED"));
     assert_eq!(waiting["status"], json!("draft"));
+    let summary = taxpayer.get("/v1/tax-payers/invoices/summary?month=2026-01");
+    let summary = summary.await.expect_status(200);
+    let unsigned = &summary.data()["vat_return"][0]["unsigned"];
+    assert_eq!(unsigned["vat"], exact("75.00"), "{}", summary.text);
     let run = taxpayer
         .app()
         .run(body["irn"].as_str().unwrap())

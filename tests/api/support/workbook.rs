@@ -19,6 +19,7 @@ pub(crate) struct SheetCell {
 pub(crate) fn cells(file: &[u8]) -> Vec<SheetCell> {
     let xml = String::from_utf8(entry(file, "xl/worksheets/sheet1.xml")).unwrap();
     assert!(xml.contains("state=\"frozen\""), "the header is not frozen");
+    assert!(xml.contains("<col min=\"1\""), "a date shows as ####");
     assert!(!xml.contains("<f>"), "a cell is computed");
     let mut reader = Reader::from_str(&xml);
     let mut cells = Vec::new();

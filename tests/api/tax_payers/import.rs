@@ -262,6 +262,7 @@ async fn the_event_of_an_import_names_it_and_its_batch_keeps_the_warnings(world:
     for name in ["batch_no", "import_no"] {
         assert_eq!(ended["data"][name], made.data()[name], "{name}");
     }
+    assert_eq!(ended["data"]["cancelled"], false);
     let batch = taxpayer.created_batch(&made).await;
     let warnings = &batch["items"][0]["warnings"];
     assert_eq!(*warnings, made.data()["items"][0]["warnings"]);

@@ -73,6 +73,30 @@ async fn texts_that_begin_like_formulas_come_back_from_tables(world: &World) {
 }
 
 #[on_sqlite]
+async fn days_come_back_from_tables(world: &World) {
+    let seller = world.taxpayer().await;
+    let days = [("2024-02-29", "2024-03-31"), ("2026-01-15", "2026-12-31")];
+    for (day, due) in days {
+        let body = with(&invoice(), "invoice_date", json!(day));
+        seller.invoice(&with(&body, "due_date", json!(due))).await;
+    }
+    for kind in TABLES {
+        let other = world.taxpayer().await;
+        let file = export(&seller, kind).await;
+        let made = import(&other, "", kind, file).await.expect_status(201);
+        assert_eq!(made.data()["created"], days.len(), "{kind}: {}", made.body);
+        let mut found = Vec::new();
+        for item in made.data()["items"].as_array().unwrap() {
+            let whole = other.invoice_with_ledger(item).await;
+            found.push([whole["invoice_date"].clone(), whole["due_date"].clone()]);
+        }
+        found.sort_unstable_by_key(|days| days[0].to_string());
+        let expected = days.map(|(day, due)| [json!(day), json!(due)]);
+        assert_eq!(found, expected, "{kind}");
+    }
+}
+
+#[on_sqlite]
 async fn a_full_invoice_that_a_table_cannot_hold_is_refused(world: &World) {
     let seller = world.taxpayer().await;
     let body = full_invoice(&seller);

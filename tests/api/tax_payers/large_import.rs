@@ -334,6 +334,23 @@ async fn nothing_is_undone_of_an_import_that_created_nothing(world: &World) {
     }
 }
 
+/// Returns the data of the events of ended batches.
+async fn ended_batches(taxpayer: &Client) -> Vec<Value> {
+    let mut ended = Vec::new();
+    let mut after = 0;
+    loop {
+        let path = format!("/v1/tax-payers/events?limit=1000&after={after}");
+        let page = taxpayer.get(&path).await.expect_status(200);
+        let events = page.data()["events"].as_array().unwrap().iter();
+        let batches = events.filter(|event| event["type"] == "invoice.batch-completed");
+        ended.extend(batches.map(|event| event["data"].clone()));
+        after = page.data()["next_after"].as_i64().unwrap();
+        if page.data()["has_more"] == false {
+            return ended;
+        }
+    }
+}
+
 #[on_sqlite]
 async fn a_cancelled_import_creates_nothing_more_until_its_file_is_sent_again(world: &World) {
     let operator = world.new_operator().await;
@@ -353,6 +370,12 @@ async fn a_cancelled_import_creates_nothing_more_until_its_file_is_sent_again(wo
     assert_eq!(cancelled.data()["state"], "stopped");
     let again = cancel().await.expect_status(200);
     assert_eq!(again.data(), cancelled.data());
+    let ended = ended_batches(&taxpayer).await;
+    assert_eq!(ended.len(), 1, "{ended:?}");
+    assert_eq!(ended[0]["cancelled"], true);
+    for name in ["import_no", "batch_no", "created", "duplicates", "failed"] {
+        assert_eq!(ended[0][name], cancelled.data()[name], "{name}");
+    }
     let audit = format!(
         "/ops/audit?taxpayer_id={}&action=import.cancel",
         taxpayer.id
@@ -369,5 +392,9 @@ async fn a_cancelled_import_creates_nothing_more_until_its_file_is_sent_again(wo
     assert_eq!(sent_again.expect_status(202).data()["state"], "running");
     let done = wait_until_done(&taxpayer, place).await;
     assert_eq!(done["created"], 2_001);
+    let ended = ended_batches(&taxpayer).await;
+    assert_eq!(ended.len(), 2, "{ended:?}");
+    assert_eq!(ended[1]["cancelled"], false);
+    assert_eq!(ended[1]["created"], 2_001);
     cancel().await.expect_refusal(409, "INVALID_TRANSITION");
 }

@@ -184,6 +184,15 @@ async fn the_list_is_a_workbook_whose_texts_are_texts(world: &World) {
         (prices[row].text.as_str(), prices[row].is_number),
         ("7.1", true)
     );
+    // 46037 and 46068 are the days 2026-01-15 and 2026-02-15.
+    for (letter, name, day) in [("G", "invoice_date", "46037"), ("H", "due_date", "46068")] {
+        let days = in_column(letter);
+        assert_eq!(days[0].text, name);
+        assert_eq!((days[row].text.as_str(), days[row].is_number), (day, true));
+    }
+    let times = in_column("AR");
+    assert_eq!(times[0].text, "updated_at");
+    assert!(times[1..].iter().all(|cell| cell.is_number), "{times:?}");
 }
 
 /// The body of Create Invoice that the rows of one invoice are.
@@ -372,7 +381,7 @@ async fn a_file_that_breaks_off_never_looks_whole(world: &World) {
 async fn a_batch_is_a_file_of_outcomes(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;
-    let good = documents::invoice();
+    let good = with(&documents::invoice(), "colour", json!("red"));
     let bad = without(&without(&documents::invoice(), "currency"), "due_date");
     let bad = with(&bad, "invoice_no", json!("=1+1"));
     let made = taxpayer.create_batch(&[good.clone(), bad]).await;
@@ -394,6 +403,15 @@ async fn a_batch_is_a_file_of_outcomes(world: &World) {
     );
     assert_eq!(cell(&rows[0], "irn"), outcome["items"][0]["irn"]);
     assert_eq!(cell(&rows[0], "id"), outcome["items"][0]["id"].to_string());
+    let warnings: Vec<_> = outcome["items"][0]["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|warning| warning.as_str().unwrap())
+        .collect();
+    assert_eq!(cell(&rows[0], "warnings"), warnings.join("; "));
+    assert!(cell(&rows[0], "warnings").contains("colour"));
+    assert_eq!(cell(&rows[1], "warnings"), "");
     assert_eq!(
         cell(&rows[1], "error_message"),
         "The currency field is required."

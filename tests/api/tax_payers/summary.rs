@@ -161,12 +161,85 @@ async fn numbers_of_other_months_fill_long_gaps_too(world: &World) {
     );
 }
 
+/// The last number before a period begins and the first one after it are no part of its series.
 #[each_database]
-async fn a_wrong_month_is_refused_and_without_one_it_is_the_present_one(world: &World) {
+async fn a_quarter_and_a_year_are_summed_up_whole(world: &World) {
     let taxpayer = world.taxpayer().await;
-    for odd in ["2026-13", "2026-1", "2026-01-01", "now", "%00"] {
-        let path = format!("{INVOICES}/summary?month={odd}");
-        taxpayer.get(&path).await.expect_faults(&["month"]);
+    for (no, day) in [
+        ("Q08", "2023-12-31"),
+        ("Q09", "2024-01-01"),
+        ("Q10", "2024-02-29"),
+        ("Q12", "2024-03-31"),
+        ("Q13", "2024-04-01"),
+        ("Q15", "2024-12-31"),
+        ("Q16", "2025-01-01"),
+    ] {
+        let body = documents::invoice_numbered(no);
+        let body = with(&body, "invoice_date", json!(day));
+        taxpayer.invoice(&body).await;
+    }
+    for (period, days, month, count, last, missing) in [
+        (
+            "month=2024-02",
+            ["2024-02-01", "2024-02-29"],
+            json!("2024-02"),
+            1,
+            10,
+            0,
+        ),
+        (
+            "quarter=2024-Q1",
+            ["2024-01-01", "2024-03-31"],
+            json!(null),
+            3,
+            12,
+            1,
+        ),
+        (
+            "quarter=2024-Q4",
+            ["2024-10-01", "2024-12-31"],
+            json!(null),
+            1,
+            15,
+            0,
+        ),
+        (
+            "year=2024",
+            ["2024-01-01", "2024-12-31"],
+            json!(null),
+            5,
+            15,
+            2,
+        ),
+    ] {
+        let path = format!("{INVOICES}/summary?{period}");
+        let found = taxpayer.get(&path).await.expect_status(200);
+        let found = found.data();
+        assert_eq!([&found["from"], &found["to"]], days, "{period}");
+        assert_eq!((&found["month"], &found["count"]), (&month, &json!(count)));
+        assert_eq!(found["sums"][0]["count"], count, "{period}");
+        let series = &found["numbers"]["series"][0];
+        assert_eq!(series["last_sequence"], last, "{period}");
+        assert_eq!(series["missing"], missing, "{period}");
+    }
+}
+
+#[each_database]
+async fn a_wrong_period_is_refused_and_without_one_it_is_the_present_month(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for (odd, field) in [
+        ("month=2026-13", "month"),
+        ("month=2026-1", "month"),
+        ("month=2026-01-01", "month"),
+        ("month=now", "month"),
+        ("month=%00", "month"),
+        ("quarter=2026-Q5", "quarter"),
+        ("year=26", "year"),
+        ("month=2026-01&quarter=2026-Q1", "quarter"),
+        ("quarter=2026-Q1&year=2026", "year"),
+    ] {
+        let path = format!("{INVOICES}/summary?{odd}");
+        taxpayer.get(&path).await.expect_faults(&[field]);
     }
     let present = summary(&taxpayer, "").await;
     let month = present["month"].as_str().unwrap();

@@ -216,6 +216,21 @@ impl Client {
             .status
     }
 
+    /// Sends a PATCH with an `Idempotency-Key`, and waits for what becomes of it.
+    pub(crate) async fn patch_once(
+        &self,
+        key: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Option<Answer> {
+        let request = self.0.request("PATCH", path).header("idempotency-key", key);
+        Answer::try_to(match body {
+            Some(body) => request.json(body),
+            None => request,
+        })
+        .await
+    }
+
     /// The workflow status of an invoice.
     pub(crate) async fn status(&self, created: &Created) -> String {
         let path = format!("/v1/tax-payers/invoices/{}", created.id);

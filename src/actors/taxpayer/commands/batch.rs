@@ -1,7 +1,7 @@
 //! Creates a batch of invoices. A batch is one command, so its results are stored together or not at all, but each of
 //! its invoices is created or refused by itself.
 
-use serde_json::json;
+use serde::Serialize;
 use timing::clock;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
@@ -14,7 +14,7 @@ use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::CommandSize;
 use crate::domain::events::event::EventKind;
-use crate::domain::import::record::DocumentResult;
+use crate::domain::import::record::{DocumentResult, Import, ImportState};
 use crate::domain::invoice::Draft;
 use crate::domain::invoice::batch::{self, Batch, BatchCandidate, BatchItem, ItemOutcome};
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -55,6 +55,53 @@ pub(super) struct CreatedBatch {
     pub(super) faults: Vec<Option<Faults>>,
 }
 
+/// The data of the event at the end of a batch or of an import.
+#[derive(Serialize)]
+pub(super) struct CompletedBatch<'a> {
+    batch_no: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    import_no: Option<&'a str>,
+    created: usize,
+    duplicates: usize,
+    failed: usize,
+    /// True if the import was cancelled before all its documents were imported; `None` for a batch of another request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cancelled: Option<bool>,
+}
+
+impl<'a> From<&'a Batch> for CompletedBatch<'a> {
+    fn from(batch: &'a Batch) -> Self {
+        Self {
+            batch_no: Some(&batch.batch_no),
+            import_no: None,
+            created: batch.count(ItemOutcome::Created),
+            duplicates: batch.count(ItemOutcome::Duplicate),
+            failed: batch.count(ItemOutcome::Failed),
+            cancelled: None,
+        }
+    }
+}
+
+impl<'a> From<&'a Import> for CompletedBatch<'a> {
+    fn from(import: &'a Import) -> Self {
+        let counts = import.counts;
+        Self {
+            batch_no: import.batch_no.as_deref(),
+            import_no: Some(&import.import_no),
+            created: counts.created,
+            duplicates: counts.duplicates,
+            failed: counts.failed + counts.unanswered,
+            cancelled: Some(import.state() == ImportState::Stopped),
+        }
+    }
+}
+
+/// Emits the event at the end of a batch, or of an import that is done or cancelled. An import that stops because a
+/// piece of its file cannot be read or stored has no event, because it has not ended: the same file continues it.
+pub(super) fn emit_batch_completed(uow: &mut UnitOfWork, completed: &CompletedBatch<'_>) {
+    uow.emit(EventKind::InvoiceBatchCompleted, None, completed);
+}
+
 /// Returns the drafts of the candidates that have no fault.
 pub(super) fn faultless_drafts(candidates: &[BatchCandidate]) -> impl Iterator<Item = &Draft> {
     candidates
@@ -79,16 +126,13 @@ pub(super) fn create_batch(
         items,
         created_at: uow.now,
     };
-    let mut data = json!({
-        "batch_no": batch.batch_no,
-        "created": batch.count(ItemOutcome::Created),
-        "duplicates": batch.count(ItemOutcome::Duplicate),
-        "failed": batch.count(ItemOutcome::Failed),
-    });
-    if let Some(import_no) = import_no {
-        data["import_no"] = json!(import_no);
-    }
-    uow.emit(EventKind::InvoiceBatchCompleted, None, &data);
+    let completed = CompletedBatch {
+        import_no,
+        // A file that is imported as one command cannot be cancelled.
+        cancelled: import_no.map(|_| false),
+        ..CompletedBatch::from(&batch)
+    };
+    emit_batch_completed(uow, &completed);
     uow.writes.batches.push(batch.clone());
     Ok(CreatedBatch { batch, faults })
 }

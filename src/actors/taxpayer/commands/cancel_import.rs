@@ -1,8 +1,10 @@
 //! Cancels the import of a large file: the documents that are not imported yet are left out. The actor of the taxpayer
-//! imports the pieces, too, so a piece is imported either before the cancellation or not at all.
+//! imports the pieces, too, so a piece is imported either before the cancellation or not at all. The event at the end of
+//! the import is written in the transaction that stores the cancellation.
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
+use crate::actors::taxpayer::commands::batch::{CompletedBatch, emit_batch_completed};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::import::record::{Import, ImportState};
@@ -44,6 +46,7 @@ impl TaxpayerCommand for CancelImport {
         }
         let import = import.cancel();
         uow.writes.cancelled_imports.push(import.clone());
+        emit_batch_completed(uow, &CompletedBatch::from(&import));
         let entry = audit_entry(uow, uow.acting.actor, AuditAction::CancelImport);
         uow.writes.audit.push(AuditEntry {
             subject: self.0.clone(),

@@ -3,12 +3,11 @@
 
 use std::collections::HashMap;
 
-use serde_json::json;
-
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::batch::{
-    CreatedBatch, create_batch, create_items, faultless_drafts, item_faults,
+    CompletedBatch, CreatedBatch, create_batch, create_items, emit_batch_completed,
+    faultless_drafts, item_faults,
 };
 use crate::actors::taxpayer::commands::cancel_import::find_newest_import;
 use crate::actors::taxpayer::commands::create::{
@@ -20,7 +19,6 @@ use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::CommandSize;
-use crate::domain::events::event::EventKind;
 use crate::domain::import::answers::ImportAnswers;
 use crate::domain::import::error_file;
 use crate::domain::import::profile::{ImportProfile, PROFILE_BYTES_MAX};
@@ -200,15 +198,7 @@ impl TaxpayerCommand for ImportPiece {
         let mut import = self.so_far.clone();
         import.add_piece(piece);
         if import.state() == ImportState::Done {
-            let counts = import.counts;
-            let data = json!({
-                "batch_no": import.batch_no,
-                "import_no": import.import_no,
-                "created": counts.created,
-                "duplicates": counts.duplicates,
-                "failed": counts.failed + counts.unanswered,
-            });
-            uow.emit(EventKind::InvoiceBatchCompleted, None, &data);
+            emit_batch_completed(uow, &CompletedBatch::from(&import));
         }
         uow.writes.imported_pieces.push(ImportedPiece {
             number: self.number,

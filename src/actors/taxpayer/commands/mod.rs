@@ -14,6 +14,7 @@
 //! | pay; payments relayed to the authority | `payment` |
 //! | the warnings about the amounts of a payment | `payment_amounts` |
 //! | credit notes that are set off when an invoice is paid | `set_off` |
+//! | what was paid back through a credit note | `refund` |
 //! | take back a payment that was recorded by mistake | `take_back` |
 //! | open a run, recheck it, lift its quarantine | `runs` |
 //! | record the steps of a run, and the signature of its invoice | `steps`, `signature` |
@@ -43,6 +44,7 @@ mod keys;
 mod operator_actions;
 mod payment;
 mod payment_amounts;
+mod refund;
 mod replace_cancelled;
 mod replays;
 mod runs;
@@ -76,6 +78,7 @@ pub use integration::{SetIntegration, StoreRefreshToken};
 pub use keys::{RevokeKey, RotateKey};
 pub use operator_actions::ApplyOperatorAction;
 pub use payment::{ChangePayment, InvoiceAfterPayment};
+pub use refund::RecordRefund;
 pub use replays::{CancelReplay, StartReplay};
 pub use runs::{LiftQuarantine, OpenAuditedRun, OpenRun, RecheckRun, StoppedRun};
 pub use seen_settings::SeenSettings;

@@ -5,6 +5,7 @@ use actix_web::web;
 use authority_client::AuthorityFailure;
 
 use crate::actors::pipeline::handle::RelayError;
+use crate::actors::taxpayer::commands::RecordReceipt;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
@@ -19,6 +20,7 @@ use crate::http::extract::path_ids;
 use crate::http::extract::prefer::Prefer;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, relayed_payment};
+use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example, schema};
 use crate::http::paths::{Path, path};
 use crate::http::respond::code::ErrorCode;
@@ -176,26 +178,34 @@ async fn download_signed_document(
         .warn(caller.ignored_header_warning(&taxpayer).as_slice()))
 }
 
-/// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (also POST and PUT): confirms that the invoice was received.
+/// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (also POST and PUT): confirms to the authority that the invoice
+/// was received, then records it. The response is stored for the idempotency key in the commit of the record.
 async fn confirm_receipt(
     state: web::Data<ApiState>,
     caller: AppCaller,
     irn: web::Path<String>,
+    idempotent: IdempotentRequest,
 ) -> Result<ApiResponse, ApiError> {
     let irn = path_ids::parse_irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
-    let receipt = match state.pipeline.confirm_receipt(taxpayer.id, &irn).await {
+    let pipeline = &state.pipeline;
+    let relayed = pipeline
+        .confirm_receipt_to_authority(taxpayer.id, &irn)
+        .await;
+    let receipt = match relayed {
         Ok(receipt) => receipt,
         Err(failure) => return Err(relay_error(&state, taxpayer.id, &irn, failure).await),
     };
-    let message = receipt
-        .already_confirmed
-        .as_deref()
-        .unwrap_or("Invoice transmission receipt confirmed");
-    Ok(
-        ApiResponse::ok(message, Confirmation::from(receipt.confirmation))
-            .warn(caller.ignored_header_warning(&taxpayer).as_slice()),
-    )
+    let command = RecordReceipt { irn: receipt.irn };
+    let warning = caller.ignored_header_warning(&taxpayer);
+    idempotent
+        .answer_once(&state.taxpayers, taxpayer.id, command, move |()| {
+            let already_confirmed = receipt.already_confirmed.as_deref();
+            let message = already_confirmed.unwrap_or("Invoice transmission receipt confirmed");
+            ApiResponse::ok(message, Confirmation::from(receipt.confirmation.clone()))
+                .warn(warning.as_slice())
+        })
+        .await
 }
 
 /// PATCH /v1/app/invoices/{irn}/update-payment-status (also POST and PUT): sends a payment status to the authority.

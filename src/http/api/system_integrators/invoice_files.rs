@@ -88,5 +88,6 @@ async fn get_file(
     let invoice = invoices::find_owned_by_id(&state.store, taxpayer.id, id).await?;
     let invoice = invoice.ok_or_else(ApiError::invoice_not_found)?;
     let stored_invoice = StoredInvoice::load(&state.store, taxpayer, invoice).await?;
-    invoice_files::make_file(&state, &request, &stored_invoice, file).await
+    let origin = state.origin(&request);
+    invoice_files::make_file(&state, origin.as_deref(), &stored_invoice, file).await
 }

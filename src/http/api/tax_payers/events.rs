@@ -72,7 +72,8 @@ pub(crate) fn paths() -> Vec<Path> {
             )
             .with_note(
                 "Whoever misses webhooks reads the log from the last \
-                 known sequence number on.",
+                 known sequence number on. Each kind of event has a schema of \
+                 its own, which `type` tells; the table shows the first.",
             )
             .query_number(
                 "after",

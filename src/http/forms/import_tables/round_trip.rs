@@ -9,7 +9,7 @@ use crate::domain::import::table::{Row, Table};
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::table_columns::export_header;
-use crate::domain::invoice::table_rows::{Cell, InvoiceRows};
+use crate::domain::invoice::table_rows::InvoiceRows;
 use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity};
 use crate::domain::kernel::ids::{CustomerId, InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
@@ -42,14 +42,9 @@ fn export(draft: Draft) -> Table {
     // Create Full has no field for the state of the address, which Create Standard requires.
     customer.address.state = Some("Lagos".to_owned());
     let rows = InvoiceRows::new(to_invoice(draft), Some(customer), &catalog());
-    let cell = |cell: Cell<'_>| match cell {
-        Cell::Empty => String::new(),
-        Cell::Text(text) => text.into_owned(),
-        Cell::Number(number) => number.to_string(),
-    };
     let rows = (0..rows.row_count()).zip(2..).map(|(index, number)| Row {
         number,
-        cells: rows.row(index).into_iter().map(cell).collect(),
+        cells: rows.row(index).iter().map(ToString::to_string).collect(),
         formulas: Vec::new(),
     });
     Table {

@@ -1,6 +1,7 @@
 //! Tests that the API document matches the route table, and that the examples match the forms.
 
 mod conditions;
+mod nested_objects;
 mod parameters;
 mod routes;
 mod schemas;
@@ -14,6 +15,27 @@ use crate::http::respond::code::ErrorCode;
 
 fn parse_document() -> Value {
     strict_json::from_trusted(openapi_document()).unwrap()
+}
+
+/// Returns a schema of a request, with the schemas that it refers to in place of the references.
+fn without_references(document: &Value, schema: &Value) -> Value {
+    match schema {
+        Value::Object(members) => match members.get("$ref").and_then(Value::as_str) {
+            Some(reference) => {
+                let target = document.pointer(reference.trim_start_matches('#'));
+                without_references(document, target.unwrap())
+            }
+            None => members
+                .iter()
+                .map(|(name, member)| (name.clone(), without_references(document, member)))
+                .collect(),
+        },
+        Value::Array(entries) => entries
+            .iter()
+            .map(|entry| without_references(document, entry))
+            .collect(),
+        other => other.clone(),
+    }
 }
 
 fn operations(document: &Value) -> Vec<(String, String, &Value)> {

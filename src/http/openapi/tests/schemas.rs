@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{operations, parse_document};
+use super::{operations, parse_document, without_references};
 use crate::http::openapi::conditions::CONDITIONAL_EXTENSION;
 use crate::http::openapi::glossary::SENTENCES;
 use crate::http::openapi::schema::{FAILURE_SCHEMA_NAME, PROBLEM_SCHEMA_NAME};
@@ -28,13 +28,15 @@ fn a_schema_name_has_one_schema() {
     assert!(schemas.len() > 50);
 }
 
-/// Returns the schemas of answers, by name. The messages of events and the two formats of failures are not among them.
+/// Returns the schemas of answers, by name. The messages of events and the two formats of failures are not among them,
+/// and neither are the schemas of requests.
 fn answer_schemas(document: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let schemas = document["components"]["schemas"].as_object().unwrap();
     schemas.iter().filter(|(name, _)| {
         let is_message = name.starts_with("Event") && *name != "Event";
         let is_failure = [FAILURE_SCHEMA_NAME, PROBLEM_SCHEMA_NAME].contains(&name.as_str());
-        !name.ends_with("Request") && !is_message && !is_failure
+        let is_request = name.ends_with("Request") || name.ends_with("Input");
+        !is_request && !is_message && !is_failure
     })
 }
 
@@ -144,7 +146,7 @@ fn a_list_in_a_request_has_a_maximum_number_of_items() {
             10_000,
         ),
         ("CreateBatchRequest/properties/invoices", 1_000),
-        ("MoveRunsRequest/properties/filter/properties/ids", 1_000),
+        ("RunFilterInput/properties/ids", 1_000),
     ] {
         let list = document.pointer(&format!("/components/schemas/{pointer}"));
         assert_eq!(list.unwrap()["maxItems"], json!(max), "{pointer}");
@@ -154,7 +156,9 @@ fn a_list_in_a_request_has_a_maximum_number_of_items() {
         let Some(reference) = body.and_then(Value::as_str) else {
             continue;
         };
-        let mut unvisited = vec![document.pointer(&reference[1..]).unwrap()];
+        let schema = document.pointer(&reference[1..]).unwrap();
+        let schema = without_references(&document, schema);
+        let mut unvisited = vec![&schema];
         while let Some(value) = unvisited.pop() {
             let kinds = value.get("type").map(Value::to_string).unwrap_or_default();
             let is_list = kinds.contains("\"array\"");
@@ -243,6 +247,8 @@ fn no_sentence_about_a_property_begins_like_a_question() {
 
 /// Collects the fields of an example that the schema does not have, and the required fields that are missing.
 fn collect_unknown_fields(example: &Value, schema: &Value, path: &str, faults: &mut Vec<String>) {
+    // An object that may be null is a choice.
+    let schema = schema.pointer("/oneOf/0").unwrap_or(schema);
     match example {
         Value::Object(fields) => {
             for (name, value) in fields {
@@ -284,10 +290,9 @@ fn an_example_has_the_fields_of_its_form_and_no_others() {
             "{method} {path} has no example"
         );
         let mut faults = Vec::new();
-        let schema = body["schema"]["$ref"].as_str().unwrap();
         collect_unknown_fields(
             &body["example"],
-            document.pointer(schema.trim_start_matches('#')).unwrap(),
+            &without_references(&document, &body["schema"]),
             &format!("{method} {path}"),
             &mut faults,
         );
@@ -315,6 +320,7 @@ fn collect_never_null(schema: &Value, path: &str, never_null: &mut Vec<String>) 
     if schema.is_null() {
         return;
     }
+    let schema = schema.pointer("/oneOf/0").unwrap_or(schema);
     let lists = ["required", CONDITIONAL_EXTENSION].map(|list| schema[list].as_array());
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
@@ -339,7 +345,8 @@ fn an_optional_field_of_a_body_may_be_null() {
             continue;
         };
         let schema = document.pointer(target.trim_start_matches('#')).unwrap();
-        collect_never_null(schema, &format!("{method} {path}"), &mut never_null);
+        let schema = without_references(&document, schema);
+        collect_never_null(&schema, &format!("{method} {path}"), &mut never_null);
     }
     assert_eq!(never_null, [""; 0]);
 }

@@ -1,12 +1,14 @@
 //! Acts on many invoices at once.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::documents;
 use testkit::edit::without;
 use testkit::patience::eventually;
 use testkit::{each_database, on_sqlite};
 
+use super::pdf_archive::download;
 use super::{Account, assert_shows};
+use crate::support::visitor::Seen;
 use crate::support::world::World;
 
 async fn invoices(account: &Account, count: usize) -> Vec<Value> {
@@ -33,13 +35,18 @@ fn fields_of(preview: &str) -> Vec<(String, String)> {
 /// Shows the preview and sends its form.
 async fn preview_and_go(account: &Account, query: &str) -> (String, String) {
     let preview = account.page(&format!("/invoices/bulk?{query}")).await;
-    let fields = fields_of(&preview);
-    let fields: Vec<_> = fields
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
-    let result = account.post("/invoices/bulk", &fields).await.expect(200);
+    let result = go(account, &preview, &[]).await.expect(200);
     (preview, result.html)
+}
+
+/// Sends the form of a preview, with fields that a person filled in.
+async fn go(account: &Account, preview: &str, filled: &[(&str, &str)]) -> Seen {
+    let hidden = fields_of(preview);
+    let hidden = hidden
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    let fields: Vec<_> = hidden.chain(filled.iter().copied()).collect();
+    account.post("/invoices/bulk", &fields).await
 }
 
 #[each_database]
@@ -217,11 +224,7 @@ async fn what_matches_only_after_the_preview_is_left_alone(world: &World) {
         .expect_status(200);
     let fields = fields_of(&preview);
     assert!(fields.iter().all(|(name, _)| name != "all"), "{fields:?}");
-    let fields: Vec<_> = fields
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
-    let result = account.post("/invoices/bulk", &fields).await.expect(200);
+    let result = go(&account, &preview, &[]).await.expect(200);
     assert_shows(&result.html, &["Approve: 1 done, 1 not", "Left out"]);
     let untouched = account.taxpayer.reread(&later).await;
     assert_eq!(untouched["status"], "draft");
@@ -230,18 +233,14 @@ async fn what_matches_only_after_the_preview_is_left_alone(world: &World) {
 #[each_database]
 async fn what_was_changed_after_the_preview_is_left_alone(world: &World) {
     let account = Account::new(world).await;
-    for act in ["approve", "approve-submit"] {
+    for act in ["approve", "approve-submit", "cancel"] {
         let made = invoices(&account, 2).await;
         let [first, second] = [&made[0]["id"], &made[1]["id"]];
         let preview = format!("/invoices/bulk?act={act}&filter=&id={first}&id={second}");
-        let fields = fields_of(&account.page(&preview).await);
+        let preview = account.page(&preview).await;
         let update = documents::update(&made[0]);
         account.taxpayer.update(&update).await.expect_status(200);
-        let fields: Vec<_> = fields
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
-        let result = account.post("/invoices/bulk", &fields).await.expect(200);
+        let result = go(&account, &preview, &[]).await.expect(200);
         assert_shows(
             &result.html,
             &["1 done, 1 not", "It has changed since it was shown"],
@@ -262,4 +261,116 @@ async fn more_than_a_preview_shows_is_refused(world: &World) {
     assert_shows(&refused.html, &["At most 1000 invoices"]);
     let stored = account.taxpayer.invoice_with_ledger(&made[0]).await;
     assert_eq!(stored["status"], "draft");
+}
+
+#[each_database]
+async fn drafts_and_approved_invoices_are_cancelled_and_the_others_are_told(world: &World) {
+    let account = Account::new(world).await;
+    let made = invoices(&account, 5).await;
+    for (invoice, status) in [(1, "approved"), (2, "cancelled"), (3, "approved")] {
+        let set = account.taxpayer.set_status(&made[invoice], status).await;
+        set.expect_status(200);
+    }
+    let payment = format!("/invoices/{}/payment", made[3]["id"]);
+    let paid = [("payment_status", "paid"), ("remark", "By bank")];
+    account.post(&payment, &paid).await.expect(303);
+    let alone = json!({ "irn": made[4]["irn"] });
+    let submitted = account.taxpayer.app().submit_to_the_end(&alone).await;
+    submitted.expect_status(200);
+    let ids = made.iter().map(|invoice| format!("&id={}", invoice["id"]));
+    let ids: Vec<_> = ids.collect();
+    let preview = format!("/invoices/bulk?act=cancel&filter={}", ids.concat());
+    let preview = account.page(&preview).await;
+    let left_out = [
+        "1 cancelled already",
+        "1 paid",
+        "1 validated or signed already",
+    ];
+    assert_shows(&preview, &left_out);
+    assert_shows(&preview, &["Cancel: 2 invoices", "taken back to draft"]);
+    let refused = go(&account, &preview, &[("remark", "no")]).await;
+    let refused = refused.expect(422).html;
+    let shown = [
+        "Cancel: 2 invoices",
+        "value=\"no\"",
+        "must be at least 3 characters",
+    ];
+    assert_shows(&refused, &shown);
+    let result = go(&account, &refused, &[("remark", "Ordered twice")]).await;
+    let result = result.expect(200).html;
+    assert_shows(&result, &["Cancel: 2 done", "?status=cancelled"]);
+    let expected = [
+        ("cancelled", true),
+        ("cancelled", true),
+        ("cancelled", false),
+        ("paid", false),
+        ("submitted", false),
+    ];
+    for (invoice, (status, has_remark)) in made.iter().zip(expected) {
+        let stored = account.taxpayer.reread(invoice).await;
+        assert_eq!(stored["status"], status, "{invoice}");
+        let page = account.page(&format!("/invoices/{}", stored["id"])).await;
+        assert_eq!(page.contains("Ordered twice"), has_remark, "{invoice}");
+    }
+}
+
+#[each_database]
+async fn all_cancelled_invoices_are_taken_back_to_draft(world: &World) {
+    let account = Account::new(world).await;
+    let made = invoices(&account, 3).await;
+    for invoice in &made[..2] {
+        let set = account.taxpayer.set_status(invoice, "cancelled").await;
+        set.expect_status(200);
+    }
+    let query = "act=draft&all=true&filter=status%3Dcancelled";
+    let (preview, result) = preview_and_go(&account, query).await;
+    assert_shows(&preview, &["Back to draft: 2 invoices"]);
+    assert_shows(&result, &["Back to draft: 2 done", "It is a draft again."]);
+    for invoice in &made {
+        let stored = account.taxpayer.reread(invoice).await;
+        assert_eq!(stored["status"], "draft");
+    }
+    let page = account.page(&format!("/invoices/{}", made[0]["id"])).await;
+    assert_shows(&page, &["Set in the dashboard, with others"]);
+}
+
+#[each_database]
+async fn a_cancellation_of_many_tells_of_payments(world: &World) {
+    let account = Account::new(world).await;
+    let made = invoices(&account, 2).await;
+    for invoice in &made {
+        let set = account.taxpayer.set_status(invoice, "approved").await;
+        set.expect_status(200);
+    }
+    let page = format!("/invoices/{}/payment", made[0]["id"]);
+    let part = [
+        ("payment_status", "partial"),
+        ("amount", "7"),
+        ("remark", "By bank"),
+    ];
+    account.post(&page, &part).await.expect(303);
+    let told = "Payments are recorded for 1 of them.";
+    for (act, tells) in [("cancel", true), ("draft", false)] {
+        let query = format!("/invoices/bulk?act={act}&all=true&filter=");
+        let preview = account.page(&query).await;
+        assert_eq!(preview.contains(told), tells, "{preview}");
+    }
+}
+
+#[on_sqlite]
+async fn who_only_looks_downloads_the_pdfs_and_cancels_nothing(world: &World) {
+    let account = Account::new(world).await;
+    let made = invoices(&account, 1).await;
+    let selection = format!("filter=&id={}", made[0]["id"]);
+    let path = format!("/invoices/bulk?act=cancel&{selection}");
+    let preview = account.page(&path).await;
+    account.set_role(world, "read_only").await;
+    account.owner.get(&account.path(&path)).await.expect(403);
+    go(&account, &preview, &[]).await.expect(403);
+    let stored = account.taxpayer.reread(&made[0]).await;
+    assert_eq!(stored["status"], "draft");
+    let list = account.page("/invoices").await;
+    assert!(!list.contains("Cancel …"), "{list}");
+    assert_shows(&list, &["Download PDFs"]);
+    assert_eq!(download(&account, &selection).await.len(), 1);
 }

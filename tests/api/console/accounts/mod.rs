@@ -20,6 +20,7 @@ mod once;
 mod overview;
 mod owed;
 mod payments;
+mod pdf_archive;
 mod profile;
 mod refunds;
 mod reports;

@@ -1,4 +1,4 @@
-//! The report of a month, on its page and as files.
+//! The report of a month, a quarter or a year, on its page and as files.
 
 use serde_json::json;
 use testkit::documents::{self, submission};
@@ -56,9 +56,49 @@ async fn a_month_is_summed_up_with_its_totals_and_its_gaps(world: &World) {
         "{vat} in {total}"
     );
     let none = account.page("/reports?month=2020-02").await;
-    assert_shows(&none, &["No invoice has a date in this month."]);
+    assert_shows(&none, &["No invoice has a date in this period."]);
     let odd = account.owner.get(&account.path("/reports?month=odd")).await;
     odd.expect(422).shows("a month written YYYY-MM");
+}
+
+#[each_database]
+async fn a_quarter_and_a_year_are_chosen_and_the_files_follow(world: &World) {
+    let account = account_with_invoices(world).await;
+    let later = with(&documents::invoice(), "invoice_no", json!("REP13"));
+    let later = with(&later, "invoice_date", json!("2026-04-01"));
+    account.taxpayer.invoice(&later).await;
+    for (period, shown, rows) in [
+        (
+            "quarter=2026-Q1",
+            [
+                "from 2026-01-01 to 2026-03-31",
+                "<option selected>2026-Q1</option>",
+                "?quarter=2025-Q4\">2025-Q4",
+                "gaps.xlsx?quarter=2026-Q1",
+            ],
+            "NGN,invoice,draft,2,",
+        ),
+        (
+            "year=2026",
+            [
+                "from 2026-01-01 to 2026-12-31",
+                "<option selected>2026</option>",
+                "?year=2025\">2025",
+                "gaps.xlsx?year=2026",
+            ],
+            "NGN,invoice,draft,3,",
+        ),
+    ] {
+        let page = account.page(&format!("/reports?{period}")).await;
+        assert_shows(&page, &shown);
+        let file = account.path(&format!("/reports/files/vat.csv?{period}"));
+        let file = account.owner.get(&file).await.expect(200).html;
+        assert!(file.contains(rows), "{period}: {file}");
+    }
+    for odd in ["quarter=2026-Q5", "year=26", "month=2026-01&year=2026"] {
+        let page = account.path(&format!("/reports?{odd}"));
+        account.owner.get(&page).await.expect(422);
+    }
 }
 
 #[each_database]
@@ -123,7 +163,7 @@ async fn the_vat_to_declare_is_that_of_the_signed_documents(world: &World) {
         &page,
         &[
             "VAT to declare",
-            "STANDARD_VAT in NGN",
+            "Standard Value-Added Tax in NGN",
             "data-label=\"VAT, signed\">75.00</td>",
             "data-label=\"Net, not signed yet\">1,000.00</td>",
             "Rejected",

@@ -255,6 +255,54 @@ async fn a_credit_note_for_an_invoice_of_the_account_needs_no_warning(world: &Wo
     );
 }
 
+#[each_database]
+async fn a_credit_note_over_more_than_is_left_is_stored_with_a_warning(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let original = documents::invoice_with_price("100", "1");
+    let original = taxpayer.invoice(&original).await;
+    let number = original["invoice_no"].as_str().unwrap();
+    let note = |amount: &str| {
+        let body = documents::invoice_with_price(amount, "1");
+        let body = with(&body, "invoice_type_code", json!("380"));
+        let body = with(&body, "original_invoice_reference", json!(number));
+        let kind = json!("INTERNAL_INVOICE_NO");
+        with(&body, "original_invoice_reference_type", kind)
+    };
+    let told = |amount: &str, left: &str| {
+        format!(
+            "the credit note comes to NGN {amount}, but its other credit notes, signed or not, leave NGN {left} of the invoice {number}"
+        )
+    };
+    let first = note("70");
+    for (body, warning) in [
+        (&first, String::new()),
+        (&note("31"), told("31.00", "30.00")),
+    ] {
+        let answer = taxpayer.create_invoice(body).await.expect_status(201);
+        assert_eq!(answer.warnings(), warning);
+    }
+    let again = taxpayer.create_invoice(&first).await.expect_status(200);
+    assert_eq!(again.warnings(), told("70.00", "69.00"));
+
+    // In a batch, the credit notes before an item count, too.
+    let original = documents::invoice_with_price("100", "1");
+    let original = taxpayer.invoice(&original).await;
+    let number = original["invoice_no"].as_str().unwrap();
+    let bodies =
+        ["60", "50"].map(|amount| with(&note(amount), "original_invoice_reference", json!(number)));
+    // The warning about the amount comes before all others of an item.
+    let bodies = [bodies[0].clone(), with(&bodies[1], "colour", json!("red"))];
+    let answer = taxpayer.create_batch(&bodies).await.expect_status(201);
+    let counted = "1 of the credit notes come to more than is left of their invoices";
+    assert!(answer.warnings().contains(counted), "{}", answer.warnings());
+    let batch = taxpayer.created_batch(&answer).await;
+    assert_eq!(batch["items"][0]["warnings"], json!([]));
+    let warning = batch["items"][1]["warnings"][0].as_str().unwrap();
+    let amounts = ["comes to NGN 50.00,", "leave NGN 40.00 of the invoice"];
+    let has_both = amounts.iter().all(|amount| warning.contains(amount));
+    assert!(has_both, "{warning}");
+}
+
 /// The customer of an invoice for a customer of these numbers.
 async fn customer(
     taxpayer: &Taxpayer,

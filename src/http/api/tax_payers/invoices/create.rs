@@ -17,7 +17,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::api::tax_payers::invoices::list::{list_doc, list_invoices};
-use crate::http::draft_warnings::find_draft_warnings;
+use crate::http::draft_warnings::{find_draft_warnings, find_excess_warnings};
 use crate::http::extract::body::Body;
 use crate::http::extract::json;
 use crate::http::forms::full_invoice::{self, InvoiceContext};
@@ -171,6 +171,8 @@ pub(super) async fn create_full_invoice(
     let draft = form.value;
     let mut warnings = form.warnings;
     warnings.extend(paper_texts::unprintable_draft_warning(&draft));
+    let excess = find_excess_warnings(&state, id, &[&draft]).await?;
+    warnings.extend(excess.into_iter().flatten());
     idempotent
         .answer_once(&state.taxpayers, id, CreateInvoice(draft), move |created| {
             create_response(created, IRN_EXISTS_MESSAGE)
@@ -198,8 +200,9 @@ pub(super) async fn create_batch(
         Ok(form) => form,
         Err(faults) => return Err(precondition_or_faults_error(&state, id, faults).await),
     };
-    let candidates = form.value;
-    let warnings = form.warnings;
+    let mut candidates = form.value;
+    let mut warnings = form.warnings;
+    warnings.extend(add_excess_warnings(&state, id, &mut candidates).await?);
     idempotent
         .answer_once(
             &state.taxpayers,
@@ -208,6 +211,33 @@ pub(super) async fn create_batch(
             move |batch| batch_response(batch).warn(&warnings),
         )
         .await
+}
+
+/// Adds to each credit note the warning that it is over more than is left of its invoice, if it is. Returns a warning
+/// about their number.
+async fn add_excess_warnings(
+    state: &ApiState,
+    id: TaxpayerId,
+    candidates: &mut [BatchCandidate],
+) -> Result<Option<String>, ApiError> {
+    let drafts: Vec<_> = candidates
+        .iter()
+        .filter_map(|candidate| candidate.draft.as_deref().ok())
+        .collect();
+    let found = find_excess_warnings(state, id, &drafts).await?;
+    let count = found.iter().flatten().count();
+    let faultless = candidates.iter_mut().filter(|one| one.draft.is_ok());
+    for (candidate, warning) in faultless.zip(found) {
+        if let Some(warning) = warning {
+            // It comes first, because the batch keeps only the first warnings of an item.
+            candidate.warnings.insert(0, warning);
+        }
+    }
+    Ok((count > 0).then(|| {
+        format!(
+            "{count} of the credit notes come to more than is left of their invoices: the batch names them"
+        )
+    }))
 }
 
 fn batch_response(batch: &Batch) -> ApiResponse {

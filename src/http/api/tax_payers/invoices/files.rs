@@ -56,5 +56,6 @@ async fn get_file(
     let supplier = taxpayers::find_by_id(state.store.reader(), taxpayer).await?;
     let supplier = supplier.ok_or_else(ApiError::taxpayer_not_found)?;
     let stored_invoice = StoredInvoice::load(&state.store, supplier, invoice).await?;
-    invoice_files::make_file(&state, &request, &stored_invoice, file).await
+    let origin = state.origin(&request);
+    invoice_files::make_file(&state, origin.as_deref(), &stored_invoice, file).await
 }

@@ -69,7 +69,8 @@ impl RequestedParts {
             None
         };
         let verify_link = if included.has(IncludedPart::VerifyLink) {
-            invoice_files::public_page_url(state, request, invoice).await?
+            let origin = state.origin(request);
+            invoice_files::public_page_url(state, origin.as_deref(), invoice).await?
         } else {
             None
         };
@@ -104,9 +105,9 @@ impl RequestedParts {
         let mut warnings: Vec<_> = unknown_words
             .map(|word| format!("include knows {known_words}, not {word}"))
             .collect();
-        if credits.as_ref().is_some_and(LoadedCredits::may_be_cut) {
+        if credits.as_ref().is_some_and(|loaded| loaded.credits.is_cut) {
             warnings.push(format!(
-                "more than {CORRECTING_MAX} documents refer to the invoice: the newest are left out of credits"
+                "more than {CORRECTING_MAX} documents refer to the invoice: the newest are left out of credits and of its amounts"
             ));
         }
         let credits = credits.as_ref().map(|credits| credits.view(invoice));
@@ -127,11 +128,6 @@ impl LoadedCredits {
                 .await?,
             original: find_original(state, invoice).await?,
         })
-    }
-
-    /// True if further credit notes may exist, which are not loaded.
-    fn may_be_cut(&self) -> bool {
-        self.credits.signed.len() + self.credits.unsigned.len() > CORRECTING_MAX
     }
 
     fn view(&self, invoice: &Invoice) -> CreditsView<'_> {

@@ -1,12 +1,12 @@
-//! Sums up the invoices of a month, and writes the tables of the sums as files. The invoices are read page by page and
+//! Sums up the invoices of a period, and writes the tables of the sums as files. The invoices are read page by page and
 //! added up, so that every amount is exact and memory does not grow with their number.
 
 use actix_web::web;
 use jiff::Timestamp;
-use jiff::civil::Date;
 
-use crate::domain::invoice::month_report::{ReportTable, report_rows};
-use crate::domain::invoice::month_summary::MonthSummary;
+use crate::domain::invoice::period_report::{ReportTable, report_rows};
+use crate::domain::invoice::period_summary::PeriodSummary;
+use crate::domain::invoice::report_period::ReportPeriod;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::exports::csv_rows;
@@ -22,24 +22,24 @@ use crate::store::Store;
 use crate::store::invoices;
 use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort};
 
-/// The maximum number of missing numbers that are looked up among the invoices of other months. Any further number
-/// counts as missing without this check.
+/// The maximum number of missing numbers that are looked up among the invoices outside of the period. Any further
+/// number counts as missing without this check.
 const NUMBERS_LOOKED_FOR_MAX: usize = 10_000;
 /// The maximum number of missing numbers that one query looks up.
 const NUMBERS_PER_QUERY_MAX: usize = 1_000;
 
-/// Sums up the invoices with a date in this month.
-pub(crate) async fn sum_up_month(
+/// Sums up the invoices with a date in this period.
+pub(crate) async fn sum_up_period(
     state: &web::Data<ApiState>,
     holder: AnswerHolder,
     taxpayer: TaxpayerId,
-    month: Date,
-) -> Result<MonthSummary, ApiError> {
+    period: ReportPeriod,
+) -> Result<PeriodSummary, ApiError> {
     let list = InvoiceList {
         taxpayer,
         filters: InvoiceFilter {
-            date_from: Some(month),
-            date_to: Some(month.last_of_month()),
+            date_from: Some(period.first_day()),
+            date_to: Some(period.last_day()),
             ..InvoiceFilter::default()
         },
         sort: InvoiceSort::BY_INVOICE_DATE,
@@ -48,21 +48,21 @@ pub(crate) async fn sum_up_month(
     let right = ReadingRight::unchecked();
     let parties = LoadedParties::None;
     let mut reader = InvoiceReader::new(state.clone(), holder, right, list, parties).await?;
-    let mut summary = MonthSummary::default();
+    let mut summary = PeriodSummary::default();
     while let Some(invoice) = reader.next().await? {
         summary
             .add(&invoice, &catalog)
             .map_err(ApiError::internal)?;
     }
-    remove_numbers_of_other_months(&state.store, taxpayer, &mut summary).await?;
+    remove_numbers_used_elsewhere(&state.store, taxpayer, &mut summary).await?;
     Ok(summary)
 }
 
-/// Removes from the gaps the numbers that invoices of other months have.
-async fn remove_numbers_of_other_months(
+/// Removes from the gaps the numbers that invoices outside of the period have.
+async fn remove_numbers_used_elsewhere(
     store: &Store,
     taxpayer: TaxpayerId,
-    summary: &mut MonthSummary,
+    summary: &mut PeriodSummary,
 ) -> Result<(), ApiError> {
     let missing = summary.numbers.missing_numbers(NUMBERS_LOOKED_FOR_MAX);
     for part in missing.chunks(NUMBERS_PER_QUERY_MAX) {
@@ -73,17 +73,17 @@ async fn remove_numbers_of_other_months(
     Ok(())
 }
 
-/// Makes the file of one table of a month's report. `format` is CSV or XLSX.
-pub(crate) fn month_file(
+/// Makes the file of one table of a report. `format` is CSV or XLSX.
+pub(crate) fn period_file(
     state: &ApiState,
-    month: Date,
-    summary: &MonthSummary,
+    period: ReportPeriod,
+    summary: &PeriodSummary,
     table: ReportTable,
     format: TableFormat,
 ) -> Result<FileAnswer, ApiError> {
     let catalog = state.catalog.get();
     let bytes = if format == TableFormat::Xlsx {
-        month_workbook(summary, table, &catalog, state.now())?
+        report_workbook(summary, table, &catalog, state.now())?
     } else {
         let mut text = Vec::new();
         csv_rows::append_header(&mut text, table.columns()).map_err(ApiError::internal)?;
@@ -93,19 +93,14 @@ pub(crate) fn month_file(
     };
     Ok(FileAnswer {
         media_type: format.content_type(),
-        name: format!(
-            "{}-{}.{}",
-            table.as_str(),
-            month.strftime("%Y-%m"),
-            format.extension()
-        ),
+        name: format!("{table}-{period}.{}", format.extension()),
         bytes,
         warnings: Vec::new(),
     })
 }
 
-fn month_workbook(
-    summary: &MonthSummary,
+fn report_workbook(
+    summary: &PeriodSummary,
     table: ReportTable,
     catalog: &Catalog,
     now: Timestamp,

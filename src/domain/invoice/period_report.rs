@@ -1,7 +1,7 @@
-//! The tables of a monthly report: the sums with VAT, the VAT by rate, and the gaps in the series of invoice numbers.
+//! The tables of a report: the sums with VAT, the VAT by rate, and the gaps in the series of invoice numbers.
 
-use crate::domain::invoice::month_summary::MonthSummary;
 use crate::domain::invoice::number_series::{RANGES_MAX, SERIES_MAX};
+use crate::domain::invoice::period_summary::PeriodSummary;
 use crate::domain::invoice::table_rows::Cell;
 use crate::domain::kernel::codes::words;
 use crate::domain::money::Amount;
@@ -39,7 +39,7 @@ impl ReportTable {
 
 /// Returns the rows of a table, without its header.
 pub fn report_rows(
-    summary: &MonthSummary,
+    summary: &PeriodSummary,
     table: ReportTable,
     catalog: &Catalog,
 ) -> Vec<Vec<Cell<'static>>> {
@@ -50,7 +50,7 @@ pub fn report_rows(
     }
 }
 
-fn vat_rows(summary: &MonthSummary, catalog: &Catalog) -> Vec<Vec<Cell<'static>>> {
+fn vat_rows(summary: &PeriodSummary, catalog: &Catalog) -> Vec<Vec<Cell<'static>>> {
     let rows = summary.sums.iter().map(|(key, sum)| {
         let digits = catalog.currency_digits(&key.currency);
         let money = |amount: Amount| Cell::Number(amount.with_digits(digits));
@@ -67,7 +67,7 @@ fn vat_rows(summary: &MonthSummary, catalog: &Catalog) -> Vec<Vec<Cell<'static>>
     rows.collect()
 }
 
-fn rate_rows(summary: &MonthSummary, catalog: &Catalog) -> Vec<Vec<Cell<'static>>> {
+fn rate_rows(summary: &PeriodSummary, catalog: &Catalog) -> Vec<Vec<Cell<'static>>> {
     let rows = summary.vat.iter().flat_map(|(currency, vat)| {
         let digits = catalog.currency_digits(currency);
         let money = move |amount: Amount| Cell::Number(amount.with_digits(digits));
@@ -86,7 +86,7 @@ fn rate_rows(summary: &MonthSummary, catalog: &Catalog) -> Vec<Vec<Cell<'static>
     rows.collect()
 }
 
-fn gap_rows(summary: &MonthSummary) -> Vec<Vec<Cell<'static>>> {
+fn gap_rows(summary: &PeriodSummary) -> Vec<Vec<Cell<'static>>> {
     let series = summary.numbers.summaries(SERIES_MAX, RANGES_MAX);
     let rows = series.into_iter().flat_map(|series| {
         let prefix = series.prefix;
@@ -110,13 +110,13 @@ fn count_cell(count: u64) -> Cell<'static> {
 mod tests {
     use super::*;
     use crate::domain::invoice::breakdown::TaxSubtotal;
-    use crate::domain::invoice::month_summary::{AmountSums, SumKey};
+    use crate::domain::invoice::period_summary::{AmountSums, SumKey};
     use crate::domain::invoice::vat_return::Sale;
     use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
 
     #[test]
     fn each_table_has_a_cell_for_each_of_its_columns() {
-        let mut summary = MonthSummary::default();
+        let mut summary = PeriodSummary::default();
         let key = SumKey {
             currency: "NGN".into(),
             kind: DocumentKind::CreditNote,
@@ -151,11 +151,7 @@ mod tests {
                 assert_eq!(row.len(), table.columns().len());
             }
             let cells = rows.into_iter().map(|row| {
-                let cells = row.into_iter().map(|cell| match cell {
-                    Cell::Text(text) => text.into_owned(),
-                    Cell::Number(number) => number.to_string(),
-                    Cell::Empty => String::new(),
-                });
+                let cells = row.iter().map(Cell::to_string);
                 cells.collect::<Vec<_>>().join(" ")
             });
             cells.collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! The sums of a month's invoices by currency, kind of document and status, the VAT of its sales, and the series of the
+//! The sums of a period's invoices by currency, kind of document and status, the VAT of its sales, and the series of the
 //! invoice numbers. Invoices are added one by one, so that the memory needed does not grow with their number.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
 #[derive(Debug, Default)]
-pub struct MonthSummary {
+pub struct PeriodSummary {
     pub sums: BTreeMap<SumKey, AmountSums>,
     /// The same sums, split by the status of the invoices at the authority.
     pub by_authority_status: BTreeMap<(SumKey, AuthorityStatus), AmountSums>,
@@ -41,7 +41,7 @@ pub struct AmountSums {
     pub gross: Amount,
 }
 
-impl MonthSummary {
+impl PeriodSummary {
     /// Adds an invoice. Fails if one of its amounts or a sum is too large; the forms prevent such an invoice.
     pub fn add(&mut self, invoice: &Invoice, catalog: &Catalog) -> Result<(), TotalTooLarge> {
         let amounts = Breakdown::from_invoice(invoice, catalog)?;
@@ -131,11 +131,11 @@ mod tests {
     use crate::domain::reference::catalog::ReferenceList;
 
     #[test]
-    fn a_month_comes_to_its_invoices_less_its_credit_notes() {
+    fn a_period_comes_to_its_invoices_less_its_credit_notes() {
         let mut catalog = Catalog::default();
         let categories = json!([{ "code": "STANDARD_VAT", "percent": 7.5 }]);
         catalog.load(ReferenceList::TaxCategories, &categories);
-        let mut summary = MonthSummary::default();
+        let mut summary = PeriodSummary::default();
         // The currency, the type and the status of the document, and whether it is signed.
         for (currency, code, status, is_signed) in [
             ("NGN", "381", WorkflowStatus::Approved, false),

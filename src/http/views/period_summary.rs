@@ -1,12 +1,12 @@
-//! The summary of a month: sums by currency, kind of document and status, the VAT of the sales by tax category and rate,
-//! and the series of the invoice numbers.
+//! The summary of a period: sums by currency, kind of document and status, the VAT of the sales by tax category and
+//! rate, and the series of the invoice numbers.
 
-use jiff::civil::Date;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::month_summary::{AmountSums, MonthSummary, SumKey};
 use crate::domain::invoice::number_series::{Gap, SeriesSummary};
+use crate::domain::invoice::period_summary::{AmountSums, PeriodSummary, SumKey};
+use crate::domain::invoice::report_period::{PeriodKind, ReportPeriod};
 use crate::domain::invoice::vat_return::{CurrencyVat, TaxedSum};
 use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
 use crate::domain::money::Amount;
@@ -18,15 +18,19 @@ const SERIES_SHOWN_MAX: usize = 50;
 const GAPS_SHOWN_MAX: usize = 50;
 
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = MonthSummary)]
-pub(crate) struct MonthSummaryView {
-    /// The month of the invoice dates, YYYY-MM.
-    month: String,
+#[schema(as = PeriodSummary)]
+pub(crate) struct PeriodSummaryView {
+    /// The month of the invoice dates, YYYY-MM; null for a quarter or a year.
+    month: Option<String>,
+    /// The first day of the period, written YYYY-MM-DD.
+    from: String,
+    /// The last day of the period, written YYYY-MM-DD.
+    to: String,
     /// The number of documents of all kinds.
     count: u64,
     sums: Vec<SumView>,
-    /// The sales as a VAT return asks for them: invoices less credit notes, by currency. Rejected documents, and drafts
-    /// and cancelled documents that are not signed, do not count.
+    /// The sales as a VAT return asks for them: invoices less credit notes, by currency. Rejected documents do not
+    /// count, nor do drafts that are not on their way to the authority and cancelled documents that are not signed.
     vat_return: Vec<VatReturnView>,
     numbers: NumbersView,
 }
@@ -52,7 +56,7 @@ struct VatReturnView {
     currency: String,
     /// The figure to declare: the documents that the authority has signed.
     signed: TaxedSumView,
-    /// The approved documents that the authority has not signed yet. Do not declare them.
+    /// The documents that are approved, or on their way to the authority, and not signed yet. Do not declare them.
     unsigned: TaxedSumView,
     /// The number of documents that were signed over another payable than is stored here. Their stored amounts count:
     /// check them.
@@ -69,7 +73,7 @@ struct VatRateView {
     percent: Option<Amount>,
     /// The part of the documents that the authority has signed.
     signed: TaxedSumView,
-    /// The part of the approved documents that the authority has not signed yet.
+    /// The part of the documents that are approved, or on their way to the authority, and not signed yet.
     unsigned: TaxedSumView,
 }
 
@@ -114,15 +118,17 @@ struct GapView {
     count: u64,
 }
 
-impl MonthSummaryView {
-    pub(crate) fn new(month: Date, summary: &MonthSummary, catalog: &Catalog) -> Self {
+impl PeriodSummaryView {
+    pub(crate) fn new(period: ReportPeriod, summary: &PeriodSummary, catalog: &Catalog) -> Self {
         let sums = summary.sums.iter();
         let vat = summary.vat.iter();
         let counts = summary.sums.values().map(|sum| sum.count);
         let numbers = &summary.numbers;
         let series = numbers.summaries(SERIES_SHOWN_MAX, GAPS_SHOWN_MAX);
         Self {
-            month: month.strftime("%Y-%m").to_string(),
+            month: (period.kind() == PeriodKind::Month).then(|| period.to_string()),
+            from: period.first_day().to_string(),
+            to: period.last_day().to_string(),
             count: counts.sum(),
             sums: sums
                 .map(|(key, sum)| SumView::new(key, *sum, catalog))
