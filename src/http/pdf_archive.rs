@@ -1,6 +1,6 @@
 //! The PDFs of the invoices of a list in one ZIP file. The file is sent while the PDFs are made, so that one PDF at a
-//! time is in memory. Each PDF waits for its turn, as one that is requested alone does. An invoice whose PDF cannot be
-//! made does not end the file, but has a line in `errors.txt`.
+//! time is in memory. Each PDF waits for its turn in the same queue as a PDF that is requested alone. If a PDF cannot
+//! be made, the file continues, and `errors.txt` has a line about the invoice.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -160,7 +160,7 @@ impl ArchiveSource {
             Ok(pdf) => self.add_file(&pdf.name, pdf.bytes).await,
             Err(error) => {
                 if let Some(cause) = error.cause.as_deref() {
-                    tracing::error!(cause, %number, "a PDF for a ZIP file could not be made");
+                    tracing::error!(cause, %number, "failed to make a PDF for a ZIP file");
                 }
                 self.errors.push(error_line(&number, &error.message));
                 Ok(())
@@ -257,7 +257,7 @@ mod tests {
             let created = app.state.taxpayers.send(TAXPAYER, CreateInvoice(draft));
             created.await.unwrap();
         }
-        // It is checked for the page of the list and for each of the two PDFs.
+        // The right is checked once for the page of the list, and once for each of the two PDFs.
         for (granted, is_whole) in [(3_u32, true), (2, false), (1, false)] {
             let remaining = Rc::new(Cell::new(granted));
             let right = ReadingRight::new(move || {

@@ -1,6 +1,6 @@
 //! The steps that are blocked, and their probes. While a probe is due, the step stays blocked, and one lane is claimed
-//! whose work makes the probe. So a probe of an outage that goes on does not wake all work that waits for its end. When
-//! the step is no longer blocked, all of that work is due at once.
+//! whose work makes the probe. So a probe during an outage does not wake all the work that waits for the end of the
+//! outage. When the step is no longer blocked, all of that work is due at once.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -28,23 +28,23 @@ impl Dispatcher {
     /// fails, the steps count as blocked until the next call, which tries again.
     pub(super) async fn refresh_blocked_steps(&self) -> Result<Vec<BlockedStep>, StoreError> {
         let blocked = (self.list_blocked)();
-        let before = std::mem::replace(&mut *self.lock_blocked_steps(), blocked.clone());
-        let opened: Vec<_> = before
+        let previous = std::mem::replace(&mut *self.lock_blocked_steps(), blocked.clone());
+        let unblocked: Vec<_> = previous
             .iter()
             .filter(|entry| entry.is_unblocked_for_any_taxpayer(&blocked))
             .map(|entry| entry.step)
             .collect();
         let waiting = WaitingLanes::For {
             kind: self.config.kind,
-            steps: &opened,
+            steps: &unblocked,
             blocked: &blocked,
         };
-        if !opened.is_empty()
+        if !unblocked.is_empty()
             && let Err(error) = lanes::make_waiting_due(&self.store, waiting).await
         {
             // A statement that took too long is not tried again, because it would hold up all claims.
             if !error.is_timeout() {
-                *self.lock_blocked_steps() = before;
+                *self.lock_blocked_steps() = previous;
             }
             return Err(error);
         }
@@ -74,8 +74,9 @@ impl Dispatcher {
     }
 
     /// Returns the steps that block lanes whose lease has ended. Such lanes are few, so all of them that may make a due
-    /// probe are let through, except by a probe that only some integrators may make.
-    pub(super) fn list_blocked_for_ended(&self) -> Vec<BlockedStep> {
+    /// probe are let through. But a step that is blocked for all taxpayers stays blocked for all if its probe is
+    /// limited to certain taxpayers or excludes an integrator.
+    pub(super) fn list_steps_blocked_for_ended_leases(&self) -> Vec<BlockedStep> {
         let probes = self.probes.list_due();
         probe_claim::let_probes_through((self.list_blocked)(), &probes)
     }
@@ -165,9 +166,9 @@ mod tests {
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
-            let now = Arc::new(Mutex::new(Blockade::default()));
-            let blocked = Arc::clone(&now);
-            let due = Arc::clone(&now);
+            let current = Arc::new(Mutex::new(Blockade::default()));
+            let blocked = Arc::clone(&current);
+            let due = Arc::clone(&current);
             let dispatcher =
                 Dispatcher::new(test.store.clone(), config(), |_| pending().boxed_local())
                     .with_blocked_steps(move || blocked.lock().unwrap().0.clone())
@@ -179,7 +180,7 @@ mod tests {
                 (&["sign"][..], &[][..], 1),
                 (&[][..], &[][..], 2),
             ] {
-                *now.lock().unwrap() = blockade(steps, due);
+                *current.lock().unwrap() = blockade(steps, due);
                 let count = dispatcher.dispatch_due().await.unwrap();
                 assert_eq!(count, claimed, "{steps:?} {due:?}");
             }

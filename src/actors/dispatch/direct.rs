@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use crate::actors::dispatch::probe_claims::BlockedArrivals;
+use crate::actors::dispatch::probe_claims::BlockedLaneTimes;
 use crate::store::lanes::Lease;
 use crate::store::lanes::fair_queue::BlockedStep;
 
@@ -34,7 +34,7 @@ pub(crate) struct DirectLane {
 #[derive(Debug, Clone, Default)]
 pub struct DirectDispatch {
     connection: Arc<OnceLock<DispatcherConnection>>,
-    arrivals: BlockedArrivals,
+    blocked_lane_times: BlockedLaneTimes,
 }
 
 #[derive(Debug)]
@@ -44,13 +44,13 @@ struct DispatcherConnection {
     slots: Arc<Semaphore>,
     slots_max: usize,
     blocked: BlockedSteps,
-    arrivals: mpsc::UnboundedSender<DirectLane>,
+    lanes: mpsc::UnboundedSender<DirectLane>,
 }
 
 /// A worker slot that is reserved for one lane.
 #[derive(Debug)]
 pub struct ReservedSlot<'a> {
-    open: &'a DispatcherConnection,
+    connection: &'a DispatcherConnection,
     slot: OwnedSemaphorePermit,
 }
 
@@ -76,57 +76,58 @@ impl DirectDispatch {
             slots_max: slots.available_permits(),
             slots,
             blocked,
-            arrivals: sender,
+            lanes: sender,
         });
         receiver
     }
 
     /// True if the step was blocked for the taxpayer at the dispatcher's last claim.
     pub fn is_blocked(&self, step: &str, taxpayer: i64) -> bool {
-        let Some(open) = self.connection.get() else {
+        let Some(connection) = self.connection.get() else {
             return false;
         };
-        let blocked = open.blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        let blocked = connection.blocked.lock();
+        let blocked = blocked.unwrap_or_else(PoisonError::into_inner);
         blocked.iter().any(|entry| entry.blocks(step, taxpayer))
     }
 
     /// Tells the dispatcher that a lane was queued whose next step is blocked. If a probe of this step is due, the lane
     /// may make it, so the dispatcher does not wait for its next regular search. Call this after the commit.
     pub fn announce_blocked_lane(&self, step: &'static str) {
-        self.arrivals.record(step, Instant::now());
+        self.blocked_lane_times.record(step, Instant::now());
     }
 
-    /// Returns the arrivals that `announce_blocked_lane` records.
-    pub(super) fn blocked_arrivals(&self) -> BlockedArrivals {
-        self.arrivals.clone()
+    /// Returns the times that `announce_blocked_lane` records.
+    pub(super) fn blocked_lane_times(&self) -> BlockedLaneTimes {
+        self.blocked_lane_times.clone()
     }
 
     /// Reserves a worker slot. Returns `None` if too few slots are free or no dispatcher is connected.
     pub fn reserve_slot(&self) -> Option<ReservedSlot<'_>> {
-        let open = self.connection.get()?;
-        if open.slots.available_permits() <= open.slots_max / DUE_SHARE_DIVISOR {
+        let connection = self.connection.get()?;
+        if connection.slots.available_permits() <= connection.slots_max / DUE_SHARE_DIVISOR {
             return None;
         }
-        let slot = Arc::clone(&open.slots).try_acquire_owned().ok()?;
-        Some(ReservedSlot { open, slot })
+        let slot = Arc::clone(&connection.slots).try_acquire_owned().ok()?;
+        Some(ReservedSlot { connection, slot })
     }
 }
 
 impl ReservedSlot<'_> {
     /// Returns the id under which this process leases the lane.
     pub fn owner(&self) -> &str {
-        &self.open.owner
+        &self.connection.owner
     }
 
     /// Returns the duration of the lease of the lane.
     pub fn lease_duration(&self) -> Duration {
-        self.open.lease
+        self.connection.lease
     }
 
     /// Sends a lane to the dispatcher. Call this after the lane's lease is committed. If the dispatcher no longer runs,
     /// the lease is not renewed and expires, and the lane is claimed again.
     pub fn hand_over(self, lease: Lease, taxpayer: Option<i64>) {
-        let _ = self.open.arrivals.send(DirectLane {
+        let _ = self.connection.lanes.send(DirectLane {
             lease,
             taxpayer,
             slot: self.slot,
@@ -143,28 +144,31 @@ mod tests {
 
     #[tokio::test]
     async fn a_slot_is_reserved_until_it_is_dropped_and_some_are_left_to_claimed_lanes() {
-        let handover = DirectDispatch::default();
+        let direct = DirectDispatch::default();
         let slots = Arc::new(Semaphore::new(8));
         let blocked = BlockedSteps::default();
         assert!(
-            handover.reserve_slot().is_none() && !handover.is_blocked("sign", 7),
-            "not open yet"
+            direct.reserve_slot().is_none() && !direct.is_blocked("sign", 7),
+            "no dispatcher is connected"
         );
-        let mut arrivals = handover.connect_dispatcher("me", LEASE, &slots, &blocked);
-        let mut places: Vec<_> = std::iter::from_fn(|| handover.reserve_slot()).collect();
-        assert_eq!((places.len(), slots.available_permits()), (6, 2));
+        let mut arrivals = direct.connect_dispatcher("me", LEASE, &slots, &blocked);
+        let mut reserved_slots: Vec<_> = std::iter::from_fn(|| direct.reserve_slot()).collect();
+        assert_eq!((reserved_slots.len(), slots.available_permits()), (6, 2));
         blocked.lock().unwrap().push(BlockedStep {
             step: "sign",
             taxpayers: Some(vec![7]),
         });
         let asked = [("sign", 7), ("sign", 8), ("send", 7)];
         assert_eq!(
-            asked.map(|(step, taxpayer)| handover.is_blocked(step, taxpayer)),
+            asked.map(|(step, taxpayer)| direct.is_blocked(step, taxpayer)),
             [true, false, false]
         );
-        let place = places.pop().unwrap();
-        assert_eq!((place.owner(), place.lease_duration()), ("me", LEASE));
-        place.hand_over(
+        let reserved_slot = reserved_slots.pop().unwrap();
+        assert_eq!(
+            (reserved_slot.owner(), reserved_slot.lease_duration()),
+            ("me", LEASE)
+        );
+        reserved_slot.hand_over(
             Lease {
                 kind: LaneKind::Endpoint,
                 key: "7".into(),
@@ -172,7 +176,7 @@ mod tests {
             },
             None,
         );
-        drop(places);
+        drop(reserved_slots);
         assert_eq!(slots.available_permits(), 7, "one is on its way");
         let DirectLane { lease, slot, .. } = arrivals.recv().await.unwrap();
         assert_eq!(lease.key, "7");

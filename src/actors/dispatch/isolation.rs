@@ -120,7 +120,7 @@ impl Dispatcher {
     /// Waits for the turn of the kind, claims one isolated lane and hands it out. Returns false if no isolated lane is
     /// due.
     pub(super) async fn claim_isolated(&self) -> Result<bool, StoreError> {
-        let blocked = self.list_blocked_for_ended();
+        let blocked = self.list_steps_blocked_for_ended_leases();
         let ask = self.claim_request(1, &blocked);
         if !LanesWithEndedLease::Isolated
             .has_due(&self.store, &ask)

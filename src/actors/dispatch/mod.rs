@@ -175,7 +175,9 @@ impl Dispatcher {
         );
         Self {
             arrivals: Some(Arc::new(tokio::sync::Mutex::new(arrivals))),
-            probes: self.probes.with_arrivals(handover.blocked_arrivals()),
+            probes: self
+                .probes
+                .with_blocked_lane_times(handover.blocked_lane_times()),
             ..self
         }
     }

@@ -1,4 +1,5 @@
-//! The probes of blocked steps that are due, and the times from which lanes are claimed for them.
+//! Decides for which of the due probes a lane may be claimed now. After each search for lanes, the next search for the
+//! same probe waits for a pause.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,22 +9,22 @@ use crate::store::lanes::probe_claim::DueProbe;
 
 /// If a probe is still due this long after a lane was claimed for it, another lane is claimed: the first one may have
 /// been unable to make the probe.
-const CLAIM_EVERY: Duration = Duration::from_secs(1);
-/// If no lane could make the probe, lanes are looked for again after this time. The search may read all waiting lanes.
-const SEARCH_EVERY: Duration = Duration::from_secs(5);
+const CLAIM_PAUSE: Duration = Duration::from_secs(1);
+/// If a search finds no lane for a probe, the next search starts after this time. It may read all waiting lanes.
+const SEARCH_PAUSE: Duration = Duration::from_secs(5);
 
 /// A function that returns the probes that are due.
 type ListDueProbes = Arc<dyn Fn() -> Vec<DueProbe> + Send + Sync>;
 
 /// The last time at which this process queued a lane whose next step was blocked, by step.
 #[derive(Debug, Clone, Default)]
-pub(super) struct BlockedArrivals(Arc<Mutex<HashMap<&'static str, Instant>>>);
+pub(super) struct BlockedLaneTimes(Arc<Mutex<HashMap<&'static str, Instant>>>);
 
-/// Lists the probes that are due, and remembers for which of them lanes were looked for.
+/// The due probes, and the last search for lanes for each kind of probe.
 #[derive(Clone)]
 pub(super) struct ProbeClaims {
     list_due: ListDueProbes,
-    arrivals: BlockedArrivals,
+    blocked_lane_times: BlockedLaneTimes,
     searches: Arc<Mutex<HashMap<ProbeKind, Search>>>,
 }
 
@@ -54,20 +55,20 @@ impl Default for ProbeClaims {
     fn default() -> Self {
         Self {
             list_due: Arc::new(Vec::new),
-            arrivals: BlockedArrivals::default(),
+            blocked_lane_times: BlockedLaneTimes::default(),
             searches: Arc::default(),
         }
     }
 }
 
-impl BlockedArrivals {
+impl BlockedLaneTimes {
     /// Records that a lane was queued whose next step is blocked.
     pub(super) fn record(&self, step: &'static str, now: Instant) {
         self.lock().insert(step, now);
     }
 
-    /// True if a lane of this step was queued since.
-    fn has_any_since(&self, step: &str, since: Instant) -> bool {
+    /// True if a lane whose next step is this one was queued at or after the time `since`.
+    fn has_lane_since(&self, step: &str, since: Instant) -> bool {
         self.lock().get(step).is_some_and(|at| *at >= since)
     }
 
@@ -81,8 +82,11 @@ impl ProbeClaims {
         Self { list_due, ..self }
     }
 
-    pub(super) fn with_arrivals(self, arrivals: BlockedArrivals) -> Self {
-        Self { arrivals, ..self }
+    pub(super) fn with_blocked_lane_times(self, blocked_lane_times: BlockedLaneTimes) -> Self {
+        Self {
+            blocked_lane_times,
+            ..self
+        }
     }
 
     pub(super) fn list_due(&self) -> Vec<DueProbe> {
@@ -101,21 +105,21 @@ impl ProbeClaims {
         claimable.collect()
     }
 
-    /// Returns how long lanes are not looked for after this search. A lane that was queued since a search that found
-    /// none is looked for at once, or a little later if it may belong to somebody who may not make the probe.
+    /// Returns the pause between this search and the next. If this search found no lane and one was queued since, the
+    /// next search starts at once, or after `CLAIM_PAUSE` if the queued lane may not be allowed to make the probe.
     fn pause_after(&self, kind: ProbeKind, search: Search) -> Duration {
         if search.has_found_lane {
-            CLAIM_EVERY
-        } else if !self.arrivals.has_any_since(kind.step, search.at) {
-            SEARCH_EVERY
+            CLAIM_PAUSE
+        } else if !self.blocked_lane_times.has_lane_since(kind.step, search.at) {
+            SEARCH_PAUSE
         } else if kind.is_for_all {
             Duration::ZERO
         } else {
-            CLAIM_EVERY
+            CLAIM_PAUSE
         }
     }
 
-    /// Records that lanes were looked for at this time, and the steps of those that were found.
+    /// Records a search for lanes for these probes, with the steps of the lanes that it found.
     pub(super) fn record_claims(
         &self,
         probes: &[DueProbe],
@@ -164,8 +168,8 @@ mod tests {
         claims.record_claims(&[sign.clone(), send.clone()], &found, start);
         for (after, claimable) in [
             (Duration::ZERO, vec![some.clone()]),
-            (CLAIM_EVERY, vec![sign.clone(), some.clone()]),
-            (SEARCH_EVERY, vec![sign, send, some]),
+            (CLAIM_PAUSE, vec![sign.clone(), some.clone()]),
+            (SEARCH_PAUSE, vec![sign, send, some]),
         ] {
             assert_eq!(claims.list_claimable(start + after), claimable, "{after:?}");
         }
@@ -192,15 +196,15 @@ mod tests {
             ("send", start + moment, None, vec![], vec![]),
         ] {
             let due = vec![all.clone(), some.clone()];
-            let arrivals = BlockedArrivals::default();
+            let blocked_lane_times = BlockedLaneTimes::default();
             let claims = ProbeClaims::default()
                 .with_due_probes(Arc::new(move || due.clone()))
-                .with_arrivals(arrivals.clone());
+                .with_blocked_lane_times(blocked_lane_times.clone());
             let probes = claims.list_claimable(start);
-            arrivals.record(step, queued_at);
+            blocked_lane_times.record(step, queued_at);
             let found: HashSet<_> = found.into_iter().map(str::to_owned).collect();
             claims.record_claims(&probes, &found, start);
-            for (after, expected) in [(moment, at_once), (CLAIM_EVERY, after_a_second)] {
+            for (after, expected) in [(moment, at_once), (CLAIM_PAUSE, after_a_second)] {
                 let claimable = claims.list_claimable(start + after);
                 let claimable: Vec<_> = claimable.iter().collect();
                 assert_eq!(claimable, expected, "{step} {found:?} {after:?}");

@@ -110,7 +110,7 @@ impl Dispatcher {
     /// Claims abandoned lanes, counts the crash for each, and hands out those whose work may begin again now. Returns
     /// the number of claimed lanes.
     pub(super) async fn take_over_lanes(&self) -> Result<usize, StoreError> {
-        let blocked = self.list_blocked_for_ended();
+        let blocked = self.list_steps_blocked_for_ended_leases();
         let ask = self.claim_request(LANES_PER_TAKEOVER_MAX.min(self.config.claim_max), &blocked);
         if !LanesWithEndedLease::Abandoned
             .has_due(&self.store, &ask)

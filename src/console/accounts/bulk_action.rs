@@ -25,7 +25,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
 /// The remark that is stored with the new status of each invoice if the person gives none.
-const REMARK: &str = "Set in the dashboard, with others";
+const DEFAULT_REMARK: &str = "Changed in the dashboard, together with other invoices";
 
 /// A bulk action as a person confirmed it.
 pub(super) struct ConfirmedAction {
@@ -45,7 +45,7 @@ impl ConfirmedAction {
             let remark = reader.optional("remark");
             Some(remark.long_text(REMARK_CHARS_MIN, LONG_TEXT_CHARS_MAX))
         });
-        let remark = read?.value.unwrap_or_else(|| REMARK.to_owned());
+        let remark = read?.value.unwrap_or_else(|| DEFAULT_REMARK.to_owned());
         Ok(Self { action, remark })
     }
 }
@@ -87,12 +87,12 @@ pub(super) async fn apply_bulk_action(
 ) -> ActionOutcome {
     let action = confirmed.action;
     if let Some(reason) = action.obstacle(invoice) {
-        let text = format!("It has changed meanwhile: {reason}.");
+        let text = format!("It was changed after the preview: it is {reason}.");
         return ActionOutcome::not_done(badge("warn", "Left out"), text);
     }
     let current_version = SeenInvoice::from(invoice);
     if seen_at != Some(current_version.updated_at) {
-        let text = "It has changed since it was shown. Choose it again to see it as it is now.";
+        let text = "It has changed since it was shown. Select it in the list again to see its current state.";
         return ActionOutcome::not_done(badge("warn", "Left out"), text.to_owned());
     }
     let Some(status) = action.new_status() else {
@@ -104,7 +104,7 @@ pub(super) async fn apply_bulk_action(
         )
         .await
         {
-            Ok(()) => ActionOutcome::success("Sent to the authority.".to_owned()),
+            Ok(()) => ActionOutcome::success("It is on its way to the authority.".to_owned()),
             Err(error) => ActionOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
         };
     };
@@ -116,7 +116,10 @@ pub(super) async fn apply_bulk_action(
         Err(error) => return ActionOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
     };
     match submit_invoice(state, session, invoice, changed.version).await {
-        Ok(()) => ActionOutcome::success(format!("{} Sent to the authority.", changed.text)),
+        Ok(()) => {
+            let text = format!("{} It is on its way to the authority.", changed.text);
+            ActionOutcome::success(text)
+        }
         Err(error) => {
             let text = format!("Approved, but not submitted. {}", error_text(&error));
             ActionOutcome::not_done(badge("warn", "Approved only"), text)
@@ -189,7 +192,7 @@ async fn set_status(
 fn change_sentence(status: SettableStatus, is_submitted: bool, changed: &Invoice) -> &'static str {
     match status {
         SettableStatus::Approved if is_submitted => {
-            "Approved. The account submits what is approved."
+            "Approved. This account submits approved invoices automatically."
         }
         SettableStatus::Approved => "Approved.",
         SettableStatus::Cancelled if changed.authority.status == AuthorityStatus::Queued => {

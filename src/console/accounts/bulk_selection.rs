@@ -23,8 +23,8 @@ words! {
     }
 }
 
-/// The statuses at the authority of an invoice that is not with the authority.
-const STATUSES_AT_REST: &[AuthorityStatus] = &[AuthorityStatus::Pending, AuthorityStatus::Rejected];
+/// The authority statuses of an invoice that is not with the authority: it was not submitted, or was rejected.
+const NOT_AT_AUTHORITY: &[AuthorityStatus] = &[AuthorityStatus::Pending, AuthorityStatus::Rejected];
 
 impl BulkAction {
     pub(super) fn label(self) -> &'static str {
@@ -41,20 +41,20 @@ impl BulkAction {
     pub(super) fn effect_sentence(self, submits_after_approval: bool) -> &'static str {
         match self {
             Self::Approve if submits_after_approval => {
-                "Each of these drafts is approved. The account submits what is approved: the document of each goes to the authority, which signs it. A signed invoice does not change any more."
+                "Each of these drafts is approved and, because this account submits approved invoices automatically, sent to the authority for signing. A signed invoice can no longer be changed."
             }
             Self::Approve => "Each of these drafts is approved. It can then be submitted and paid.",
             Self::Submit => {
-                "The stored document of each goes to the authority, which signs it. A signed invoice does not change any more."
+                "Each of these invoices is sent to the authority for signing, as it is stored here. A signed invoice can no longer be changed."
             }
             Self::ApproveAndSubmit => {
-                "Each of these drafts is approved and goes to the authority, which signs it. A signed invoice does not change any more."
+                "Each of these drafts is approved and sent to the authority for signing. A signed invoice can no longer be changed."
             }
             Self::Cancel => {
                 "Each of these drafts and approved invoices is cancelled: it can be neither submitted nor paid, and a submission that waits is withdrawn. A cancelled invoice can be taken back to draft."
             }
             Self::BackToDraft => {
-                "Each of these is a draft again. It can then be changed, approved or cancelled."
+                "Each of these invoices becomes a draft again. It can then be changed, approved or cancelled."
             }
         }
     }
@@ -89,7 +89,7 @@ impl BulkAction {
     pub(super) fn required_authority_statuses(self) -> &'static [AuthorityStatus] {
         match self {
             Self::Approve | Self::Submit | Self::ApproveAndSubmit | Self::BackToDraft => {
-                STATUSES_AT_REST
+                NOT_AT_AUTHORITY
             }
             Self::Cancel => &[],
         }
@@ -99,13 +99,13 @@ impl BulkAction {
     pub(super) fn obstacle(self, invoice: &Invoice) -> Option<&'static str> {
         if self.required_statuses().contains(&invoice.status) {
             let required = self.required_authority_statuses();
-            let is_at_rest = required.is_empty() || required.contains(&invoice.authority.status);
-            return (!is_at_rest).then_some("with the authority already");
+            let is_allowed = required.is_empty() || required.contains(&invoice.authority.status);
+            return (!is_allowed).then_some("with the authority already");
         }
         Some(match (self, invoice.status) {
             (Self::Approve | Self::ApproveAndSubmit, _) => "not a draft",
             (Self::Submit, WorkflowStatus::Draft) => "not approved yet",
-            (Self::Submit, _) => "not to be submitted",
+            (Self::Submit, _) => "cancelled, validated or signed already",
             (Self::Cancel, WorkflowStatus::Cancelled) => "cancelled already",
             (Self::BackToDraft, WorkflowStatus::Draft) => "a draft already",
             (_, WorkflowStatus::Paid) => "paid",
@@ -186,7 +186,7 @@ pub(super) fn ticked_rows<T>(
 ) -> Result<Vec<T>, ApiError> {
     let rows: Vec<_> = values.checked_values("id").filter_map(parse).collect();
     if rows.is_empty() {
-        let message = "Nothing is chosen. Go back and tick what you mean.";
+        let message = "Nothing is chosen. Go back and tick at least one row.";
         return Err(ApiError::new(ErrorCode::ValidationFailed, message));
     }
     Ok(rows)
@@ -219,13 +219,13 @@ mod tests {
                 Submitted,
                 Pending,
                 Some("not a draft"),
-                Some("not to be submitted"),
+                Some("cancelled, validated or signed already"),
             ),
             (
                 Cancelled,
                 Pending,
                 Some("not a draft"),
-                Some("not to be submitted"),
+                Some("cancelled, validated or signed already"),
             ),
         ] {
             let mut invoice = signed(draft(vec![Line::sample()]));

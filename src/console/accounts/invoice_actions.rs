@@ -178,7 +178,7 @@ async fn record_payment(
     let share = load_refund_share(state, session, invoice).await?;
     if let Some(share) = &share {
         // The command checks this again. Here, the fault names the field that was filled in.
-        share.check(update.change, digits)?;
+        share.check_payment(update.change, digits)?;
     }
     let sent = update.change;
     let update = complete_payment(state, invoice, update).await?;

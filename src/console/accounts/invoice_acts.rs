@@ -136,7 +136,7 @@ impl InvoiceActs {
         let is_settled_by_credits = facts.credits.leave_nothing(invoice);
         let may_be_paid = !is_settled_by_credits && invoice.status.after(Transition::Pay).is_ok();
         let share = facts.refund_share;
-        let payments = if share.is_some_and(RefundShare::is_set_off_alone) {
+        let payments = if share.is_some_and(RefundShare::is_set_off_only) {
             AcceptedPayments::None
         } else if may_be_paid && invoice.payment.status != PaymentStatus::Paid {
             AcceptedPayments::Any

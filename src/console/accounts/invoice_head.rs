@@ -163,15 +163,15 @@ impl InvoiceHead {
     }
 
     /// True for a credit note of which nothing is to be paid back, because its invoice takes up all of it.
-    pub(super) fn is_set_off_alone(&self) -> bool {
+    pub(super) fn is_set_off_only(&self) -> bool {
         let share = self.refund_share.as_ref();
-        share.is_some_and(RefundShare::is_set_off_alone)
+        share.is_some_and(RefundShare::is_set_off_only)
     }
 
     /// True if the page offers to record a payment in full. What is set off of a credit note is not paid back.
     pub(super) fn takes_payment_in_full(&self) -> bool {
         let share = self.refund_share.as_ref();
-        share.is_none_or(RefundShare::is_refund_alone)
+        share.is_none_or(RefundShare::is_refund_only)
     }
 
     /// Returns the word for the document within a sentence.

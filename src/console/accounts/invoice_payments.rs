@@ -47,7 +47,7 @@ pub(super) struct CreditNoteParts {
     pub(super) invoice_no: String,
     /// The number of the invoice that replaces the credited one; `None` if there is none.
     pub(super) replacement: Option<String>,
-    pub(super) to_pay_back: Amount,
+    pub(super) refund_amount: Amount,
     /// The amount that is set off against the invoice.
     pub(super) set_off: Amount,
 }
@@ -91,13 +91,13 @@ impl CreditNoteParts {
     /// `paid_back` is the amount that was paid back so far.
     fn new(note: &Invoice, share: &RefundShare, paid_back: Amount, digits: u32) -> Self {
         let rest = note.payment.payable_as_signed().minus(paid_back);
-        let set_off = rest.and_then(|rest| rest.minus(share.to_pay_back));
+        let set_off = rest.and_then(|rest| rest.minus(share.refund_amount));
         let set_off = set_off.unwrap_or_default().max(Amount::ZERO);
         Self {
             invoice_id: share.invoice_id,
             invoice_no: share.invoice_no.clone(),
             replacement: share.replacement.clone(),
-            to_pay_back: share.to_pay_back.with_digits(digits),
+            refund_amount: share.refund_amount.with_digits(digits),
             set_off: set_off.with_digits(digits),
         }
     }

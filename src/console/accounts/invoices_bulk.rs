@@ -70,7 +70,7 @@ struct SelectedInvoices {
     /// The number of invoices beyond the first `INVOICES_MAX` that match, too.
     beyond_max: u64,
     /// True if even more may match, because counting stopped at `COUNTED_MAX`.
-    is_more: bool,
+    has_uncounted: bool,
 }
 
 impl SelectedInvoices {
@@ -122,7 +122,7 @@ async fn find_selected_invoices(
     let total = list.count_up_to(&state.store, COUNTED_MAX + 1).await?;
     let mut found = SelectedInvoices {
         beyond_max: total.min(COUNTED_MAX).saturating_sub(INVOICES_MAX),
-        is_more: total > COUNTED_MAX,
+        has_uncounted: total > COUNTED_MAX,
         ..SelectedInvoices::default()
     };
     let catalog = state.catalog.get();
@@ -164,7 +164,7 @@ struct PreviewPage {
     /// The number of invoices for which a payment is recorded.
     paid_count: usize,
     beyond_max: u64,
-    is_more: bool,
+    has_uncounted: bool,
     obstacles: Vec<(&'static str, usize)>,
     lines: Vec<PreviewLine>,
     hidden_fields: Vec<(&'static str, String)>,
@@ -246,7 +246,7 @@ async fn show_preview(
         sums: currency_sums(&found.amounts, &state.catalog.get()),
         paid_count: amounts.filter(|amounts| !amounts.paid.is_zero()).count(),
         beyond_max: found.beyond_max,
-        is_more: found.is_more,
+        has_uncounted: found.has_uncounted,
         obstacles: found.obstacles,
         lines: found.lines,
         hidden_fields,
@@ -279,8 +279,9 @@ struct ResultPage {
     frame: Frame,
     base: String,
     action: BulkAction,
-    done: usize,
-    failed: usize,
+    done_count: usize,
+    /// The number of invoices for which the action failed or that were left out.
+    not_done_count: usize,
     lines: Vec<ResultLine>,
     unlisted: usize,
     list_address: String,
@@ -330,8 +331,8 @@ async fn apply_to_shown_invoices(
         }
     }
     drop(reservation);
-    let failed = lines.iter().filter(|line| !line.outcome.is_done).count();
-    let all = lines.len();
+    let not_done_count = lines.iter().filter(|line| !line.outcome.is_done).count();
+    let total = lines.len();
     lines.sort_by_key(|line| line.outcome.is_done);
     lines.truncate(SHOWN_MAX);
     let base = base_path(&session);
@@ -340,9 +341,9 @@ async fn apply_to_shown_invoices(
         list_address: list_address(&base, &values),
         base,
         action,
-        done: all - failed,
-        failed,
-        unlisted: all - lines.len(),
+        done_count: total - not_done_count,
+        not_done_count,
+        unlisted: total - lines.len(),
         lines,
     })
 }

@@ -43,7 +43,7 @@ pub(crate) fn paths() -> Vec<Path> {
 const SERIES_SHOWN_MAX: usize = 20;
 const GAPS_SHOWN_MAX: usize = 20;
 /// The maximum number of quarters or years before the shown one that the form offers, and of those after it.
-const CHOICES_AROUND_MAX: usize = 8;
+const CHOICES_PER_SIDE_MAX: usize = 8;
 
 #[derive(Template)]
 #[template(path = "accounts/reports.html")]
@@ -58,7 +58,7 @@ struct ReportPage {
     /// The next period; `None` if it has not begun.
     following: Option<ReportPeriod>,
     vat: Vec<VatLine>,
-    /// The number of documents that were signed over another payable than is stored.
+    /// The number of documents whose signed payable differs from the stored one.
     signed_otherwise: u64,
     rows: Vec<SumLine>,
     totals: Vec<TotalLine>,
@@ -151,7 +151,8 @@ fn parse_file_name(name: &str) -> Option<ReportFile> {
     })
 }
 
-/// Returns the links to a month, a quarter and a year around the end of the shown period, but not after today.
+/// Returns the links to the month, the quarter and the year of one day: today or, if today is not in the shown period,
+/// the day of the shown period that is nearest to it.
 fn period_tabs(shown: ReportPeriod, today: Date) -> Vec<PeriodTab> {
     let day = today.clamp(shown.first_day(), shown.last_day());
     let tabs = PeriodKind::ALL.iter().map(|kind| PeriodTab {
@@ -177,10 +178,10 @@ fn period_choices(shown: ReportPeriod, today: Date) -> Vec<ReportPeriod> {
         return Vec::new();
     }
     let later = iter::successors(Some(shown), |one| following_period(*one, today));
-    let mut choices: Vec<_> = later.take(CHOICES_AROUND_MAX + 1).collect();
+    let mut choices: Vec<_> = later.take(CHOICES_PER_SIDE_MAX + 1).collect();
     choices.reverse();
     let earlier = iter::successors(shown.previous(), |one| one.previous());
-    choices.extend(earlier.take(CHOICES_AROUND_MAX));
+    choices.extend(earlier.take(CHOICES_PER_SIDE_MAX));
     choices
 }
 
@@ -213,8 +214,8 @@ fn vat_lines(summary: &PeriodSummary, catalog: &Catalog) -> Vec<VatLine> {
     lines
 }
 
-/// Returns the name of a tax category in the authority's list. The printed invoice says only "VAT", but here the rates
-/// of zero must differ.
+/// Returns the name of a tax category in the authority's list. The printed invoice says only "VAT", but here the
+/// categories with a rate of zero must have different names.
 fn category_name<'a>(rate: &'a Rate, catalog: &'a Catalog) -> &'a str {
     let code = rate.category_text();
     let listed = catalog.name(ReferenceList::TaxCategories, code);
@@ -252,9 +253,9 @@ fn sum_lines(summary: &PeriodSummary, catalog: &Catalog) -> Result<Vec<SumLine>,
 fn total_lines(summary: &PeriodSummary, catalog: &Catalog) -> Vec<TotalLine> {
     let lines = summary.sales.iter().flat_map(|(currency, sales)| {
         let digits = catalog.currency_digits(currency);
-        let parts = [("Signed", sales.signed), ("Not signed yet", sales.unsigned)];
+        let parts = [("signed", sales.signed), ("not signed yet", sales.unsigned)];
         parts.map(|(name, sum)| TotalLine {
-            name: format!("{name} in {currency}"),
+            name: format!("Sales in {currency}, {name}"),
             sum: with_digits(sum, digits),
         })
     });

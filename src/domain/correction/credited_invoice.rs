@@ -1,5 +1,6 @@
-//! An invoice that new credit notes name, and the amount that its other credit notes leave of it. A credit note over more
-//! is no error, because its invoice may have changed outside of this service. But its sender is warned.
+//! An invoice to which new credit notes refer, and the amount that its other credit notes leave. A credit note over
+//! more than this amount is stored, because the invoice may have changed outside of this service, but its sender is
+//! warned.
 
 use std::collections::HashMap;
 
@@ -21,8 +22,8 @@ pub struct CreditedInvoice {
 }
 
 impl CreditedInvoice {
-    /// Adds a credit note. Returns a warning if its amount is more than the other credit notes leave. If there is a
-    /// credit note with its number already, the draft is not stored, and nothing is added. `digits` is the number of
+    /// Adds a credit note. Returns a warning if its amount is more than the other credit notes leave. Adds nothing if
+    /// there already is a credit note with this number, because the draft is then not stored. `digits` is the number of
     /// decimal digits of the currency.
     pub fn add_credit_note(&mut self, draft: &Draft, digits: u32) -> Option<String> {
         if draft.currency != self.currency {
@@ -35,7 +36,7 @@ impl CreditedInvoice {
         self.credits.entry(number.clone()).or_insert(draft.payable);
         (draft.payable > left).then(|| {
             format!(
-                "the credit note comes to {currency} {amount}, but its other credit notes, signed or not, leave {currency} {left} of the invoice {invoice_no}",
+                "the credit note comes to {currency} {amount}, but the other credit notes of the invoice {invoice_no}, signed or not, leave only {currency} {left}",
                 currency = self.currency,
                 amount = draft.payable.to_currency_text(digits),
                 left = left.to_currency_text(digits),
@@ -99,7 +100,7 @@ mod tests {
                 let name = format!("{number} {payable}: {warning}");
                 assert_eq!(warning.is_empty(), left.is_empty(), "{name}");
                 let payable = amount(payable).to_currency_text(2);
-                let numbers = [format!("NGN {payable},"), format!("leave NGN {left} of")];
+                let numbers = [format!("NGN {payable},"), format!("leave only NGN {left}")];
                 let has_both = numbers.iter().all(|number| warning.contains(number));
                 assert!(left.is_empty() || has_both, "{name}");
             }

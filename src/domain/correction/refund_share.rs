@@ -14,10 +14,10 @@ pub struct RefundShare {
     /// The number of the invoice that replaces the credited one; `None` if there is none. The refund may be set off
     /// against it.
     pub replacement: Option<String>,
-    /// The amount that is to be paid back through the credit note.
-    pub to_pay_back: Amount,
+    /// The amount that is still to be paid back through the credit note.
+    pub refund_amount: Amount,
     /// The amount of the credit note that was neither paid back nor set off so far.
-    left: Amount,
+    unused_amount: Amount,
 }
 
 impl RefundShare {
@@ -30,35 +30,36 @@ impl RefundShare {
         }
         let left_of_invoice = credits.left_to_pay(invoice);
         let refund = Amount::ZERO.minus(left_of_invoice).unwrap_or_default();
-        let left = note.payment.amount_left();
+        let unused_amount = note.payment.amount_left();
         Self {
             invoice_id: invoice.id,
             invoice_no: invoice.invoice_no.clone(),
             replacement: None,
-            to_pay_back: refund.max(Amount::ZERO).min(left),
-            left,
+            refund_amount: refund.max(Amount::ZERO).min(unused_amount),
+            unused_amount,
         }
     }
 
-    /// True if nothing of the credit note is to be paid back, although it is not used up.
-    pub fn is_set_off_alone(&self) -> bool {
-        self.to_pay_back.is_zero() && !self.left.is_zero()
+    /// True if the whole unused amount is set off, so that nothing is to be paid back. False if the credit note is used
+    /// up.
+    pub fn is_set_off_only(&self) -> bool {
+        self.refund_amount.is_zero() && !self.unused_amount.is_zero()
     }
 
-    /// True if all that is left of the credit note is to be paid back.
-    pub fn is_refund_alone(&self) -> bool {
-        self.to_pay_back == self.left
+    /// True if the whole unused amount is to be paid back. Also true if the credit note is used up.
+    pub fn is_refund_only(&self) -> bool {
+        self.refund_amount == self.unused_amount
     }
 
     /// Refuses to record that more was paid back than is to be paid back. `digits` is the number of decimal digits of
     /// the currency.
-    pub fn check(&self, change: PaymentChange, digits: u32) -> Result<(), Fault> {
+    pub fn check_payment(&self, change: PaymentChange, digits: u32) -> Result<(), Fault> {
         let amount = match change {
             PaymentChange::Partial(amount) => amount,
-            PaymentChange::Paid => self.left,
+            PaymentChange::Paid => self.unused_amount,
             PaymentChange::Pending | PaymentChange::Rejected => return Ok(()),
         };
-        if amount <= self.to_pay_back {
+        if amount <= self.refund_amount {
             return Ok(());
         }
         let field = if change == PaymentChange::Paid {
@@ -67,15 +68,15 @@ impl RefundShare {
             "amount"
         };
         let number = &self.invoice_no;
-        let message = if self.to_pay_back.is_zero() {
+        let message = if self.refund_amount.is_zero() {
             format!(
-                "Nothing is to be paid back for {number}: what is left of the credit note is set off against it."
+                "Nothing is to be paid back for {number}: the rest of the credit note is set off against this invoice."
             )
         } else {
             format!(
-                "The amount {} is more than the {} that is to be paid back for {number}. The rest of the credit note is set off against it.",
+                "The amount {} is more than the {} that is to be paid back for {number}. The rest of the credit note is set off against this invoice.",
                 amount.to_currency_text(digits),
-                self.to_pay_back.to_currency_text(digits)
+                self.refund_amount.to_currency_text(digits)
             )
         };
         Err(Fault::new(field, "exceeds_refund", message))
@@ -143,10 +144,10 @@ mod tests {
                 let credits = InvoiceCredits::new(&invoice, notes);
                 let share = RefundShare::new(&last, &invoice, credits);
                 let name = format!("{paid} {expected} {is_signed}");
-                assert_eq!(share.to_pay_back, amount(expected), "{name}");
+                assert_eq!(share.refund_amount, amount(expected), "{name}");
                 let is_used_up = last.payment.amount_left().is_zero();
                 let is_alone = expected == "0" && !is_used_up;
-                assert_eq!(share.is_set_off_alone(), is_alone, "{name}");
+                assert_eq!(share.is_set_off_only(), is_alone, "{name}");
             }
         }
     }
@@ -154,18 +155,18 @@ mod tests {
     #[test]
     fn a_refund_above_what_is_to_be_paid_back_is_refused() {
         use PaymentChange::{Paid, Partial, Pending, Rejected};
-        let share = |to_pay_back: &str, left: &str| RefundShare {
+        let share = |refund_amount: &str, left: &str| RefundShare {
             invoice_id: InvoiceId(1),
             invoice_no: "JAN001".to_owned(),
             replacement: None,
-            to_pay_back: amount(to_pay_back),
-            left: amount(left),
+            refund_amount: amount(refund_amount),
+            unused_amount: amount(left),
         };
         let part = |text: &str| Partial(amount(text));
         let too_much =
             "The amount 2,098.95 is more than the 1,000.00 that is to be paid back for JAN001.";
         // The change, what is to be paid back, what is left of the credit note, and the beginning of the refusal.
-        for (change, to_pay_back, left, expected) in [
+        for (change, refund_amount, left, expected) in [
             (part("1000"), "1000", "2098.95", None),
             (part("0.01"), "1000", "2098.95", None),
             (part("2098.95"), "1000", "2098.95", Some(too_much)),
@@ -177,13 +178,13 @@ mod tests {
             (Pending, "0", "5", None),
             (Rejected, "0", "5", None),
         ] {
-            let share = share(to_pay_back, left);
-            let refused = share.check(change, 2).err();
+            let share = share(refund_amount, left);
+            let refused = share.check_payment(change, 2).err();
             let message = refused.map(|fault| fault.to_string()).unwrap_or_default();
-            let name = format!("{change:?} {to_pay_back} {left}: {message}");
+            let name = format!("{change:?} {refund_amount} {left}: {message}");
             assert!(message.starts_with(expected.unwrap_or_default()), "{name}");
             assert_eq!(message.is_empty(), expected.is_none(), "{name}");
-            assert_eq!(share.is_refund_alone(), to_pay_back == left, "{name}");
+            assert_eq!(share.is_refund_only(), refund_amount == left, "{name}");
         }
     }
 }

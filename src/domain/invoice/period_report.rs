@@ -1,4 +1,5 @@
-//! The tables of a report: the sums with VAT, the VAT by rate, and the gaps in the series of invoice numbers.
+//! The tables of a report: the amounts by kind and status of the documents, the VAT by rate, and the gaps in the series
+//! of invoice numbers.
 
 use crate::domain::invoice::number_series::{RANGES_MAX, SERIES_MAX};
 use crate::domain::invoice::period_summary::PeriodSummary;

@@ -35,9 +35,11 @@ pub struct SumKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AmountSums {
     pub count: u64,
-    /// The amounts before tax. `tax` is the sum of the taxes, `gross` that of the amounts with tax.
+    /// The sum of the amounts before tax.
     pub net: Amount,
+    /// The sum of all taxes.
     pub tax: Amount,
+    /// The sum of the amounts with tax.
     pub gross: Amount,
 }
 
@@ -54,8 +56,8 @@ impl PeriodSummary {
         if let Some(sale) = Sale::from_invoice(invoice) {
             self.add_sale(sale, invoice, &amounts.taxes, sum)?;
         }
-        let with_authority = (key.clone(), invoice.authority.status);
-        add_sum(&mut self.by_authority_status, with_authority, sum)?;
+        let authority_key = (key.clone(), invoice.authority.status);
+        add_sum(&mut self.by_authority_status, authority_key, sum)?;
         add_sum(&mut self.sums, key, sum)?;
         self.numbers.add(&invoice.invoice_no);
         Ok(())
@@ -90,7 +92,7 @@ fn add_sum<K: Ord>(
 }
 
 impl AmountSums {
-    /// Returns both sums together; `None` if an amount would be too large.
+    /// Returns the sum of both; `None` if an amount would be too large.
     pub fn merge(self, other: Self) -> Option<Self> {
         Some(Self {
             count: self.count + other.count,

@@ -17,7 +17,7 @@ use crate::domain::reference::catalog::Catalog;
 use crate::http::exports::csv_rows;
 use crate::http::exports::format::TableFormat;
 use crate::http::exports::invoice_reader::{InvoiceReader, LoadedParties};
-use crate::http::exports::part_stream::{PartSource, log_broken_download, stream_parts};
+use crate::http::exports::part_stream::{PartSource, log_aborted_download, stream_parts};
 use crate::http::exports::workbook::{
     ROWS_MAX, WorkbookError, WorkbookWriter, too_many_rows_error,
 };
@@ -203,7 +203,7 @@ fn stream_file(file: File, permit: AnswerPermit) -> impl Stream<Item = Result<By
         let read = read.await.map_err(ApiError::internal)?;
         let (file, part) = read
             .map_err(ApiError::internal)
-            .inspect_err(log_broken_download)?;
+            .inspect_err(log_aborted_download)?;
         Ok((!part.is_empty()).then(|| (Bytes::from(part), (file, permit))))
     })
 }

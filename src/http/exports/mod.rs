@@ -27,6 +27,6 @@ pub(crate) use batch::batch_file;
 pub(crate) use format::{TableFormat, vary_by_accept};
 pub(crate) use invoice_reader::{InvoiceReader, LoadedParties};
 pub(crate) use invoices::invoices_file;
-pub(crate) use part_stream::{PartSource, log_broken_download, stream_parts};
+pub(crate) use part_stream::{PartSource, log_aborted_download, stream_parts};
 pub(crate) use period_report::{period_file, sum_up_period};
 pub(crate) use usage::usage_file;

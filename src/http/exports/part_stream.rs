@@ -14,8 +14,8 @@ pub(crate) trait PartSource {
     async fn next_part(&mut self) -> Result<Vec<u8>, ApiError>;
 }
 
-/// Returns the file in parts of at most `ANSWER_PART_BYTES`. The first part of the source is made at once, so that a
-/// list that cannot be read is an error with a status.
+/// Returns the file in parts of at most `ANSWER_PART_BYTES`. The first part is made before the answer starts, so that a
+/// list that cannot be read is answered with the status of an error.
 pub(crate) async fn stream_parts<S: PartSource + 'static>(
     mut source: S,
 ) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + use<S>, ApiError> {
@@ -25,7 +25,7 @@ pub(crate) async fn stream_parts<S: PartSource + 'static>(
         |(mut source, mut unsent)| async {
             if unsent.is_empty() {
                 let next = source.next_part().await;
-                unsent = next.inspect_err(log_broken_download)?.into();
+                unsent = next.inspect_err(log_aborted_download)?.into();
             }
             if unsent.is_empty() {
                 return Ok(None);
@@ -38,11 +38,11 @@ pub(crate) async fn stream_parts<S: PartSource + 'static>(
 
 /// Logs the cause of an aborted download. No other code logs the error, because the status of the answer has been sent,
 /// so no failure is rendered.
-pub(crate) fn log_broken_download(error: &ApiError) {
+pub(crate) fn log_aborted_download(error: &ApiError) {
     let cause = error.cause.as_deref().unwrap_or(&error.message);
     if error.code == ErrorCode::Unauthenticated {
-        tracing::info!(cause, "a download was ended");
+        tracing::info!(cause, "stopped a download: its caller may no longer read");
     } else {
-        tracing::error!(cause, "a download broke off");
+        tracing::error!(cause, "failed to complete a download");
     }
 }

@@ -17,7 +17,7 @@ use crate::http::respond::error::ApiError;
 pub(super) const ROWS_MAX: u32 = 1_048_575;
 /// A workbook with more rows is written with ZIP64, so that its parts may be larger than 4 GB. Not every program reads
 /// ZIP64.
-const SMALL_ROWS_MAX: u32 = 200_000;
+const ROWS_WITHOUT_ZIP64_MAX: u32 = 200_000;
 /// The significant digits that a spreadsheet keeps of a number. A longer number is written as text.
 const NUMBER_DIGITS_MAX: usize = 15;
 /// The largest number of digits that a cell shows after the decimal point.
@@ -133,7 +133,7 @@ impl WorkbookWriter {
         target: &mut (impl Write + Send),
     ) -> Result<(), WorkbookError> {
         self.book
-            .use_zip_large_file(self.row_count > SMALL_ROWS_MAX);
+            .use_zip_large_file(self.row_count > ROWS_WITHOUT_ZIP64_MAX);
         self.book.save_to_writer(target)?;
         Ok(())
     }

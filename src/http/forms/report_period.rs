@@ -22,10 +22,10 @@ pub(crate) fn read(query: &Query, today: Date) -> Result<ReportPeriod, Fault> {
         return Err(Fault::field(second.as_str(), rule));
     }
     ReportPeriod::parse(kind, &text)
-        .ok_or_else(|| Fault::field(name, FieldRule::must_be(name, period_form(kind))))
+        .ok_or_else(|| Fault::field(name, FieldRule::must_be(name, period_format(kind))))
 }
 
-fn period_form(kind: PeriodKind) -> &'static str {
+fn period_format(kind: PeriodKind) -> &'static str {
     match kind {
         PeriodKind::Month => "a month written YYYY-MM",
         PeriodKind::Quarter => "a quarter written YYYY-Q1 to YYYY-Q4",
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_chooses_one_period_and_without_one_it_is_the_present_month() {
+    fn a_query_chooses_one_period_and_without_one_it_is_the_current_month() {
         let today = Date::constant(2026, 11, 24);
         for (text, period) in [
             ("", "2026-11"),

@@ -96,7 +96,7 @@ fn stream_errors(
         let rows =
             import_pieces::error_rows_from_piece(&reader.state.store, key, reader.next_piece)
                 .await
-                .inspect_err(|error| tracing::error!(%error, "a download broke off"))?;
+                .inspect_err(|error| tracing::error!(%error, "failed to complete a download"))?;
         Ok(rows.map(|(rows, next)| {
             reader.next_piece = next;
             (Bytes::from(rows), reader)

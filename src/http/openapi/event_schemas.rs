@@ -1,5 +1,5 @@
-//! The schemas of webhook messages and of the events of the feed: of each, one for each kind of event. Their `data` has
-//! the same schema in both. The catalogue of events refers to the schemas of messages.
+//! The schemas of webhook messages and of feed events. Each kind of event has a schema for its message and one for its
+//! feed event, which share the schema of `data`. The catalogue of events refers to the schemas of messages.
 
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
@@ -24,7 +24,7 @@ const ACTOR_NAME: &str = "Actor";
 const LOGGED_EVENT_NAME: &str = "Event";
 
 /// Returns the name of the schema of a message: `EventInvoiceCreated` for `invoice.created`.
-pub(crate) fn event_schema_name(kind: EventKind) -> String {
+pub(crate) fn message_schema_name(kind: EventKind) -> String {
     format!("Event{}", capitalized_words(kind))
 }
 
@@ -83,17 +83,17 @@ pub(crate) fn event_description(kind: EventKind) -> &'static str {
         EventKind::InvoiceSubmitted => "The authority signed an invoice.",
         EventKind::InvoiceTransmitted => "A signed invoice was transmitted to the customer.",
         EventKind::InvoiceAcknowledged => {
-            "The customer's receipt of an invoice was confirmed. It is sent once for each IRN."
+            "The customer's receipt of an invoice was confirmed. This event is sent once for each IRN."
         }
         EventKind::InvoiceReported => "An invoice was reported to the authority.",
         EventKind::InvoiceRejected => {
-            "The authority rejected an invoice. The error has its words, and the run of the invoice explains them; correct the invoice and submit it again."
+            "The authority rejected an invoice. `error` has the authority's message, and the run of the invoice explains it. Correct the invoice and submit it again."
         }
         EventKind::InvoiceFailed => {
             "An operation on an invoice has failed too often. An operator looks at it; nothing needs to be sent again."
         }
         EventKind::InvoiceBatchCompleted => {
-            "All invoices of a batch or of an imported file were processed, or the import was cancelled: then `cancelled` is true, and the counts are those of the part that was imported. It follows the events of its invoices."
+            "All invoices of a batch or of an imported file were processed, or the import was cancelled: then `cancelled` is true, and the counts are those of the part that was imported. This event is sent after the events of these invoices."
         }
         EventKind::PaymentStatusUpdated => {
             "A payment of an invoice was recorded, taken back or relayed."
@@ -101,10 +101,10 @@ pub(crate) fn event_description(kind: EventKind) -> &'static str {
         EventKind::SupplierInvoiceReceived => "An invoice of a supplier arrived in the inbox.",
         EventKind::SupplierInvoiceAcknowledged => "An invoice of a supplier was acknowledged.",
         EventKind::ApiKeyRotated => {
-            "An API key of the taxpayer was created or replaced. It never shows the key."
+            "An API key of the taxpayer was created or replaced. The event never contains the key."
         }
         EventKind::TaxpayerVerified => {
-            "The business was verified after it was in doubt or awaited."
+            "The business was verified. Before, its verification was pending or had failed."
         }
         EventKind::TaxpayerUnverified => "The authority does not confirm the business.",
         EventKind::AuthorityOutageStarted => {
@@ -112,10 +112,10 @@ pub(crate) fn event_description(kind: EventKind) -> &'static str {
         }
         EventKind::AuthorityOutageEnded => "The authority answers again after an outage.",
         EventKind::WebhookUpdated => {
-            "An endpoint was added, changed or deleted, or a signing secret or an integration was changed. It shows no secret."
+            "An endpoint was added, changed or deleted, or a signing secret or an integration was changed. The event contains no secret."
         }
         EventKind::WebhookTest => {
-            "A test was asked for. It is sent without being enabled, is in no log, and its sequence is 0."
+            "A test message was requested. It is sent even if the event is not enabled, it is not stored in the log, and its sequence is 0."
         }
     }
 }
@@ -138,7 +138,7 @@ pub(crate) fn event_schemas() -> Vec<(String, RefOr<Schema>)> {
     for kind in EventKind::ALL.iter().copied() {
         let data = event_data_fields(kind).0;
         schemas.push((data_schema_name(kind).to_owned(), data.into()));
-        schemas.push((event_schema_name(kind), message_schema(kind)));
+        schemas.push((message_schema_name(kind), message_schema(kind)));
     }
     schemas.extend(logged_kinds().map(|kind| (logged_schema_name(kind), logged_schema(kind))));
     let any_logged = choice_by_type(logged_kinds().map(|kind| (kind, logged_schema_name(kind))));
@@ -155,7 +155,7 @@ fn logged_kinds() -> impl Iterator<Item = EventKind> {
 /// Returns the schema of a message of any kind.
 pub(crate) fn any_message_schema() -> Schema {
     let kinds = EventKind::ALL.iter().copied();
-    choice_by_type(kinds.map(|kind| (kind, event_schema_name(kind))))
+    choice_by_type(kinds.map(|kind| (kind, message_schema_name(kind))))
 }
 
 /// Returns the schema of the events on a page of the feed.
@@ -211,9 +211,9 @@ fn message_schema(kind: EventKind) -> RefOr<Schema> {
         .with_required("name", text_or_null());
     let uuid = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::Uuid)));
     let name = text().enum_values(Some([kind.as_str()]));
-    let sequence_note = "the place in the taxpayer's log; 0 for a test";
+    let sequence_note = "the position in the taxpayer's log; 0 for a test";
     let actor_note =
-        "the actor behind the event; absent in events from before it was recorded, and in tests";
+        "the actor behind the event; absent in tests, and in old events, for which none was stored";
     let hash_note = "SHA-256 over the previous hash and the event; absent in tests";
     SchemaFields::default()
         .with_required("id", uuid.description(Some("the same for every attempt")))
@@ -377,7 +377,7 @@ mod tests {
     fn a_schema_is_named_after_its_event() {
         let names = [EventKind::InvoiceStatusUpdated, EventKind::ApiKeyRotated];
         assert_eq!(
-            names.map(event_schema_name),
+            names.map(message_schema_name),
             ["EventInvoiceStatusUpdated", "EventApiKeyRotated"]
         );
         assert_eq!(

@@ -11,8 +11,8 @@ use utoipa::openapi::schema::{
 use crate::http::openapi::request_body::BODY_SCHEMA_SUFFIX;
 use crate::http::openapi::schema;
 
-/// The name of each shape, and one place that has it: the schema of a body, and the fields that lead to the object.
-pub(super) const NAMES: [(&str, &str); 32] = [
+/// The name of each shape, and the path to one object with this shape: the schema of a request body, then field names.
+pub(super) const SHAPE_NAMES: [(&str, &str); 32] = [
     ("CustomerInput", "CreateInvoiceRequest.customer"),
     ("InvoiceLineInput", "CreateInvoiceRequest.invoice_lines"),
     ("BatchInvoiceInput", "CreateBatchRequest.invoices"),
@@ -105,8 +105,8 @@ struct NamedShape {
 /// to it. An object without a name stays as it is.
 pub(super) fn name_nested_objects(schemas: &mut BTreeMap<String, RefOr<Schema>>) {
     let mut named = Vec::new();
-    for (name, place) in NAMES {
-        if let Some(object) = find_object(schemas, place) {
+    for (name, object_path) in SHAPE_NAMES {
+        if let Some(object) = find_object(schemas, object_path) {
             let shape = shape(object);
             named.push(NamedShape { name, shape });
         }
@@ -125,9 +125,9 @@ pub(super) fn name_nested_objects(schemas: &mut BTreeMap<String, RefOr<Schema>>)
 
 fn find_object<'s>(
     schemas: &'s BTreeMap<String, RefOr<Schema>>,
-    place: &str,
+    object_path: &str,
 ) -> Option<&'s Object> {
-    let mut steps = place.split('.');
+    let mut steps = object_path.split('.');
     let mut found = schemas.get(steps.next()?)?;
     for field in steps {
         found = inner_object(found)?.properties.get(field)?;
@@ -135,7 +135,7 @@ fn find_object<'s>(
     inner_object(found)
 }
 
-/// Returns the object that a schema is, or that the entries of its list are.
+/// Returns the object that a schema describes or, for a list, the object that describes its entries.
 fn inner_object(schema: &RefOr<Schema>) -> Option<&Object> {
     match schema {
         RefOr::T(Schema::Object(object)) => Some(object),
@@ -147,7 +147,7 @@ fn inner_object(schema: &RefOr<Schema>) -> Option<&Object> {
     }
 }
 
-/// Returns the schema of an object without the permission that null may stand in its place.
+/// Returns the schema of an object with null not allowed, so that a nullable object has the same shape.
 fn shape(object: &Object) -> Object {
     let mut shape = object.clone();
     shape.schema_type = SchemaType::Type(Type::Object);

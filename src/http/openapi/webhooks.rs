@@ -9,7 +9,7 @@ use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{ContentBuilder, Required, ResponseBuilder};
 
 use crate::domain::events::event::EventKind;
-use crate::http::openapi::event_schemas::{event_description, event_schema_name};
+use crate::http::openapi::event_schemas::{event_description, message_schema_name};
 use crate::http::openapi::operation_doc::JSON_MEDIA_TYPE;
 use crate::http::openapi::schema::component;
 
@@ -21,7 +21,7 @@ pub(super) fn webhooks(example_message: fn(EventKind) -> Value) -> Paths {
 }
 
 fn add_event(mut paths: Paths, kind: EventKind, example: Value) -> Paths {
-    let schema = component(&event_schema_name(kind));
+    let schema = component(&message_schema_name(kind));
     let content = ContentBuilder::new()
         .schema(Some(schema))
         .example(Some(example))

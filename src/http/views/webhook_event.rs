@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::domain::events::event::EventKind;
 use crate::http::openapi::event_schemas::{
-    any_message_schema, event_description, event_schema_name,
+    any_message_schema, event_description, message_schema_name,
 };
 use crate::http::views::event_example::example_message;
 
@@ -30,7 +30,7 @@ impl From<EventKind> for WebhookEventView {
             description: event_description(kind),
             schema: format!(
                 "/openapi.json#/components/schemas/{}",
-                event_schema_name(kind)
+                message_schema_name(kind)
             ),
             example: example_message(kind),
         }

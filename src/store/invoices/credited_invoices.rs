@@ -1,5 +1,6 @@
-//! The invoices that new credit notes name, with the amounts of the credit notes that they have. No document is read, so
-//! these credit notes may be many. Their number is limited, because each new credit note reads them again.
+//! Loads the invoices to which new credit notes refer, with the amounts of the credit notes that are already stored.
+//! Single columns are read instead of whole documents, so there may be many stored credit notes. Their number is
+//! limited, because they are read again for each new credit note.
 
 use std::collections::HashMap;
 
@@ -62,9 +63,9 @@ impl TryFrom<InvoiceAmountRow> for CreditedInvoice {
     }
 }
 
-/// Loads the invoices of a taxpayer that these references name, with the amounts of their credit notes. One that was
-/// cancelled before it was signed is left out. Returns no invoice if the credit notes are more than `CREDITS_MAX`,
-/// because it is not known then how much they leave.
+/// Loads the invoices of a taxpayer that these references name, with the amounts of their credit notes. A credit note
+/// that was cancelled before it was signed is left out. Returns no invoice if there are more than `CREDITS_MAX` credit
+/// notes, because the amount that they leave is not known then.
 pub async fn find_owned_by_references(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -80,7 +81,7 @@ async fn find_with_credits(
     credits_max: usize,
 ) -> Result<Vec<CreditedInvoice>, StoreError> {
     let mut found: Vec<CreditedInvoice> = Vec::new();
-    for condition in named_conditions(references) {
+    for condition in reference_conditions(references) {
         let rows = Entity::find()
             .select_only()
             .columns([
@@ -110,10 +111,10 @@ async fn find_with_credits(
 }
 
 /// Returns a condition for each kind of reference among these. Each uses the index of its column.
-fn named_conditions(references: &[CorrectedReference]) -> Vec<Expr> {
+fn reference_conditions(references: &[CorrectedReference]) -> Vec<Expr> {
     let texts = |kind: ReferencedBy| {
-        let named = references.iter().filter(move |one| one.by == kind);
-        named.map(|one| one.text.as_str()).collect::<Vec<_>>()
+        let of_kind = references.iter().filter(move |one| one.by == kind);
+        of_kind.map(|one| one.text.as_str()).collect::<Vec<_>>()
     };
     let irn_keys = texts(ReferencedBy::Irn);
     let numbers = texts(ReferencedBy::Number);
@@ -140,11 +141,11 @@ async fn add_credits(
     max: usize,
 ) -> Result<bool, StoreError> {
     let references = invoices.iter().map(|invoice| invoice.references.clone());
-    let places: HashMap<CorrectedReference, usize> = (0..)
+    let indexes: HashMap<CorrectedReference, usize> = (0..)
         .zip(references)
-        .flat_map(|(place, own)| own.map(|reference| (reference, place)))
+        .flat_map(|(index, own)| own.map(|reference| (reference, index)))
         .collect();
-    let texts: Vec<_> = places
+    let texts: Vec<_> = indexes
         .keys()
         .map(|reference| reference.text.clone())
         .collect();
@@ -170,11 +171,11 @@ async fn add_credits(
     }
     for row in rows {
         let kind = row.reference_kind.as_deref().map(parse_reference_kind);
-        let named = kind
+        let reference = kind
             .zip(row.corrects)
             .map(|(by, text)| CorrectedReference { by, text });
-        let place = named.and_then(|reference| places.get(&reference));
-        let Some(invoice) = place.and_then(|place| invoices.get_mut(*place)) else {
+        let index = reference.and_then(|reference| indexes.get(&reference));
+        let Some(invoice) = index.and_then(|index| invoices.get_mut(*index)) else {
             continue;
         };
         if row.currency != invoice.currency || row.invoice_no == invoice.invoice_no {
@@ -186,7 +187,7 @@ async fn add_credits(
     Ok(true)
 }
 
-/// Returns the amount of a document: that of the signed document, if it is another one than the stored.
+/// Returns the amount of a document. `signed` is the amount of the signed document, if it differs from the stored one.
 fn parse_payable(id: i64, signed: Option<&str>, stored: &str) -> Result<Amount, StoreError> {
     let at = RowRef {
         table: "invoices",
@@ -204,8 +205,8 @@ mod tests {
 
     const TAXPAYER: TaxpayerId = TaxpayerId(7);
 
-    /// A credit note of the invoice with the id 1: its reference and the kind of this, its currency, its status, whether
-    /// it was signed, and whether its amount counts.
+    /// A credit note of the invoice with the id 1: its reference, the kind of the reference, its currency, its status,
+    /// whether it was signed, and whether its amount counts.
     type Case<'a> = (&'a str, &'a str, &'a str, &'a str, bool, bool);
 
     const NOTES: [Case<'_>; 9] = [
@@ -289,7 +290,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_invoice_with_more_credit_notes_than_are_read_is_not_found() {
-        // The rows with one of the texts by which the invoice is named, in force, whatever they mean by it.
+        // The credit notes in force with the text of one of its references, whatever their currency and reference kind.
         let count = 7;
         let references = [CorrectedReference::new(UniqueNoType::Irn, "K1")];
         for test in stores().await {

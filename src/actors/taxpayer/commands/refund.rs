@@ -55,21 +55,21 @@ impl RecordRefund {
             return Err(Refusal::InvoiceChanged);
         }
         if uow.invoices.has_unread_credit_notes(credited) {
-            return Err(unknown_share_fault(credited).into());
+            return Err(unknown_refund_fault(credited).into());
         }
         let credits = InvoiceCredits::new(credited, uow.invoices.signed_credit_notes(credited));
         let digits = uow.catalog.currency_digits(&note.currency);
-        RefundShare::new(note, credited, credits).check(update.change, digits)?;
+        RefundShare::new(note, credited, credits).check_payment(update.change, digits)?;
         Ok(())
     }
 }
 
-fn unknown_share_fault(credited: &Invoice) -> Fault {
+fn unknown_refund_fault(credited: &Invoice) -> Fault {
     let number = &credited.invoice_no;
     let message = format!(
-        "The signed credit notes of {number} are more than 1,000, or more than 16 MiB, so how much is to be paid back is not known here: record the refund through the API."
+        "{number} has too many or too large signed credit notes (more than 1,000, or more than 16 MiB) to compute the amount that is to be paid back. Record the refund through the API."
     );
-    Fault::new("payment_status", "exceeds_refund", message)
+    Fault::new("payment_status", "unknown_refund", message)
 }
 
 #[cfg(test)]

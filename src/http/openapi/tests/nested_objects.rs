@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::parse_document;
-use crate::http::openapi::nested_objects::NAMES;
+use crate::http::openapi::nested_objects::SHAPE_NAMES;
 use crate::http::parts;
 use crate::http::paths::ApiPart;
 
@@ -35,7 +35,7 @@ fn every_object_within_a_request_body_has_a_name() {
             }
         }
     }
-    for (name, _) in NAMES {
+    for (name, _) in SHAPE_NAMES {
         collect_unnamed(&schemas[name], name, &mut unnamed);
     }
     assert_eq!(unnamed, [""; 0]);
@@ -45,8 +45,8 @@ fn every_object_within_a_request_body_has_a_name() {
 fn a_shape_has_one_name_and_a_name_has_one_shape() {
     let document = parse_document();
     let schemas = document["components"]["schemas"].as_object().unwrap();
-    let names: BTreeSet<_> = NAMES.iter().map(|entry| entry.0.to_owned()).collect();
-    assert_eq!(names.len(), NAMES.len());
+    let names: BTreeSet<_> = SHAPE_NAMES.iter().map(|entry| entry.0.to_owned()).collect();
+    assert_eq!(names.len(), SHAPE_NAMES.len());
     let shapes: BTreeSet<_> = names.iter().map(|name| schemas[name].to_string()).collect();
     assert_eq!(shapes.len(), names.len());
     for operation in parts().iter().flat_map(ApiPart::operations) {

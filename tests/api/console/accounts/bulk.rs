@@ -72,7 +72,7 @@ async fn all_drafts_are_approved_and_submitted_and_what_cannot_be_is_told(world:
     let (preview, result) = preview_and_go(&account, query).await;
     assert_shows(
         &preview,
-        &["Approve and submit: 12 invoices", "Together NGN "],
+        &["Approve and submit: 12 invoices", "Total: NGN "],
     );
     assert_shows(
         &result,
@@ -331,7 +331,10 @@ async fn all_cancelled_invoices_are_taken_back_to_draft(world: &World) {
         assert_eq!(stored["status"], "draft");
     }
     let page = account.page(&format!("/invoices/{}", made[0]["id"])).await;
-    assert_shows(&page, &["Set in the dashboard, with others"]);
+    assert_shows(
+        &page,
+        &["Changed in the dashboard, together with other invoices"],
+    );
 }
 
 #[each_database]

@@ -162,7 +162,7 @@ async fn only_sales_are_owed_and_taxed(world: &World) {
     ];
     assert_eq!(sums, expected);
     let report = account.page("/reports?month=2026-01").await;
-    let total = report.split("Not signed yet in NGN").nth(1).unwrap();
+    let total = report.split("Sales in NGN, not signed yet").nth(1).unwrap();
     let total = total.split("</tr>").next().unwrap();
     assert!(total.contains("data-label=\"VAT\">75.00</td>"), "{total}");
     assert!(total.contains("data-label=\"Count\">1</td>"), "{total}");

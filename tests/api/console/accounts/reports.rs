@@ -27,7 +27,7 @@ async fn account_with_invoices(world: &World) -> Account {
 async fn a_month_is_summed_up_with_its_totals_and_its_gaps(world: &World) {
     let account = account_with_invoices(world).await;
     let page = account.page("/reports?month=2026-01").await;
-    let total = page.split("Not signed yet in NGN").nth(1).unwrap();
+    let total = page.split("Sales in NGN, not signed yet").nth(1).unwrap();
     let total = total.split("</tr>").next().unwrap();
     assert!(
         total.contains("data-label=\"Count\">1</td>"),
@@ -169,7 +169,10 @@ async fn the_vat_to_declare_is_that_of_the_signed_documents(world: &World) {
             "Rejected",
         ],
     );
-    for (line, count) in [("Signed in NGN", 1), ("Not signed yet in NGN", 1)] {
+    for (line, count) in [
+        ("Sales in NGN, signed", 1),
+        ("Sales in NGN, not signed yet", 1),
+    ] {
         let total = page.split(line).nth(1).unwrap();
         let total = total.split("</tr>").next().unwrap();
         let count = format!("data-label=\"Count\">{count}</td>");

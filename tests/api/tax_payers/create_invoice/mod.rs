@@ -270,7 +270,7 @@ async fn a_credit_note_over_more_than_is_left_is_stored_with_a_warning(world: &W
     };
     let told = |amount: &str, left: &str| {
         format!(
-            "the credit note comes to NGN {amount}, but its other credit notes, signed or not, leave NGN {left} of the invoice {number}"
+            "the credit note comes to NGN {amount}, but the other credit notes of the invoice {number}, signed or not, leave only NGN {left}"
         )
     };
     let first = note("70");
@@ -298,7 +298,7 @@ async fn a_credit_note_over_more_than_is_left_is_stored_with_a_warning(world: &W
     let batch = taxpayer.created_batch(&answer).await;
     assert_eq!(batch["items"][0]["warnings"], json!([]));
     let warning = batch["items"][1]["warnings"][0].as_str().unwrap();
-    let amounts = ["comes to NGN 50.00,", "leave NGN 40.00 of the invoice"];
+    let amounts = ["comes to NGN 50.00,", "leave only NGN 40.00"];
     let has_both = amounts.iter().all(|amount| warning.contains(amount));
     assert!(has_both, "{warning}");
 }

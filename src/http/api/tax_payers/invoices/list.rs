@@ -218,7 +218,7 @@ fn stream_page(
     stream::try_unfold(sender, |mut sender| async {
         if sender.part.unsent.is_empty() {
             let next = sender.next_part().await;
-            let Some(next) = next.inspect_err(exports::log_broken_download)? else {
+            let Some(next) = next.inspect_err(exports::log_aborted_download)? else {
                 return Ok(None);
             };
             sender.part = next;
