@@ -1,6 +1,6 @@
 //! kill -9 while a report, a payment status or a receipt is in the authority's hands. If nobody asks again, reports and
 //! payments must end by themselves, with one report and one payment, and the database must say what the authority says.
-//! Whoever asks again with the same `Idempotency-Key` must get an answer, and from then on the same one.
+//! A caller that asks again with the same `Idempotency-Key` must get an answer, and from then on the same one.
 
 use std::time::Duration;
 

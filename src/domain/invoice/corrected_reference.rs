@@ -52,8 +52,8 @@ impl CorrectedReference {
 /// Finds the reference to a corrected invoice in the extra fields of a document, as it was sent.
 pub(super) fn find_original_ref(extras: &Map<String, Value>) -> Option<InvoiceRef> {
     let standard = extras.get("original_invoice_reference");
-    let full = || extras.get("billing_reference")?.get(0)?.get("irn");
-    let text = standard.or_else(full)?.as_str()?;
+    let text = standard.or_else(|| extras.get("billing_reference")?.get(0)?.get("irn"));
+    let text = text?.as_str()?;
     let stated = extras.get("original_invoice_reference_type");
     let kind = stated.and_then(Value::as_str).and_then(UniqueNoType::parse);
     Some(InvoiceRef {

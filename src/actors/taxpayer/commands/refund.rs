@@ -67,7 +67,8 @@ impl RecordRefund {
 fn unknown_refund_fault(credited: &Invoice) -> Fault {
     let number = &credited.invoice_no;
     let message = format!(
-        "{number} has too many or too large signed credit notes (more than 1,000, or more than 16 MiB) to compute the amount that is to be paid back. Record the refund through the API."
+        "{number} has too many or too large signed credit notes (more than 1,000, or more than 16 MiB) to compute the \
+         amount that is to be paid back. Record the refund through the API."
     );
     Fault::new("payment_status", "unknown_refund", message)
 }
